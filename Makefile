@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4
 
-.PHONY: help demo demo-many docs test test-quick versions checked compiled scrapy-tests fuzz bench lint format clean
+.PHONY: help demo demo-many docs test test-quick versions checked scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,12 +56,7 @@ docs: $(VENV)/.for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "The documentation is in build/site/index.html"
 
-# Style and types take one core; the other compiles meanwhile what each process of the tests would else compile for itself.
-checked: $(VENV)/.for-tests
-	@$(MAKE) --no-print-directory --jobs=2 lint compiled
-
-compiled: $(VENV)/.for-tests
-	@$(BIN)/python -c 'import crawlsched.simulation, crawlsched.compiling; crawlsched.compiling.prepare_compiled()'
+checked: lint
 
 lint: $(VENV)/.for-tests
 	$(BIN)/ruff check .

@@ -102,9 +102,9 @@ class NotThePage(CrawlschedError):
 class UnknownPage(CrawlschedError, LookupError):
     """The URL is not a page of this collection."""
 
-    def __init__(self, url: str, collection: str, like: Sequence[str] = ()) -> None:
-        hint = "check its spelling, or name another collection with --collection."
-        if like:
+    def __init__(self, url: str, collection: str, like: Sequence[str] = (), forgotten: str = "") -> None:
+        hint = forgotten or "check its spelling, or name another collection with --collection."
+        if like and not forgotten:
             hint = f"did you mean {' or '.join(like)}?"
         super().__init__(f"No page with the URL {url!r} is in the collection {collection!r}; {hint}")
 

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 import scrapy.exceptions
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import StopDownload
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 from scrapy.utils.reactor import is_asyncio_reactor_installed
 from twisted.internet.task import LoopingCall
 from twisted.internet.threads import deferToThread
@@ -117,10 +119,22 @@ _SAYS_WHAT_IT_PARSED = hasattr(signals, "robots_parsed")
 
 def robots_downloaded(crawler: Crawler, request: Request, response: Response) -> None:
     """Send `ROBOTS_PARSED` of a robots.txt that passes the middlewares, where Scrapy does not."""
-    is_robots = request.meta.get("dont_obey_robotstxt") and urlparse_cached(request).path == "/robots.txt"
-    if is_robots and not _SAYS_WHAT_IT_PARSED:
+    if not _SAYS_WHAT_IT_PARSED:
         parser = load_object(crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(crawler, response.body)
         crawler.signals.send_catch_log(ROBOTS_PARSED, robotparser=parser, request=request)
+
+
+def is_forbidden_by_robots(error: Exception) -> bool:
+    """Whether a request was not sent because robots.txt forbids it."""
+    return isinstance(error, IgnoreRequest) and str(error) == "Forbidden by robots.txt"
+
+
+def take_exception_back(crawler: Crawler, error: Exception) -> None:
+    """Uncount what Scrapy has counted as an exception of the spider's requests, and was none of those."""
+    assert crawler.stats is not None
+    for name in ("exception_count", f"exception_type_count/{global_object_name(type(error))}"):
+        if crawler.stats.get_value(f"downloader/{name}"):
+            crawler.stats.inc_value(f"downloader/{name}", -1)
 
 
 # -- what Scrapy does not document
@@ -146,7 +160,11 @@ def _nicety(lost: str, without: Any = None) -> Callable[[Callable[_P, _T]], Call
 
 
 class DownloadSlot(NamedTuple):
-    """What Scrapy's downloader keeps of a host: requests at once, seconds between two, and seconds still to wait."""
+    """What Scrapy's downloader keeps of a host.
+
+    How many requests it may have, with the one that waits for its delay; the least seconds between two, and how many of
+    them are left; whether no more fit in.
+    """
 
     concurrency: int
     least_delay: float
@@ -162,12 +180,23 @@ def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
         return None
     # Scrapy 2.19 has `jitter`, a share of the delay, and the monotonic clock.
     jitter = slot.jitter if hasattr(slot, "jitter") else 0.5 * slot.randomize_delay
-    left = 0.0
-    if slot.delay:
-        clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
-        left = slot.lastseen + slot.delay * (1.0 + jitter) - clock()
-    is_full = bool(slot.queue) or slot.free_transfer_slots() <= 0
-    return DownloadSlot(slot.concurrency, max(0.0, slot.delay * (1.0 - jitter)), left, is_full)
+    least_delay = max(0.0, slot.delay * (1.0 - jitter))
+    if not slot.delay:
+        return DownloadSlot(slot.concurrency, 0.0, 0.0, bool(slot.queue) or slot.free_transfer_slots() <= 0)
+    # Scrapy draws the delay, again each time that it looks: only what waits in its queue goes when the draw is over.
+    clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
+    left = slot.lastseen + least_delay - clock()
+    return DownloadSlot(slot.concurrency + 1, least_delay, left, bool(slot.queue))
+
+
+@_nicety("redirects and retries wait for their host, and not for the download slot that `meta` names")
+def _slot_name(crawler: Crawler, request: Request) -> str | None:
+    return crawler.engine.downloader.get_slot_key(request)
+
+
+def slot_name(crawler: Crawler, request: Request) -> str:
+    """Return the name of the download slot that a request goes to."""
+    return _slot_name(crawler, request) or urlparse_cached(request).hostname or ""
 
 
 @_nicety("requests that another component has replaced are found late", frozenset())
@@ -221,6 +250,14 @@ def robots_facts(parser: Any, user_agent: str) -> tuple[list[str], float | None]
     ask = getattr(parser, "crawl_delay", None) or getattr(inner, "crawl_delay", None)  # Scrapy 2.18 has the first
     found = sitemaps() if callable(sitemaps) else sitemaps
     return list(found or ()), ask(user_agent) if callable(ask) else None
+
+
+@_nicety("each robots.txt is read once")
+def put_robots(crawler: Crawler, netloc: str, parser: Any) -> None:
+    """Judge requests to a host by another robots.txt from now on."""
+    middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
+    if middleware is not None:
+        middleware._parsers[netloc] = parser
 
 
 def running_command() -> str | None:

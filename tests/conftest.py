@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sqlalchemy import create_engine, text
 
-from crawlsched.compiling import prepare_compiled, use_compiled
 from tests import children, public_suffixes, spreading
 
 # No test is one of time: there are more processes than cores.
@@ -64,14 +63,6 @@ def end_what_the_test_started() -> Iterator[None]:
     """End what a test started, also when it fails."""
     with children.all_ended():
         yield
-
-
-@pytest.fixture
-def compiled_code() -> Iterator[None]:
-    """Use compiled code where numba is installed, as long replays do: it picks the same pages (test_replay.py)."""
-    prepare_compiled()
-    yield
-    use_compiled(None)
 
 
 @pytest.fixture(scope="session")

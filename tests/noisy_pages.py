@@ -24,7 +24,7 @@ WORDS = [f"word{number:03d}" for number in range(997)]
 _DOCUMENTED = ("argparse", "calendar", "csv", "datetime", "decimal", "difflib", "email.message", "fractions", "heapq",
                "http.client", "json", "logging", "mailbox", "pathlib", "random", "sched", "shlex", "smtplib", "ssl",
                "statistics", "string", "subprocess", "tarfile", "textwrap", "threading", "uuid", "zipfile")  # fmt: skip
-_PACKAGES = ("importlinter", "matplotlib", "numba")  # they carry HTML files
+_PACKAGES = ("importlinter", "matplotlib")  # they carry HTML files
 _TEXT = re.compile(r">([^<>&]{30,})<")
 _WORD = re.compile(r"\b[a-zA-Z]{4,}\b")
 
@@ -81,7 +81,7 @@ class Judge:
         self.counts.visits += 1
         self.probes.visited(is_again=not is_first)
         is_held = ruled.ask is not None
-        if is_held or (finding is not None and noise is not None and self.probes.is_wanted(finding, noise)):
+        if is_held or (finding is not None and noise is not None and self.probes.is_wanted(0, finding, noise)):
             second = self._read(url, fetch(), facts)
             self.counts.probes += 1
             self.probes.n_asked += 1

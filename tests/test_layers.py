@@ -64,12 +64,12 @@ def test_an_import_that_only_an_annotation_needs_is_one(checkout: Path) -> None:
 
 
 def test_a_room_inside_the_frontier_keeps_its_layer(checkout: Path) -> None:
-    """Buckets, the lowest of its rooms, cannot see the door."""
-    with (checkout / "crawlsched" / "frontier" / "buckets" / "entries.py").open("a") as module:
-        module.write("\nimport crawlsched.frontier.membership\n")
+    """Due times, the lowest of its rooms, cannot see what happens to pages."""
+    with (checkout / "crawlsched" / "frontier" / "due_times.py").open("a") as module:
+        module.write("\nimport crawlsched.frontier.filing\n")
     code, output = lint(checkout)
     assert code == 1
-    assert "crawlsched.frontier.buckets.entries -> crawlsched.frontier.membership" in output
+    assert "crawlsched.frontier.due_times -> crawlsched.frontier.filing" in output
 
 
 def test_no_modules_import_one_another_in_a_circle() -> None:

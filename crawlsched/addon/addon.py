@@ -24,7 +24,7 @@ from crawlsched.collection.heap import share_one_heap
 from crawlsched.collection.project import named_collection
 from crawlsched.exceptions import require_posix
 from crawlsched.scrapy_versions import running_command
-from crawlsched.settings import Settings, without_effect
+from crawlsched.settings import Settings, of_earlier_versions
 
 __all__ = ["Addon"]
 
@@ -79,7 +79,7 @@ class Addon:
             raise NotConfigured(f"scrapy {command} is no crawl, so the spider's pages are left alone.")
         if issubclass(self._crawler.spidercls, DefaultSpider):
             raise NotConfigured("there is no spider, so no pages are kept.")
-        for sentence in without_effect(settings):
+        for sentence in of_earlier_versions(settings):
             logger.warning("%s", sentence)
         if spider is not None and checked.collection is not None:
             named_collection(checked.collection, spider.name, vars(spider))

@@ -18,13 +18,20 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from crawlsched.addon.reading import Reading
+from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider
 from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
-from crawlsched.scrapy_versions import download_handlers, robots_downloaded, run_in_thread
+from crawlsched.scrapy_versions import (
+    download_handlers,
+    is_forbidden_by_robots,
+    robots_downloaded,
+    run_in_thread,
+    take_exception_back,
+)
 from crawlsched.store import Outcome
-from crawlsched.visits.visits import Visit
+from crawlsched.visits.visits import NOT_RETRIED, Visit
 
 __all__ = ["RefreshMiddleware"]
 
@@ -45,6 +52,7 @@ class RefreshMiddleware:
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._obeys_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
+        self._robots = RobotsFiles(crawler, refresher)
         # Hosts that a site named, and whose robots.txt has not been asked for on that account.
         self._named: set[str] = set()
 
@@ -60,6 +68,8 @@ class RefreshMiddleware:
             self._judge_robots(request)
         if request.meta.get("crawlsched_named_by_site"):
             return self._refuse_private(request)
+        if not request.meta.get("dont_obey_robotstxt") and (due := self._robots.due(request)) is not None:
+            return self._robots.read_again(due)
         return None
 
     async def _refuse_private(self, request: Request) -> None:
@@ -110,14 +120,16 @@ class RefreshMiddleware:
         """Resolve the visit; keep from the spider what did not change."""
         visit = self._visit(request)
         if visit is None:
-            robots_downloaded(self._crawler, request, response)
+            if self._is_scrapys_robots(request):
+                self._robots.fetched(request, response)
+                robots_downloaded(self._crawler, request, response)
             return response
         if not visit.tracked:
             self._visits.resolve(visit.token, Outcome.CHANGED)
             return response
         if visit.source >= 0:
             return self._source_fetched(visit, response)
-        if response.status not in _WITH_CONTENT:
+        if response.status not in _WITH_CONTENT or _is_cut_short(response):
             return self._judged(visit, request, response, None)
         try:
             body = _body(response, self._refresher.settings.max_text_bytes)
@@ -129,6 +141,11 @@ class RefreshMiddleware:
         if is_quick:
             return self._judged(visit, request, response, content)
         return self._judged_later(visit, request, response, read)
+
+    def _is_scrapys_robots(self, request: Request) -> bool:
+        meta = request.meta
+        obeys = self._obeys_robots and meta.get("dont_obey_robotstxt") and not meta.get("crawlsched_robots")
+        return bool(obeys) and urlparse_cached(request).path == "/robots.txt"
 
     def _visit(self, request: Request) -> Visit | None:
         """Return the open visit that a response is for; one that was given up is begun anew."""
@@ -154,12 +171,17 @@ class RefreshMiddleware:
 
     def _judged(self, visit: Visit, request: Request, response: Response, content: Content | None) -> Response:
         fetched = _fetched(request, response, content)
-        found = self._refresher.crawled(visit, fetched, self._refresher.clock())
-        if found is None:  # gone, refused, error: the spider gets it as from plain Scrapy
+        judge = self._refresher.truncated if _is_cut_short(response) else self._refresher.crawled
+        found = judge(visit, fetched, self._refresher.clock())
+        if request.meta.get("dont_retry") == NOT_RETRIED:  # of what the spider makes of it
+            del request.meta["dont_retry"]
+        if found is None and not visit.is_ours:  # gone, refused, error: the spider gets it as from plain Scrapy
             return response
-        if found is ForSpider.NOTHING:
+        if found is None or found is ForSpider.NOTHING:
             raise NotForTheSpider(f"{response.url} told us something, and is nothing for the spider.")
         changed = found is ForSpider.CHANGED
+        if changed and "html" in (_text(response, "Content-Type") or "html"):
+            self._refresher.page_names(visit, response.url, response.body, self._refresher.clock())
         request.meta["crawlsched_changed"] = changed
         if changed or found is ForSpider.OWED:
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")
@@ -173,6 +195,15 @@ class RefreshMiddleware:
     def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
         """Resolve the visit of a request that got no response."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
+        if is_forbidden_by_robots(exception):
+            self._robots.refused(request)
+            if visit is not None and visit.page >= 0:
+                host = urlparse_cached(request).hostname or ""
+                self._refresher.collection.withheld.note(host, "robots", request.url, self._refresher.clock())
+        if visit is None and self._is_scrapys_robots(request):
+            self._robots.fetched(request, None)
+        if request.meta.get("dont_retry") == NOT_RETRIED or isinstance(exception, NotSent):
+            take_exception_back(self._crawler, exception)
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
             return  # what was not sent when the crawl ended is released with all that is open
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
@@ -217,7 +248,13 @@ def _fetched(request: Request, response: Response, content: Content | None) -> F
         moved_to=request if moved else None,
         retry_after=_text(response, "Retry-After") if response.status >= 300 else None,
         date=_text(response, "Date") if last_modified else None,
+        location=response.urljoin(to) if (to := _text(response, "Location")) else None,
     )
+
+
+def _is_cut_short(response: Response) -> bool:
+    """Whether a body ended before its time (DOWNLOAD_FAIL_ON_DATALOSS = False)."""
+    return response.status in _WITH_CONTENT and "dataloss" in response.flags
 
 
 def _text(response: Response, name: str) -> str | None:

@@ -9,7 +9,6 @@ from typing import Any, Self
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.robotstxt import RobotParser
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 
@@ -27,11 +26,9 @@ from crawlsched.refresh.first_minute import FIRST_MINUTE, minute
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.refresh.shared.refresher import AnyRefresher, SharedRefresher, refresher_of
 from crawlsched.scrapy_versions import (
-    ROBOTS_PARSED,
     call_later,
     create_looping_call,
     is_asyncio_available,
-    robots_facts,
     run_in_thread,
 )
 from crawlsched.showing import escape_logs
@@ -74,7 +71,6 @@ class Refresh:
         for handler, signal in (
             (extension.spider_opened, signals.spider_opened),
             (extension.spider_closed, signals.spider_closed),
-            (extension.robots_parsed, ROBOTS_PARSED),
             (extension.request_reached_downloader, signals.request_reached_downloader),
             (extension.response_downloaded, signals.response_downloaded),
             (extension.item_finished, signals.item_scraped),
@@ -167,18 +163,6 @@ class Refresh:
         self._refresher.on_work = None
 
     # -- what Scrapy tells
-
-    def robots_parsed(self, robotparser: RobotParser, request: Request) -> None:
-        """Take over the sitemaps and the Crawl-delay of a robots.txt."""
-        url = urlparse_cached(request)
-        robots_url = f"{url.scheme}://{url.netloc}/robots.txt"
-        user_agent = self._crawler.settings["ROBOTSTXT_USER_AGENT"] or self._crawler.settings["USER_AGENT"]
-        self._refresher.robots_seen(
-            robots_url,
-            url.hostname or "",
-            *robots_facts(robotparser, user_agent),
-            self._refresher.clock(),
-        )
 
     def request_reached_downloader(self, request: Request) -> None:
         """Pay for a request that did not come from a slot: robots.txt, media, inline requests."""

@@ -14,8 +14,6 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IHostnameResolver, IHostResolution, IResolutionReceiver
 from zope.interface import implementer  # type: ignore[import-untyped]
 
-from crawlsched.scrapy_versions import CannotResolveHostError
-
 __all__ = ["Names"]
 
 
@@ -37,19 +35,12 @@ class Names:
             self._kept = _KeptAnswers.of(reactor)
 
     async def hold(self, host: str, port: int) -> list[str]:
-        """Return the addresses of a host, which it keeps until `let_go`.
-
-        Raises
-        ------
-        scrapy.exceptions.CannotResolveHostError
-            If it has none.
-        """
+        """Return the addresses of a host, which it keeps until `let_go`; none if it has none."""
         if self._reactor is None:
             return await _system_addresses(host, port)
         addresses = self._kept.held(host) or await self._kept.ask(host)
-        if not addresses:
-            raise CannotResolveHostError(f"Couldn't find the hostname {host!r}.")
-        self._kept.keep(host, addresses)
+        if addresses:
+            self._kept.keep(host, addresses)
         return [address.host for address in addresses]
 
     def let_go(self, host: str) -> None:
@@ -161,6 +152,6 @@ def _with_port(address: Any, port: int) -> Any:
 async def _system_addresses(host: str, port: int) -> list[str]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise CannotResolveHostError(f"Couldn't find the hostname {host!r}: {error}") from error
+    except (OSError, UnicodeError):
+        return []
     return [str(address[4][0]) for address in found]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from random import getrandbits
@@ -20,7 +20,7 @@ from typing import Any, Self
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
-from scrapy.dupefilters import BaseDupeFilter
+from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -44,6 +44,7 @@ from crawlsched.scrapy_versions import (
     download_slot,
     is_closing,
     run_in_thread,
+    slot_name,
     stand_before_handlers,
     under_way,
     wake,
@@ -54,7 +55,7 @@ from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.store import Outcome, PageFacts
 from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
-from crawlsched.visits.visits import Visit
+from crawlsched.visits.visits import NOT_RETRIED, Visit
 
 __all__ = ["Scheduler"]
 
@@ -65,6 +66,8 @@ _ASK_AGAIN_SHARE = 0.25
 _ASK_AGAIN_WITHIN = (0.005, 0.1)
 # A busy host is asked again after this many seconds at the latest; the end of a visit to it is announced at once.
 _BUSY_HOST_WAIT = 0.25
+# So long before a delay is over the next request may go to Scrapy, which lets it go at its end, whatever slots come.
+_WAITS_FOR_A_DELAY = 0.5
 # A retry for a host that rests longer than this is given up: the page comes again by itself after the rest.
 _LONGEST_WAIT_OF_A_RETRY = 30.0
 # Pages refused at the door (offsite) cost no slot; but no tick may go through a whole site of them.
@@ -74,7 +77,7 @@ _SLOTS_PER_TICK = 16
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
 # Of a request that is no page, while it waits for its slot: which delivery waits for it, and whether known pages do.
 _PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
-# Of one that passes Scrapy's filter only since it is made once more.
+# Of one that passes Scrapy's filter only since it is made once more: by how much its priority was lowered for that.
 _FILTERED_META = "crawlsched_filtered"
 # So many re-deliveries are remembered with the requests that were made once more behind them.
 _MOST_MADE_AGAIN = 100
@@ -128,6 +131,10 @@ class Scheduler(BaseScheduler):
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
+        # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.
+        is_own = self._filters and filter_class is not RFPDupeFilter
+        self._own_filter: Any = getattr(fallback, "df", None) if is_own else None
+        self._passed: set[bytes] = set()
         # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
         of_a_sitemap, of_all = 2 * refresher.settings.sitemap_max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
         self._longest_source = min(of_a_sitemap, of_all) if of_all else of_a_sitemap
@@ -228,7 +235,20 @@ class Scheduler(BaseScheduler):
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
+        for request in (*self._handed_over, *self._continuations):
+            visit = self._visits.get(request.meta.get("crawlsched_visit"))
+            if visit is not None and not visit.tracked:
+                self._keep(request)
         return deferred_from_coro(self._write_down(reason))
+
+    def _keep(self, request: Request) -> None:
+        """Give a request that was not sent when the crawl ends back to the fallback scheduler, which may keep it."""
+        kept = request.replace(errback=request.errback.spiders_own)  # type: ignore[union-attr]
+        for name in _OWN_META:
+            kept.meta.pop(name, None)
+        if not kept.dont_filter:
+            kept.dont_filter, kept.meta[_FILTERED_META] = True, 0
+        self._fallback.enqueue_request(kept)
 
     async def _write_down(self, reason: str) -> None:
         for waits in self._refresher.closing():
@@ -320,7 +340,9 @@ class Scheduler(BaseScheduler):
         made.add(fingerprint)
         taken = self._fallback.enqueue_request(request)
         if not taken and is_first and not request.dont_filter:
-            request.dont_filter = request.meta[_FILTERED_META] = True
+            # Behind what Scrapy has kept of an earlier run: it would be the same that goes first in each run.
+            request.dont_filter, request.meta[_FILTERED_META] = True, 1
+            request.priority -= 1
             taken = self._fallback.enqueue_request(request)
         return taken
 
@@ -408,9 +430,22 @@ class Scheduler(BaseScheduler):
             request.dont_filter or not self._filters,
             call,
         )
+        if self._own_filter is not None and not asked.again:
+            if not self._own_filter.request_seen(request):
+                if asked.request_fingerprint in self._passed:
+                    request.dont_filter, request.meta[_FILTERED_META] = True, 0
+                    return self._untracked(request, call)
+                self._passed.add(asked.request_fingerprint)
+            elif not self._refresher.knows(asked):
+                self._own_filter.log(request, self._spider)
+                return False
         admitted = self._refresher.requested(asked, self._refresher.clock())
         if admitted is Admitted.ONCE:
             return self._untracked(request, call)
+        if call is not None and admitted is Admitted.KNOWN:
+            delivery = self._refresher.deliveries.get(call.token)
+            if delivery is not None:
+                delivery.n_known += 1
         self._has_been_busy = self._has_been_busy or admitted is Admitted.NEW
         return admitted in (Admitted.NEW, Admitted.ELSEWHERE)
 
@@ -499,6 +534,11 @@ class Scheduler(BaseScheduler):
         if self._continuations or self._fallback.has_pending_requests():
             return
         self._has_been_busy = False
+        if not self._refresher.known_pages()[0] and not any(len(part.sources) for part in self._refresher.parts):
+            logger.warning(
+                "No page is known, and start() has ended without one, so this crawl waits until one is named, by a "
+                "command or a ping. Give the spider start_urls, or CRAWLSCHED_SOURCE_URLS."
+            )
         results = self._crawler.signals.send_catch_log(
             signals.spider_idle, spider=self._spider, dont_log=(DontCloseSpider, CloseSpider)
         )
@@ -545,7 +585,7 @@ class Scheduler(BaseScheduler):
             visit = self._visits.get(request.meta.get("crawlsched_visit"))
             if visit is None:  # ended while it waited
                 continue
-            host = self._refresher.hosts.number(self._crawler.engine.downloader.get_slot_key(request))
+            host = self._refresher.hosts.number(slot_name(self._crawler, request))
             free_at = self._hosts.free_at(host, now, own=visit.host == host)
             if free_at <= now:
                 visit.continued = False
@@ -563,7 +603,7 @@ class Scheduler(BaseScheduler):
             return False
         visit, url = due
         self._source_had_the_last_slot = True
-        is_own = url in self._refresher.settings.sitemap_urls
+        is_own = url in self._refresher.settings.source_urls
         try:
             request = Request(
                 url,
@@ -587,14 +627,15 @@ class Scheduler(BaseScheduler):
         if request is None:
             return False
         self._fallback_had_the_last_slot = True
-        if request.meta.pop(_FILTERED_META, False):  # where it leads, other components are to look at
-            request.dont_filter = False
+        if (lowered := request.meta.pop(_FILTERED_META, None)) is not None:
+            request.dont_filter = False  # where it leads, other components are to look at
+            request.priority += lowered
         token = request.meta["crawlsched_visit"] = self._visits.follow(request.url, now).token
         run, parent = request.meta.pop(_PARENT_META, None) or (None, None)
         self._refresher.deliveries.untracked_sent(token, parent if run == self._run else None, now)
         if request.meta.pop(_FIRST_META, None) == self._run:
             self._refresher.starts.untracked_sent(token)
-        self._wrap_errback(request)
+        self._wrap_errback(request, not_sent=self._keep)
         self._hand_over(request)
         return True
 
@@ -628,7 +669,9 @@ class Scheduler(BaseScheduler):
     def _send(self, visit: Visit, request: Request) -> bool:
         """Offer a request to the engine; return False if something refused it at the door."""
         request.meta["crawlsched_visit"] = visit.token
-        self._wrap_errback(request)
+        if visit.is_ours:
+            request.meta.setdefault("dont_retry", NOT_RETRIED)
+        self._wrap_errback(request, is_ours=visit.is_ours)
         self._offered = request
         try:
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
@@ -653,9 +696,12 @@ class Scheduler(BaseScheduler):
         self._handed_over.append(request)
         wake(self._crawler)
 
-    def _wrap_errback(self, request: Request) -> None:
+    def _wrap_errback(
+        self, request: Request, *, is_ours: bool = False, not_sent: Callable[[Request], None] | None = None
+    ) -> None:
         if not isinstance(request.errback, _VisitErrback):
-            request.errback = _VisitErrback(self._refresher, request.meta["crawlsched_visit"], request.errback)
+            token = request.meta["crawlsched_visit"]
+            request.errback = _VisitErrback(self._refresher, token, request.errback, is_ours, not_sent)
 
     def _continuation_announced(self, request: Request) -> None:
         """Notice a redirect or retry that another component refuses before it reaches `enqueue_request`."""
@@ -694,9 +740,18 @@ async def _wait(seconds: float) -> None:
 class _VisitErrback:
     """Resolve a visit whose end no downloader middleware of ours was told of, then let the spider's errback have it."""
 
-    __slots__ = ("_refresher", "spiders_own", "token")
+    __slots__ = ("_is_ours", "_not_sent", "_refresher", "spiders_own", "token")
 
-    def __init__(self, refresher: AnyRefresher, token: int, spiders_own: Any) -> None:
+    def __init__(
+        self,
+        refresher: AnyRefresher,
+        token: int,
+        spiders_own: Any,
+        is_ours: bool,
+        not_sent: Callable[[Request], None] | None,
+    ) -> None:
+        self._is_ours = is_ours
+        self._not_sent = not_sent
         self._refresher = refresher
         self.token = token
         self.spiders_own = spiders_own
@@ -704,6 +759,8 @@ class _VisitErrback:
     def __call__(self, failure: Failure) -> Any:
         if isinstance(failure.value, NotForTheSpider | NotSent):
             # Twisted's frames hold the failure that holds them: 90 objects a visit for the garbage collector to find.
+            if isinstance(failure.value, NotSent) and self._not_sent is not None:
+                self._not_sent(failure.request)  # type: ignore[attr-defined]
             clear_frames(failure.tb)
             failure.tb = failure.value.__traceback__ = None
             return None
@@ -713,6 +770,8 @@ class _VisitErrback:
             # redirects, a decompression bomb, another middleware's exception) is first heard of here.
             self._refresher.resolve(visit, Outcome.ERROR, self._refresher.clock())
         self._refresher.deliveries.failed(self.token, self._refresher.clock())
+        if self._is_ours:  # no failure of anything that the spider has asked for
+            return None
         return failure if self.spiders_own is None else self.spiders_own(failure)
 
 
@@ -721,6 +780,7 @@ class _DownloaderSlots:
 
     def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
         self._crawler = crawler
+        self._refresher = refresher
         self._hosts = refresher.hosts
         self._visits = refresher.visits
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
@@ -745,6 +805,8 @@ class _DownloaderSlots:
             return now + _BUSY_HOST_WAIT
         if slot is None:
             return now
-        if slot.seconds_left > 0:
-            return now + slot.seconds_left
+        # What will be free before another slot comes is asked at this one, and Scrapy keeps the rest of the delay.
+        seconds_left = slot.seconds_left - max(_WAITS_FOR_A_DELAY, 1.0 / self._refresher.slots.rate)
+        if seconds_left > 0:
+            return now + seconds_left
         return now + _BUSY_HOST_WAIT if slot.is_full else now

@@ -6,7 +6,8 @@ let go together leaves one by one; waiting here counts neither as the host's lat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from scrapy import Request, Spider
@@ -15,11 +16,13 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from crawlsched.addon.names import Names
 from crawlsched.refresh.pacing import Line
 from crawlsched.scrapy_versions import (
+    CannotResolveHostError,
     call_later,
     connection_was_closed,
     download_by,
@@ -41,6 +44,10 @@ _MOST_HOSTS = 10_000
 _LONGEST_WAIT = 0.5
 # What Twisted's pool sends again by itself, on a connection that was closed while it lay idle.
 _SENT_AGAIN = frozenset({"GET", "HEAD", "OPTIONS", "DELETE", "TRACE"})
+
+
+def _is_scrapys(handler: type) -> bool:
+    return handler.__module__.startswith("scrapy.")
 
 
 class PrivateAddress(IgnoreRequest):
@@ -98,6 +105,10 @@ class PacedHandlers:
         self._crawl_delay = crawl_delay
         self._may_send = may_send
         self._names = Names()
+        # Only Scrapy's own handlers connect to the host that a URL names; of s3 it is that of a bucket.
+        configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
+        classes = {scheme: configured.get(scheme) for scheme in _PORTS if scheme != "s3"}
+        self._looked_up = {scheme for scheme, path in classes.items() if path and _is_scrapys(load_object(path))}
         self._timer: Any = None
         self._answered: dict[str, float] = {}
 
@@ -128,15 +139,26 @@ class PacedHandlers:
             self._refuse_private(request, [host])  # the proxy asks for the name
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
-        addresses = await self._names.hold(host, port)
-        try:
+        # A name that nobody knows is the handler's to report.
+        async with self._held_addresses(url.scheme, host, port) as addresses:
             if proxy is None:
                 self._refuse_private(request, addresses)
             await self._turn(request, host)
             self._sent(self._clock(), False)
             return await self._answer(request, url.netloc, host)
+
+    @asynccontextmanager
+    async def _held_addresses(self, scheme: str, host: str, port: int) -> AsyncIterator[list[str]]:
+        """Look a name up, if it is one that is connected to from here, and keep its addresses meanwhile."""
+        if scheme not in self._looked_up:
+            yield [host]
+            return
+        addresses = await self._names.hold(host, port)
+        try:
+            yield addresses
         finally:
-            self._names.let_go(host)
+            if addresses:
+                self._names.let_go(host)
 
     async def _answer(self, request: Request, netloc: str, host: str) -> Response:
         switch_off_retries(self._handlers, urlparse_cached(request).scheme)
@@ -173,15 +195,14 @@ class PacedHandlers:
         if request.meta.get("proxy") is not None:
             self._refuse_private(request, [host])
             return
-        addresses = await self._names.hold(host, url.port or _PORTS[url.scheme])
-        try:
+        async with self._held_addresses(url.scheme, host, url.port or _PORTS[url.scheme]) as addresses:
             self._refuse_private(request, addresses)
-        finally:
-            self._names.let_go(host)
 
     def _refuse_private(self, request: Request, addresses: list[str]) -> None:
         if not request.meta.get("crawlsched_named_by_site"):
             return
+        if not addresses:  # and so none that could be judged
+            raise CannotResolveHostError(f"Couldn't find the hostname of {request.url}, which a site has named.")
         for address in addresses:
             if self._private.forbids(address):
                 raise PrivateAddress(

@@ -113,13 +113,13 @@ class Evidence:
         own = self.pages.get(page, [0, 0])
         if own[0]:
             return True
-        noisy = [counts for counts in self.pages.values() if counts[0]]
-        # How often fetches agree where it is noise: two states by turns do in half of the cases.
-        agreeing = (sum(agreed for _, agreed in noisy) + 0.5) / (sum(map(sum, noisy)) + 1.0)
+        # How often fetches of others agree: of two states by turns they do in half of the cases.
+        agreeing = (self.agreed - own[1] + 0.5) / (self.differed + self.agreed - own[1] + 1.0)
         if agreeing ** own[1] < _LIKELY:
             return False
-        still = sum(not counts[0] and agreeing ** counts[1] < _LIKELY for counts in self.pages.values())
-        return len(noisy) >= least_others and len(noisy) > still
+        noisy = sum(differed > 0 for differed, _ in self.pages.values())
+        still = sum(not differed and agreeing**agreed < _LIKELY for differed, agreed in self.pages.values())
+        return noisy >= least_others and noisy > still
 
     def has_shown(self, page: int) -> bool:
         """Whether two fetches of this page differed here."""

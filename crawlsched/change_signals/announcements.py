@@ -31,8 +31,6 @@ class Announcements:
         Entries with the stored `lastmod`.
     n_undated : int
         Entries without a `lastmod`, or with one that is no date.
-    n_alike : int
-        Entries that share the most frequent `lastmod`: a site which stamps all pages alike tells nothing by it.
     """
 
     changed: list[int] = field(default_factory=list)
@@ -41,7 +39,6 @@ class Announcements:
     first_dated: list[int] = field(default_factory=list)
     n_unchanged: int = 0
     n_undated: int = 0
-    n_alike: int = 0
 
 
 def announcements(
@@ -80,13 +77,10 @@ def announcements(
     ([0], [1], 1)
     """
     found = Announcements()
-    counts: dict[float, int] = {}
     columns = zip(entries.url, entries.lastmod, entries.lastmod_text, entries.precision, strict=True)
     for position, (url, seconds, text, precision) in enumerate(columns):
         if position % _AT_ONCE == _AT_ONCE - 1:
             sleep(0)  # gives up the interpreter lock
-        if seconds is not None:
-            counts[seconds] = counts.get(seconds, 0) + 1
         if url not in previous:
             found.new.append(position)
             found.n_undated += seconds is None
@@ -96,7 +90,6 @@ def announcements(
             found.n_unchanged += 1
         else:
             _compare(found, position, stored, seconds, text, precision)
-    found.n_alike = max(counts.values(), default=0)
     return found
 
 

@@ -78,24 +78,13 @@ class Collected:
         url = self._locations.accept_first(locations)
         if url is None:
             return True
-        seconds, text, precision = self._lastmod(dates)
-        position = self._entry_of.setdefault(url, len(self.entries.url))
-        entries = self.entries
-        if position < len(entries.url):
-            self._problems.add("duplicate-url", url)
-            _keep_later(entries, position, seconds, text, precision)
-            return True
-        if position == self._limits.max_entries:
-            self._problems.add("too-many-entries", f"more than {self._limits.max_entries}")
-            return False
-        entries.url.append(url)
-        entries.lastmod.append(seconds)
-        entries.lastmod_text.append(text)
-        entries.precision.append(precision)
-        entries.priority.append(self._priority(priorities) if priorities else None)
-        frequency = next((word for word in frequencies if word.strip()), "")
-        entries.changefreq.append(frequency.strip().lower()[:_MAX_WORD] or None)
-        return True
+        added = self._add(self.entries, self._entry_of, url, url, dates)
+        if added:
+            entries = self.entries
+            entries.priority.append(self._priority(priorities) if priorities else None)
+            frequency = next((word for word in frequencies if word.strip()), "")
+            entries.changefreq.append(frequency.strip().lower()[:_MAX_WORD] or None)
+        return added is not None
 
     def child(self, locations: Sequence[str], dates: Sequence[str] = ()) -> bool:
         """Add a sitemap of an index, or report why not; False when no more can be taken."""
@@ -111,20 +100,29 @@ class Collected:
         if self._n_above >= self._limits.max_index_depth:
             self._problems.add("index-depth", url)
             return True
+        return self._add(self.children, self._child_of, name, url, dates) is not None
+
+    def _add(
+        self, rows: SitemapChildren, position_of: dict[str, int], name: str, url: str, dates: Sequence[str]
+    ) -> bool | None:
+        """Add a row; False if its name is there already, and the later date is kept, None if there is no room."""
         seconds, text, precision = self._lastmod(dates)
-        position = self._child_of.setdefault(name, len(self.children.url))
-        children = self.children
-        if position < len(children.url):
+        position = position_of.setdefault(name, len(rows))
+        if position < len(rows):
             self._problems.add("duplicate-url", url)
-            _keep_later(children, position, seconds, text, precision)
-            return True
-        if position == self._limits.max_children:
-            self._problems.add("too-many-children", f"more than {self._limits.max_children}")
+            kept = rows.lastmod[position]
+            if seconds is not None and (kept is None or seconds > kept):
+                rows.lastmod[position], rows.lastmod_text[position], rows.precision[position] = seconds, text, precision
             return False
-        children.url.append(url)
-        children.lastmod.append(seconds)
-        children.lastmod_text.append(text)
-        children.precision.append(precision)
+        is_child = rows is self.children
+        most = self._limits.max_children if is_child else self._limits.max_entries
+        if position == most:
+            self._problems.add("too-many-children" if is_child else "too-many-entries", f"more than {most}")
+            return None
+        rows.url.append(url)
+        rows.lastmod.append(seconds)
+        rows.lastmod_text.append(text)
+        rows.precision.append(precision)
         return True
 
     def _lastmod(self, dates: Sequence[str]) -> tuple[float | None, str | None, str | None]:
@@ -151,17 +149,3 @@ class Collected:
         if texts:
             self._problems.add("bad-priority", texts[0])
         return None
-
-
-def _keep_later(
-    rows: SitemapEntries | SitemapChildren,
-    position: int,
-    seconds: float | None,
-    text: str | None,
-    precision: str | None,
-) -> None:
-    kept = rows.lastmod[position]
-    if seconds is not None and (kept is None or seconds > kept):
-        rows.lastmod[position] = seconds
-        rows.lastmod_text[position] = text
-        rows.precision[position] = precision

@@ -17,12 +17,12 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# What a document that begins with an element, or with a declaration, begins with where it has no mark.
+# Where there is no mark: in these, signs that are of ASCII have zeros (RFC 4627, section 3).
 _UNMARKED = (
-    (b"<\x00\x00\x00", "utf-32-le"),
-    (b"\x00\x00\x00<", "utf-32-be"),
-    (b"<\x00", "utf-16-le"),
-    (b"\x00<", "utf-16-be"),
+    (re.compile(rb"[^\0]\0\0\0", re.DOTALL), "utf-32-le"),
+    (re.compile(rb"\0\0\0[^\0]", re.DOTALL), "utf-32-be"),
+    (re.compile(rb"[^\0]\0[^\0]\0", re.DOTALL), "utf-16-le"),
+    (re.compile(rb"\0[^\0]\0[^\0]", re.DOTALL), "utf-16-be"),
 )
 _DECLARATION = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _SMALLEST_START = 4
@@ -65,7 +65,7 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
         if start.startswith(mark):
             return encoding, len(mark)
     for pattern, encoding in _UNMARKED:
-        if start.startswith(pattern):
+        if pattern.match(start):
             return encoding, 0
     declared = _DECLARATION.match(start)
     if not declared:

@@ -2,6 +2,8 @@
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 from crawlsched.change_signals.problems import ProblemCounter
 
@@ -50,33 +52,35 @@ def _gunzipped(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[by
     decompressor = zlib.decompressobj(_GZIP_WINDOW)
     members = 1
     for chunk in chunks:
-        data = chunk
-        while data:
+        data, holds_more = chunk, False
+        while data or holds_more:
             if decompressor.eof:
                 # What follows a gzip member is another one, or padding.
                 if members == _MAX_MEMBERS or not data.startswith(_GZIP_MAGIC[:1]):
                     return
                 decompressor = zlib.decompressobj(_GZIP_WINDOW)
                 members += 1
+            before = decompressor.copy()
             try:
                 plain = decompressor.decompress(data, _CHUNK)
             except zlib.error as error:
+                yield from _up_to_damage(before, data)
                 problems.add("bad-gzip", str(error))
                 return
             if plain:
                 yield plain
             data = decompressor.unused_data if decompressor.eof else decompressor.unconsumed_tail
-    # All input is in; what the decompressor still holds comes out in chunks too.
-    while not decompressor.eof:
-        try:
-            plain = decompressor.decompress(decompressor.unconsumed_tail, _CHUNK)
-        except zlib.error as error:
-            problems.add("bad-gzip", str(error))
-            return
-        if not plain:
-            problems.add("truncated", "the compressed data end too early")
-            return
-        yield plain
+            holds_more = len(plain) == _CHUNK and not decompressor.eof
+    if not decompressor.eof:
+        problems.add("truncated", "the compressed data end too early")
+
+
+def _up_to_damage(decompressor: Any, data: bytes) -> Iterator[bytes]:
+    """Decompress byte by byte: what came before is lost with the call that meets the damage, as a wrong checksum."""
+    with suppress(zlib.error):
+        for place in range(len(data)):
+            if plain := decompressor.decompress(data[place : place + 1]):
+                yield plain
 
 
 def _limited(chunks: Iterator[bytes], max_bytes: int, problems: ProblemCounter) -> Iterator[bytes]:

@@ -19,49 +19,6 @@ class SitemapEntry:
 
 
 @dataclass(slots=True)
-class SitemapEntries:
-    """What a sitemap says of its pages: one list per fact, all of the same length.
-
-    Parameters
-    ----------
-    url : list of str
-        Absolute http or https URLs, each once.
-    lastmod : list of float or None
-        POSIX seconds; None if missing or no date.
-    lastmod_text : list of str or None
-        The date as it was written; None if missing.
-    precision : list of {"day", "second"} or None
-        Whether `lastmod` names a time of day.
-    priority : list of float or None
-        From 0 to 1.
-    changefreq : list of str or None
-        As it was written, in lower case.
-
-    Examples
-    --------
-    >>> entries = SitemapEntries(["http://a/"], [0.0], ["1970-01-01"], ["day"], [None], [None])
-    >>> len(entries)
-    1
-    >>> next(iter(entries)).lastmod_text
-    '1970-01-01'
-    """
-
-    url: list[str] = field(default_factory=list)
-    lastmod: list[float | None] = field(default_factory=list)
-    lastmod_text: list[str | None] = field(default_factory=list)
-    precision: list[str | None] = field(default_factory=list)
-    priority: list[float | None] = field(default_factory=list)
-    changefreq: list[str | None] = field(default_factory=list)
-
-    def __len__(self) -> int:
-        return len(self.url)
-
-    def __iter__(self) -> Iterator[SitemapEntry]:
-        columns = (self.url, self.lastmod, self.lastmod_text, self.precision, self.priority, self.changefreq)
-        return (SitemapEntry(*row) for row in zip(*columns, strict=True))
-
-
-@dataclass(slots=True)
 class SitemapChildren:
     """The sitemaps that an index lists: one list per fact, all of the same length.
 
@@ -85,3 +42,28 @@ class SitemapChildren:
 
     def __len__(self) -> int:
         return len(self.url)
+
+
+@dataclass(slots=True)
+class SitemapEntries(SitemapChildren):
+    """What a sitemap says of its pages: the same, and two facts more.
+
+    Parameters
+    ----------
+    priority : list of float or None
+        From 0 to 1.
+    changefreq : list of str or None
+        As it was written, in lower case.
+
+    Examples
+    --------
+    >>> len(SitemapEntries(["http://a/"], [0.0], ["1970-01-01"], ["day"], [None], [None]))
+    1
+    """
+
+    priority: list[float | None] = field(default_factory=list)
+    changefreq: list[str | None] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[SitemapEntry]:
+        columns = (self.url, self.lastmod, self.lastmod_text, self.precision, self.priority, self.changefreq)
+        return (SitemapEntry(*row) for row in zip(*columns, strict=True))

@@ -12,6 +12,7 @@ KIND_OF_ROOT = {
     "rdf": "rss",
     "channel": "rss",
     "feed": "atom",
+    "entry": "atom",
 }
 ITEMS = {"urlset": ("url", "sitemap"), "index": ("url", "sitemap"), "rss": ("item",), "atom": ("entry",)}
 
@@ -37,6 +38,7 @@ _DCTERMS = {"modified": "modified", "issued": "published", "created": "published
 _FOREIGN = {
     "http://www.w3.org/2005/atom": _ATOM,
     "http://purl.org/atom/ns#": _ATOM,
+    "http://rssnamespace.org/feedburner/ext/1.0": {"origlink": "original"},
     "http://purl.org/dc/elements/1.1/": {"date": "modified"},
     "http://purl.org/dc/terms/": _DCTERMS,
     "http://purl.org/rss/1.0/": {"link": "link"},
@@ -48,6 +50,7 @@ _FOREIGN |= {
         ("atom", "http://www.w3.org/2005/atom"),
         ("a10", "http://www.w3.org/2005/atom"),
         ("dc", "http://purl.org/dc/elements/1.1/"),
+        ("feedburner", "http://rssnamespace.org/feedburner/ext/1.0"),
         ("dcterms", "http://purl.org/dc/terms/"),
     )
 }

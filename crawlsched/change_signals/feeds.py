@@ -88,7 +88,8 @@ def read_feed(text: str, collected: Collected, problems: ProblemCounter) -> bool
 def _places(entry: Any) -> list[str]:
     """Return what may be the URL of an entry's page, the likeliest first."""
     links = [link for link in entry.get("links", ()) if link.get("href") and is_page_link(link.get("rel"))]
-    pages = [link["href"] for link in links if "html" in link.get("type", "html")]
+    pages = [entry["feedburner_origlink"]] if entry.get("feedburner_origlink") else []
+    pages += [link["href"] for link in links if "html" in link.get("type", "html")]
     pages += [link["href"] for link in links]
     name = entry.get("id") or ""
     if not entry.get("links") and entry.get("link"):

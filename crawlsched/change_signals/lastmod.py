@@ -5,26 +5,45 @@ from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
 
+from crawlsched.change_signals.locations import INVISIBLE
+
 __all__ = ["parse_lastmod", "text_mark"]
 
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,12})\d*)?)?"
+_BASIC_TIME = r"(?P<hour>\d\d)(?P<minute>\d\d)(?:(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,12})\d*)?)?"
+_OFFSET = r"(?P<sign>[+-])(?P<zone_hours>\d{1,2}):?(?P<zone_minutes>\d\d)?"
 _ZONE = (
     r"(?:\s*(?P<meridiem>[ap]\.?m\.?)(?![a-z]))?"
-    r"(?:\s*(?:(?:z|ut|utc|gmt)?\s?(?P<sign>[+-])(?P<zone_hours>\d{1,2}):?(?P<zone_minutes>\d\d)?|(?P<zone>[a-z]{1,5})))?"
+    rf"(?:\s*(?:(?:z|ut|utc|gmt)?\s?{_OFFSET}(?:\s+(?P<name>[a-z]{{1,5}}))?|(?P<zone>[a-z]{{1,5}})))?"
 )
-_WEEKDAY = r"(?:[a-z]{3,9}\.?(?:\s*,\s*|\s+))?"
-_MONTH = r"(?P<month>[a-z]{3,9})\.?"
+# In any language: it adds nothing to the date.
+_WEEKDAY = r"(?:[^\d,]{1,30},\s*|[^\s\d,]{1,20}\s+)?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?"
+_MONTH = r"(?:of\s+)?(?P<month>[a-z]{3,9})\.?"
+_YEAR = r"(?P<year>\d{4})"
 _FORMS = [
     re.compile(form, re.ASCII | re.IGNORECASE)
     for form in (
-        # 2026-11-20T09:15:30.5+01:00, and with a word for the zone as databases and Ruby write it
-        rf"(?P<year>\d{{4}})(?:-(?P<number>\d\d)(?:-(?P<day>\d\d)(?:[t ](?=\d\d:){_TIME}{_ZONE})?)?)?",
+        # 2026-11
+        rf"{_YEAR}(?:[-/](?P<number>\d\d?))?",
+        # 2026-11-20+01:00, as xsd:date writes a day
+        rf"{_YEAR}-(?P<number>\d\d)-(?P<day>\d\d)(?:z|(?P<sign>[+-])(?P<zone_hours>\d\d):(?P<zone_minutes>\d\d))",
+        # 2026-11-20T09:15:30.5+01:00, with slashes, and with a word for the zone as databases, Ruby and Go write it
+        rf"{_WEEKDAY}{_YEAR}(?P<between>[-/.])(?P<number>\d\d?)(?P=between)(?P<day>\d\d?)(?:(?:t|,?\s+){_TIME}{_ZONE})?",
+        # 20261120T091530Z, the basic form of ISO 8601
+        rf"{_YEAR}(?P<number>\d\d)(?P<day>\d\d)(?:t{_BASIC_TIME}(?:z|{_OFFSET})?)?",
         # Fri, 20 Nov 2026 09:15:30 GMT
-        rf"{_WEEKDAY}(?P<day>\d{{1,2}})[\s-]+{_MONTH}[\s,-]+(?P<year>\d{{4}}|\d\d),?\s+{_TIME}{_ZONE}",
+        rf"{_WEEKDAY}{_DAY}[\s/-]+{_MONTH}[\s,/-]+(?P<year>\d{{4}}|\d\d),?\s+{_TIME}{_ZONE}",
+        # 20 November 2026
+        rf"{_WEEKDAY}{_DAY}[\s/-]+{_MONTH}[\s,/-]+{_YEAR}",
         # Fri, Nov 20 2026 09:15:30 GMT
-        rf"{_WEEKDAY}{_MONTH}\s+(?P<day>\d{{1,2}}),?\s+(?P<year>\d{{4}}),?\s+{_TIME}{_ZONE}",
+        rf"{_WEEKDAY}{_MONTH}[\s-]+{_DAY}[\s,-]+{_YEAR}(?:,?\s+{_TIME}{_ZONE})?",
+        # 2026 Nov 20, 09:15
+        rf"{_WEEKDAY}{_YEAR}[\s,-]+{_MONTH}[\s-]+{_DAY}(?:,?\s+{_TIME}{_ZONE})?",
+        # November 2026
+        rf"{_MONTH}\s+{_YEAR}",
         # Fri Nov 20 09:15:30 GMT 2026, which C and Java write
-        rf"[a-z]{{3}}\s+{_MONTH}\s+(?P<day>\d{{1,2}})\s+{_TIME}{_ZONE}\s+(?P<year>\d{{4}})",
+        rf"[a-z]{{3}}\s+{_MONTH}\s+(?P<day>\d{{1,2}})\s+{_TIME}{_ZONE}\s+{_YEAR}",
     )
 ]
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
@@ -35,11 +54,25 @@ _MONTH_NUMBERS = {
     "sept": 9,
 }
 # RFC 2822, section 4.3. Every other alphabetic zone counts as -0000, as the same section says.
-_ZONE_HOURS = {"edt": -4, "est": -5, "cdt": -5, "cst": -6, "mdt": -6, "mst": -7, "pdt": -7, "pst": -8}
+_ZONE_HOURS = {
+    "z": 0,
+    "ut": 0,
+    "utc": 0,
+    "gmt": 0,
+    "edt": -4,
+    "est": -5,
+    "cdt": -5,
+    "cst": -6,
+    "mdt": -6,
+    "mst": -7,
+    "pdt": -7,
+    "pst": -8,
+}
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 2199
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _MAX_CHARACTERS = 100
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _COMMENT = re.compile(r"\([^()]*\)")
 _MARK_BYTES = 6
 
@@ -61,10 +94,10 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
 
     Notes
     -----
-    Nothing is invented: what can be read in more than one way is no date, and neither is a day that no calendar has,
-    nor a year before 1970 or after 2199 (``0001-01-01`` and the like stand for "unset"). A time without a zone is taken
-    as UTC, and so are zones with unknown names [2]_. A year or a month alone stands for its first day. A leap second is
-    the second after it, as in POSIX time.
+    Nothing is invented: what can be read in more than one way is no date (nor is ``20/11/2026``, whose form leaves
+    that open), and neither is a day that no calendar has, nor a year before 1970 or after 2199 (``0001-01-01`` and the
+    like stand for "unset"). A time without a zone is taken as UTC, and so are zones with unknown names [2]_. A year or
+    a month alone stands for its first day. A leap second is the second after it, as in POSIX time.
 
     References
     ----------
@@ -82,7 +115,7 @@ def parse_lastmod(text: str) -> tuple[float, str] | None:
     >>> parse_lastmod("yesterday") is None
     True
     """
-    text = " ".join(text.split(" ")).strip()
+    text = " ".join(_INVISIBLE.sub("", text).split())
     if len(text) > _MAX_CHARACTERS:
         return None
     while (without := _COMMENT.sub(" ", text)) != text:  # RFC 2822, section 3.2.3: within one another, and anywhere
@@ -120,7 +153,9 @@ def _hour(hour: int, meridiem: str) -> int:
 
 def _seconds(day: tuple[int, int, int], clock: tuple[int, int, int]) -> float | None:
     hour, minute, second = clock
-    if not _FIRST_YEAR <= day[0] <= _LAST_YEAR or hour > 23 or minute > 59 or second > 60:
+    if not _FIRST_YEAR <= day[0] <= _LAST_YEAR or minute > 59 or second > 60:
+        return None
+    if hour > 23 and clock != (24, 0, 0):  # with which xsd:dateTime can end a day
         return None
     try:
         days = date(*day).toordinal() - _EPOCH_ORDINAL
@@ -134,9 +169,10 @@ def _offset(said: dict[str, str | None]) -> int | None:
     if not said.get("sign"):
         return 3600 * _ZONE_HOURS.get((said.get("zone") or "").lower(), 0)
     hours, minutes = int(said["zone_hours"] or 0), int(said["zone_minutes"] or 0)
-    if hours > 15 or minutes > 59:
-        return None
-    return (hours * 3600 + minutes * 60) * (-1 if said["sign"] == "-" else 1)
+    offset = (hours * 3600 + minutes * 60) * (-1 if said["sign"] == "-" else 1)
+    named = _ZONE_HOURS.get((said.get("name") or "").lower())
+    is_one_zone = named is None or 3600 * named == offset
+    return offset if hours <= 15 and minutes <= 59 and is_one_zone else None
 
 
 def text_mark(text: str) -> float:

@@ -7,10 +7,36 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = ["Locations", "ascii_host", "canonical", "is_web_url"]
+__all__ = ["INVISIBLE", "Locations", "ascii_host", "canonical", "is_web_url", "parted_locations"]
 
-# A backslash is where browsers and Python disagree on what the host is.
-_SUSPECT = re.compile("[\x00-\x20\x7f\ud800-\udfff\ufffd\\\\]")
+#: Signs that nobody sees: marks of byte order, of the direction of writing, and of where a word may break.
+INVISIBLE = "\xad\u034f\u061c\u180e\ufeff" + "".join(
+    map(chr, (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)))
+)
+_SPACES = " \t\n\r\x00\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+_AROUND = _SPACES + INVISIBLE
+# A backslash is where browsers and Python disagree on what the host is. The rest can stand around a URL.
+_SUSPECT = re.compile(f'[\x00-\x20\x7f\xa0\ud800-\udfff\ufffd\\\\"<>,;|\u201c\u201d{INVISIBLE}]')
+_QUOTES = {
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "<": ">",
+    "\xab": "\xbb",
+    "\u201c": "\u201d",
+    "\u201e": "\u201c",
+    "\u2018": "\u2019",
+}
+_BETWEEN_URLS = re.compile("""\\s+|[,;|](?=["'<]?https?://)""", re.IGNORECASE)
+_MOST_COLUMNS = 8
+# What a table has beside a URL, and no URL behind a comma or a space: dates, times, priorities, frequencies.
+_COLUMN = re.compile(
+    r"\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?|[01]\.\d{1,2}"
+    r"|always|hourly|daily|weekly|monthly|yearly|never",
+    re.IGNORECASE,
+)
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffd\\\\]")
 _BRACKETED = re.compile(r"(?:[^\[\]@]*@)?\[[0-9A-Fa-f:.]*\](?::\d*)?", re.ASCII)  # an address of IPv6 and nothing else
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -70,6 +96,47 @@ def is_web_url(url: str) -> bool:
     return has_host and parts.scheme in ("http", "https") and not _SURROGATE.search(url)
 
 
+def parted_locations(text: str) -> list[str]:
+    r"""Return the URLs of a text that should be one URL: several if it has several, without what stands around them.
+
+    Invisible characters, quotes, angle brackets, and the further columns of a table are taken off. Where there is no
+    more than one URL, what is left is returned, whatever it is.
+
+    Examples
+    --------
+    >>> parted_locations('\ufeff"https://a/1","2026-11-20"'), parted_locations("https://a/1; 0.8; daily")
+    (['https://a/1'], ['https://a/1'])
+    >>> parted_locations("https://a.example/1 https://a.example/2"), parted_locations("/a page")
+    (['https://a.example/1', 'https://a.example/2'], ['/a page'])
+    """
+    urls = [url for word in _BETWEEN_URLS.split(text) if _has_scheme(url := _bare(word))]
+    return urls if len(urls) > 1 else [_bare(text)]
+
+
+def _has_scheme(text: str) -> bool:
+    return text[:8].lower().startswith(("http://", "https://"))
+
+
+def _bare(text: str) -> str:
+    text = text.strip(_AROUND)
+    for _ in range(2):
+        if text[:1] in _QUOTES:
+            text = text[1:].partition(_QUOTES[text[0]])[0].strip(_AROUND)
+    text = text.partition("\t")[0].rstrip(_AROUND)
+    for _ in range(_MOST_COLUMNS):
+        cut = max(text.rfind(character) for character in ",;| ")
+        if cut < 0:
+            break
+        before = text[:cut].rstrip()
+        column = text[cut + 1 :].strip("\"'")
+        # Behind nothing but a space only a date or a time: of other words it is not known whether they are of the URL.
+        is_table = text[cut] != " " or before.endswith((",", ";", "|")) or ":" in column or "-" in column
+        if not (is_table and _COLUMN.fullmatch(column)):
+            break
+        text = before.rstrip(",;| ")
+    return text.strip(_AROUND)
+
+
 class Locations:
     """Checks the URLs of one document.
 
@@ -110,11 +177,11 @@ class Locations:
             return locations[0]
         first: list[tuple[str, str]] = [("no-url", "")]
         for number, location in enumerate(locations):
-            location = location.strip()
-            if location.startswith(self._prefixes) and not _SUSPECT.search(location):
-                return location
-            found: list[tuple[str, str]] = []
-            url = self._examined(location, found)
+            place, *others = parted_locations(location)
+            found: list[tuple[str, str]] = [("second-url" if others else "around-url", location)]
+            if place == location.strip():
+                found = []
+            url = self._examined(place, found)
             if url is not None or number == 0:
                 first = found
             if url is not None:
@@ -161,7 +228,8 @@ class Locations:
         if location[0] in "/?.":
             return location != "/" and not location.strip("/")
         first = location.partition("/")[0].lower()
-        return " " in location or first.startswith("www.") or first.removeprefix("www.") in self._hosts
+        is_host = first.startswith("www.") or first.removeprefix("www.") in self._hosts
+        return " " in location or is_host or first in ("http", "https") or "://" in location.partition("?")[0]
 
 
 def _host(url: str) -> str:

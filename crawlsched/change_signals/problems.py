@@ -26,6 +26,8 @@ PROBLEM_KINDS = {
     "raw-ampersand": "an ampersand which is not written &amp;; it was taken as it stands",
     "no-url": "an entry without a URL; it was dropped",
     "second-url": "an entry with several URLs; the first that can be used was taken",
+    "around-url": "what is not of a URL stands around it, such as quotes, columns or invisible signs; it was taken off",
+    "second-lastmod": "an entry with several dates of one kind; one of them was taken",
     "not-a-url": "a line of a list of URLs which is none; it was left out",
     "junk-before": "text before the document; it was passed over",
     "bad-url": "no http or https URL, or one with a port that is none; its entry was dropped",

@@ -1,15 +1,15 @@
 """The sitemaps that a robots.txt names, as protego reads them."""
 
-import codecs
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from protego import Protego
 
-from crawlsched.change_signals.locations import is_web_url
+from crawlsched.change_signals.decoding import characters
+from crawlsched.change_signals.locations import INVISIBLE, is_web_url
 from crawlsched.change_signals.problems import Problem, ProblemCounter
 
 __all__ = ["RobotsSitemaps", "absolute_sitemaps", "read_robots", "robots_sitemaps"]
@@ -19,7 +19,10 @@ _MAX_BYTES = 512_000  # RFC 9309, section 2.5: at least 500 KiB have to be read
 _MAX_SITEMAPS = 50_000
 _MAX_URL = 8_192
 # What people set around a URL, or behind it.
-_AROUND = "<>\"'`,; \t\xa0\u200b\ufeff"
+_AROUND = "<>\"'`,; \t\xa0" + INVISIBLE
+# The first part of "site.example/map.xml" is a host, and so is that of "http//site.example/".
+_HOST = re.compile(r"https?|(?:[\w-]+\.)+[a-z][a-z-]+(?::\d+)?", re.IGNORECASE)
+_FILE = re.compile(r"\.(?:xml|txt|gz|rss|atom|json|php|aspx?)(?:\?\S*)?$", re.IGNORECASE)
 _LINE_ENDS = re.compile(r"[\r\n]+")
 _SITEMAP_KEY = re.compile(r"site-?map", re.IGNORECASE)
 
@@ -65,13 +68,14 @@ def read_robots(body: bytes, robots_url: str) -> RobotsSitemaps:
     ['https://example.com/map.xml']
     """
     problems = ProblemCounter()
+    # What of a comment cannot be read does not matter; of a URL, it is reported below.
+    text = "".join(characters(iter([body[:_MAX_BYTES]]), ProblemCounter())).replace("\x00", "")
     if len(body) > _MAX_BYTES:
         # A line that is cut in two would be another URL.
-        body = body[: body.rfind(b"\n", 0, _MAX_BYTES) + 1]
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
         problems.add("too-large", f"more than {_MAX_BYTES} bytes")
-    text = body.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace").replace("\x00", "")
     # Only the lines that can name a sitemap, so that rules of any number and shape cost nothing.
-    lines = (line.lstrip(_AROUND).replace("\xa0", " ") for line in _LINE_ENDS.split(text))
+    lines = (line.strip(_AROUND).replace("\xa0", " ") for line in _LINE_ENDS.split(text))
     references = Protego.parse("\n".join(line for line in lines if _SITEMAP_KEY.match(line))).sitemaps
     return RobotsSitemaps(_absolute(references, robots_url, problems), problems.problems())
 
@@ -113,26 +117,44 @@ def absolute_sitemaps(references: Iterable[str], robots_url: str) -> RobotsSitem
 
 def _parted(value: str) -> list[str]:
     """Return the references of a line: several where each is a URL or a path, or the one among words."""
-    words = [word.strip(_AROUND) for word in value.split()]
-    if len(words) > 1 and all(word.lower().startswith(("http://", "https://", "/")) for word in words if word):
+    # A "#" starts a comment in robots.txt, and a fragment means nothing to a crawler.
+    words = [word.strip(_AROUND) for word in value.partition("#")[0].split()]
+    words = [word for word in words if word]
+    urls = [word for word in words if word.lower().startswith(("http://", "https://"))]
+    if len(words) > 1 and all(word in urls or word.startswith("/") for word in words):
         return words
-    return [word for word in words if word.lower().startswith(("http://", "https://"))] or [value]
+    is_file = [bool(_FILE.search(word)) for word in words]
+    if urls and (words[0] not in urls or (is_file[0] and not is_file[-1])):
+        return urls
+    return [" ".join(words)]
 
 
 def _absolute(references: Iterable[str], robots_url: str, problems: ProblemCounter) -> list[str]:
     found: dict[str, None] = {}
     for reference in chain.from_iterable(map(_parted, references)):
-        # A "#" starts a comment in robots.txt, and a fragment means nothing to a crawler.
-        reference = reference.partition("#")[0].strip(_AROUND)
-        try:
-            is_too_long = len(reference) > _MAX_URL or "\ufffd" in reference
-            url = "" if is_too_long or not reference else urljoin(robots_url, reference)
-        except ValueError:
-            url = ""
-        if not is_web_url(url) or any(character in url for character in " \t<>"):
+        is_too_long = len(reference) > _MAX_URL or "\ufffd" in reference
+        url = "" if is_too_long or not reference else _joined(reference, robots_url)
+        if not is_web_url(url) or any(character in url for character in "\t<>"):
             problems.add("bad-url", reference)
         elif len(found) == _MAX_SITEMAPS and url not in found:
             problems.add("too-many-children", url)
         else:
+            if " " in reference:
+                problems.add("space-in-url", reference)
             found[url] = None
     return list(found)
+
+
+def _joined(reference: str, robots_url: str) -> str:
+    """Return the URL of a reference, as browsers resolve it; of a host without a scheme, that of this host or none."""
+    first, slash, _ = reference.partition("/")
+    if " " in reference and not (reference.lower().startswith(("/", "http")) or _FILE.search(reference)):
+        return ""  # words
+    try:
+        parts = urlsplit(robots_url)
+        is_own = first.lower().removeprefix("www.") == parts.netloc.lower().removeprefix("www.")
+        if is_own or (slash and _HOST.fullmatch(first)):
+            return f"{parts.scheme}://{reference}" if is_own and slash else ""
+        return urljoin(robots_url, reference.replace(" ", "%20"))
+    except ValueError:
+        return ""

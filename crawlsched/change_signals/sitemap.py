@@ -23,7 +23,7 @@ __all__ = ["SitemapDocument", "read_sitemap"]
 
 # JSON is read in one go, for which the interpreter's lock is held.
 _MOST_OF_JSON = 2_000_000
-_DOCUMENT = re.compile(r"<\?xml\s|<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|rdf|feed)[\s>]", re.IGNORECASE)
+_DOCUMENT = re.compile(r"<\?xml\s|<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|rdf|feed|entry)[\s>]", re.IGNORECASE)
 _JUNK_BEFORE = 8_192
 
 
@@ -120,7 +120,7 @@ def read_sitemap(
     kind = "unknown"
     if not start:
         problems.add("empty")
-    elif start.startswith("<"):
+    elif start.startswith("<") and start[:5].lower() != "<http":
         kind = read_xml(text, collected, limits, problems)
     elif start.startswith("{"):
         kind = _read_json(text, collected, problems)
@@ -133,7 +133,9 @@ def read_sitemap(
         other = Collected(url, limits, Locations(url, hosts, again), ancestors, again)
         if _read_feed(body, other, limits, again) and len(other.entries) >= len(collected.entries):
             _add_dates(other.entries, collected.entries)
-            return SitemapDocument(url, kind, other.entries, other.children, again.problems(), collected.hubs)
+            # Of which date of several it took, feedparser says nothing.
+            told = again.problems() + [found for found in problems.problems() if found.kind == "second-lastmod"]
+            return SitemapDocument(url, kind, other.entries, other.children, told, collected.hubs)
     return SitemapDocument(url, kind, collected.entries, collected.children, problems.problems(), collected.hubs)
 
 

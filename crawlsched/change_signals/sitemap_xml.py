@@ -96,11 +96,13 @@ class _Elements:
         self._child = ""  # the element directly below the item within which we are
         self._bases: list[tuple[int, str]] = []
         self._said: dict[str, list[str]] = {}
+        self._dated: dict[str, str] = {}  # by element
         self._fact = ""
         self._attributes = _NONE
         self._text: list[str] = []
         self._length = 0
         self._is_dropped = False
+        self._is_unclosed = False  # what stands directly below the item: deeper elements are taken for such, too
 
     # -- what lxml calls
 
@@ -202,17 +204,18 @@ class _Elements:
             self.kind = "index" if local == "sitemap" else "urlset"
             self._problems.add("no-root", f"<{local}>")
         else:
-            self.kind = KIND_OF_ROOT.get(local, "unknown")
+            is_other = local == "entry" and "atom" not in name[0]  # many a document has entries
+            self.kind = "unknown" if is_other else KIND_OF_ROOT.get(local, "unknown")
         return self.kind != "unknown"
 
     def _begin_item(self, name: tuple[str, str], attributes: Mapping[str, str]) -> None:
         if self._item_namespace != name[0]:
             self._item_namespace, self._facts = name[0], {}
         self._item, self._direct = name, self._depth + 1
-        self._said = {}
+        self._said, self._dated = {}, {}
         self._fact = self._child = ""
         self._text, self._length = [], 0
-        self._is_dropped = False
+        self._is_dropped = self._is_unclosed = False
         if attributes and self.kind == "rss":  # RSS 1.0 and CDF name the page in the item itself
             for attribute, value in attributes.items():
                 fact = {"about": "about", "href": "about", "lastmod": "modified"}.get(parted(attribute)[1])
@@ -221,10 +224,15 @@ class _Elements:
 
     def _inside(self, tag: str, name: tuple[str, str], attributes: Mapping[str, str]) -> None:
         assert self._item is not None
-        is_direct = self._depth == self._direct
+        if self._depth > self._direct and self._fact and any(map(str.strip, self._text)):
+            self._problems.add("unclosed", f"<{parted(self._child)[1]}>")
+            self._is_unclosed = True
+            self._say()
+        is_direct = self._depth == self._direct or self._is_unclosed
         fact = fact_of(self.kind, self._item[0], *name, is_direct=is_direct)
         if is_direct:
             self._child = tag
+        if self._depth == self._direct:
             self._facts[tag] = fact
         if fact:
             self._begin_fact(fact, attributes)
@@ -261,6 +269,8 @@ class _Elements:
         if text and (text := text.strip()):
             if fact in ("url", "other type") and self.kind in ("rss", "atom"):
                 text = _join(self._base(), text)
+            if fact in ("modified", "published") and self._dated.setdefault(self._child, text) != text:
+                self._problems.add("second-lastmod", text)
             self._said.setdefault(fact, []).append(text)
 
     def _plain(self, text: str) -> str:
@@ -298,7 +308,7 @@ class _Elements:
         if self._is_dropped:
             self.is_enough = not self._collected.look()
             return
-        places = said.get("url", [])
+        places = said.get("original", []) + said.get("url", [])
         if self.kind not in ("urlset", "index"):
             places = places + said.get("other type", []) + said.get("about", [])
             places += [place for place in said.get("id", []) if is_web_url(place)]

@@ -1,16 +1,22 @@
 """Text sitemaps: one URL on each line."""
 
+import csv
+import re
 from collections.abc import Iterable
 from itertools import chain
 from time import sleep
 
 from crawlsched.change_signals.collected import Collected
 from crawlsched.change_signals.limits import Limits
+from crawlsched.change_signals.locations import parted_locations
 from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = ["read_lines"]
 
+_BEHIND = ",;\"'<>"
 _SCHEMES = ("http://", "https://")
+# The first line of a table whose first column has the URLs.
+_HEADER = re.compile(r"""\W*(?:url|loc|location|link|page|address)s?["']?\s*([,;|\t])""", re.IGNORECASE)
 
 
 def read_lines(text: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
@@ -42,24 +48,37 @@ def read_lines(text: Iterable[str], collected: Collected, limits: Limits, proble
     kind = "unknown"
     others: list[str] = []
     n_others = 0
+    between = ""
     for line in _lines(text, limits.max_text):
-        location = line.strip("\ufeff\x00 \t\xa0")
-        if not location:
-            continue
-        if not location[:8].lower().startswith(_SCHEMES):
+        first = next(csv.reader([line or '""'], delimiter=between))[0] if between else line
+        locations = [place for text in parted_locations(first) if (place := text.rstrip(_BEHIND))]
+        if not all(map(_is_url, locations)):
+            if header := _HEADER.match(line):
+                between = header[1]
             n_others += 1
-            others = others or [location]
+            others = others or [line]
             if not collected.look():
                 break
             continue
+        if not locations:
+            continue
         kind = "text"
-        if len(location) > limits.max_text:
-            problems.add("text-too-long", location)
-        elif not collected.page([location]):
+        if len(line) > limits.max_text:
+            problems.add("text-too-long", line)
+            continue
+        if locations != [line.strip()]:
+            problems.add("around-url", line)
+        if not all(collected.page([place]) for place in locations):
             break
     if others and kind == "text":
         problems.add("not-a-url", others[0], n_others)
     return kind
+
+
+def _is_url(text: str) -> bool:
+    """Whether a text begins as a URL does, and it is clear where that ends."""
+    has_columns = " " in text and any(character in text for character in ",;|")
+    return text[:8].lower().startswith(_SCHEMES) and not has_columns
 
 
 def _lines(text: Iterable[str], max_text: int) -> Iterable[str]:

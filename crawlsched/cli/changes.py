@@ -1,4 +1,4 @@
-"""``crawlsched changes``: what was delivered to the spider since a time or a cursor, and, followed, what comes."""
+"""``crawlsched changes``: what changed, vanished, failed or came back since a time or a cursor, and what comes."""
 
 import argparse
 import json
@@ -98,7 +98,7 @@ def _follow(feed: "Feed", cursor: "Cursor", arguments: argparse.Namespace) -> No
 def say(report: dict[str, Any]) -> str:
     """List the changes, and the cursor with which to go on."""
     if not report["changes"]:
-        return f"Nothing was delivered; go on with --since {report['cursor']}"
+        return f"Nothing has changed; go on with --since {report['cursor']}"
     lines = list(_say_all(report["changes"], report["time"]))
     more = "there is more; " if report["more"] else ""
     return "\n".join([*lines, "", f"{more}go on with --since {report['cursor']}"])
@@ -112,8 +112,14 @@ def _say_all(changes: Iterable[dict[str, Any]], now: float) -> Iterable[str]:
 def _say_one(change: dict[str, Any], now: float | None) -> list[str]:
     when = change["time_utc"][:19].replace("T", " ") + " UTC" if now is None else say_moment(change["time"], now)
     other = "" if change["similarity"] is None else f"  ({say_share(1.0 - change['similarity'])} of its text is other)"
+    if change["kind"] in ("gone", "failing") and change["status"] is not None:
+        other = f"  ({change['status']})"
+    if change["target"] is not None:
+        other = f"  -> {change['target']}"
+    if change["since"] is not None and change["since"] < change["found_at"]:
+        other += f"  since {say_moment(change['since'], change['time'] if now is None else now)}"
     cursor = f"  {change['cursor']}" if now is None else ""
-    lines = [f"{when}  {change['kind']:7}  {change['url']}{other}{cursor}"]
+    lines = [f"{when}  {change['kind']:9}  {change['url']}{other}{cursor}"]
     return lines + [f"    {line}" for line in change["diff"] or ()]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from crawlsched.cli.parsing import examples
 from crawlsched.cli.target import common_options, find_target, open_store
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.settings.values import read_seconds
 
 __all__ = ["add_parser", "report", "say"]
 
@@ -15,14 +16,17 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "check",
-        help="is the crawl running, writing and sending, and are the pages fresh? Exit code 1 if not",
+        help="does the crawl run, write and send, do hosts answer, are pages fresh? Exit code 1 if not",
         parents=[common_options()],
-        epilog=examples("crawlsched check --freshness 0.9 --undelivered 100"),
+        epilog=examples("crawlsched check --freshness 0.9 --undelivered 100", "crawlsched check --last-pass 25h"),
     )
     parser.add_argument("--freshness", metavar="F", type=_share, help="the least expected freshness, such as 0.9")
     parser.add_argument("--budget", metavar="F", type=_share, help="the least share of the slots that is used")
     parser.add_argument("--undelivered", metavar="N", type=_count, help="how many changes may wait for the spider")
     parser.add_argument("--rest", metavar="SECONDS", type=_count, help="for how long a host may want to be left alone")
+    parser.add_argument(
+        "--last-pass", metavar="TIME", type=_duration, help="no crawl need run if one ended in this time, such as 25h"
+    )
     parser.set_defaults(report=report, say=say)
 
 
@@ -43,6 +47,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             budget=arguments.budget,
             undelivered=arguments.undelivered,
             rest=arguments.rest,
+            last_pass=arguments.last_pass,
         )
         found = checks(vitals(store), limits)
     finally:
@@ -72,6 +77,13 @@ def _share(text: str) -> float:
     if not 0.0 <= share <= 1.0:
         raise argparse.ArgumentTypeError(f"must be a share between 0 and 1, such as 0.9 or 90%, got {text!r}.")
     return share
+
+
+def _duration(text: str) -> float:
+    try:
+        return read_seconds(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a duration such as 25h or 90m, got {text!r}.") from None
 
 
 def _count(text: str) -> int:

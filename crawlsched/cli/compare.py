@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.history_options import (
     ESTIMATORS_HELP,
@@ -16,12 +16,17 @@ from crawlsched.cli.picture import need_matplotlib, new_picture, save_picture
 from crawlsched.cli.replay import summary
 from crawlsched.cli.wording import say_duration, say_share, say_table
 
+if TYPE_CHECKING:
+    from crawlsched.simulation import Replayed
+
 __all__ = ["add_parser", "report", "say"]
 
 # More of them would hide each other on the axis of a picture.
 _MOST_LABELS = 10
 _TIMES = ("age", "delay", "delay_median", "delay_95", "delay_longest")
 _HEADINGS = ("mean age", "delay mean", "median", "95 %", "longest", "bandwidth saved")
+# A page worth less than this share of the best one is a wrong pick.
+_NEARLY_BEST = 0.95
 _DEFAULT_POLICIES = ["round_robin", "harmonic", "posterior", "greedy:hindsight"]
 
 
@@ -68,7 +73,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             done = replay(history, bandwidth, policy, estimator or None, seed=arguments.seed, **window)
             timely = done.timeliness._asdict().items()
             times = {name: None if math.isnan(value) else value for name, value in timely}
-            replays.append({"name": name, **summary(done), **times})
+            replays.append({"name": name, **summary(done), **times, **_cost(done)})
     _add_savings(replays)
     result = {"bandwidths": bandwidths, "policies": list(arguments.policies), "replays": replays}
     if arguments.plot:
@@ -97,7 +102,20 @@ def say(report: dict[str, Any]) -> str:
         lines += ["", *say_table(rows, "l" + "r" * len(_HEADINGS), indent="")]
     first = report["policies"][0]
     lines += ["", f"Bandwidth saved: how much less keeps pages as fresh as {first} does (- beyond these bandwidths)."]
+    for number, one in enumerate(report["replays"]):
+        if "worth" in one:
+            lines.append(
+                f"{one['name']} at {headings[number % columns]}: the page picked is worth {one['worth']:.4f} of the "
+                f"best, by brute force on the same pages; below {_NEARLY_BEST} of it in {say_share(one['worse'])}."
+            )
     return "\n".join(lines)
+
+
+def _cost(done: "Replayed") -> dict[str, float]:
+    """Return what the picks of the frontier that crawls are worth beside brute force; nothing of other policies."""
+    if done.worth is None or not done.worth.size:
+        return {}
+    return {"worth": float(done.worth.mean()), "worse": float((done.worth < _NEARLY_BEST).mean())}
 
 
 def _add_savings(replays: list[dict[str, Any]]) -> None:

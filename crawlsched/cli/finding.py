@@ -1,14 +1,17 @@
 """Finding pages that somebody names: from a URL as it was written to the page that it is, or to those it may be."""
 
+import time
 from difflib import get_close_matches
+from shlex import quote
 from typing import TYPE_CHECKING
 
+from crawlsched.cli.wording import say_past
 from crawlsched.exceptions import UnknownPage
 
 if TYPE_CHECKING:
-    from crawlsched.store import Store
+    from crawlsched.store import Store, Tombstone
 
-__all__ = ["find_page", "pages_like"]
+__all__ = ["find_page", "forgotten_as", "not_found", "pages_like", "why_forgotten"]
 
 _OFFERED = 3
 # Among so many pages of its host a misspelt URL is looked for.
@@ -41,8 +44,36 @@ def find_page(store: "Store", url: str, *, offer: bool = True) -> int:
         except ValueError:  # no scheme, so no URL
             page = None
     if page is None:
-        raise UnknownPage(url, store.name, pages_like(store, url) if offer else [])
+        raise not_found(store, url) if offer else UnknownPage(url, store.name)
     return page
+
+
+def not_found(store: "Store", url: str) -> UnknownPage:
+    """Return the error that says what a URL was forgotten by, or which pages may be meant."""
+    if (stone := store.tombstones.covering(url)) is not None:
+        return UnknownPage(url, store.name, forgotten=f"{why_forgotten(stone, time.time())}.")
+    return UnknownPage(url, store.name, pages_like(store, url))
+
+
+def why_forgotten(stone: "Tombstone", now: float) -> str:
+    """Say when and by what something was forgotten, and which command takes that back.
+
+    Examples
+    --------
+    >>> from crawlsched.store import Tombstone
+    >>> print(why_forgotten(Tombstone("host", "a.org", 1700000000.0), now=1700000060.0))
+    the host a.org was forgotten (2023-11-14 22:13:20 UTC, 60 s ago); take that back with `crawlsched ...
+    """
+    option = "" if stone.kind == "url" else f"--{stone.kind} "
+    return (
+        f"{forgotten_as(stone.kind, stone.value)} was forgotten ({say_past(stone.created_at, now)}); "
+        f"take that back with `crawlsched forget --undo {option}{quote(stone.value)}`"
+    )
+
+
+def forgotten_as(kind: str, value: str) -> str:
+    """Name a URL, a pattern or a host."""
+    return f"the {'page' if kind == 'url' else kind} {value}"
 
 
 def pages_like(store: "Store", text: str) -> list[str]:

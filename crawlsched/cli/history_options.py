@@ -15,7 +15,7 @@ __all__ = ["ESTIMATORS_HELP", "POLICIES_HELP", "add_history_options", "read_band
 # Named here too: the simulation is loaded when it is run, which takes longer than most commands.
 POLICIES_HELP = (
     "round_robin, uniform, proportional, square_root, lds, poisson, harmonic, nutch, stormcrawler, greedy, greedy_cis, "
-    "greedy_ncis, greedy_cis_plus, greedy_ncis_approx_1, greedy_ncis_approx_2, posterior, age, delay"
+    "greedy_ncis, greedy_cis_plus, greedy_ncis_approx_1, greedy_ncis_approx_2, posterior, frontier"
 )
 ESTIMATORS_HELP = (
     "naive, bias_reduced, uniform_prior, maximum_likelihood, moment_matching, last_modified, law_of_large_numbers, "

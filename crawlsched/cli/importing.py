@@ -3,10 +3,12 @@
 import argparse
 import time
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crawlsched.cli.finding import why_forgotten
 from crawlsched.cli.handing_over import HandingOver
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.target import Target, common_options, find_or_make_target, n_shards_of, owner_now
@@ -17,13 +19,14 @@ from crawlsched.exceptions import CrawlschedError
 if TYPE_CHECKING:
     from crawlsched.collection.history import Histories
     from crawlsched.collection.importing import Import, ImportedPage
-    from crawlsched.store import Lease, Store
+    from crawlsched.store import Lease, Store, Tombstone
 
 __all__ = ["add_parser", "report", "say"]
 
 _TAKEN_AT_ONCE = 5_000
 _LEARNED_AT_ONCE = 20_000
 _WRONG_NAMED = 20
+_FORGETTINGS_NAMED = 5
 _LEARNED = ("log_likelihood", "estimator_state")
 # Seconds between two signs of life, while which no crawl starts.
 _HEARTBEAT = 5.0
@@ -71,37 +74,48 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
                 f"Processes share the collection {store.name!r}, and nothing is imported into one of them; let start() "
                 "of its spider yield the pages, for each process takes its own."
             )
+        forgotten_by: Counter[Tombstone] = Counter()
+
+        def page_of(line: UrlLine) -> "ImportedPage":
+            page = requests.page_of(line)
+            if (stone := store.tombstones.covering(page.url)) is not None:
+                forgotten_by[stone] += 1
+            return page
+
         if owner_now(store) is not None:
             running = HandingOver(store)
             with shown_progress(f"Reading {lines.name}") as progress:
-                for done, total in _steps(running, lines, requests.page_of):
+                for done, total in _steps(running, lines, page_of):
                     progress(done, total)
                 running.finish()
-            return _report(store, lines, running.counts, plan_made=False)
+            return _report(store, lines, running.counts, forgotten_by, plan_made=False)
         lease = store.take_lease("crawlsched import")
         try:
             importance = settings.importance
             weigh: Callable[[str], float] = (lambda url: 1.0) if importance is None else lambda url: importance(url, {})
             importing = Import(store, settings, requests.fingerprinter, weigh, now, asks_robots=requests.asks_robots)
             with shown_progress(f"Reading {lines.name}") as progress:
-                for done, total in _fill(importing, lines, requests.page_of, lease):
+                for done, total in _fill(importing, lines, page_of, lease):
                     progress(done, total)
             plan_made = importing.counts["visits"] > 0
             if plan_made:
                 _plan(store, target, importing)
         finally:
             lease.release()
-        return _report(store, lines, importing.counts, plan_made=plan_made)
+        return _report(store, lines, importing.counts, forgotten_by, plan_made=plan_made)
     finally:
         store.close()
 
 
-def _report(store: "Store", lines: UrlLines, counts: dict[str, int], *, plan_made: bool) -> dict[str, Any]:
+def _report(
+    store: "Store", lines: UrlLines, counts: dict[str, int], forgotten_by: "Counter[Tombstone]", *, plan_made: bool
+) -> dict[str, Any]:
     return {
         "collection": store.name,
         "database": store.database.name,
         "lines": lines.n,
         **counts,
+        "forgotten_by": [stone._asdict() for stone, _ in forgotten_by.most_common(_FORGETTINGS_NAMED)],
         "columns_ignored": list(lines.ignored),
         "lines_left_out": lines.n_wrong,
         "wrong": [{"line": number, "fault": fault} for number, fault in lines.wrong],
@@ -241,9 +255,11 @@ def say(report: dict[str, Any]) -> str:
         pages = say_count(report["visits_of_their_own"], "page")
         lines.append(f"{pages} had visits of their own already; what the file says of their visits was left out.")
     if report["forgotten"]:
-        lines.append(
-            f"{say_count(report['forgotten'], 'URL')} left out, which `crawlsched forget` has deleted for good."
-        )
+        from crawlsched.store import Tombstone
+
+        lines.append(f"{say_count(report['forgotten'], 'URL')} left out, which were forgotten:")
+        now = time.time()
+        lines += [f"  {why_forgotten(Tombstone(**stone), now)}" for stone in report["forgotten_by"]]
     if report["columns_ignored"]:
         lines.append(f"Columns that say nothing here: {', '.join(report['columns_ignored'])}.")
     if report["lines_left_out"]:

@@ -30,8 +30,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     # After the database was found: until then a sentence is enough, and this loads Scrapy.
     from crawlsched.jobs.crawl_jobs import JobsProcess
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s: %(message)s")
-    logging.getLogger("apscheduler").setLevel(logging.WARNING)
+    # What other libraries do is of interest where it goes wrong.
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s: %(message)s")
+    logging.getLogger("crawlsched").setLevel(logging.INFO)
     # Ended by a service manager or by hand, it ends alike.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     started_at = time.time()

@@ -81,7 +81,7 @@ def _stored(store: "Store", target: Target, n: int, now: float) -> list[dict[str
     for planner, numbers in planners(store, target, now):
         rows = wanted(planner, np.arange(numbers.size))
         rows = rows[planner.pages.not_before[rows] <= now]
-        values = planner.crawl_values.many(rows).at(now)
+        values = planner.crawl_values.value_at(rows, now)
         top = np.argsort(-values, kind="stable")[:n]
         crawled_at = planner.pages.crawled_at[rows[top]]
         found = zip(values[top].tolist(), (-numbers[rows[top]]).tolist(), crawled_at.tolist(), strict=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from crawlsched.cli.target import Target
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.planner.reports.freshness_now import wanted
+from crawlsched.planner.reports.freshness_now import known_fresh, wanted
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import read_host_shares, read_page_rules
 
@@ -64,28 +64,31 @@ class Freshness(NamedTuple):
     Attributes
     ----------
     fresh : ndarray, shape (n,)
-        Probabilities; 0 without a copy.
+        Probabilities; 0 without a copy, and of pages that fail.
     importance : ndarray, shape (n,)
         So that a sample weighs as much as the pages that it stands for.
-    n_all : int
-        How many pages it stands for.
+    n_all, n_failing : int
+        How many pages it stands for, and how many of them fail.
     """
 
     fresh: FloatArray
     importance: FloatArray
     n_all: int
+    n_failing: int
 
 
 def freshness(store: "Store", target: Target, now: float) -> Freshness:
     """Look at the pages as the planner sees them; where there are very many, at some that are drawn evenly."""
     pages, stands_for = _drawn(store, _SAMPLE)
-    fresh, importance = [], []
+    fresh, importance, n_failing = [], [], 0
     for planner, numbers in planners(store, target, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
         importance.append(planner.pages.importance[rows].astype(np.float64))
-        fresh.append(planner.values.fresh(rows, now))
+        fresh.append(known_fresh(planner, rows, now))
+        n_failing += int(np.count_nonzero(planner.pages.failing(rows)))
     weights = np.concatenate([*importance, np.empty(0)]) * stands_for
-    return Freshness(np.concatenate([*fresh, np.empty(0)]), weights, round(weights.size * stands_for))
+    counted = round(weights.size * stands_for), round(n_failing * stands_for)
+    return Freshness(np.concatenate([*fresh, np.empty(0)]), weights, *counted)
 
 
 def before(store: "Store", target: Target, crawl_value: float, now: float) -> int:
@@ -97,7 +100,7 @@ def before(store: "Store", target: Target, crawl_value: float, now: float) -> in
     n_before = 0.0
     for planner, numbers in planners(store, target, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
-        values = planner.crawl_values.many(rows).at(now)
+        values = planner.crawl_values.value_at(rows, now)
         equal = np.isclose(values, crawl_value, rtol=1e-9)
         n_before += np.count_nonzero(values[~equal] > crawl_value) + np.count_nonzero(equal) / 2
     return round(n_before * stands_for)
@@ -139,7 +142,6 @@ def planners(
     owner = store.owner()
     status = owner.status if owner is not None else {}
     settings = settings_of(store, target)
-    of_crawl = status.get("planner", {}).get("objective", "freshness")
     first, rules = planner_for(settings), PageRules(settings.pages)
     grid, n_rates = first.grid, first.posterior.rates.size
     several = store.further_sources()
@@ -164,7 +166,5 @@ def planners(
             found = [rules.number(urls.get(number, "")) for number in block["page"].tolist()]
             planner.set_intervals(np.arange(n_pages), found, now)
         # What the running crawl picks at now; or what the plan says that its bandwidth reaches.
-        threshold = status.get("threshold") if of_crawl == planner.objective else None
-        of_plan = plan.threshold if plan is not None and plan.objective == planner.objective else 0.0
-        planner.threshold = threshold or of_plan
+        planner.threshold = status.get("threshold") or (0.0 if plan is None else plan.threshold)
         yield planner, np.asarray(block["page"], np.intp)

@@ -117,7 +117,6 @@ def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, se
     named = {name if name.startswith(PREFIX) else f"{PREFIX}{name}": value for name, value in options.items()}
     with tempfile.TemporaryDirectory(prefix="crawlsched-detect-") as folder:
         named[f"{PREFIX}DATABASE_URL"] = f"sqlite:///{folder}/detect.db"
-        named[f"{PREFIX}SNAPSHOT"] = False
         judge = _Judge(Settings.from_scrapy(named, "detect"), visits, seed)
         try:
             for visit in visits:

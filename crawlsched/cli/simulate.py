@@ -1,4 +1,4 @@
-"""``crawlsched simulate``: reproduce a figure of one of the papers, and say whether what it claims came out."""
+"""``crawlsched simulate``: reproduce a figure of one of the papers."""
 
 import argparse
 import os
@@ -31,9 +31,9 @@ def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "simulate",
-        help="reproduce a figure of one of the papers: numbers, a picture, and whether its claim holds",
-        description="Reproduce a figure or a table of one of the papers, with the planner that crawls on a simulated "
-        "clock. What is not set is as printed in the paper, which can take hours.",
+        help="reproduce a figure of one of the papers: numbers and a picture",
+        description="Reproduce a figure or a table of one of the papers, with the policies that `replay` has, on a "
+        "simulated clock. What is not set is as printed in the paper, which can take hours.",
         add_help=False,
         epilog=examples("crawlsched simulate noisy-signals-4 --repetitions 2 --out figures"),
     )
@@ -146,8 +146,6 @@ def _write_whole(path: Path, content: bytes) -> None:
 
 
 def _summary(figure: "Figure", settings: "Settings", table: "Table") -> dict[str, Any]:
-    claims = figure.claims(table)
-    shown = [claim.held for claim in claims if claim.held is not None]
     used, own = _used(settings), _used(figure.settings)
     return {
         "figure": figure.name,
@@ -157,8 +155,6 @@ def _summary(figure: "Figure", settings: "Settings", table: "Table") -> dict[str
         "own_settings": {name: own[name] for name in _SIZES if own[name] != used[name]},
         "labels": list(table.labels),
         "rows": [row._asdict() for row in table.rows],
-        "claims": [claim.__dict__ for claim in claims],
-        "held": all(shown) if shown else None,
     }
 
 
@@ -178,16 +174,13 @@ def say(report: dict[str, Any]) -> str:
         return _say_figures(report["figures"], "")
     lines = [f"{report['figure']}: {report['title']} ({report['paper']})", f"settings: {_said(report['settings'])}"]
     if report["own_settings"]:
-        lines.append(f"its own settings, for which the claims are made: {_said(report['own_settings'])}")
+        lines.append(f"its own settings: {_said(report['own_settings'])}")
     lines.append("")
     rows = report["rows"]
     if len(rows) <= _MOST_ROWS:
         heading = ["quantity", *report["labels"], "mean", "standard error"]
         cells = [[row["quantity"], *map(_short, row["labels"]), *_numbers(row)] for row in rows]
         lines += [*say_table([heading, *cells], "l" + "l" * len(report["labels"]) + "rr", indent=""), ""]
-    words = {True: "held", False: "FAILED", None: "cannot be told"}
-    lines += [f"{words[claim['held']]}: {claim['sentence']}." for claim in report["claims"]]
-    lines.append(_verdict(report))
     if report["note"]:
         lines.append(report["note"])
     lines.append(f"Written: {', '.join(report['files'])} ({say_duration(report['seconds'])}).")
@@ -208,13 +201,3 @@ def _numbers(row: dict[str, Any]) -> list[str]:
 
 def _short(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _verdict(report: dict[str, Any]) -> str:
-    name, held = report["figure"], report["held"]
-    if held is None:
-        return f"{name}: with these settings it cannot be told whether the paper's claim holds."
-    if held:
-        return f"{name}: the paper's claim held."
-    failed = sum(claim["held"] is False for claim in report["claims"])
-    return f"{name}: the paper's claim FAILED in {failed} of {len(report['claims'])} parts."

@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.planning import newest_plan
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import common_options, find_target
-from crawlsched.cli.wording import say_count, say_duration, say_past, say_share, say_table, say_trust
+from crawlsched.cli.wording import say_count, say_duration, say_past, say_per_day, say_share, say_table, say_trust
 
 if TYPE_CHECKING:
     from crawlsched.planner import Plan
     from crawlsched.store import Source, Store
 from crawlsched.cli.parsing import examples
 
-__all__ = ["VISITS", "add_parser", "newest_report", "quality", "report", "say", "worth"]
+__all__ = ["add_parser", "newest_report", "report", "say", "worth"]
 
-#: Visits, the newest, that quality is fitted from.
-VISITS = 200_000
 _PAGES_AT_ONCE = 1_000
-# Visits, the newest, that recall is fitted from, page by page: in a tenth of a second.
-_OF_RECALL = 10_000
 # A part of a site is shown by itself from so many visits on.
 _LEAST_VISITS = 30
-_DAY = 86_400.0
+_LEGEND = (
+    "precision: of its announcements, how many were true; recall: of all changes, how many it announced in time, with",
+    "the bounds between which that is with 95 % certainty. wrong: announcements of no change. true of heard: visits",
+    "after an announcement, and how many found a change. believed: for how likely the crawl takes an announcement to",
+    "be true. delay: from the date stated to its reading. Doubtful dates went back, or are from before the last visit.",
+)
 
 
 def add_parser(commands: Any) -> None:
@@ -53,9 +54,11 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"collection": stores.name, "time": time.time(), **together}
 
 
-def newest_report(store: Store, n_visits: int) -> dict[str, Any]:
-    """Fit the sources alone, without sites and parts of sites, from fewer visits: in a moment."""
-    visits = store.signal_observations(0.0, n_visits)
+def newest_report(store: Store) -> dict[str, Any]:
+    """Fit the sources alone, without sites and parts of sites."""
+    from crawlsched.sources.source_quality import VISITS
+
+    visits = store.signal_observations(0.0, VISITS)
     sources = [_described(source, visits, []) for source in store.sources() if source.kind != "robots"]
     return {"sources": sorted(sources, key=_best_first)}
 
@@ -67,6 +70,8 @@ def _best_first(source: dict[str, Any]) -> tuple[bool, float, int]:
 
 def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
     """Describe the sources of a collection, or of one of its shards: their numbers count there alone."""
+    from crawlsched.sources.source_quality import VISITS
+
     visits = store.signal_observations(0.0, VISITS // is_one_of)
     sources = [source for source in store.sources() if source.kind != "robots"]
     hosts: dict[str, int] = {}
@@ -94,13 +99,12 @@ def _weight_of_part(plan: Plan, host: int, part: dict[str, Any]) -> float | None
 
 
 def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
-    """Return what was stated so far: how often, how alike, and how late."""
+    """Return what was stated so far: how often, and how late."""
     from crawlsched.sources.source_tally import median_delay
 
     delay = median_delay(tallies)
     return {
         "announced": tallies.get("announced", 0),
-        "alike": tallies.get("alike"),
         "median_delay": None if delay is None else delay.median,
         "median_delay_interval": None if delay is None else delay.interval,
         "dates": 0 if delay is None else delay.n,
@@ -108,13 +112,16 @@ def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described(source: Source, visits: dict[str, Any], weights: list[float]) -> dict[str, Any]:
+    from crawlsched.sources.source_quality import named, quality_of
+
     number = source.source
     return {
         "source": number,
         "kind": source.kind,
         "url": source.url,
+        "name": named(source),
         "host": source.host,
-        **quality(visits, visits["source"] == number),
+        **quality_of(source, visits),
         "signal_weight": weights[number] if number < len(weights) else None,
         **_stated(source.quality),
         "backwards": source.quality.get("backwards", 0),
@@ -124,32 +131,10 @@ def _described(source: Source, visits: dict[str, Any], weights: list[float]) -> 
     }
 
 
-def quality(visits: dict[str, Any], chosen: Any) -> dict[str, Any]:
-    """Fit some visits: precision, recall and false announcements, with what they were counted from."""
-    from crawlsched.estimators import SignalQuality
-    from crawlsched.estimators.recall_interval import recall_interval
-
-    usable = chosen & (visits["elapsed"] > 0)
-    pages, elapsed, n_signals, changed = (visits[name][usable] for name in ("page", "elapsed", "n_signals", "changed"))
-    loud = n_signals > 0
-    counts = {"visits": int(usable.sum()), "heard": int(loud.sum()), "true": int((loud & changed).sum())}
-    shares = ("precision", "precision_interval", "recall", "recall_interval")
-    names = (*shares, "false_per_day", "false_per_day_interval")
-    if not loud.any():
-        return {**counts, **dict.fromkeys(names)}
-    fit = SignalQuality.fit(elapsed, n_signals, changed)
-    newest = slice(_OF_RECALL)
-    of_these = fit if pages.size <= _OF_RECALL else None
-    found = recall_interval(pages[newest], elapsed[newest], n_signals[newest], changed[newest], of_these)
-    recall, interval = (None, None) if found is None else (found[0], found[1:])
-    false = tuple(rate * _DAY for rate in fit.false_signal_rate_interval(float(n_signals.sum())))
-    values = fit.precision, fit.precision_interval, recall, interval, fit.false_signal_rate * _DAY, false
-    return {**counts, **dict(zip(names, values, strict=True))}
-
-
 def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
     import numpy as np
 
+    from crawlsched.sources.source_quality import quality
     from crawlsched.sources.source_tally import together
 
     found = []
@@ -164,6 +149,8 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
 def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
     """Fit each source for each first directory of its pages' paths on each site, where there are several."""
     import numpy as np
+
+    from crawlsched.sources.source_quality import quality
 
     pages = np.unique(visits["page"])
     part_of = dict(zip(pages.tolist(), _parts(store, pages), strict=True))
@@ -206,29 +193,28 @@ def say(report: dict[str, Any]) -> str:
         return "No source of announcements is known yet."
     now = report["time"]
     lines = ["sources of announcements, best first"]
-    rows = [["precision", "recall", "false", "true/heard", "believed", "delay", "alike", "next poll", "source"]]
+    rows = [["precision", "recall", "wrong", "true of heard", "believed", "delay", "next poll", "source"]]
     for source in report["sources"]:
         poll = "-" if source["next_poll_at"] is None else say_duration(max(source["next_poll_at"] - now, 0.0))
         notes = [f"{kind} {n}" for kind, n in source["problems"].items()]
         notes += [f"{source['backwards']} went back"] if source["backwards"] else []
         noted = f"  ({', '.join(notes)})" if notes else ""
-        name = f"{source['kind']} {source['url']}{noted}"
-        rows.append([*_said(source), _believed(source), *_late_and_alike(source), poll, name])
-    lines += say_table(rows, right="llrrrrrrl")
-    headings = ["precision", "recall", "false", "true/heard"]
+        rows.append([*_said(source), _believed(source), _late(source), poll, f"{source['name']}{noted}"])
+    lines += say_table(rows, right="llrrrrrl")
+    headings = ["precision", "recall", "wrong", "true of heard"]
     if report["sites"]:
-        rows = [[*headings, "delay", "alike", ""]]
-        rows += [[*_said(site), *_late_and_alike(site), site["host"]] for site in report["sites"]]
-        lines += ["", "by site", *say_table(rows, right="llrrrrl")]
+        rows = [[*headings, "delay", ""]]
+        rows += [[*_said(site), _late(site), site["host"]] for site in report["sites"]]
+        lines += ["", "by site", *say_table(rows, right="llrrrl")]
     if report["parts"]:
-        rows = [[*headings, "believed", "delay", "alike", ""]]
+        rows = [[*headings, "believed", "delay", ""]]
         for part in report["parts"]:
             name = f"{part['host']}{part['part']} of source {part['source']}"
-            rows.append([*_said(part), _believed(part), *_late_and_alike(part), name])
-        lines += ["", "by part of a site", *say_table(rows, right="llrrrrrl")]
+            rows.append([*_said(part), _believed(part), _late(part), name])
+        lines += ["", "by part of a site", *say_table(rows, right="llrrrrl")]
     read = max((source["polled_at"] or 0.0 for source in report["sources"]), default=0.0)
     last = f"; the last one was read {say_past(read, now)}" if read else ""
-    lines += ["", f"{say_count(len(report['sources']), 'source')}{last}"]
+    lines += ["", f"{say_count(len(report['sources']), 'source')}{last}", "", *_LEGEND]
     return "\n".join(lines)
 
 
@@ -238,19 +224,20 @@ def _believed(quality: dict[str, Any]) -> str:
     return "not known yet" if weight is None or not quality["heard"] else say_share(-math.expm1(-weight))
 
 
-def _late_and_alike(stated: dict[str, Any]) -> list[str]:
-    """Say how long after the date stated it was read, of how many, and how many pages share the most frequent date."""
+def _late(stated: dict[str, Any]) -> str:
+    """Say how long after the date stated it was read, of how many dates."""
     if stated["median_delay"] is None:
-        return ["-", say_share(stated["alike"])]
+        return "-"
     delay, ends = say_duration(stated["median_delay"]), stated["median_delay_interval"]
     between = "" if ends is None else f"{say_duration(ends[0])} to {say_duration(ends[1])}, "
-    return [f"{delay} ({between}of {stated['dates']:,})", say_share(stated["alike"])]
+    return f"{delay} ({between}of {stated['dates']:,})"
 
 
 def _said(quality: dict[str, Any]) -> list[str]:
-    told = f"{quality['true']:,}/{quality['heard']:,}"
-    if quality["precision"] is None:
-        return ["not known yet", "not known yet", "-", told]
-    shares = [say_trust(quality[name], quality[f"{name}_interval"]) for name in ("precision", "recall")]
-    low, high = quality["false_per_day_interval"]
-    return [*shares, f"{quality['false_per_day']:.2g}/d ({low:.2g} to {high:.2g})", told]
+    told = f"{quality['true']:,} of {quality['heard']:,}"
+    precision = say_trust(quality["precision"], quality["precision_interval"], quality.get("unknown"))
+    recall = say_trust(quality["recall"], quality["recall_interval"])
+    if quality["false_per_day"] is None:
+        return [precision, recall, "-", told]
+    low, high = map(say_per_day, quality["false_per_day_interval"])
+    return [precision, recall, f"{say_per_day(quality['false_per_day'])} a day ({low} to {high})", told]

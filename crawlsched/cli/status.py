@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.members import owner_of_all, say_sharing, sharing, status_of_all
 from crawlsched.cli.planning import freshness
 from crawlsched.cli.recent import visits_since, visits_together
-from crawlsched.cli.sources import VISITS, quality, worth
+from crawlsched.cli.sources import worth
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import Target, common_options, find_target
 from crawlsched.cli.wording import say_count, say_duration, say_past, say_share, say_table, say_trust
@@ -51,6 +51,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather everything, of all shards where there are several."""
     target = find_target(arguments)
     now = time.time()
+    from crawlsched.sources.source_quality import VISITS
+
     stores = open_stores(target)
     try:
         parts = [_of_store(store, target, now, VISITS // len(stores.all), arguments.count) for store in stores]
@@ -74,6 +76,10 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "pages_counted_at": min((at for part in parts if (at := part["counted_at"]) is not None), default=None),
         "expected_freshness": None if fresh is None else fresh.share,
         "freshness_error": None if fresh is None else fresh.error,
+        "freshness_pages": {
+            "wanted": sum(part["freshness"].n_all for part in parts),
+            "failing": sum(part["freshness"].n_failing for part in parts),
+        },
         "last_sent_at": status.get("last_sent_at"),
         "paused_since": status.get("paused_since"),
         "rests": bool(status.get("rests")),
@@ -84,6 +90,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "last_hour": visits_together([part["last_hour"] for part in parts]),
         "last_day": visits_together([part["last_day"] for part in parts]),
         "hosts": [host for part in parts for host in part["hosts"]],
+        "failing_hosts": {
+            row.host: row.counts["failing"] for part in parts for row in part["host_rows"] if row.counts.get("failing")
+        },
         "withheld": _withheld([host for part in parts for host in part["host_rows"]]),
         "not_data": _sums([said.get("not_data") or {} for said in statuses]),
         "failing_callbacks": _sums([said.get("failing_callbacks") or {} for said in statuses]),
@@ -98,7 +107,6 @@ def _of_store(store: "Store", target: Target, now: float, most_visits: int, coun
     plan = store.newest_plan()
     counts, counted_at = _counted(store, None if count else plan)
     visits = store.signal_observations(0.0, most_visits)
-    heard = set(visits["source"][visits["n_signals"] > 0].tolist())
     host_rows = list(store.host_rows())
     return {
         "status": owner.status if owner is not None else {},
@@ -111,10 +119,7 @@ def _of_store(store: "Store", target: Target, now: float, most_visits: int, coun
         "last_day": visits_since(store, now - 86_400.0),
         "host_rows": host_rows,
         "hosts": _hosts(host_rows),
-        "sources": [
-            _source(source, counts.sources.get(source.source, 0), visits, is_heard=source.source in heard)
-            for source in sources
-        ],
+        "sources": [_source(source, counts.sources.get(source.source, 0), visits) for source in sources],
     }
 
 
@@ -140,9 +145,7 @@ def _sums(counted: "Sequence[Mapping[str, int]]") -> dict[str, int]:
 def _policy(planner: dict[str, Any]) -> dict[str, Any]:
     """Say by which crawl value slots go, and which estimator, with what parameters, learns change rates."""
     name, parameters = planner.get("estimator", (None, ()))
-    objective = planner.get("objective", "freshness")
-    policy = {"crawl_value": planner.get("crawl_value"), "objective": objective}
-    return {**policy, "estimator": name, "parameters": dict(parameters)}
+    return {"crawl_value": planner.get("crawl_value"), "estimator": name, "parameters": dict(parameters)}
 
 
 def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
@@ -170,18 +173,17 @@ def _withheld(rows: "Sequence[Host]") -> dict[str, dict[str, int]]:
     return counted
 
 
-def _source(source: "Source", n_pages: int, visits: dict[str, Any], *, is_heard: bool) -> dict[str, Any]:
-    number = source.source
-    # As `crawlsched sources` says it. Of a source that was not heard yet nothing is known, whatever it is taken for.
-    shares = ("precision", "precision_interval", "recall", "recall_interval")
-    learned = quality(visits, visits["source"] == number) if is_heard else dict.fromkeys(shares)
+def _source(source: "Source", n_pages: int, visits: dict[str, Any]) -> dict[str, Any]:
+    from crawlsched.sources.source_quality import named, quality_of
+
     return {
-        "source": number,
+        "source": source.source,
         "kind": source.kind,
         "url": source.url,
+        "name": named(source),
         "host": source.host,
         "pages": n_pages,
-        **{name: learned[name] for name in shares},
+        **quality_of(source, visits),
         "polled_at": source.polled_at,
         "next_poll_at": source.next_poll_at,
         "problems": source.problems,
@@ -268,6 +270,8 @@ def _say_sending(report: dict[str, Any], now: float) -> list[str]:
 
 
 def _say_pages(report: dict[str, Any], now: float) -> list[str]:
+    from crawlsched.web.vitals import of_pages
+
     pages, error, counted_at = report["pages"], report["freshness_error"], report["pages_counted_at"]
     rows = [[name, f"{n:,}", say_share(n / pages["total"])] for name, n in pages["states"].items() if n]
     counted = "" if counted_at is None else f", counted {say_past(counted_at, now)}"
@@ -275,7 +279,8 @@ def _say_pages(report: dict[str, Any], now: float) -> list[str]:
     if rows:
         lines += say_table(rows, right="lrr")
     sampled = f" ±{100 * error:.1f} (of a sample)" if error else ""
-    lines.append(f"  expected to be fresh, by importance: {say_share(report['expected_freshness'])}{sampled}")
+    over = of_pages(report["freshness_pages"])
+    lines.append(f"  expected to be fresh, by importance: {say_share(report['expected_freshness'])}{over}{sampled}")
     return lines
 
 
@@ -289,10 +294,7 @@ def _say_budget(report: dict[str, Any]) -> list[str]:
         lines.append(f"  slots of this crawl: {said}")
     if (policy := report["policy"])["crawl_value"] is not None:
         given = "".join(f", {name} = {value}" for name, value in policy["parameters"].items())
-        kept = "" if policy["objective"] == "freshness" else f" of {policy['objective']}"
-        lines.append(
-            f"  policy: {policy['crawl_value']}{kept}; change rates by {policy['estimator'] or 'posterior'}{given}"
-        )
+        lines.append(f"  policy: {policy['crawl_value']}; change rates by {policy['estimator'] or 'posterior'}{given}")
     rows = [["", "visits", "changes found", "per 100 visits"]]
     for name, recent in (("last hour", report["last_hour"]), ("last day", report["last_day"])):
         per_100 = recent["changes_per_100"]
@@ -302,8 +304,13 @@ def _say_budget(report: dict[str, Any]) -> list[str]:
 
 
 def _say_hosts(report: dict[str, Any]) -> list[str]:
-    """Say what deserves a look: pages served in the place of others, and headers that lie."""
-    lines = []
+    """Say what deserves a look: hosts that fail, pages served in the place of others, and headers that lie."""
+    from crawlsched.web.vitals import say_failing
+
+    failing = report["failing_hosts"]
+    lines = [say_failing(host, failing[host], report["time"]) for host in list(failing)[:_SHOWN_HOSTS]]
+    if len(failing) > _SHOWN_HOSTS:
+        lines.append(f"and {len(failing) - _SHOWN_HOSTS:,} more hosts fail")
     wrong = report["last_day"]["outcomes"].get("wrong", 0)
     if wrong:
         names = [host["host"] for host in report["hosts"] if host["wrong_pages"]]
@@ -349,5 +356,6 @@ def _say_sources(sources: list[dict[str, Any]]) -> list[str]:
 
 def _source_row(source: dict[str, Any]) -> list[str]:
     problems = f"  ({', '.join(source['problems'])})" if source["problems"] else ""
-    trust = [say_trust(source[name], source[f"{name}_interval"]) for name in ("precision", "recall")]
-    return [*trust, f"{source['pages']:,}", f"{source['kind']} {source['url']}{problems}"]
+    precision = say_trust(source["precision"], source["precision_interval"], source["unknown"])
+    recall = say_trust(source["recall"], source["recall_interval"])
+    return [precision, recall, f"{source['pages']:,}", f"{source['name']}{problems}"]

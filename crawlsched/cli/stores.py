@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.finding import find_page, pages_like
+from crawlsched.cli.finding import find_page, not_found
 from crawlsched.cli.target import ANSWER_WITHIN, Target, answer_to, n_shards_of, open_shard, owner_now
 from crawlsched.exceptions import StoreError, UnknownPage
 from crawlsched.sharing import shard_of
@@ -64,7 +64,7 @@ class Stores:
                 return store, find_page(store, url, offer=False)
             except UnknownPage:
                 continue
-        raise UnknownPage(url, self.name, pages_like(first, url))
+        raise not_found(first, url)
 
     def ask(
         self, wanted: "Sequence[tuple[Store, dict[str, Any]]]", command: str, *, timeout: float = ANSWER_WITHIN

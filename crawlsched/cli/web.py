@@ -7,8 +7,10 @@ import os
 import secrets
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import CommandParser, command_parsers, examples
@@ -107,8 +109,10 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
 _BANDWIDTHS = [f"{2.0**n:g}x" for n in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)]
 _MUCH_MORE = 10.0
 _FRESHNESS = ["0.5", "0.8", "0.9", "0.95", "0.99"]
-# Visits that sources are judged by, and pages that curves are drawn from: a view is there within a second.
-_VISITS, _SAMPLE = 10_000, 768
+# Pages that curves are drawn from: a view is there within a second.
+_SAMPLE = 768
+# For so long sources are shown as they were judged before, seconds.
+_JUDGED = 30.0
 
 
 def _token(settings: Settings) -> str | None:
@@ -132,10 +136,22 @@ def _reports(arguments: argparse.Namespace, target: Target, store: "Store") -> "
 
     return Reports(
         why=lambda url, visits: _report(arguments, target, "why", "--visits", str(visits), "--", url),
-        sources=lambda: newest_report(store, _VISITS),
+        sources=_kept(partial(newest_report, store), _JUDGED),
         whatif=lambda: _report(arguments, target, "whatif", *curve),
         act=lambda name, form: _act(arguments, target, name, form),
     )
+
+
+def _kept(make: Callable[[], dict[str, Any]], seconds: float) -> Callable[[], dict[str, Any]]:
+    """Return a function that makes it again only after so many seconds."""
+    made: list[tuple[float, dict[str, Any]]] = []
+
+    def give() -> dict[str, Any]:
+        if not made or time.monotonic() - made[0][0] > seconds:
+            made[:] = [(time.monotonic(), make())]
+        return made[0][1]
+
+    return give
 
 
 def _report(arguments: argparse.Namespace, target: Target, name: str, *given: str) -> dict[str, Any]:

@@ -6,10 +6,19 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals import part_of_site
-from crawlsched.cli.planning import before, newest_plan, planner_of_page, settings_of, waiting_since
+from crawlsched.cli.planning import before, planner_of_page, settings_of, waiting_since
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import Target, common_options, find_target, owner_now
-from crawlsched.cli.wording import say_count, say_duration, say_interval, say_moment, say_past, say_share, say_table
+from crawlsched.cli.wording import (
+    say_count,
+    say_duration,
+    say_interval,
+    say_moment,
+    say_past,
+    say_share,
+    say_table,
+    say_trust,
+)
 from crawlsched.exceptions import UnknownPage
 from crawlsched.settings import Settings
 
@@ -22,6 +31,8 @@ __all__ = ["add_parser", "report", "say"]
 _SHOWN_VISITS = 8
 # An announcement is likely by a time until which so many are expected: in two of five cases one has come.
 _LIKELY = 0.5
+
+_NOTHING_YET = "which has announced nothing yet"
 
 # What binds, as the planner says it, in words.
 _BINDS = {
@@ -110,7 +121,6 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "time": max(now, float(columns["crawled_at"])),
         **_owned(store),
         **explanation,
-        **_trust(store, int(columns["source"])),
         "page": page,
         "host_rests_until": rest_until if rest_until > now else None,
         "round_ends": round_ends if math.isfinite(round_ends) else None,
@@ -124,7 +134,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         **_host_notes(store, facts.url),
         **_rules(settings, facts.url),
         "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
-        "announced_by": _announced_by(store, page),
+        **_announced_by(store, page, int(columns["source"])),
     }
 
 
@@ -227,22 +237,21 @@ def _visit(row: "ObservationRow") -> dict[str, Any]:
     }
 
 
-def _trust(store: "Store", source: int) -> dict[str, None]:
-    """Return what takes the place of a trust of which the newest plan had learned nothing."""
-    plan = newest_plan(store)
-    # The last interval is that of pages without a source.
-    intervals = [] if plan is None else plan.precision_intervals.tolist()[:-1]
-    is_learned = 0 <= source < len(intervals) and intervals[source] != [0.0, 1.0]
-    return {} if is_learned else {"precision": None, "recall": None}
+def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
+    """Say which sources list the page, and what each has proved to be worth, as `crawlsched sources` says it."""
+    from crawlsched.sources.source_quality import VISITS, named, quality_of
 
-
-def _announced_by(store: "Store", page: int) -> list[dict[str, Any]]:
-    sources = {source.source: source for source in store.sources()}
-    return [
-        {"kind": sources[number].kind, "url": sources[number].url, "lastmod": lastmod, "n_announced": n}
-        for number, lastmod, n in store.announcements_of(page)
-        if number in sources
-    ]
+    listed = {number: (lastmod, n) for number, lastmod, n in store.announcements_of(page)}
+    sources = [source for source in store.sources() if source.source in listed or source.source == first]
+    visits = store.signal_observations(0.0, VISITS) if sources else {}
+    rows = []
+    for source in sources:
+        lastmod, n_announced = listed.get(source.source, (None, 0))
+        said = {"kind": source.kind, "url": source.url, "name": named(source), "lastmod": lastmod}
+        rows.append({**said, "n_announced": n_announced, **quality_of(source, visits)})
+    # What the planner takes an announcement for before any was heard is nothing that was learned.
+    is_heard = any(row["heard"] for row in rows)
+    return {"announced_by": rows, **({} if is_heard else {"precision": None, "recall": None})}
 
 
 def say(report: dict[str, Any]) -> str:
@@ -300,15 +309,19 @@ def _say_found(report: dict[str, Any], now: float) -> list[str]:
 def _say_announced(report: dict[str, Any], now: float) -> list[str]:
     lines = []
     for by in report["announced_by"]:
-        lastmod = _say_lastmod(by["lastmod"], now)
-        lines.append(f"by {by['kind']} {by['url']}, {lastmod}; {say_count(by['n_announced'], 'announcement')} so far")
-    if report["signal_weight"] > 0:
-        learned_from = {"source": "", "site": " on this site", "part": f" in {part_of_site(report['url'])}"}
-        if report["precision"] is None:
-            lines.append("how far its announcements can be trusted is not known yet")
+        dated = _say_lastmod(by["lastmod"], now)
+        told = f"by {by['name']}, {dated}; {say_count(by['n_announced'], 'announcement')} so far"
+        lines.append(told if by["n_announced"] else f"listed in {by['name']}, {dated}, {_NOTHING_YET}")
+        recall = say_trust(by["recall"], by["recall_interval"])
+        if by["precision"] is None:
+            lines.append(f"  how far its announcements can be trusted is not known yet ({by['unknown']})")
         else:
-            quality = f"{say_share(report['precision'])} of its announcements{learned_from[report['precision_of']]}"
-            lines.append(f"{quality} are true, {say_share(report['recall'])} of its changes are announced")
+            lines.append(f"  precision {say_trust(by['precision'], by['precision_interval'])}, recall {recall}")
+    if report["signal_weight"] > 0:
+        if report["precision"] is not None:
+            where = {"source": "", "site": " on this site", "part": f" in {part_of_site(report['url'])}"}
+            believed = f"{say_share(report['precision'])}, by what was learned{where[report['precision_of']]}"
+            lines.append(f"the crawl takes an announcement of it to be true with a probability of {believed}")
         lines.append(f"{say_count(report['n_signals'], 'announcement')} since the last crawl")
     return lines or ["by nobody"]
 
@@ -324,17 +337,7 @@ def _say_copy(report: dict[str, Any], now: float) -> str:
     if report["n_crawls"] == 0:
         return f"none yet; known since {say_past(report['first_seen'], now)}"
     fresh = say_share(report["expected_freshness"])
-    # A twentieth of a nat: a chance in twenty that an edit of its neighbours has reached it, too.
-    why = "; pages around it have changed together since" if report["co_change_evidence"] > 0.05 else ""
-    return f"of {say_past(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}{why}"
-
-
-_OBJECTIVES = {
-    "freshness": [],
-    "age": ["by the objective age (seconds squared), which keeps copies young"],
-    "delay": ["by the objective delay (seconds), by which changes are seen soon"],
-}
-_OFF = "announcements count once they have come; what is still to be announced does not, as it does for freshness"
+    return f"of {say_past(report['crawled_at'], now)}; it is still fresh with a probability of {fresh}"
 
 
 def _say_worth(report: dict[str, Any]) -> list[str]:
@@ -343,8 +346,7 @@ def _say_worth(report: dict[str, Any]) -> list[str]:
     compared = (
         f"pages go at {report['threshold']:.3g}" if report["threshold"] else "there is no plan yet to compare it with"
     )
-    objective = _OBJECTIVES[report["objective"]]
-    return [f"{worth}; {compared}", *objective, *([_OFF] if objective and report["signal_weight"] > 0 else [])]
+    return [f"{worth}; {compared}"]
 
 
 def _say_next(report: dict[str, Any], now: float) -> str:

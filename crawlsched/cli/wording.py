@@ -4,7 +4,17 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-__all__ = ["say_count", "say_duration", "say_interval", "say_moment", "say_past", "say_share", "say_table", "say_trust"]
+__all__ = [
+    "say_count",
+    "say_duration",
+    "say_interval",
+    "say_moment",
+    "say_past",
+    "say_per_day",
+    "say_share",
+    "say_table",
+    "say_trust",
+]
 
 _UNITS = ((86_400.0 * 365.25, "years"), (86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
@@ -79,18 +89,29 @@ def say_share(share: float | None) -> str:
     return "not known" if share is None or math.isnan(share) else f"{100 * share:.3g} %"
 
 
-def say_trust(share: float | None, interval: Sequence[float] | None) -> str:
-    """Say a share that is learned from what was heard, with its interval.
+def say_trust(share: float | None, interval: Sequence[float] | None, unknown: str | None = None) -> str:
+    """Say a share that is learned from what was heard, with its interval; or that it is not known, and why.
 
     Examples
     --------
-    >>> say_trust(0.8, (0.7, 0.85)), say_trust(None, None)
-    ('80 % (70 % to 85 %)', 'not known yet')
+    >>> say_trust(0.8, (0.7, 0.85)), say_trust(None, (0.0, 1.0), "14 of 14 true")
+    ('80 % (70 % to 85 %)', 'not known yet (14 of 14 true)')
     """
     if share is None or interval is None:
-        return "not known yet"
+        return f"not known yet ({unknown})" if unknown else "not known yet"
     low, high = interval
     return f"{say_share(share)} ({say_share(low)} to {say_share(high)})"
+
+
+def say_per_day(n: float) -> str:
+    """Say how many come in a day; of less than one in three years, none.
+
+    Examples
+    --------
+    >>> say_per_day(1900.0), say_per_day(0.5), say_per_day(4.5e-13)
+    ('1,900', '0.5', '0')
+    """
+    return f"{n:,.0f}" if n >= 10 else f"{n:.2g}" if n >= 0.001 else "0"
 
 
 def say_count(n: int, thing: str) -> str:

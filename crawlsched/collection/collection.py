@@ -20,15 +20,12 @@ from crawlsched.collection.page_rules import PageRules
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
-from crawlsched.collection.snapshot_file import SnapshotFile, Unusable
 from crawlsched.collection.unsaved import Unsaved
-from crawlsched.compiling import is_prepared
 from crawlsched.content.kept_texts import TextBudget
 from crawlsched.content.learned import Learned
 from crawlsched.content.validators import ValidatorTrials
 from crawlsched.content.withheld import Withheld
 from crawlsched.content.wrong_pages import WrongPages
-from crawlsched.crawl_value import prepare_compiled
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages import FREE, NEW
 from crawlsched.pages.marks import AWAITED, RECRAWL, RUN_ONLY
@@ -53,8 +50,6 @@ __all__ = ["Collection", "FoundPage"]
 
 logger = logging.getLogger(__name__)
 
-# From so many pages on, or crawls a second, compiled code is worth the half second and the 55 MB that loading it takes.
-_WORTH_COMPILING, _FAST = 100_000, 100.0
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
 # The facts of the pages likely to be picked within so many seconds are read ahead.
@@ -130,7 +125,7 @@ class Collection:
         self._shard = shard
         self.hosts = Hosts(shares=dict(settings.host_shares)) if shard is None else shard.hosts
         self.rules = PageRules(settings.pages)
-        self.sources = Sources(settings.sitemap_interval)
+        self.sources = Sources(settings.source_interval)
         self.index = PageIndex()
         self.variants = Variants(self.index)
         self.facts = FactsCache()
@@ -142,14 +137,13 @@ class Collection:
         self.credentials = Credentials(settings.keep_credentials)
         #: Pages that requests of this run have made, and that have not ended yet.
         self.n_awaited = 0
+        #: The hosts most of whose pages fail: since when, and how.
+        self.failing_hosts: dict[int, dict[str, Any]] = {}
         #: What has something to do between the last write and the end of the lease.
         self.before_release: list[Callable[[], None]] = []
         self._spider = spider
         self._request_fingerprint = request_fingerprint
         self._fingerprinter = fingerprinter
-        #: Why the snapshot of the last crawl was not used; "" if it was, None if there was none.
-        self.snapshot_unusable: str | None = None
-        self._was_compiled = False
         self._read_ahead_at = -np.inf
         # Pages whose turn has come while the store could not be asked for what their requests are made of.
         self._stepped_aside: dict[int, bool] = {}
@@ -171,9 +165,6 @@ class Collection:
         self.last_status = owner.status if owner is not None else {}
         try:
             self.lease = self._take_lease()
-            # A shard is crawled at once, and its process loads compiled code beside that, with its next plan.
-            if self._shard is None and self.is_worth_compiling(self.store.next_page()):
-                self.use_compiled()
             if not self.credentials.keep:
                 self.store.rewrite_templates(without_credentials)
             self._load(now)
@@ -208,19 +199,6 @@ class Collection:
         self.aside.close(0.0)
         self.write_behind.close(0.0)
 
-    def is_worth_compiling(self, n_pages: int, bandwidth: float = 0.0) -> bool:
-        """Whether so many pages or crawls a second are worth loading compiled code that nobody has asked for yet."""
-        is_in_use = self._was_compiled or is_prepared()  # it may be another shard's of this process
-        return (n_pages >= _WORTH_COMPILING or bandwidth >= _FAST) and not is_in_use
-
-    def use_compiled(self) -> None:
-        """Decide by compiled code from now on, if numba is installed; `load_compiled` can load it before."""
-        self._was_compiled = True
-        if prepare_compiled():
-            logger.info("Pages are picked by compiled code from now on.")
-        else:
-            logger.info("With crawlsched[compiled] so large or fast a crawl would take less CPU time.")
-
     def close(self, now: float) -> None:
         """Write everything down and give the lease back; in half a minute at most, whatever the database does."""
         if self._shard is None:
@@ -230,10 +208,6 @@ class Collection:
         writer = self.write_behind
         drained = writer.close(_LAST_WRITES)
         try:
-            # A database that does not take what was learned is not waited for any longer.
-            if drained and not (writer.lost or writer.refused):
-                self.store.save_neighbours(self.planner.neighbours.heard[: self.planner.pages.n])
-                self._leave_snapshot()
             if not drained and writer.lost is None:
                 raise StoreError(writer.failure or "the database does not answer.")
             for last_word in self.before_release:
@@ -244,46 +218,10 @@ class Collection:
         finally:
             self._close_store()
 
-    def _leave_snapshot(self) -> None:
-        snapshot = self._snapshot_file()
-        if snapshot is None:
-            return
-        try:
-            snapshot.write(self.store, self.planner, self.hosts, self.index, self._fingerprinter)
-        except OSError as error:
-            logger.warning("No snapshot could be left, so the next start takes longer: %s.", error)
-
-    def _snapshot_file(self) -> SnapshotFile | None:
-        # It holds no rows of the estimators that CRAWLSCHED_ESTIMATOR names; the store does.
-        if self.planner.learned is not None or self._shard is not None:
-            return None
-        return SnapshotFile.of(self.settings, self.store)
-
-    def _load_snapshot(self, now: float) -> bool:
-        """Begin with what the last crawl left, if the store is as it was then; return whether that was so."""
-        snapshot = self._snapshot_file()
-        if snapshot is None:
-            return False
-        known = self.store, self.planner, self.hosts, self.index, self._fingerprinter
-        try:
-            snapshot.read(*known, now)
-        except FileNotFoundError:
-            return False
-        except Unusable as error:
-            self.snapshot_unusable = str(error)
-            logger.info("The snapshot %s is not used, and the pages are read from the store: %s.", snapshot.path, error)
-            return False
-        self.snapshot_unusable = ""
-        return True
-
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
-        are_indexed = self._load_snapshot(now)
-        if not are_indexed:
-            self._load_pages(now)
-        self.variants.load(
-            ((page, self._request_fingerprint(url)) for page, url in store.variants()), are_indexed=are_indexed
-        )
+        self._load_pages(now)
+        self.variants.load((page, self._request_fingerprint(url)) for page, url in store.variants())
         marks = planner.pages.marks[: planner.pages.n]
         if marks.any():
             marks &= ~np.uint16(RUN_ONLY)
@@ -294,7 +232,10 @@ class Collection:
             self.validators.load(number, host.counts.get("validators", {}))
             self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
             self.withheld.load(host.host, host.counts.get("withheld", {}))
-        self.sources.load(store.sources())
+            if failing := host.counts.get("failing"):
+                self.failing_hosts[number] = failing
+                self.hosts.failed_before(number, failing["since"], self.settings.error_interval)
+        self.sources.load(store.sources(), now)
         self.learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
         self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
         key = "" if planner.learned is None else planner.learned.key
@@ -323,8 +264,6 @@ class Collection:
                     give_memory_back()
 
         self.index.load(keys(), store.next_page())
-        if (heard := store.neighbours()) is not None:
-            planner.load_neighbours(heard, now)
         if n_others:
             logger.warning(
                 "%d pages were found with another REQUEST_FINGERPRINTER_CLASS; their fingerprints are computed anew.",
@@ -589,10 +528,12 @@ class Collection:
     def save_host(self, host: int, now: float) -> None:
         """Write down what a host asked for, and what was learned of it."""
         name = self.hosts.names[host]
-        counts = {
+        counts: dict[str, Any] = {
             "validators": self.validators.to_dict(host),
             "wrong_pages": self.wrong_pages.to_list(host),
             "withheld": self.withheld.of(name),
         }
+        if host in self.failing_hosts:
+            counts["failing"] = self.failing_hosts[host]
         row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
         self.unsaved.host(row, now)

@@ -13,23 +13,24 @@ from crawlsched.columns.array_types import FloatArray
 __all__ = ["Hosts"]
 
 # A host whose last answers were so many errors, and nothing else, fails as a whole. They have to be of so many rounds,
-# since what is in the air at one moment fails together. It rests twice as long after each further error, up to so many
-# seconds.
+# since what is in the air at one moment fails together. It rests for this part of the time for which it has failed, up
+# to so many seconds: after an outage of an hour it is asked again within four minutes.
 _FAILS_FROM, _ROUNDS = 8, 3
-_LONGEST_REST = 3600.0
+_REST, _LONGEST_REST = 1 / 16, 3600.0
 
 
 class _Errors(NamedTuple):
-    """Errors of a host in a row, and their rounds; seconds for which it rests after the last one, and until when."""
+    """Errors of a host in a row, their rounds and beginning; for how long it rests after the last, and until when."""
 
     n: int
     n_rounds: int
+    since: float
     heard_at: float
     rest: float
     until: float
 
 
-_NONE = _Errors(0, 0, float("-inf"), 0.0, float("-inf"))
+_NONE = _Errors(0, 0, float("inf"), float("-inf"), 0.0, float("-inf"))
 
 
 class Hosts:
@@ -117,15 +118,28 @@ class Hosts:
             When the request left, and when it failed; POSIX seconds. What was asked before an error was heard of is of
             one round with it, and of a host that rests it says nothing new.
         wait : float
-            Seconds of its first rest; each further one is twice as long, up to an hour.
+            Seconds that it rests at least; ever longer the longer it has failed, up to an hour.
         """
         before = self._errors.get(host, _NONE)
         is_next = asked_at >= before.heard_at
         if before.rest and not is_next:
             return
-        n, n_rounds = before.n + 1, before.n_rounds + is_next
-        rest = min(2.0 * before.rest or wait, _LONGEST_REST) if n >= _FAILS_FROM and n_rounds >= _ROUNDS else 0.0
-        self._errors[host] = _Errors(n, n_rounds, now if is_next or rest else before.heard_at, rest, now + rest)
+        n, n_rounds, since = before.n + 1, before.n_rounds + is_next, min(before.since, now)
+        rests = n >= _FAILS_FROM and n_rounds >= _ROUNDS
+        rest = min(max(wait, _REST * (now - since)), _LONGEST_REST) if rests else 0.0
+        self._errors[host] = _Errors(n, n_rounds, since, now if is_next or rest else before.heard_at, rest, now + rest)
+
+    def failed_before(self, host: int, since: float, wait: float) -> None:
+        """A host has failed since then when the last crawl ended: at first it is asked for one page."""
+        self._errors[host] = _Errors(_FAILS_FROM, _ROUNDS, since, float("-inf"), wait, float("-inf"))
+
+    def fails(self, host: int) -> bool:
+        """Whether a host fails as a whole, so that it is asked for one page now and then."""
+        return self._errors.get(host, _NONE).rest > 0.0
+
+    def failing_since(self, time: float) -> list[int]:
+        """Return the hosts that fail as a whole, and have done so since a time or longer; O(hosts that fail)."""
+        return [host for host, errors in self._errors.items() if errors.rest and errors.since <= time]
 
     def answered(self, host: int) -> None:
         """A host answered as it should, and may be asked again at once if it had failed."""
@@ -158,6 +172,11 @@ class Hosts:
         for host, share in self._share.items():
             limits[host] = min(limits[host], share * self.bandwidth)
         return limits
+
+    def limit(self, host: int) -> float:
+        """Return the crawls per second for which one host may be asked at most; see `limits`."""
+        seconds = max(self.least_delay, self.crawl_delay.get(host, 0.0))
+        return min(1.0 / seconds if seconds else np.inf, self._share.get(host, np.inf) * self.bandwidth)
 
     def asked(self, host: int, now: float) -> None:
         """A request goes to this host now; one that has failed is asked for one page, and for more when that came."""

@@ -32,7 +32,6 @@ def planner_for(settings: Settings, *, picks: bool = True) -> Planner:
     return Planner(
         settings.bandwidth,
         crawl_value=settings.crawl_value,
-        objective=settings.objective,
         min_crawl_interval=settings.min_crawl_interval,
         max_crawl_interval=settings.max_crawl_interval,
         interval_rules=limits(settings),

@@ -26,7 +26,7 @@ class Unsaved:
     estimator : str
         Which estimator its rows belong to; none by default.
     next_change : int
-        The number of the next delivered change.
+        The number of the next row of the feed.
 
     Attributes
     ----------
@@ -136,9 +136,9 @@ class Unsaved:
         self._touch(now)
         return number
 
-    def delivered(self, page: int, now: float, *, is_new: bool, observation: int | None) -> None:
-        """A change has been through callback and pipelines; the fingerprint that says so is in the same batch."""
-        self._batch.changes.append(ChangeRow(self._next_change, page, now, is_new, observation))
+    def told(self, page: int, now: float, kind: str, observation: int | None) -> None:
+        """Something is for the feed; the fingerprint or the state that says so is in the same batch."""
+        self._batch.changes.append(ChangeRow(self._next_change, page, now, kind, observation))
         self._next_change += 1
         self._touch(now)
 

@@ -1,4 +1,4 @@
-"""Columns: how arrays of one number a page are kept: growing in place, compact, or in one file.
+"""Columns: how arrays of one number a page are kept: growing in place, or compact.
 
 Imports nothing of the package. Begin reading with `growing`.
 """

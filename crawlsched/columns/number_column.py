@@ -103,11 +103,3 @@ class NumberColumn:
     def lengthen(self, size: int) -> None:
         """Make room for so many pages; the new ones have `empty`, which takes no memory (`columns.growing`)."""
         self._set_halves(grown(self.low, size), grown(self.high, size) if self.high.size else self.high)
-
-    def everything(self, name: str, n: int) -> dict[str, Halves]:
-        """Return, of the first so many pages, what `restore` needs; views, by names that begin with the given one."""
-        return {name: self.low[:n]} | ({f"{name}.high": self.high[:n]} if self.high.size else {})
-
-    def restore(self, name: str, columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Become what `everything` was taken of; the arrays are kept."""
-        self._set_halves(columns[name], columns.get(f"{name}.high", np.empty(0, np.uint16)))

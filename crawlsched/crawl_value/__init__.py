@@ -11,21 +11,15 @@
 `posterior_value`          the expectation over what is still possible: the default of crawlsched
 `greedy_value_of_gamma`    the expectation of `greedy` under a Gamma posterior
 `undiscovered_value`       of a page that was never crawled
-`age_value`                where copies are to be young
-`delay_value`              where changes are to be seen soon
 =========================  ====================================================================================
 
-`use_compiled` says whether numba is used; by itself it is where it is installed and the arrays are large, and after
-`prepare_compiled` for single pages too.
 Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second rates.
 ``docs/explanation/posterior_crawl_value.md`` derives them. The functions whose names begin with ``unchecked_`` do not
 check their arguments.
 """
 
-from crawlsched.compiling import load_compiled, prepare_compiled, use_compiled
 from crawlsched.crawl_value.inverse import elapsed_at_value
 from crawlsched.crawl_value.noisy import noisy_value, unchecked_noisy_value
-from crawlsched.crawl_value.objectives import age_value, delay_value
 from crawlsched.crawl_value.posterior import (
     greedy_value_of_gamma,
     posterior_value,
@@ -36,8 +30,6 @@ from crawlsched.crawl_value.rules import greedy, greedy_cis, greedy_cis_plus, gr
 from crawlsched.crawl_value.sources import greedy_ncis_sources, merge_sources
 
 __all__ = [
-    "age_value",
-    "delay_value",
     "elapsed_at_value",
     "greedy",
     "greedy_cis",
@@ -45,14 +37,11 @@ __all__ = [
     "greedy_ncis",
     "greedy_ncis_sources",
     "greedy_value_of_gamma",
-    "load_compiled",
     "merge_sources",
     "noisy_value",
     "posterior_value",
-    "prepare_compiled",
     "unchecked_greedy",
     "unchecked_noisy_value",
     "unchecked_posterior_value",
     "undiscovered_value",
-    "use_compiled",
 ]

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import arguments
-from crawlsched.crawl_value.evaluation import evaluate
 from crawlsched.crawl_value.integrals import LARGEST_EXPONENT
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
+from crawlsched.crawl_value.terms import noisy_terms
 
 _MOST_STEPS = 60
 _STEP_TOLERANCE = 1e-11  # relative; the last step is still taken, and Newton's method squares the error
@@ -143,7 +143,7 @@ def _noisy_elapsed(
     elapsed = np.full(share.shape, np.inf)
     reached = np.zeros(share.shape, dtype=bool)
     announced = np.flatnonzero(evidence > 0.0)
-    now, _ = evaluate(evidence[announced], alpha[announced], gamma[announced], kappa[announced])
+    now, _ = noisy_terms(evidence[announced], alpha[announced], gamma[announced], kappa[announced])
     reached[announced] = now * delta[announced] >= share[announced]
     elapsed[reached] = 0.0
     # With alpha = 0 nothing grows with time alone.
@@ -163,7 +163,7 @@ def _staleness_at(
     y = np.where((y > low) & (y < high), y, 0.5 * (low + high))
     active = np.arange(share.size)
     for _ in range(_MOST_STEPS):
-        value, slope = evaluate(y[active], alpha[active], gamma[active], kappa[active])
+        value, slope = noisy_terms(y[active], alpha[active], gamma[active], kappa[active])
         reached = np.minimum(value * delta[active], LARGEST_SHARE)
         below = reached < share[active]
         far = np.abs(reached - share[active]) > _NOISE * share[active]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import arguments
-from crawlsched.crawl_value.evaluation import evaluate
+from crawlsched.crawl_value.terms import noisy_terms
 
 
 def noisy_value(
@@ -98,7 +98,7 @@ def unchecked_noisy_value(
     y = log_staleness(elapsed, alpha, evidence)
     shape = np.broadcast_shapes(np.shape(y), np.shape(gamma), np.shape(kappa))
     y, alpha, gamma, kappa = (_flat(part, shape) for part in (y, alpha, gamma, kappa))
-    value, _ = evaluate(y, alpha, gamma, kappa, max_terms)
+    value, _ = noisy_terms(y, alpha, gamma, kappa, max_terms)
     return value.reshape(shape)[()]
 
 

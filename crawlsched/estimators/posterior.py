@@ -6,17 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.compiling import Compilable
-from crawlsched.estimators import posterior_loops
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.log_weights import (
-    KNOWN,
     decoded,
     dither,
     dither_one,
     encoded,
     from_steps,
-    likelihood_table,
     relative_likelihoods,
     to_steps,
 )
@@ -32,9 +28,6 @@ from crawlsched.estimators.rate_grid import DEFAULT_RATES, check_rates, grid_id
 from crawlsched.estimators.renewal import Renewal
 
 __all__ = ["Posterior"]
-
-#: `crawlsched.estimators.posterior_loops`.
-LOOPS = Compilable(posterior_loops)
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192
@@ -323,12 +316,6 @@ class Posterior(Estimator):
                 n_updates = updates.item(page)
                 updates[page] = (n_updates + 1) & 0xFFFF
             offset = dither_one(page, n_updates)
-            if LOOPS.compiled and not (dated or doubt):
-                row, renewal = (stored, page, KNOWN[self.dtype], before, self._grid), self._renewal
-                # To numba an integer would be another type.
-                visit = float(elapsed), bool(changed), float(evidence)
-                if LOOPS.update_row(*row, *visit, kept, renewal.near, renewal.shares, offset):
-                    return
         if self.renewal and kept == 1.0:
             relative = self._renewal.renewed(relative_likelihoods(stored[page]), before)
         else:
@@ -397,15 +384,11 @@ class Posterior(Estimator):
         """
         before = self.prior if prior is None else prior
         stored = self._columns["log_likelihood"]
-        if LOOPS.compiled and self.dtype != "float64":
-            joint = np.empty(before.size)
-            total = LOOPS.weights_of_row(stored, page, before, likelihood_table(self.dtype, learning_rate), joint)
-        else:
-            joint = relative_likelihoods(stored[page], learning_rate)
-            joint *= before
-            # Added up in order, as compiled code does; `sum` adds in pairs.
-            total = joint.cumsum().item(-1)
-            joint /= total or 1.0
+        joint = relative_likelihoods(stored[page], learning_rate)
+        joint *= before
+        # Added up in order, as `posterior_probabilities` does; `sum` adds in pairs.
+        total = joint.cumsum().item(-1)
+        joint /= total or 1.0
         if not TINY < total < np.inf:
             return self.weights(page, before, learning_rate)
         return joint
@@ -423,12 +406,6 @@ class Posterior(Estimator):
             Seconds.
         """
         before = self.prior if prior is None else prior
-        if LOOPS.compiled and self.dtype != "float64":
-            table = likelihood_table(self.dtype, learning_rate)
-            columns = self._columns["log_likelihood"], page, before, table, self._grid
-            unchanged: float = LOOPS.unchanged_of_row(*columns, float(elapsed))
-            if unchanged >= 0.0:
-                return unchanged
         return self.mean_one(page, np.exp(self.rates * -elapsed), before, learning_rate)
 
     def mean_one(self, page: int, of: FloatArray, prior: FloatArray | None = None, learning_rate: float = 1.0) -> float:
@@ -442,8 +419,6 @@ class Posterior(Estimator):
             The function at each rate.
         """
         before = self.prior if prior is None else prior
-        if LOOPS.compiled:
-            return float(self.weights_one(page, before, learning_rate).dot(of))
         # `weights_one` would divide, and add up in order: the mean needs neither.
         joint = relative_likelihoods(self._columns["log_likelihood"][page], learning_rate)
         joint *= before
@@ -474,11 +449,6 @@ class Posterior(Estimator):
             Rows add up to 1.
         """
         stored = self._columns["log_likelihood"]
-        if LOOPS.compiled and self.dtype != "float64":
-            found = np.empty((pages.size, self.rates.size))
-            table = likelihood_table(self.dtype, learning_rate)
-            if TINY < LOOPS.weights_of_rows(stored, pages, priors, groups, table, found) < np.inf or not pages.size:
-                return found
         before = priors[0] if priors.shape[0] == 1 else priors[groups]
         return posterior_probabilities(stored[pages], before, learning_rate)
 
@@ -578,21 +548,6 @@ class Posterior(Estimator):
         """Return the compact rows of the first so many pages as they are kept, shape (n, K); a view."""
         self._only_compact("codes")
         return self._columns["log_likelihood"][:n_pages]
-
-    def set_codes(self, codes: npt.NDArray[Any]) -> None:
-        """Hold so many rows and no others, by what `codes` returned, none of which counts its updates.
-
-        The array is kept, not copied.
-        """
-        self._only_compact("set_codes")
-        shape = codes.shape[0], self.rates.size
-        if codes.dtype.name != self.dtype or codes.shape != shape or self.counts_updates:
-            raise ValueError(
-                f"codes must be an array of {self.dtype} with shape {shape} and counts_updates False, "
-                f"got {codes.dtype} with shape {codes.shape} and {self.counts_updates}."
-            )
-        self._columns = {"log_likelihood": codes}
-        self.n_pages = codes.shape[0]
 
     def _only_compact(self, name: str) -> None:
         if self.dtype == "float64":

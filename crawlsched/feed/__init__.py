@@ -1,4 +1,4 @@
-"""The change feed: what was delivered to the spider, for whoever follows it: command line, HTTP, Atom, webhook.
+"""The change feed: what was delivered, vanished, failed and came back, for command line, HTTP, Atom and webhook.
 
 A change enters the feed in the same transaction that writes its page's fingerprint as delivered. A follower that keeps
 its cursor therefore sees each delivered change once or more, and misses none, whichever side is killed.

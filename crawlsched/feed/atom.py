@@ -51,16 +51,13 @@ def atom(changes: Sequence[Change], collection: str, address: str, now: float) -
 
 def _add_entry(feed: ElementTree.Element, change: Change, collection: str) -> None:
     entry = ElementTree.SubElement(feed, "entry")
-    what = "New" if change.kind == "new" else "Changed"
-    _add(entry, "title", f"{what}: {change.url}")
+    _add(entry, "title", f"{change.kind.capitalize()}: {change.url}")
     _add(entry, "id", f"urn:crawlsched:{quote(collection, safe='')}:{change.shard}:{change.id}")
     _add(entry, "updated", _time(change.time))
     if change.url.lower().startswith(("http://", "https://")):
         ElementTree.SubElement(entry, "link", rel="alternate", href=_plain(change.url))
     ElementTree.SubElement(entry, "category", term=change.kind)
-    share = "" if change.similarity is None else f" {100 * (1 - change.similarity):.0f} % of its text is other."
-    said = f"{'The first copy of the page' if change.kind == 'new' else 'The page changed'}.{share}"
-    content = f"<p>{escape(said)}</p>"
+    content = f"<p>{escape(change.sentence)}</p>"
     if change.diff:
         content += f"<pre>{escape(chr(10).join(change.diff))}</pre>"
     _add(entry, "content", content).set("type", "html")

@@ -16,13 +16,23 @@ from crawlsched.store import Store, changes, reading
 
 __all__ = ["LONGEST_DIFF", "Change", "Feed"]
 
+_SAID = {
+    "new": "The first copy of the page",
+    "changed": "The page changed",
+    "gone": "The page is gone",
+    "back": "The page is back",
+    "moved": "The page has moved",
+    "failing": "The page fails",
+    "recovered": "The page has recovered",
+}
+
 #: Lines of a difference that are shown of one change.
 LONGEST_DIFF = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that was delivered.
+    """A change that was delivered, or the news that a page has vanished, fails, or is back.
 
     Attributes
     ----------
@@ -30,15 +40,19 @@ class Change:
         Of somebody who has read up to this change.
     shard, id, page : int
     url : str
-    kind : {"new", "changed"}
-        Whether it is the page's first copy.
+    kind : {"new", "changed", "gone", "back", "moved", "failing", "recovered"}
+        ``new`` is the page's first copy. A page is back after it was gone or had moved, and recovers after it failed.
     time, found_at : float
-        When callback and pipelines had finished with it, and when the visit found it; POSIX seconds. None: the visit is
-        no longer kept.
+        When callback and pipelines had finished with it, and when the visit found it (the same where nothing is
+        delivered); POSIX seconds. None: the visit is no longer kept.
     status : int or None
         Of that visit's response.
     changed_share, similarity : float or None
         The share of the page's blocks that changed, and how alike its text is to the one before, 0 to 1.
+    since : float or None
+        Of what is not delivered: the first of the visits in a row that did not reach the page.
+    target : str or None
+        Where the page has moved to.
     diff : list of str or None
         The lines that went and came, where the texts of this very change are kept and were asked for.
     """
@@ -54,7 +68,32 @@ class Change:
     status: int | None
     changed_share: float | None
     similarity: float | None
+    since: float | None = None
+    target: str | None = None
     diff: list[str] | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What it tells, in words.
+
+        Examples
+        --------
+        >>> known = dict(cursor="0:1", shard=0, id=1, page=0, url="http://shop.example/a", time=7200.0, found_at=7200.0)
+        >>> known |= dict(changed_share=None, similarity=None)
+        >>> Change(kind="failing", status=503, since=3600.0, **known).sentence
+        'The page fails (503), since 1970-01-01 01:00 UTC.'
+        """
+        said = _SAID[self.kind]
+        if self.status is not None and self.kind in ("gone", "failing"):
+            said += f" ({self.status})"
+        if self.target is not None:
+            said += f" to {self.target}"
+        if self.since is not None and self.kind != "moved":
+            away = "away " if self.kind in ("back", "recovered") else ""
+            said += f", {away}since {datetime.fromtimestamp(self.since, UTC):%Y-%m-%d %H:%M} UTC"
+        if self.similarity is not None:
+            said += f". {100 * (1 - self.similarity):.0f} % of its text is other"
+        return f"{said}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it, with the time of delivery in words, too."""
@@ -157,6 +196,4 @@ class Feed:
 
 
 def _change(key: tuple[int, int], row: changes.DeliveredChange, cursor: str, diff: list[str] | None) -> Change:
-    known = row._asdict()
-    kind = "new" if known.pop("is_new") else "changed"
-    return Change(cursor=cursor, shard=key[0], kind=kind, diff=diff, **known)
+    return Change(cursor=cursor, shard=key[0], diff=diff, **row._asdict())

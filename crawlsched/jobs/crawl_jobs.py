@@ -27,11 +27,9 @@ from crawlsched.change_signals import newest_of_each
 from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages, planner_for
-from crawlsched.crawl_value import load_compiled
-from crawlsched.estimators import grid_id
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
-from crawlsched.planner import Plan, Planner, Snapshot, extract, plan
+from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
@@ -50,6 +48,8 @@ _PRUNE_INTERVAL = 3600.0
 _CHECK_INTERVAL = 86_400.0
 _SAMPLE_INTERVAL = 60.0
 _LONGEST_POLL_INTERVAL = 10.0
+# In the crawl's own process looking costs nothing, and sources of a small one are read every few seconds.
+_OFTEN = 1.0
 _ADOPT_INTERVAL = 5.0
 # The first plans come soon, since a new crawl learns most in its first minutes; then ever later, up to the interval.
 _FIRST_REPLAN = 5.0
@@ -83,8 +83,6 @@ def make_plan(
 ) -> Plan:
     """Make a plan and keep it in the store; takes long, changes nothing in memory.
 
-    Several shards learn as one: what the others know goes in, and what this one knows is left for them.
-
     Parameters
     ----------
     store : Store
@@ -103,15 +101,11 @@ def make_plan(
     counts : PageCounts, optional
         Of all pages; they are kept with the plan, for `crawlsched status`.
     """
-    grid = grid_id(snapshot.rates), snapshot.rates.size
-    others = store.extracts(*grid)
-    made = _with_doubts(plan(snapshot, bandwidth, visits, previous, others or ()), store)
+    made = _with_doubts(plan(snapshot, bandwidth, visits, previous), store)
     data = made.to_dict(hosts)
     if counts is not None:
         data["page_counts"] = {**counts._asdict(), "sources": list(counts.sources.items())}
     store.save_plan(data, now)
-    if others is not None:
-        store.save_extract(grid[0], extract(snapshot, made), now)
     return made
 
 
@@ -172,7 +166,7 @@ class CrawlJobs:
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
         if self._settings.jobs:
-            self._every(_poll_interval(self._settings), self.poll_sitemaps)
+            self._every(min(_poll_interval(self._settings), _OFTEN), self.poll_sitemaps)
             self._every(_PRUNE_INTERVAL, self.prune)
             self._every(_CHECK_INTERVAL, self.check_store)
             self._refresher.poll_sources(self._refresher.clock())
@@ -229,13 +223,10 @@ class CrawlJobs:
         return self._refresher.clock() < self._refresher.planner.in_force.rests_until
 
     async def _adopt(self, plan: Plan) -> None:
-        """Decide by a plan from now on, and by compiled code where the collection is large, or the crawl fast."""
+        """Decide by a plan from now on."""
         self._refresher.adopt(plan, self._refresher.clock())
         if self._figures is not None:
             self._figures.rank()
-        if self._refresher.is_worth_compiling():
-            await run_in_thread(load_compiled)
-            self._refresher.collection.use_compiled()
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""
@@ -353,7 +344,7 @@ async def _between_slots(parts: Generator[None, None, T]) -> T:
 
 def _poll_interval(settings: Settings) -> float:
     # Often enough that a sitemap is at most a tenth of its interval late.
-    return min(settings.sitemap_interval / 10, _LONGEST_POLL_INTERVAL)
+    return min(settings.source_interval / 10, _LONGEST_POLL_INTERVAL)
 
 
 def _quiet_apscheduler() -> None:

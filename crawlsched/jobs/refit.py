@@ -86,7 +86,7 @@ def learn(part: Part) -> Learned:
     Notes
     -----
     The newest plan says what pages are like before their visits, and what announcements are worth; a crawl had the plan
-    of each time. What neighbours said, and doubts about an unchanged page, are not kept with the visits.
+    of each time. Doubts about an unchanged page, are not kept with the visits.
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.columns.array_file import Parts
 from crawlsched.columns.growing import inserted, let_go, zeros
 
 __all__ = ["PageIndex"]
@@ -168,35 +167,6 @@ class PageIndex:
         high, low = (kept >> np.uint64(16)).astype(np.uint32), kept.astype(np.uint16)
         whole = _Segment(self._implied, high, low, pages)
         return [whole.part(self._implied, slice(begin, end)) for begin, end in pairwise(begins)]
-
-    def arrays(self) -> dict[str, NDArray[Any] | Parts]:
-        """Return all that `restore` needs, the large arrays in parts, which are views."""
-        segments = self._distinct()
-        bits = np.array([segment.bits for segment in segments], np.uint8)
-        sizes = np.array([segment.pages.size for segment in segments], np.int32)
-        n = int(sizes.sum())
-        columns = {
-            name: Parts(n, getattr(_EMPTY, name).dtype, [getattr(segment, name) for segment in segments])
-            for name in _Segment._fields[1:]
-        }
-        return {"implied": np.array([self._implied]), "bits": bits, "sizes": sizes, "gone": self._gone, **columns}
-
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Become what `arrays` was taken of, all of them in one piece; they are taken out and not kept."""
-        self._begin(int(arrays["implied"][0]))
-        self._gone = arrays["gone"]
-        bits = arrays["bits"].tolist()
-        ends = np.cumsum(arrays["sizes"])[:-1]
-        # Copies, one column after the other: a segment that changes would keep the memory of all of them.
-        high, low, pages = (
-            [part.copy() for part in np.split(arrays.pop(name), ends)] for name in ("high", "low", "pages")
-        )
-        depth = max(bits)
-        segments: list[_Segment] = []
-        for number, own in enumerate(bits):
-            segment = _Segment(own, high[number], low[number], pages[number])
-            segments += [segment] * (1 << (depth - own))
-        self._segments = depth, segments
 
     # -- single pages
 

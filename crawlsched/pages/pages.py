@@ -11,7 +11,7 @@ from crawlsched.columns.growing import grown
 from crawlsched.columns.number_column import NumberColumn
 from crawlsched.pages.rare_facts import Facts, RareColumn, RareFacts
 
-__all__ = ["ERROR", "FREE", "GONE", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages", "distinct"]
+__all__ = ["ERROR", "FREE", "GONE", "LAST_TRIES", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages", "distinct"]
 
 #: A row that holds no page: never given out, or forgotten.
 FREE = 0
@@ -32,6 +32,8 @@ REFUSED = 6
 STATE_NAMES = ("free", "new", "live", "gone", "moved", "error", "refused")
 
 _NEVER = -np.inf
+#: A page that was gone at more tries in a row, which take most of a day, is gone and does not fail.
+LAST_TRIES = 10
 
 # Name, type, what a row holds before anything is known, and whether the numbers are small in most collections, so that
 # they stand in a `NumberColumn`.
@@ -75,7 +77,8 @@ class Pages:
     importance : ndarray of float32
         Weight of a fresh copy.
     crawled_at : ndarray of float64
-        Time of the last visit that learned what the page holds (or that it is gone), POSIX seconds; -inf: never.
+        Time of the last visit that learned what the page holds (or where it moved, or, if it never held anything, that
+        it is gone), POSIX seconds; -inf: never.
     host : NumberColumn
         Row number of the host.
     n_crawls, n_changes : NumberColumn
@@ -259,6 +262,12 @@ class Pages:
         if rare and self.rare_facts.facts(rare).differ_after_a_visit:
             self.set_rare(page, first_seen=np.nan, not_before=0.0, n_errors=0)
 
+    def failing(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        """Return which pages had a copy and could not be reached lately; O(n)."""
+        away: npt.NDArray[np.bool_] = np.isin(self.state[rows], (ERROR, REFUSED, GONE)) & (self.n_crawls[rows] > 0)
+        away[away] = self.n_errors[rows[away]] <= LAST_TRIES
+        return away
+
     def _change_rare(self, pages: Any, name: str, values: Any) -> None:
         rows = np.arange(*pages.indices(self.n)) if isinstance(pages, slice) else np.atleast_1d(np.asarray(pages))
         rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
@@ -282,22 +291,6 @@ class Pages:
     def columns(self, rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
         """Copy the columns of some pages and their rare facts, by name; O(n)."""
         return {name: getattr(self, name)[rows] for name in (*self.names, *Facts._fields)}
-
-    def everything(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that `restore` needs; views of the columns. O(1)."""
-        columns: dict[str, npt.NDArray[Any]] = {name: getattr(self, name)[: self.n] for name in _ARRAYS}
-        for name in _NUMBERS:
-            columns |= getattr(self, name).everything(name, self.n)
-        return columns | {f"rare.{name}": column for name, column in self.rare_facts.everything().items()}
-
-    def restore(self, columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Become what `everything` was taken of; the arrays are kept. O(1)."""
-        for name in _NUMBERS:
-            getattr(self, name).restore(name, columns)
-        for name in _ARRAYS:
-            setattr(self, name, columns[name])
-        self.n = self.capacity = self.state.size
-        self.rare_facts.restore({name[5:]: column for name, column in columns.items() if name.startswith("rare.")})
 
     @property
     def bytes_per_row(self) -> int:

@@ -142,17 +142,6 @@ class RareFacts:
             if not users:
                 self._forget(row)
 
-    def everything(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that `restore` needs; views."""
-        return {"users": self._users[: self._n]} | {name: column[: self._n] for name, column in self.columns.items()}
-
-    def restore(self, columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Become what `everything` was taken of; the arrays are kept."""
-        self._users, self._n = columns["users"], columns["users"].size
-        self.columns = {name: columns[name] for name in Facts._fields}
-        self._free = array("I", (1 + np.flatnonzero(self._users[1:] == 0)).astype(np.uint32).tobytes())
-        self._row_of, self._key_of = {}, {}
-
     def _forget(self, row: int) -> None:
         self._free.append(row)
         key = self._key_of.pop(row, None)

@@ -57,12 +57,9 @@ class Variants:
         self._index = index
         self._any = False
 
-    def load(self, known: Iterable[tuple[int, bytes]], *, are_indexed: bool) -> None:
+    def load(self, known: Iterable[tuple[int, bytes]]) -> None:
         """Take in the variants of a store: page, and fingerprint of its URL."""
         for page, request_fingerprint in known:
-            self._any = True
-            if are_indexed:
-                return
             self.add(request_fingerprint, page)
 
     def add(self, request_fingerprint: bytes, page: int) -> None:

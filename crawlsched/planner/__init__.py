@@ -7,14 +7,13 @@ reading with `planner`.
 from crawlsched.frontier import Pick
 from crawlsched.planner.observation import Observation
 from crawlsched.planner.planner import DEFAULT_GRID, Planner
-from crawlsched.planner.plans.plan import Plan, extract, plan
+from crawlsched.planner.plans.plan import Plan, plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.reports.explaining import explain
 from crawlsched.planner.reports.explanation import Explanation
 from crawlsched.planner.reports.forecast import forecast
-from crawlsched.planner.reports.prospects import cost_of_staleness, prospects
+from crawlsched.planner.reports.prospects import prospects
 from crawlsched.planner.reports.readable import readable
-from crawlsched.planner.state import planner_arrays, planner_facts, plans_in_turn, restore_planner
 
 __all__ = [
     "DEFAULT_GRID",
@@ -24,15 +23,9 @@ __all__ = [
     "Plan",
     "Planner",
     "Snapshot",
-    "cost_of_staleness",
     "explain",
-    "extract",
     "forecast",
     "plan",
-    "planner_arrays",
-    "planner_facts",
-    "plans_in_turn",
     "prospects",
     "readable",
-    "restore_planner",
 ]

@@ -12,7 +12,7 @@ from crawlsched.planner.knowledge import Knowledge
 
 __all__ = ["FirstCopies"]
 
-_NOT_WAITING = frozenset({"out", "in flight", "barred"})
+_NOT_WAITING = frozenset({"out", "in flight"})
 # Hosts are chosen anew after so many first copies, and where there are many pages after one in so many of them: that is
 # some tenth of a microsecond a pick.
 _LEAST_PICKS, _ROWS_A_PICK = 16, 64
@@ -52,6 +52,12 @@ class FirstCopies:
         self._picks_left = 0
         self._from: dict[int, int] = {}  # by chosen host, the row from which its next page is looked for
         self._sent: dict[int, int] = {}  # pages sent and not yet picked, with their hosts
+
+    def wait_for(self, host: int) -> bool:
+        """Whether a host has pages that were never crawled; of very many pages only some are looked at."""
+        columns, n = self._known.pages, self._known.pages.n
+        some = slice(0, n, 1 + n // _LOOKED_AT)
+        return bool(np.any((columns.state[some] == NEW) & (columns.host[some] == host)))
 
     def before_pick(self, now: float) -> None:
         """Choose the hosts, if it is time, and send a page of each."""
@@ -101,10 +107,10 @@ class FirstCopies:
             at = part.stop
             found = np.flatnonzero((columns.state[part] == NEW) & (columns.host[part] == host))
             for page in (part.start + found).tolist():
-                if frontier.place_of(page) in _NOT_WAITING:
+                if frontier.place_of(page) in _NOT_WAITING or not frontier.may_go(page, now):
                     continue
                 self._from[host] = page + 1
-                if self._known.crawl_values.one(page).at(now) >= self.value * (1.0 - _EQUAL):
+                if self._known.crawl_values.value_at(np.array([page]), now).item() >= self.value * (1.0 - _EQUAL):
                     self._sent[page] = host
                     frontier.force(np.array([page]))
                 else:

@@ -10,20 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.crawl_value.objectives import OBJECTIVES
 from crawlsched.estimators import LearnedRates, Posterior
-from crawlsched.frontier import PICKS_PER_TICK, Frontier
+from crawlsched.frontier import Frontier
 from crawlsched.pages import Pages, distinct
 from crawlsched.pages.intervals import Intervals
 from crawlsched.planner.evidence.announcements import Announcements
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.hint import Hint
-from crawlsched.planner.evidence.neighbours import Neighbours
 from crawlsched.planner.evidence.page_precision import OwnPrecision
 from crawlsched.planner.parameters.in_force import SLICE, InForce, Work
 from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.plans.signal_learning import FIRST_PRECISION, FIRST_SIGNAL_RATE
-from crawlsched.planner.values.objective_values import ObjectiveValues
 from crawlsched.planner.values.planned_values import POLICIES, PlannedValues
 from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
@@ -37,12 +33,10 @@ DAY = 86_400.0
 RENEWAL = 0.01
 # So many are placed in one call: more gain nothing.
 _PLACED = 2048
-# The lengths that a tick of the frontier may have, seconds.
-_TICK = (0.05, 3600.0)
 
 
 class Knowledge:
-    """Pages, what visits and hints say of them, what they are worth by that, and the frontier that they stand in.
+    """Pages, what visits and announcements say of them, what they are worth by that, and the frontier they stand in.
 
     Parameters
     ----------
@@ -50,8 +44,8 @@ class Knowledge:
         Crawls per second.
     rates : array_like, shape (K,)
         Grid of change rates per second.
-    rule, objective : str
-        `crawl_value` and `objective` of the planner.
+    rule : str
+        `crawl_value` of the planner.
     intervals : Intervals
     discovery_horizon : float
         Seconds.
@@ -66,14 +60,13 @@ class Knowledge:
         bandwidth: float,
         rates: npt.ArrayLike,
         rule: str,
-        objective: str,
         intervals: Intervals,
         discovery_horizon: float,
         learned: LearnedRates | None,
         picks: bool,
     ) -> None:
         self.bandwidth = bandwidth
-        self.rule, self.objective, self.intervals, self.learned = rule, objective, intervals, learned
+        self.rule, self.intervals, self.learned = rule, intervals, learned
         self.discovery_horizon = discovery_horizon
         self._picks = picks
         self.pages = Pages()
@@ -84,25 +77,19 @@ class Knowledge:
         self.further = FurtherSources(self.pages)
         self.own_precision = OwnPrecision(self.pages)
         self.announcements = Announcements(self.pages, self.in_force, self.further, self.own_precision)
-        self.neighbours = Neighbours(self.pages)
-        #: All hints beside announcements, of which alone it is known how often they come to each page.
-        self.around: tuple[Hint, ...] = (self.neighbours,)
-        self.values = PosteriorValues(self.pages, self.posterior, self.in_force, self.announcements, self.around)
+        self.values = PosteriorValues(self.pages, self.posterior, self.in_force, self.announcements)
         self.known_rates: KnownRates | None = None
         self.planned = PlannedValues(self.pages, self, rule) if rule in POLICIES else None
-        self.crawl_values: PosteriorValues | PointValues | PlannedValues | ObjectiveValues
-        self.crawl_values = self._values_of(rule, objective)
+        self.crawl_values: PosteriorValues | PointValues | PlannedValues
+        self.crawl_values = self._values_of(rule)
         self.in_flight: set[int] = set()
         self.now = -np.inf
         self.frontier_or_none: Frontier | None = None
 
-    def _values_of(self, rule: str, objective: str) -> PosteriorValues | PointValues | PlannedValues | ObjectiveValues:
+    def _values_of(self, rule: str) -> PosteriorValues | PointValues | PlannedValues:
         if self.planned is not None:
             return self.planned
-        point = None if rule == "posterior" else PointValues(self.pages, self.values, rule, self)
-        if objective == "freshness":
-            return point or self.values
-        return ObjectiveValues(self.pages, self.values, OBJECTIVES[objective], point)
+        return self.values if rule == "posterior" else PointValues(self.pages, self.values, rule, self)
 
     @property
     def frontier(self) -> Frontier:
@@ -115,9 +102,8 @@ class Knowledge:
         if now > self.now:
             self.now = now
         if self.frontier_or_none is None:
-            tick = float(np.clip(PICKS_PER_TICK / self.bandwidth, *_TICK))
-            known = {"tick": tick, "now": self.now}
-            self.frontier_or_none = Frontier(self.pages, self.crawl_values, intervals=self.intervals, **known)
+            slot = 1.0 / self.bandwidth
+            self.frontier_or_none = Frontier(self.pages, self.crawl_values, intervals=self.intervals, slot=slot)
             self.frontier_or_none.reserve(self.pages.capacity)
         return self.now
 
@@ -147,10 +133,10 @@ class Knowledge:
         for start in range(0, rows.size if self._picks else 0, _PLACED):
             self.frontier.refile(rows[start : start + _PLACED], now)
 
-    def file(self, rows: IndexArray, now: float, *, falling: bool = False) -> None:
+    def file(self, rows: IndexArray, now: float) -> None:
         """Place new pages."""
         for start in range(0, rows.size if self._picks else 0, _PLACED):
-            self.frontier.file(rows[start : start + _PLACED], now, falling=falling)
+            self.frontier.file(rows[start : start + _PLACED], now)
 
     def end_visit(self, page: int, now: float) -> None:
         """A visit has ended: the page is placed by what is known now."""

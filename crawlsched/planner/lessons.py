@@ -1,17 +1,16 @@
-"""Lessons: what a visit that reached content teaches of a page, of its announcements, and of the pages around it."""
+"""Lessons: what a visit that reached content teaches of a page and of its announcements."""
 
 from __future__ import annotations
 
-from math import inf, nan
+from math import inf
 
 from crawlsched.pages import GONE, LIVE, MOVED
-from crawlsched.planner.evidence.hint import Hint, Visit
 from crawlsched.planner.knowledge import Knowledge
 from crawlsched.planner.observation import Observation
 
 __all__ = ["Lessons"]
 
-# What `Observation(...)` and `Visit(...)` do, in half of the time: each visit makes one.
+# What `Observation(...)` does, in half of the time: each visit makes one.
 _make = tuple.__new__
 
 
@@ -25,8 +24,6 @@ class Lessons:
 
     def __init__(self, known: Knowledge) -> None:
         self._known = known
-        # The papers' rules know nothing of what is said of other pages.
-        self._around: tuple[Hint, ...] = known.around if known.rule == "posterior" else ()
 
     def crawled(
         self,
@@ -65,24 +62,12 @@ class Lessons:
             further: tuple[tuple[int, int], ...] = ()
             if covered_further:
                 further = tuple((other.source, other.n_signals) for other in known.further.of(page)[1:])
-            announced = known.announcements.evidence_one(page) if n_signals or further else 0.0
-            was_announced = bool(n_signals or (further and any(n for _, n in further)))
-            around = [hint.evidence_one(page) for hint in self._around]
+            evidence = known.announcements.evidence_one(page) if n_signals or further else 0.0
             parameters = known.in_force.of(page)
             prior, power = parameters.priors[parameters.group(columns.host.item(page))], parameters.learning_rate
-            unchanged = nan
-            if was_announced or around:
+            if n_signals or (further and any(n for _, n in further)):
                 unchanged = known.posterior.unchanged_one(page, elapsed, prior, power)
-            together, is_planned = sum(around), parameters.even_rate < inf
-            of_page = page, now, changed, doubt, unchanged, announced, together, is_planned
-            visit: Visit = _make(Visit, of_page)
-            for hint, evidence in zip(self._around, around, strict=True):
-                heard = hint.visited(visit, evidence)
-                if heard.size:
-                    known.frontier.refile(heard, now)
-            if was_announced:
-                known.announcements.visited(visit, announced)
-            evidence = announced + together
+                known.announcements.visited(page, changed, doubt, unchanged, evidence)
             # A count of updates only spreads rounding, and nearly every crawl is one.
             known.posterior.update_one(
                 page,
@@ -99,9 +84,6 @@ class Lessons:
             source = columns.source.item(page)
             found = page, now, elapsed, n_signals, source, evidence, changed, further, time_since_modified
             observation = _make(Observation, found)
-        else:
-            for hint in known.around:
-                hint.forget(page)
         if known.planned is not None:
             known.planned.crawled(page, now)
         # What stands there already is not written once more: this is done in each slot.

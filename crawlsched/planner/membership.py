@@ -51,7 +51,6 @@ class Membership:
             self._known.posterior.resize(max(self._known.pages.n, rows + rows // 8))
         if self._known.learned is not None and self._known.learned.n_pages < self._known.posterior.n_pages:
             self._known.learned.resize(self._known.posterior.n_pages)
-        self._known.neighbours.make_room(self._known.pages.n)
 
     def add(
         self,
@@ -125,8 +124,7 @@ class Membership:
             chosen = np.asarray(columns.get("has_log_likelihood", np.ones(pages.size, bool)), bool)
             self._known.posterior.unpack(pages[chosen], log_likelihood[chosen])
         filed = pages[self._known.pages.state[pages] != FREE]
-        # The best of so many are far above what will be picked when those that have waited longest are through.
-        self._known.file(filed, now, falling=True)
+        self._known.file(filed, now)
 
     def load_learned(self, pages: IndexArray, rows: Sequence[bytes], now: float) -> None:
         """Take in from a store what the estimator knew of pages, once they are there."""
@@ -167,19 +165,12 @@ class Membership:
         if loaded:
             self._known.refile(np.array(sorted(loaded), np.intp), self._known.at(now))
 
-    def load_neighbours(self, heard: npt.NDArray[np.uint8], now: float) -> None:
-        """Take in from a store what pages have heard of their neighbours, once they are there."""
-        self._known.neighbours.restore(heard[: self._known.pages.n])
-        self._known.neighbours.make_room(self._known.pages.n)
-        self._known.refile(self._known.neighbours.with_evidence(), self._known.at(now))
-
     def remove(self, pages: npt.ArrayLike) -> None:
         """Forget pages; their numbers are not given out again. O(1) a page."""
         rows = self._known.rows(pages)
         self._known.in_flight.difference_update(rows.tolist())
         if self._known.frontier_or_none is not None:
             self._known.frontier_or_none.discard(rows)
-        for hint in (self._known.announcements, *self._known.around):
-            hint.free(rows)
+        self._known.announcements.free(rows)
         self._known.pages.free(rows)
         self._known.posterior.unpack(rows, np.zeros((rows.size, self._known.posterior.rates.size), np.uint16))

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from crawlsched.crawl_value.objectives import OBJECTIVES
 from crawlsched.planner.values.planned_values import POLICIES
 from crawlsched.planner.values.rules import RULES, rule_named
 
 __all__ = ["check_intervals", "check_policy", "positive"]
 
 
-def check_policy(crawl_value: str, objective: str) -> None:
-    """Raise `ValueError` if there is no such crawl value, or none of that objective."""
+def check_policy(crawl_value: str) -> None:
+    """Raise `ValueError` if there is no such crawl value."""
     if crawl_value not in ("posterior", *POLICIES) and rule_named(crawl_value) is None:
         names = ", ".join(("posterior", *RULES, "greedy_ncis_approx_j", *POLICIES))
         raise ValueError(f"crawl_value must be one of {names}, got {crawl_value!r}.")
-    if objective not in ("freshness", *OBJECTIVES):
-        raise ValueError(f"objective must be freshness, {' or '.join(OBJECTIVES)}, got {objective!r}.")
-    if objective != "freshness" and crawl_value not in ("posterior", "greedy_ncis"):
-        raise ValueError(
-            f"objective {objective} needs the crawl_value posterior or greedy_ncis, got {crawl_value!r}: the other "
-            "policies are made for freshness."
-        )
 
 
 def check_intervals(

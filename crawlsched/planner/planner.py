@@ -45,9 +45,6 @@ class Planner:
         ``"posterior"``, the expectation over what is still possible, or one of the papers' rules with estimated (or,
         by `set_rates`, known) rates, a name in `crawlsched.planner.values.rules.RULES`: ``"greedy"``, ...; or a plan,
         a name in `crawlsched.planner.values.planned_values.POLICIES`: ``"harmonic"``, ...
-    objective : str
-        What the crawl value ``"posterior"`` or ``"greedy_ncis"`` is to keep: ``"freshness"``, the share of fresh
-        copies; ``"age"``, copies young; ``"delay"``, changes seen soon (`crawlsched.crawl_value.objectives`).
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
@@ -77,7 +74,7 @@ class Planner:
     pages : Pages
     posterior : Posterior
         What is known of each page's change rate, a compact row per page.
-    crawl_values : PosteriorValues, PointValues, PlannedValues or ObjectiveValues
+    crawl_values : PosteriorValues, PointValues or PlannedValues
         What pages are worth, by the rule that `crawl_value` names.
     frontier : Frontier
         Finds the best page.
@@ -110,7 +107,6 @@ class Planner:
         bandwidth: float,
         *,
         crawl_value: str = "posterior",
-        objective: str = "freshness",
         rates: npt.ArrayLike | None = None,
         min_crawl_interval: float = 0.0,
         max_crawl_interval: float | None = None,
@@ -123,7 +119,7 @@ class Planner:
         learned: LearnedRates | None = None,
         picks: bool = True,
     ) -> None:
-        check_policy(crawl_value, objective)
+        check_policy(crawl_value)
         check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
         self.min_crawl_interval = min_crawl_interval
         self.max_crawl_interval = max_crawl_interval
@@ -138,16 +134,15 @@ class Planner:
             positive("bandwidth", bandwidth, "crawls per second"),
             DEFAULT_GRID if rates is None else rates,
             rule,
-            objective,
             self.intervals,
             self.discovery_horizon,
             learned,
             picks,
         )
-        self.rule, self.objective, self.learned = rule, objective, learned
+        self.rule, self.learned = rule, learned
         self.error_interval, self.gone_interval, self.signal_delay = error_interval, gone_interval, signal_delay
         self.pages, self.posterior, self.grid = known.pages, known.posterior, known.posterior.rates_id
-        self.further, self.own_precision, self.neighbours = known.further, known.own_precision, known.neighbours
+        self.further, self.own_precision = known.further, known.own_precision
         self.announcements, self.in_force = known.announcements, known.in_force
         self.values, self.crawl_values = known.values, known.crawl_values
         self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
@@ -157,12 +152,13 @@ class Planner:
         self.at, self.rows, self.change_rates = known.at, known.rows, known.change_rates
         self._membership = came = Membership(known)
         self.reserve, self.add, self.remove = came.reserve, came.add, came.remove
-        self.load, self.load_further, self.load_neighbours = came.load, came.load_further, came.load_neighbours
+        self.load, self.load_further = came.load, came.load_further
         self.load_learned, self.relearn = came.load_learned, came.relearn
         self.crawled = Lessons(known).crawled
         ended = Endings(known, error_interval, gone_interval)
         self.failed, self.gone, self.moved, self.refused = ended.failed, ended.gone, ended.moved, ended.refused
         self.put_off, self.take_back, self.release = ended.put_off, ended.take_back, ended.release
+        self.standing, self.not_allowed, self.ask_soon = ended.standing, ended.not_allowed, ended.ask_soon
         announced = Announced(known, signal_delay)
         self.covered, self.signalled, self.announced_by = announced.covered, announced.signalled, announced.announced_by
         told = Told(known)
@@ -261,7 +257,7 @@ class Planner:
         elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
             pick = Pick(page, crawl_value, "overdue")
         elif reason == "forced" and self.first_copies.sent(page, now):
-            pick = Pick(page, self.crawl_values.one(page).at(now), "value")
+            pick = Pick(page, self.crawl_values.value_at(np.array([page]), now).item(), "value")
             self._threshold.follow(pick.crawl_value, is_first=True)
         return pick
 
@@ -356,6 +352,8 @@ class Planner:
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on: the threshold follows by itself."""
         self.known.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
+        if self.has_frontier:
+            self.frontier.slot = 1.0 / bandwidth
 
     def snapshot(self, host_limits: Callable[[], FloatArray] | None = None) -> Snapshot:
         """Copy what `plan` needs: `snapshot_in_parts` at once."""
@@ -378,7 +376,7 @@ class Planner:
         """
         return snapshot_in_parts(self.known, host_limits)
 
-    def adopt(self, plan: Plan, now: float, begin: int = 0) -> None:
+    def adopt(self, plan: Plan, now: float) -> None:
         """Let a plan come into force, page by page in slices over the next picks.
 
         A page adopts the plan when its slice runs; until then the plan before is in force for it. A plan that comes
@@ -389,8 +387,6 @@ class Planner:
         plan : Plan
         now : float
             POSIX seconds.
-        begin : int, default 0
-            Pages with lower numbers are filed by it already, as when a crawl goes on where the last one ended.
 
         Raises
         ------
@@ -400,14 +396,9 @@ class Planner:
         parameters = plan.parameters(self.posterior.rates, self.discovery_horizon)
         self.at(now)
         self.known.in_force.plan = plan
-        contest = self.known.neighbours.contest
-        if not contest.n_visits and plan.neighbour_losses is not None:
-            contest.recall(plan.neighbour_losses)
-        if plan.losses_elsewhere is not None:
-            contest.hear(plan.losses_elsewhere)
         if self.known.planned is not None:
             self.known.planned.divide(self.known.bandwidth)
-        self.known.in_force.put(parameters, begin)
+        self.known.in_force.put(parameters)
 
     # -- what is known
 

@@ -59,7 +59,6 @@ def snapshot_in_parts(
     since = np.concatenate([columns.signalled_since[sources], further.signalled_since[others]])
     n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
     yield
-    contest = known.neighbours.contest
     limits = None if host_limits is None else host_limits()
     held = np.zeros(1, np.bool_)
     if limits is not None and new.size:
@@ -80,8 +79,6 @@ def snapshot_in_parts(
         signalled_parts=columns.part[covered],
         n_signals_total=n_total.astype(np.float64),
         signalled_for=np.maximum(known.now - since, 0.0),
-        neighbour_losses=contest.losses.copy() if contest.n_visits else None,
-        objective=known.objective,
         n_held=round(n_new * float(np.mean(held))),
     )
 

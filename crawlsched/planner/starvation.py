@@ -12,7 +12,7 @@ from crawlsched.pages import Pages
 
 __all__ = ["Rounds", "wait_after_rounds"]
 
-_NOT_WAITING = frozenset({"out", "in flight", "barred"})
+_NOT_WAITING = frozenset({"out", "in flight"})
 # One pick in so many may be of a page that has waited too long: as all pages go in sixteen rounds then, none waits much
 # longer than that beyond its time, and a sixteenth of the bandwidth is the most that it can cost.
 _SHARE = 16

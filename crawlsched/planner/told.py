@@ -76,6 +76,5 @@ class Told:
         """Say by which rules distinct pages have their crawl intervals (0: by none), and file them again."""
         self._known.at(now)
         rows = self._known.rows(pages)
-        self._known.frontier.forget_deadlines(rows)
         self._known.intervals.put(rows, np.asarray(rules, np.uint8))
         self._known.refile(rows, now)

@@ -9,10 +9,12 @@ import numpy as np
 
 from crawlsched.change_signals import Problem
 from crawlsched.collection.collection import Collection, FoundPage
-from crawlsched.planner import cost_of_staleness, prospects
+from crawlsched.planner import prospects
 from crawlsched.refresh.requested import Admission
 from crawlsched.settings import Settings
-from crawlsched.sources.poll_value import Brought, poll_interval
+from crawlsched.sources.linked_sources import linked_sources
+from crawlsched.sources.named_by_pages import NamedByPages
+from crawlsched.sources.poll_value import Brought, first_interval, poll_interval
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.sources.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.sources.source_reading import SourceRead, UnknownEntry, read_source
@@ -72,6 +74,7 @@ class Announcing:
         self._count = count
         self._request_fingerprint = request_fingerprint
         self._clock = clock
+        self._named = NamedByPages()
         self._private = PrivateAddresses(settings.private_addresses)
 
     def read_source(self, number: int, url: str, body: bytes) -> SourceRead:
@@ -118,9 +121,12 @@ class Announcing:
         wait = None
         if ok:
             brought = self._bring(number, now)
-            wait = poll_interval(brought, self._planner.threshold, self._sources.interval)
+            planner, interval = self._planner, self._sources.interval
+            first = first_interval(interval, planner.pages.n, self._sources.n_polled, planner.bandwidth)
+            wait = poll_interval(brought, planner.threshold, first)
             wait *= SKIPPED_FOR if self._indexes.may_skip(number) else 1.0
-        polled = self._sources.polled(number, now, ok=ok, wait=wait, **changes)
+        planned = {**self._sources[number].quality, "interval": self._sources.interval}
+        polled = self._sources.polled(number, now, ok=ok, wait=wait, quality=planned, **changes)
         self._collection.unsaved.source(polled, now)
 
     def _bring(self, number: int, now: float) -> Brought:
@@ -155,6 +161,19 @@ class Announcing:
         for problem in read.problems:
             self.report(source.url, problem)
         return self._take_over(number, read, validators, now)
+
+    def page_names(self, page: int, url: str, body: bytes, now: float) -> None:
+        """A page was read: the feed and the sitemaps that it names become sources."""
+        for named in linked_sources(body, url):
+            host = host_of(named)
+            if self._sources.number("sitemap", named) is not None:
+                continue
+            if not self._named.is_wanted(named, page, self._sources.n_named_by_pages(host)):
+                continue
+            self._admission.add_source("sitemap", named, now, named_by=host_of(url))
+            number = self._sources.number("sitemap", named)
+            if number is not None:  # another shard's otherwise
+                self._collection.unsaved.source(self._sources.named_by_page(number), now)
 
     def report(self, url: str, problem: Problem) -> None:
         """Say what was wrong with a source, and count it."""
@@ -239,6 +258,9 @@ class Announcing:
                 taken += self._planner.signalled(pages[doubtful], doubted, now, since)
                 self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
                 self._count("crawlsched/change_signals/seen", int(seen.sum()))
+                quality = self._sources[number].quality
+                told = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
+                self._sources.describe(number, quality=told)
             later, still_fresh = prospects(self._planner, pages[announced], now)
             # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
             lifted = later > surplus
@@ -282,13 +304,12 @@ class Announcing:
         surplus, _ = prospects(self._planner, np.array(pages), now)
         # Every second without a copy loses the whole importance of a page.
         lost = self._planner.pages.importance[pages][surplus > 0].sum()
-        lost *= cost_of_staleness(self._planner, self._planner.discovery_horizon)
         self._gained(number, float(surplus.sum()), float(lost))
 
     def _public(self, number: int, entries: list[UnknownEntry]) -> list[UnknownEntry]:
         """Leave out what leads to a private address, unless the sitemap is one that the project has named itself."""
         private = [entry for entry in entries if self._private.forbids(host_of(entry.url))]
-        own = self._settings.sitemap_urls
+        own = self._settings.source_urls
         if not private or any(source.url in own for source in (self._sources[number], *self._above(number))):
             return entries
         self.report(self._sources[number].url, Problem("private-address", len(private), private[0].url))

@@ -67,6 +67,9 @@ def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
             if command.name == "forget":  # its result comes later
                 _forget(refresher, command.arguments, now, command.id)
                 continue
+            if command.name == "take_back":
+                _take_back(refresher, command.arguments, command.id)
+                continue
             if command.name == "recrawl" and "kind" in command.arguments:
                 _recrawl_all(refresher, command.arguments, command.id)
                 continue
@@ -155,7 +158,7 @@ def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[s
     asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page is fetched once more
     under_way = {page: at for page, at in asked if collection.knows(page)}
     pages = np.array([*under_way, *forecast(planner, now, n, _pauses(refresher, now))][:n], np.intp)
-    columns = planner.frontier.values.many(pages).at(now), planner.pages.crawled_at[pages]
+    columns = planner.crawl_values.value_at(pages, now), planner.pages.crawled_at[pages]
     named = [
         {
             "url": collection.facts_of(page).url,
@@ -234,6 +237,16 @@ def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command
         collection.unsaved.command(command, {"pages": len(pages)}, refresher.clock())
 
     collection.aside.run(f"forgetting {value}", lambda: store.matching(kind, value), found)
+
+
+def _take_back(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
+    """Let what was forgotten come back; it is written beside this thread."""
+    collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
+
+    def done(was_forgotten: bool) -> None:
+        collection.unsaved.command(command, {"was_forgotten": was_forgotten}, refresher.clock())
+
+    collection.aside.run(f"taking back {value}", lambda: collection.store.take_back(kind, value), done)
 
 
 def _urls(arguments: dict[str, Any]) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from crawlsched.collection.collection import Collection
-from crawlsched.pages.marks import AWAITED, SHOWN
+from crawlsched.pages.marks import AWAITED, SHOWN, START
 from crawlsched.refresh.owing import Owing
 from crawlsched.store import Outcome, PageFacts, host_of
 from crawlsched.visits.deliveries import Deliveries, Delivery
 
 __all__ = ["Before", "Delivering"]
+
+logger = logging.getLogger(__name__)
 
 
 class Before(NamedTuple):
@@ -73,6 +76,7 @@ class Delivering:
         self._owing = owing
         self._count = count
         self._delivers_unchanged = delivers_unchanged
+        self._said_led_to_nothing = False
         owing.deliveries = self.deliveries
 
     def before(self, facts: PageFacts, *, is_new: bool, reason: str | None, now: float) -> Before | None:
@@ -99,6 +103,10 @@ class Delivering:
             return None
         return Before(facts, self._collection.planner.columns([facts.page]), owed)
 
+    def moved(self, old: int, new: int, now: float) -> None:
+        """See `Owing.moved`."""
+        self._owing.moved(old, new, now)
+
     def begin(self, token: int, before: Before, *, is_new: bool, changed: bool | None, now: float) -> bool | None:
         """The response goes to the spider; return whether it is other content than before, None if it does not go."""
         page = before.facts.page
@@ -121,14 +129,25 @@ class Delivering:
         facts = self._collection.facts_of(page)
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
             seen = getattr(delivery.before, "observation", -1)
-            self._collection.unsaved.delivered(
-                page, now, is_new=facts.fingerprint is None, observation=seen if seen >= 0 else None
-            )
+            kind = "new" if facts.fingerprint is None else "changed"
+            self._collection.unsaved.told(page, now, kind, seen if seen >= 0 else None)
         # What was seen since is another delivery's.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
+        if delivery.owed & START and facts.fingerprint is not None and 0 < delivery.n_yielded == delivery.n_known:
+            self._say_led_to_nothing(facts.url)
         self._owing.delivered(delivery, now)
         self._count("crawlsched/delivered")
+
+    def _say_led_to_nothing(self, url: str) -> None:
+        if not self._delivers_unchanged and not self._said_led_to_nothing:
+            self._said_led_to_nothing = True
+            logger.info(
+                "The callback of the start page %s asked for nothing but known pages, whose callbacks run when they "
+                "have changed (this is said once). A spider that counts in itself (self.page += 1) would stop here; "
+                "CRAWLSCHED_CALLBACK_ON_UNCHANGED = True lets all callbacks run.",
+                url,
+            )
 
     def _failed(self, delivery: Delivery, now: float) -> None:
         # The pending fingerprint stays, so the next visit brings the content again, whether it changed or not.

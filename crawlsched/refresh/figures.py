@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlsched.pages import ERROR, LIVE, NEW
-from crawlsched.planner.reports.freshness_now import estimated, wanted
+from crawlsched.planner.reports.freshness_now import estimated, known_fresh, wanted
 from crawlsched.planner.sampling import evenly
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Figures:
         fresh, importance = np.empty(rows.size), planner.pages.importance[rows].astype(np.float64)
         for start in range(0, rows.size, _AT_ONCE):
             some = rows[start : start + _AT_ONCE]
-            fresh[start : start + _AT_ONCE] = planner.values.fresh(some, now)
+            fresh[start : start + _AT_ONCE] = known_fresh(planner, some, now)
             yield
         estimate = estimated(fresh, importance, rows.size * every)
         counts, before, seconds = self._counted(), self._counts, now - self._since
@@ -108,6 +108,8 @@ class Figures:
             "expected_freshness": None if estimate is None else estimate.share,
             "freshness_error": None if estimate is None else estimate.error,
             "pages": float(len(refresher.collection.index)),
+            "wanted": float(rows.size * every),
+            "failing": float(np.count_nonzero(planner.pages.failing(rows)) * every),
         }
         store, figures = refresher.collection.store, self.newest
         refresher.collection.aside.run("the sample", lambda: store.put_sample(now, figures))

@@ -11,6 +11,8 @@ __all__ = ["FIRST_MINUTE", "beginning", "minute"]
 
 #: Seconds after which the second line comes.
 FIRST_MINUTE = 60.0
+# Outcomes of visits that found no page.
+_FAILED = ("error", "refused", "gone", "wrong", "dropped")
 # Of the slots; less than this is not worth a word.
 _WORTH_TELLING = 0.05
 
@@ -86,6 +88,9 @@ def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: in
             f"In {busy:,} slots no host was free: DOWNLOAD_DELAY, CONCURRENT_REQUESTS_PER_DOMAIN, Crawl-delay or "
             "Retry-After limit this crawl."
         )
-    if idle > _WORTH_TELLING * slots:
+    failed, visits = sum(count(f"resolved/{outcome}") for outcome in _FAILED), count("resolved")
+    if failed > visits / 2:
+        words.append(f"{failed:,} of {visits:,} visits found no page: `crawlsched status` says which hosts fail.")
+    elif idle > _WORTH_TELLING * slots:
         words.append(f"In {idle:,} slots there was nothing to ask for: CRAWLSCHED_BANDWIDTH is more than it needs.")
     return " ".join(words)

@@ -7,7 +7,7 @@ from math import floor
 from typing import Any
 
 from crawlsched.collection.collection import Collection
-from crawlsched.pages.marks import ATTEMPTS, FAILURES, OWED, TRIED, UNTRACKED
+from crawlsched.pages.marks import ATTEMPTS, FAILURES, OWED, START, TRIED, UNTRACKED
 from crawlsched.visits.deliveries import Deliveries, Delivery
 
 __all__ = ["Owing"]
@@ -44,6 +44,7 @@ class Owing:
         self._interval = untracked_interval
         self._began_at = now
         self._count = count
+        self._started: set[int] = set()  # to which start requests of this run have led
         self._again: dict[int, int] = {}  # what was asked for while a delivery was under way
         self.deliveries: Deliveries | None = None
         self.released: Callable[[int, float], None] = lambda page, now: None
@@ -57,6 +58,18 @@ class Owing:
         self._collection.set_marks(page, (known | marks) & ~TRIED, now)
         if known & TRIED:
             self.released(page, now)
+
+    def moved(self, old: int, new: int, now: float) -> None:
+        """An old address leads to a page: what was asked for there is given by that page, for start() once a run."""
+        marks = self._collection.planner.pages.marks.item(old)
+        owed = marks & OWED
+        if new in self._started:
+            owed &= ~START
+        elif owed & START:
+            self._started.add(new)
+        self._collection.set_marks(old, marks & ~OWED, now)
+        if owed:
+            self.ask(new, owed, now)
 
     def of(self, page: int, now: float) -> int:
         """Return the marks that ask for a delivery at a visit now; 0: it is delivered only if it is new."""

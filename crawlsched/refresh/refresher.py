@@ -40,10 +40,12 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
+from crawlsched.pages import REFUSED
 from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
+from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, HandingOver, found_again
@@ -178,7 +180,12 @@ class Refresher:
         self.planner.first_copies.limits = self.hosts.limits
         self.sources = self.collection.sources
         self.visits = Visits(None if several is None else several.tokens)
-        self.probes = Probes(rng, lambda: self.planner.makes_first_copies, enabled=settings.probes)
+        self.probes = Probes(
+            rng,
+            lambda: self.planner.makes_first_copies,
+            enabled=settings.probes,
+            has_room=self._has_room_for_probes,
+        )
         self.slots = SlotClock(settings.bandwidth, clock())
         self.hosts.bandwidth = settings.bandwidth
         if several is None:
@@ -195,6 +202,8 @@ class Refresher:
         self.on_work: Callable[[], None] | None = None
         self._work: deque[Iterator[None]] = deque()
         self._swept_at = 0.0
+        # The sitemaps that each robots.txt named when it was read last.
+        self._named_by: dict[str, list[str]] = {}
         #: When nothing went out last because the crawl rests: what waits at the second gate then is not lost.
         self.rested_at = -inf
         #: Numbers of the commands that were begun, and are not written down as done yet.
@@ -208,7 +217,8 @@ class Refresher:
         self.starts.has_ended = several is not None and several.start_has_ended
         self.one_pass = None
         if settings.one_pass:
-            self.one_pass = OnePass(self.planner, None if settings.one_pass is True else settings.one_pass)
+            most = None if settings.one_pass is True else settings.one_pass
+            self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
         self.owing = Owing(self.collection, settings.untracked_interval, clock(), count)
         if self.one_pass is not None:
             self.owing.released = self.one_pass.released
@@ -238,6 +248,7 @@ class Refresher:
             delivers_unchanged=settings.callback_on_unchanged,
             tell_parent=None if several is None else several.tell_parent,
         )
+        self._failing_hosts = FailingHosts(self.collection)
         self._responses = Responses(
             self.collection,
             self.visits,
@@ -246,6 +257,7 @@ class Refresher:
             request_fingerprint,
             lambda source, now: self._announcing.nothing_new(source, now, ok=False),
             self._delivering,
+            self._failing_hosts,
             settings.min_change,
             self._admission.is_elsewhere,
         )
@@ -331,8 +343,6 @@ class Refresher:
             self._begin_shard(self._several.shard)
             return
         now = self.clock()
-        if (unusable := self.collection.snapshot_unusable) is not None:
-            self.count("crawlsched/snapshot/unusable" if unusable else "crawlsched/snapshot/used")
         self._say_other_arguments()
         self._take_over_notes(now)
         logger.info(
@@ -346,7 +356,7 @@ class Refresher:
             ),
         )
         self._admission.weighing.weigh_all(self.clock, self.add_work)
-        for url in self.settings.sitemap_urls:
+        for url in self.settings.source_urls:
             self._admission.add_source("sitemap", url, now)
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
@@ -367,7 +377,7 @@ class Refresher:
     def _begin_shard(self, shard: Shard) -> None:
         now = self.clock()
         self._admission.weighing.weigh_all(self.clock, self.add_work)
-        for url in self.settings.sitemap_urls:
+        for url in self.settings.source_urls:
             if shard.owns(host_of(url)):
                 self._admission.add_source("sitemap", url, now)
         self._outgoing.warm_up()
@@ -378,12 +388,6 @@ class Refresher:
     def parts(self) -> Sequence[Refresher]:
         """The refreshers of all shards: this one."""
         return (self,)
-
-    def is_worth_compiling(self) -> bool:
-        """Whether this process has become large or fast enough, with all shards that it has, for compiled code."""
-        planner, several = self.planner, self._several
-        large = (planner.pages.n, planner.bandwidth) if several is None else several.pages_and_rate()
-        return self.collection.is_worth_compiling(*large)
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
@@ -454,8 +458,6 @@ class Refresher:
         for probe in self.probes.give_up(inf):
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
-        if self.one_pass is not None:
-            yield from self.one_pass.closing(now)
         self.collection.come_back([*self.collection.aside_pages, *self.collection.credentials.waiting], now)
         while self._work:
             self.work(_CLOSING_STEP)
@@ -563,6 +565,13 @@ class Refresher:
         """Return what has to be fetched before a visit can be judged, and begin its visit."""
         return self._outgoing.next_probe(now, host_free_at)
 
+    def _has_room_for_probes(self, host: int) -> bool:
+        """Whether a second fetch at a host takes nothing from first copies, or in one pass from any page."""
+        is_slow = self.hosts.limit(host) < self.slots.rate
+        if self.one_pass is not None:
+            return not is_slow and self.one_pass.is_drained
+        return not is_slow or not self.planner.first_copies.wait_for(host)
+
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
         return self._outgoing.validators(visit)
@@ -587,6 +596,14 @@ class Refresher:
         try:
             return self._responses.crawled(visit, fetched, now)
         except Exception as error:  # of ours, and the spider gets what it would have got without us
+            self.mishaps.of_visit(visit, error, now)
+            return None
+
+    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """A visit got a body that was cut short; return what that is to the spider."""
+        try:
+            return self._responses.truncated(visit, fetched, now)
+        except Exception as error:
             self.mishaps.of_visit(visit, error, now)
             return None
 
@@ -627,6 +644,7 @@ class Refresher:
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
+        self._failing_hosts.have_news = True
         self._delivering.not_the_page(token, url, now)
 
     # -- what hosts ask for
@@ -651,8 +669,29 @@ class Refresher:
                 self._announcing.report(url, problem)
             for sitemap in named.url:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
+            before, self._named_by[url] = self._named_by.get(url, []), list(named.url)
+            for gone in set(before).difference(self.settings.source_urls, *self._named_by.values()):
+                self._admission.leave_source("sitemap", gone, now)
+
+    def ask_again(self, host: str, now: float) -> None:
+        """A host's robots.txt has changed: what it had forbidden may be asked for at once."""
+        pages, number = self.planner.pages, self.hosts.number(host)
+        refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
+
+        def steps() -> Iterator[None]:
+            for page in refused.tolist():
+                if pages.state.item(page) == REFUSED and not self.planner.in_flight(page):
+                    self.planner.put_off(page, self.clock(), self.clock())
+                yield
+
+        self.add_work(steps())
 
     # -- ChangeSignals arrive
+
+    def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
+        """A page that is new or has changed may name feeds and sitemaps."""
+        if self.settings.sources_from_pages and visit.page >= 0:
+            self._announcing.page_names(visit.page, url, body, now)
 
     def poll_sources(self, now: float) -> int:
         """Put the sources whose time has come in line for a slot (a job calls this)."""
@@ -807,8 +846,10 @@ class Refresher:
             self.guard.run("ending old visits", lambda: self._sweep(now))
 
     def _sweep(self, now: float) -> None:
-        """End the visits and deliveries whose end nobody announced."""
+        """End the visits and deliveries whose end nobody announced, and look which hosts fail."""
         self._swept_at = now
+        if self._failing_hosts.is_due(now):
+            self.add_work(self._failing_hosts.look(now))
         if self.rests:
             self.rested_at = now
         patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.slots.rate)
@@ -857,7 +898,6 @@ class Refresher:
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "planner": {
                 "crawl_value": self.settings.crawl_value,
-                "objective": self.settings.objective,
                 "estimator": self.settings.estimator,
                 "min_crawl_interval": self.settings.min_crawl_interval,
                 "max_crawl_interval": self.settings.max_crawl_interval,
@@ -876,6 +916,7 @@ class Refresher:
             "silence": self.watchdog.silence,
             "unsaved_for": self.collection.unsaved_for(now),
             "pages": len(self.collection.index),
+            "states": self._failing_hosts.states,
         }
 
     # -- long work in slices

@@ -198,15 +198,21 @@ class Admission:
             return self._found(asked, variant, digest, now)
         if asked.template is not None and self._collection.credentials_came(page, asked.template, now):
             self._owe(page, 0, now)
-        was_by_start = bool(self._collection.planner.pages.marks.item(page) & BY_START)
+        pages = self._collection.planner.pages
+        was_by_start = bool(pages.marks.item(page) & BY_START)
         if asked.call is not None and page == asked.call.page and not asked.again and not was_by_start:
             # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
             return self._known(asked, now), page
-        goes_itself = asked.again and (was_by_start or not asked.is_start)
-        self._take_over(page, asked, digest, now, goes_itself=goes_itself)
+        # A site has named it, or an earlier run: nobody has visited it, and this is the first request of this run.
+        is_first = pages.state.item(page) == NEW and not pages.marks.item(page) & AWAITED
+        goes_itself = asked.again and not is_first and (was_by_start or not asked.is_start)
+        self._take_over(page, asked, digest, now, is_first=is_first, goes_itself=goes_itself)
         if asked.is_start:
             self._owe(page, START, now)
             self._collection.mark(page, BY_START, now)
+        if is_first:
+            self._collection.mark(page, AWAITED, now)
+            return Admitted.NEW, page
         if goes_itself:
             self._count("crawlsched/requests/once")
             return Admitted.ONCE, page
@@ -237,7 +243,8 @@ class Admission:
         if (known := index.page(variant_fingerprint(base, own))) >= 0:
             return own, known
         is_its_own = call is not None and page == call.page and asked.again
-        if first != digest.naming or is_its_own or self._collection.planner.pages.marks.item(page) & BY_START:
+        marks = self._collection.planner.pages.marks.item(page)
+        if first != digest.naming or is_its_own or marks & BY_START or (asked.is_start and marks & AWAITED):
             return own, -1
         return variant, page
 
@@ -302,16 +309,18 @@ class Admission:
                 MOST_OF_A_URL,
             )
 
-    def _take_over(self, page: int, asked: Asked, digest: RequestDigest, now: float, *, goes_itself: bool) -> None:
+    def _take_over(
+        self, page: int, asked: Asked, digest: RequestDigest, now: float, *, is_first: bool, goes_itself: bool
+    ) -> None:
         """The newest request counts: its template is the page's from now on, and other data are news of the page.
 
-        What goes itself brings its data to the callback, and at the page's next visit they are news no more. It does
-        not take the place of a first request that has not gone out yet: both are owed a callback.
+        Of a page that nobody has visited the first request of the run counts, as Scrapy's filter lets the first pass.
+        What goes itself brings its data to the callback, and at the page's next visit they are news no more.
         """
         pages = self._collection.planner.pages
-        if goes_itself and pages.state.item(page) == NEW:
-            return
         known = self._collection.request_digest(page)
+        if not is_first and pages.state.item(page) == NEW:
+            digest = known
         sights = SIGHTS.of(pages.marks.item(page))
         if known == digest:
             if sights:
@@ -321,7 +330,7 @@ class Admission:
         else:
             self._collection.put_template(page, asked.template, digest, now)
             self._count("crawlsched/requests/replaced")
-            if known.handed != digest.handed and pages.state.item(page) != NEW:
+            if known.handed != digest.handed and not is_first:
                 self._collection.set_marks(page, SIGHTS.put(pages.marks.item(page), sights + 1), now)
                 if sights + 1 < _RESTLESS and not goes_itself:
                     self._news(page, now)
@@ -428,3 +437,10 @@ class Admission:
             if is_new:
                 self._count(f"crawlsched/sources/{kind}")
         return True
+
+    def leave_source(self, kind: str, url: str, now: float) -> None:
+        """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""
+        number = self._collection.sources.number(kind, url)
+        if number is not None:
+            for source in self._collection.sources.leave(number):
+                self._collection.unsaved.source(source, now)

@@ -14,8 +14,10 @@ from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.content.reading import Content
 from crawlsched.content.ruling import Ask, ChangeSize, ForSpider, Ruling, Suspicion, given_trace, ruling
 from crawlsched.content.validators import seconds_since
+from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.refresh.delivering import Delivering
+from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.store import Outcome, PageFacts, host_of
 from crawlsched.visits.probes import Probe, Probes
@@ -25,14 +27,19 @@ __all__ = ["Fetched", "ForSpider", "Responses"]
 
 _GONE = frozenset({404, 410})
 _REFUSED = frozenset({401, 403, 407, 451})
+# What was cut short is asked for again after so many seconds, and each further time in a row after twice as many.
+_CUT_SHORT_WAIT = 2.0
 _MOVED_FOR_GOOD = frozenset({301, 308})
+_REACHED = frozenset(
+    {Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED},
+)
 
 
 class Fetched(NamedTuple):
     """What a response said, as far as the refresher cares.
 
     `content` is None where there was none; `moved_to` is the final request if every redirect on the way was
-    permanent.
+    permanent, `location` the URL of one that was not followed.
     """
 
     status: int
@@ -43,6 +50,7 @@ class Fetched(NamedTuple):
     moved_to: Request | None = None
     retry_after: str | None = None
     date: str | None = None
+    location: str | None = None
 
     @property
     def validators(self) -> tuple[str | None, str | None]:
@@ -82,6 +90,8 @@ class Responses:
         Told of a source whose visit brought nothing: its number, the time.
     delivering : Delivering
         How responses get to the spider.
+    failing_hosts : FailingHosts
+        Hears how pages fail and come back.
     min_change : float
         A smaller change counts as none; see `ruling.ruling`.
     is_elsewhere : callable
@@ -97,11 +107,15 @@ class Responses:
         request_fingerprint: Callable[[str], bytes],
         source_ended: Callable[[int, float], None],
         delivering: Delivering,
+        failing_hosts: FailingHosts,
         min_change: float = 0.0,
         is_elsewhere: Callable[[FoundPage, float], bool] = lambda found, now: False,
     ) -> None:
         self._delivering = delivering
+        self._failing_hosts = failing_hosts
         self._observation = -1
+        # By page, how many bodies in a row were cut short.
+        self._cut_short: dict[int, int] = {}
         self._collection = collection
         self._planner = collection.planner
         self._visits = visits
@@ -131,16 +145,46 @@ class Responses:
             return self._seen(visit, visit.page, fetched, fetched.content, now)
         if status in _GONE:
             self.end(visit, Outcome.GONE, now, fetched)
-            self._planner.gone(visit.page, now)
+            self._leave(visit, now, self._planner.gone)
         elif status in _REFUSED:
             self.end(visit, Outcome.REFUSED, now, fetched)
-            self._planner.refused(visit.page, now)
+            self._leave(visit, now, self._planner.refused)
         elif status in _MOVED_FOR_GOOD:  # redirects are not followed in this project
             self.end(visit, Outcome.MOVED, now, fetched)
-            self._planner.moved(visit.page, now)
+            facts = self._collection.facts_of(visit.page)
+            self._collection.put_facts(facts._replace(moved_to=fetched.location), now)
+            self._leave(visit, now, self._planner.moved)
         else:
             self.failed(visit, now, retry_at=retry_after(fetched.retry_after, now), fetched=fetched)
         return None
+
+    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """A body was cut short: it is evidence of nothing, and the page is asked for again soon.
+
+        The spider gets it where the page was never delivered, once, or where a delivery is owed.
+        """
+        self._count("crawlsched/truncated")
+        if self._was_forgotten(visit, now):
+            return None
+        if visit.probe is not None and visit.probe.impossible_url is not None:
+            return self._impossible_answered(visit, visit.probe, now)
+        page, is_lesson = visit.page, visit.probe is not None and not visit.probe.is_held
+        self.end(visit, Outcome.PROBED if is_lesson else Outcome.ERROR, now, fetched)
+        self._planner.release(page, now)
+        if is_lesson:
+            return ForSpider.NOTHING
+        facts, n_before = self._collection.facts_of(page), self._cut_short.get(page, 0)
+        self._cut_short[page] = n_before + 1
+        wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self._collection.settings.error_interval)
+        self._planner.put_off(page, now + wait, now)
+        is_first = facts.fingerprint is None and facts.pending_fingerprint is None and not n_before
+        before = self._delivering.before(facts, is_new=is_first, reason=None, now=now)
+        if before is None:
+            return ForSpider.UNCHANGED
+        begun = self._delivering.begin(visit.token, before, is_new=False, changed=None, now=now)
+        if begun is None:
+            return ForSpider.NOTHING
+        return ForSpider.CHANGED if begun else ForSpider.OWED
 
     def _was_forgotten(self, visit: Visit, now: float) -> bool:
         # `crawlsched forget` may take a page away while it is being visited; then there is nothing left to learn.
@@ -160,6 +204,7 @@ class Responses:
 
     def _seen(self, visit: Visit, page: int, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Content was seen at a page: did it change since it was last seen, and is it new to the spider?"""
+        self._cut_short.pop(page, None)
         facts = self._collection.facts_of(page)
         first = visit.probe.first if visit.probe is not None else None
         if content.fingerprint.is_empty:
@@ -177,7 +222,7 @@ class Responses:
             fetched.validators,
             suspicion,
             first=first,
-            may_ask=page == visit.page and first is None and self._probes.may_ask(page, noise),
+            may_ask=page == visit.page and first is None and self._probes.may_ask(page, visit.host, noise),
             confirms_return=self._probes.confirms_return(noise),
             knows_template=self._probes.knows(noise, announced=not self._planner.announcements.is_silent(page)),
             min_change=self._min_change,
@@ -230,7 +275,7 @@ class Responses:
         if ruled.outcome is Outcome.WRONG:
             self._collection.withheld.note(host_of(facts.url), "wrong_page", facts.url, now)
             self.end(visit, Outcome.WRONG, now, fetched)
-            self._planner.failed(visit.page, now)
+            self._leave(visit, now, self._planner.failed)
             return ForSpider.NOTHING
         if ruled.ask is not None:
             is_impossible = ruled.ask is Ask.IMPOSSIBLE
@@ -252,7 +297,7 @@ class Responses:
         self._observe(visit, ruled, page, fetched, now)
         self._collection.put_facts(ruled.facts or facts, now)
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
-        if may_teach and self._probes.is_wanted(finding, detector.noise):  # type: ignore[union-attr, arg-type]
+        if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
             given = given_trace(facts, content)
             self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, given))
@@ -319,8 +364,7 @@ class Responses:
             self.on_ruling(visit, probe.first, Ruling(Outcome.WRONG, ForSpider.NOTHING, reason="wrong_page"))
             url = self._collection.facts_of(visit.page).url
             self._collection.withheld.note(host_of(url), "wrong_page", url, now)
-            self._planner.failed(visit.page, now)
-            self._collection.unsaved.page(visit.page, now)
+            self._leave(visit, now, self._planner.failed)
         else:
             self._probes.ask(replace(probe, impossible_url=None, asked_at=now))
         return ForSpider.NOTHING
@@ -328,24 +372,34 @@ class Responses:
     def _moved(self, visit: Visit, to: Request, fetched: Fetched, content: Content, now: float) -> ForSpider:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self._collection.facts_of(visit.page)
-        base = self._request_fingerprint(to.url)
-        name = variant_fingerprint(base, old.variant)
+        name = variant_fingerprint(self._request_fingerprint(to.url), old.variant)
         page = self._collection.index.page(name)
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
             return self._seen(visit, page, fetched, content, now)
+        before = self._planner.standing(visit.page)
         self._planner.moved(visit.page, now)
         self._collection.put_facts(old._replace(moved_to=to.url), now)
+        found = self._arrived(visit, page, to, old, fetched, content, now)
+        self._tell(visit.page, before, now)
+        return found
+
+    def _arrived(
+        self, visit: Visit, page: int, to: Request, old: PageFacts, fetched: Fetched, content: Content, now: float
+    ) -> ForSpider:
+        """Content came of the page to which another one has moved; -1: it is no page yet."""
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
             data = self._collection.credentials.complete(old.template, old.template_data)
             template = RequestTemplate(dict(data)) if data else None
+            base = self._request_fingerprint(to.url)
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
             if self._is_elsewhere(found, now):  # its owner crawls it, and delivers what it says
                 self.end(visit, Outcome.MOVED, now, fetched)
                 return ForSpider.UNCHANGED
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
-        elif self._planner.in_flight(page):
+        self._delivering.moved(visit.page, page, now)
+        if self._planner.in_flight(page):
             # The page itself is being visited at this moment; that visit will tell.
             self.end(visit, Outcome.MOVED, now, fetched)
             return ForSpider.UNCHANGED
@@ -358,6 +412,9 @@ class Responses:
         since = None
         if ruled.changed and self._collection.validators.tells_time(visit.host):
             since = seconds_since(fetched.last_modified, fetched.date, now)
+        before = self._planner.standing(page)
+        if self._planner.pages.state.item(page) != LIVE and self._planner.pages.n_errors.item(page):
+            self._failing_hosts.returned(self._planner.pages.host.item(page))
         observation = self._planner.crawled(page, now, ruled.changed, doubt=doubt, time_since_modified=since)
         self._collection.unsaved.page(page, now)
         if ruled.changed:
@@ -365,6 +422,26 @@ class Responses:
         if observation is not None and ruled.changed:
             self._count("crawlsched/changes_found")
         self.end(visit, ruled.outcome, now, fetched, observation=observation, size=ruled.size)
+        self._tell(page, before, now)
+
+    def _leave(self, visit: Visit, now: float, leave: Callable[..., None], retry_at: float | None = None) -> None:
+        """A visit ended without content: its page backs off, and whoever follows the feed hears if that is news."""
+        page, hosts = visit.page, self._collection.hosts
+        before = self._planner.standing(page)
+        free_at = hosts.free_at(visit.host, now)
+        retry_at = max(retry_at or 0.0, free_at if free_at > now else 0.0) or None
+        leave(page, now, retry_at, of_host=hosts.fails(visit.host))
+        self._failing_hosts.have_news = True
+        self._collection.unsaved.page(page, now)
+        self._tell(page, before, now)
+
+    def _tell(self, page: int, before: str, now: float) -> None:
+        """Put it into the feed if a page stands otherwise than before; the same batch has its state."""
+        standing = self._planner.standing(page)
+        if standing == before:
+            return
+        back = "recovered" if before == "failing" else "back"
+        self._collection.unsaved.told(page, now, back if standing == "live" else standing, self._observation)
 
     def failed(
         self, visit: Visit, now: float, *, retry_at: float | None = None, fetched: Fetched | None = None
@@ -379,10 +456,7 @@ class Responses:
         if visit.source >= 0:
             self._source_ended(visit.source, now)
         elif visit.page >= 0:
-            free_at = self._collection.hosts.free_at(visit.host, now)
-            rests_until = free_at if free_at > now else 0.0
-            self._planner.failed(visit.page, now, max(retry_at or 0.0, rests_until) or None)
-            self._collection.unsaved.page(visit.page, now)
+            self._leave(visit, now, self._planner.failed, retry_at)
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""
@@ -395,12 +469,9 @@ class Responses:
         if visit.source >= 0:
             self._source_ended(visit.source, now)
         elif visit.page >= 0:
-            if outcome is Outcome.REFUSED:
-                self._planner.refused(visit.page, now)
-            else:
-                # Dropped by some other component. It would be picked again at once, so it backs off like an error.
-                self._planner.failed(visit.page, now)
-            self._collection.unsaved.page(visit.page, now)
+            # What some other component dropped would be picked again at once, so it backs off like an error.
+            refused = outcome is Outcome.REFUSED
+            self._leave(visit, now, self._planner.not_allowed if refused else self._planner.failed)
 
     def not_sent(self, visit: Visit, now: float) -> None:
         """A visit was taken back before anything was sent: its page is as if it had not been picked."""
@@ -451,11 +522,21 @@ class Responses:
         self._collection.unsaved.page(visit.page, now)
 
     def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: Fetched | None, now: float) -> None:
-        """Errors of a server, or no answer at all, are its host's: pages on it are not tried one after the other."""
-        if outcome is Outcome.ERROR:
-            status = 0 if fetched is None else fetched.status
-            if visit.unanswered or status >= 500 or status == 429:
-                wait = self._collection.settings.error_interval
-                self._collection.hosts.failed(visit.host, visit.opened_at, now, wait)
-        elif outcome not in (Outcome.REFUSED, Outcome.DROPPED):
-            self._collection.hosts.answered(visit.host)
+        """Errors of a server, refusals and wrong pages are the host's: its pages are not tried one after the other."""
+        hosts, host = self._collection.hosts, visit.host
+        status = 0 if fetched is None else fetched.status
+        is_whole = host in self._collection.failing_hosts
+        if outcome in _REACHED:
+            if visit.page >= 0 or not is_whole:  # a sitemap says nothing of the pages
+                hosts.answered(host)
+            return
+        is_of_host = outcome is Outcome.ERROR and (visit.unanswered or status >= 500 or status == 429)
+        if fetched is not None and visit.page >= 0 and outcome in (Outcome.REFUSED, Outcome.WRONG, Outcome.GONE):
+            # That pages of which one knows it are forbidden or gone is no news of their host.
+            is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
+            is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
+        if is_of_host:
+            hosts.failed(host, visit.opened_at, now, self._collection.settings.error_interval)
+        if visit.page >= 0 and outcome not in (Outcome.PROBED, Outcome.DROPPED):
+            said = "another page in their place" if outcome is Outcome.WRONG else str(status or "no answer")
+            self._failing_hosts.answers[host] = said

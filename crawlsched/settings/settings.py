@@ -37,7 +37,6 @@ from crawlsched.settings.values import (
     read_seconds,
     read_selectors,
     read_share,
-    read_snapshot,
     read_table,
     read_text,
     read_token,
@@ -51,7 +50,7 @@ from crawlsched.sharing import LARGEST_NUMBER, is_number_of_shards
 if TYPE_CHECKING:
     from crawlsched.change_detection import Recipe
 
-__all__ = ["PREFIX", "SETTINGS", "Setting", "Settings", "without_effect"]
+__all__ = ["PREFIX", "SETTINGS", "Setting", "Settings", "of_earlier_versions"]
 
 PREFIX = "CRAWLSCHED_"
 
@@ -105,20 +104,10 @@ _CRAWL_VALUES = (
 )
 
 
-_OBJECTIVES = ("freshness", "age", "delay")
-_WITH_OBJECTIVES = ("posterior", "greedy_ncis")
-
-
 def _read_crawl_value(value: object) -> str:
     """Read a policy by its name; G-NCIS-APPROX-j may have any number of terms."""
     if value not in _CRAWL_VALUES and re.fullmatch(r"greedy_ncis_approx_[1-9][0-9]{0,5}", str(value)) is None:
         raise ValueError(f"one of {', '.join((*_CRAWL_VALUES, 'greedy_ncis_approx_1, _2 and so on'))}")
-    return str(value)
-
-
-def _read_objective(value: object) -> str:
-    if value not in _OBJECTIVES:
-        raise ValueError(f"one of {', '.join(_OBJECTIVES)}")
     return str(value)
 
 
@@ -176,12 +165,6 @@ class Settings:
     database_upgrade: bool | None = _setting(
         None, read_optional(read_truth), "Upgrade the database's tables at start. `None`: on SQLite only."
     )
-    snapshot: bool | str = _setting(
-        True,
-        read_snapshot,
-        "Whether a crawl leaves what it has in memory in a file, so that the next begins in seconds: beside an SQLite "
-        "database (from 100,000 pages on), or in the folder named here.",
-    )
     collection: str | None = _setting(
         None,
         read_optional(read_text),
@@ -208,13 +191,6 @@ class Settings:
         "with the mean rate: `greedy`, `greedy_cis`, `greedy_cis_plus`, `greedy_ncis`, `greedy_ncis_approx_1` (or any "
         "other number of terms); or a plan, made anew with each `CRAWLSCHED_REPLAN_INTERVAL`, by which each page has "
         "its rate: `lds`, `poisson`, `harmonic`, `square_root`, `proportional`, `uniform`, `round_robin`.",
-    )
-    objective: str = _setting(
-        "freshness",
-        _read_objective,
-        "What is to be kept: `freshness`, the share of fresh copies; `age`, copies young (the time since the first "
-        "change that a copy does not have); `delay`, changes seen soon, each of them. `age` and `delay` need the crawl "
-        "value `posterior` or `greedy_ncis`.",
     )
     estimator: tuple[str, tuple[tuple[str, Any], ...]] = _setting(
         "posterior",
@@ -346,12 +322,20 @@ class Settings:
     callback_on_unchanged: bool = _setting(
         False, read_truth, "Call the spider's callback for pages that did not change, too."
     )
-    sitemap_urls: tuple[str, ...] = _setting([], read_urls, "Sitemaps to read beside those that robots.txt names.")
+    source_urls: tuple[str, ...] = _setting(
+        [], read_urls, "Sitemaps and feeds to read beside those that robots.txt and pages name."
+    )
     sitemaps_from_robots: bool = _setting(True, read_truth, "Read the sitemaps that the sites' robots.txt files name.")
-    sitemap_interval: float = _setting(
+    sources_from_pages: bool = _setting(
+        True,
+        read_truth,
+        "Read the feed that a page names by `<link rel=alternate>`, and the sitemaps it names by `rel=sitemap`.",
+    )
+    source_interval: float = _setting(
         3600.0,
         read_positive_seconds,
-        "How often a sitemap is read again, until it has shown what its announcements are worth.",
+        "How often a sitemap or feed is read again at least, until it has shown what its announcements are worth; "
+        "sooner where three rounds of the crawl take less, and all such reading a twentieth of the bandwidth at most.",
     )
     sitemap_discovery: bool = _setting(True, read_truth, "Make pages of the unknown URLs that a sitemap lists.")
     sitemap_max_bytes: int = _setting(52428800, read_positive_count, "A sitemap is read up to this size, unpacked.")
@@ -426,10 +410,14 @@ class Settings:
     gone_interval: float = _setting(
         86400.0,
         read_positive_seconds,
-        "When a gone page is looked for again; then twice as long, up to 30 days.",
+        "When a page that was never there, or has moved, is looked for again; then twice as long, up to 30 days. One "
+        "that was there is tried first after `CRAWLSCHED_ERROR_INTERVAL`.",
     )
     error_interval: float = _setting(
-        60.0, read_positive_seconds, "When a page is tried again after an error; then twice as long, up to a day."
+        60.0,
+        read_positive_seconds,
+        "When a page is tried again that failed; then twice as long, up to a day. "
+        "While most visits to a host fail, it is asked for one page at a time, with pauses of a 16th of that while.",
     )
     visit_timeout: float = _setting(
         600.0, read_positive_seconds, "A request that nothing was heard of for so long counts as dropped."
@@ -547,7 +535,9 @@ def _read_enabled(settings: Mapping[str, Any]) -> bool:
 def _read_all(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     values, mistakes = {}, []
     for row in SETTINGS:
-        value = settings.get(row.name, row.default)
+        old = _OLD_NAMES.get(row.name.removeprefix(PREFIX))
+        given = row.name if old is None or settings.get(row.name) is not None else PREFIX + old
+        value = settings.get(given, row.default)
         try:
             values[row.name.removeprefix(PREFIX).lower()] = row.read(value)
         except ValueError as error:
@@ -564,12 +554,6 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
         mistakes.append(
             "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or at least CRAWLSCHED_MIN_CRAWL_INTERVAL "
             f"({shortest:g} s), got {longest:g} s."
-        )
-    rule, objective = values.get("crawl_value", "posterior"), values.get("objective", "freshness")
-    if objective != "freshness" and rule not in _WITH_OBJECTIVES:
-        mistakes.append(
-            f"CRAWLSCHED_OBJECTIVE must be freshness where CRAWLSCHED_CRAWL_VALUE is {rule}, got {objective!r}; "
-            f"{' and '.join(_WITH_OBJECTIVES)} have other objectives."
         )
     hours = values.get("hours")
     if hours is not None and not any([hours.otherwise, *(span.rate for span in hours.spans)]):
@@ -648,20 +632,22 @@ def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
 _WITHOUT_EFFECT = frozenset({"EXPLORATION_ROUNDS"})
 
 
-def without_effect(settings: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each setting that stands in a project and does nothing any more."""
-    return [
-        f"{PREFIX}{name} is a setting of an earlier version and does nothing any more; leave it out."
-        for name in sorted(_WITHOUT_EFFECT)
-        if settings.get(PREFIX + name) is not None
-    ]
+#: Settings that were called otherwise: they are read by their old names where the new ones are not given.
+_OLD_NAMES = {"SOURCE_URLS": "SITEMAP_URLS", "SOURCE_INTERVAL": "SITEMAP_INTERVAL"}
+
+
+def of_earlier_versions(settings: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each setting that stands in a project and does nothing any more, or has another name."""
+    said = dict.fromkeys(_WITHOUT_EFFECT, "is a setting of an earlier version and does nothing any more; leave it out.")
+    said |= {old: f"is called {PREFIX}{new} now; give it that name." for new, old in _OLD_NAMES.items()}
+    return [f"{PREFIX}{name} {said[name]}" for name in sorted(said) if settings.get(PREFIX + name) is not None]
 
 
 def _unknown_names(settings: Mapping[str, Any]) -> list[str]:
     known = [row.name.removeprefix(PREFIX) for row in SETTINGS]
     ours = [str(name).removeprefix(PREFIX) for name in settings if str(name).startswith(PREFIX)]
     mistakes = []
-    for name in sorted(set(ours).difference(known, _WITHOUT_EFFECT)):
+    for name in sorted(set(ours).difference(known, _WITHOUT_EFFECT, _OLD_NAMES.values())):
         if name == "SHARD":
             mistakes.append(
                 f"{PREFIX}SHARD is no setting any more; with {PREFIX}SHARDS = 16, the same for all processes, they "

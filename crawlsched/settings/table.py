@@ -10,7 +10,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Which page goes, and when": (
         *(
             "CRAWL_VALUE",
-            "OBJECTIVE",
             "ESTIMATOR",
             "MIN_CRAWL",
             "MAX_CRAWL",
@@ -24,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("FINGERPRINT", "MAX_TEXT", "PROBES", "MIN_CHANGE", "KEPT_TEXT", "WRONG_PAGES", "CONDITIONAL", "VALIDATOR"),
         *("CALLBACK", "UNTRACKED", "WITHHOLD"),
     ),
-    "Announcements": ("SITEMAP", "SIGNAL", "RECEIVER", "WEBSUB"),
+    "Announcements": ("SOURCE", "SITEMAP", "SIGNAL", "RECEIVER", "WEBSUB"),
 }
 
 

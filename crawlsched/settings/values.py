@@ -5,7 +5,6 @@ of the sentence "CRAWLSCHED_... must be".
 """
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -41,7 +40,6 @@ __all__ = [
     "read_seconds",
     "read_selectors",
     "read_share",
-    "read_snapshot",
     "read_table",
     "read_text",
     "read_token",
@@ -217,18 +215,6 @@ def read_truth(value: object) -> bool:
         return known[str(value).strip().lower()]
     except KeyError:
         raise ValueError("True or False") from None
-
-
-def read_snapshot(value: object) -> bool | str:
-    """Read True, False, or the path of a folder."""
-    try:
-        return read_truth(value)
-    except ValueError:
-        if isinstance(value, os.PathLike):
-            return str(os.fspath(value))
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError("True, False or the path of a folder") from None
-        return value.strip()
 
 
 def read_count(value: object) -> int:

@@ -2,13 +2,11 @@
 
 `shards` says to which shard a host belongs; `demand_curves` divides the rate; `assignment` says which member should
 own which shard; `renewal` is what the database decides when a member renews its grant; `grant` is what the member
-makes of the answer; `extract` is what shards let each other know of what
-they have learned. `store.members` carries the same rules out on PostgreSQL.
+makes of the answer. `store.members` carries the same rules out on PostgreSQL.
 """
 
 from crawlsched.sharing.assignment import assigned
 from crawlsched.sharing.demand_curves import LEVELS, divided, grown_curve, read_curve, written_curve
-from crawlsched.sharing.extract import MOST_ROWS, Extract, evenly
 from crawlsched.sharing.grant import LEASE, MARGIN, RENEWAL_INTERVAL, Grant
 from crawlsched.sharing.renewal import Answer, MemberRow, Renewal, Rows, ShardRow, renew
 from crawlsched.sharing.shards import LARGEST_NUMBER, is_number_of_shards, shard_of
@@ -18,10 +16,8 @@ __all__ = [
     "LEASE",
     "LEVELS",
     "MARGIN",
-    "MOST_ROWS",
     "RENEWAL_INTERVAL",
     "Answer",
-    "Extract",
     "Grant",
     "MemberRow",
     "Renewal",
@@ -29,7 +25,6 @@ __all__ = [
     "ShardRow",
     "assigned",
     "divided",
-    "evenly",
     "grown_curve",
     "is_number_of_shards",
     "read_curve",

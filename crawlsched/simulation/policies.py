@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from crawlsched.crawl_value.objectives import OBJECTIVES
-from crawlsched.simulation.arm import Arm, Setting
+from crawlsched.estimators import LearnedRates
+from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
+from crawlsched.simulation.arms import INTERVALS, AdaptiveIntervals, Arm, RoundRobin, Setting
+from crawlsched.simulation.brute_force import BruteForce, Judged, listens
 from crawlsched.simulation.history import History, ReplayError, Window
-from crawlsched.simulation.plan_arms import DIVISIONS, AtRandom, LowDiscrepancy, MostOverdue, Order, PlannedRates
+from crawlsched.simulation.plan_arms import DIVISIONS, AtRandom, LowDiscrepancy, MostOverdue, Planned
 from crawlsched.simulation.planner_arm import PlannerArm
-from crawlsched.simulation.rates import ESTIMATORS, GivenRates, Rates, learned_rates
-from crawlsched.simulation.simple_arms import (
-    AdaptiveIntervals,
-    RoundRobin,
-    nutch_interval,
-    same_interval,
-    stormcrawler_interval,
-)
+from crawlsched.simulation.rates import EstimatedRates, PosteriorRates, Rates
 
 __all__ = ["ESTIMATOR_NAMES", "POLICIES", "default_estimator", "make_arm"]
 
@@ -40,17 +33,12 @@ POLICIES = (
     "greedy_ncis_approx_1",
     "greedy_ncis_approx_2",
     "posterior",
-    *OBJECTIVES,
+    "frontier",
 )
 #: What `estimator` may be: an estimator, ``known`` (the history's columns) or ``hindsight`` (changes by life).
-ESTIMATOR_NAMES = (*ESTIMATORS, "known", "hindsight")
+ESTIMATOR_NAMES = (*POINT_ESTIMATORS, "posterior", "known", "hindsight")
 
-_WITHOUT_RATES = ("round_robin", "uniform", "nutch", "stormcrawler")
-_INTERVALS = {"uniform": same_interval, "nutch": nutch_interval, "stormcrawler": stormcrawler_interval}
-_ORDERS: dict[str, Callable[[Setting], Order]] = {"lds": LowDiscrepancy, "poisson": AtRandom}
-_OF_PAPERS = tuple(name for name in POLICIES if name.startswith("greedy"))
-# The planner's own crawl value, for each of its objectives.
-_OF_PLANNER = ("posterior", *OBJECTIVES)
+_ORDERS: dict[str, type[Planned]] = {"lds": LowDiscrepancy, "poisson": AtRandom}
 _GIVEN = ("known", "hindsight")
 # For the policy posterior: its own posterior, told at each visit when the page was modified.
 _DATED = "last_modified"
@@ -64,9 +52,9 @@ def default_estimator(policy: str) -> str | None:
     >>> default_estimator("posterior"), default_estimator("harmonic"), default_estimator("round_robin")
     ('posterior', 'gamma_posterior', None)
     """
-    if policy in _WITHOUT_RATES:
+    if policy in ("round_robin", *INTERVALS):
         return None
-    return "posterior" if policy in (*_OF_PAPERS, *_OF_PLANNER) else "gamma_posterior"
+    return "hindsight" if policy == "frontier" else "gamma_posterior" if policy in DIVISIONS else "posterior"
 
 
 def make_arm(
@@ -80,21 +68,21 @@ def make_arm(
 ) -> tuple[Arm, str | None]:
     """Return the arm for a policy, and the estimator that it does use."""
     _check(policy, estimator)
-    used = None if policy in _WITHOUT_RATES else estimator or default_estimator(policy)
-    is_dated = policy in _OF_PLANNER and used == _DATED
-    by_itself = is_dated or (used == "posterior" and policy not in DIVISIONS)
-    setting = _setting(history, window, bandwidth, used, seed, by_itself)
+    used = default_estimator(policy) and (estimator or default_estimator(policy))
+    setting = _setting(history, window, bandwidth, policy, used, seed, signal_delay)
     if policy == "round_robin":
         return RoundRobin(setting), used
-    if policy in _INTERVALS:
-        return AdaptiveIntervals(setting, _INTERVALS[policy]), used
-    if policy in DIVISIONS and setting.rates is not None:
-        order = _ORDERS.get(policy, MostOverdue)(setting)
-        return PlannedRates(setting, DIVISIONS[policy], order, setting.rates), used
-    # A posterior without any uncertainty left is the noisy-signals rule with known rates.
-    rule = policy if policy not in _OF_PLANNER else "greedy_ncis" if used in _GIVEN else "posterior"
-    objective = policy if policy in OBJECTIVES else "freshness"
-    return PlannerArm(setting, rule, signal_delay, is_dated=is_dated, objective=objective), used
+    if policy in INTERVALS:
+        return AdaptiveIntervals(setting, policy), used
+    if policy == "frontier":
+        return Judged(PlannerArm(setting, "greedy_ncis"), BruteForce(setting, "greedy_ncis")), used
+    if policy in DIVISIONS:
+        return _ORDERS.get(policy, MostOverdue)(setting, policy), used
+    if used in _GIVEN or (setting.rates is not None and not (setting.has_signals and listens(policy))):
+        # A posterior without any uncertainty left is the noisy-signals rule with known rates.
+        return BruteForce(setting, "greedy_ncis" if policy == "posterior" else policy), used
+    # What announcements are worth is learned by the planner, with each of its plans.
+    return PlannerArm(setting, policy, is_dated=used == _DATED), used
 
 
 def _check(policy: str, estimator: str | None) -> None:
@@ -102,7 +90,9 @@ def _check(policy: str, estimator: str | None) -> None:
         raise ReplayError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}.")
     if estimator is not None and estimator not in ESTIMATOR_NAMES:
         raise ReplayError(f"estimator must be one of {', '.join(ESTIMATOR_NAMES)}, got {estimator!r}.")
-    if policy in _OF_PLANNER and estimator not in (None, "posterior", _DATED, *_GIVEN):
+    if policy == "frontier" and estimator not in (None, *_GIVEN):
+        raise ReplayError(f"estimator must be known or hindsight for the policy frontier, got {estimator!r}.")
+    if policy == "posterior" and estimator not in (None, "posterior", _DATED, *_GIVEN):
         raise ReplayError(
             f"estimator must be posterior, last_modified, known or hindsight for the policy {policy}, which needs what "
             f"is still possible and not one number, got {estimator!r}; --policy greedy takes every estimator."
@@ -110,7 +100,7 @@ def _check(policy: str, estimator: str | None) -> None:
 
 
 def _setting(
-    history: History, window: Window, bandwidth: float, used: str | None, seed: int, by_itself: bool
+    history: History, window: Window, bandwidth: float, policy: str, used: str | None, seed: int, signal_delay: float
 ) -> Setting:
     begins, ends = history.lives(window)
     duration = window.end - window.start
@@ -123,13 +113,16 @@ def _setting(
     if used == "known":
         if history.change_rate is None:
             raise ReplayError("estimator known needs the column change_rate (per second) in the file of pages.")
-        rates = GivenRates(history.change_rate)
+        rates = Rates(history.change_rate)
         recall = history.recall if history.recall is not None else np.zeros(n_pages)
         false = history.false_signal_rate if history.false_signal_rate is not None else np.zeros(n_pages)
     elif used == "hindsight":
-        rates = GivenRates(history.hindsight_rates(window))
+        rates = Rates(history.hindsight_rates(window))
         recall = false = np.zeros(n_pages)
-    elif used is not None and not by_itself:
-        rates = learned_rates(used, n_pages, even_rate, duration)
-    has_signals = history.signal_rows is not None
-    return Setting(history.importance, bandwidth, window, even_rate, rates, recall, false, has_signals, seed)
+    elif used == "posterior" and policy in DIVISIONS:
+        rates = PosteriorRates(n_pages, even_rate, duration)
+    elif used in POINT_ESTIMATORS and policy != "posterior":
+        rates = EstimatedRates(LearnedRates(used, n_pages, even_rate))
+    heard = history.signal_rows is not None
+    importance = history.importance
+    return Setting(importance, bandwidth, window, even_rate, rates, recall, false, heard, seed, signal_delay)

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import LearnedRates, Posterior, learn_prior
-from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 from crawlsched.simulation.truth import Visit
 
-__all__ = ["ESTIMATORS", "EstimatedRates", "GivenRates", "PosteriorRates", "Rates", "learned_rates", "rate_grid"]
+__all__ = ["EstimatedRates", "PosteriorRates", "Rates", "rate_grid"]
 
 _GRID_SIZE = 32
 # Rates slower than one change in ten replays, or faster than a hundred in an even interval, cannot be told apart.
 _SLOWEST, _FASTEST = 0.1, 100.0
 
 
-class Rates(Protocol):
-    """Change rates of pages."""
-
-    def change_rate(self, rows: IndexArray) -> FloatArray:
-        """Return changes per second."""
-        ...
-
-    def observe(self, visit: Visit) -> None:
-        """Learn from a visit."""
-        ...
-
-    def plan(self) -> None:
-        """Learn what pages have in common."""
-        ...
-
-
-class GivenRates:
-    """Rates from outside: the history's own columns, or those of hindsight.
+class Rates:
+    """Rates from outside: the history's own columns, or those of hindsight. Nothing is left to learn.
 
     Parameters
     ----------
@@ -51,20 +32,16 @@ class GivenRates:
         return self._rates[rows]
 
     def observe(self, visit: Visit) -> None:
-        """Nothing is left to learn."""
+        """Learn from a visit."""
 
     def plan(self) -> None:
-        """Nothing is left to learn."""
+        """Learn what pages have in common."""
 
 
-class EstimatedRates:
+class EstimatedRates(Rates):
     """Rates as one of the point estimators learns them, by the code that a crawl learns by.
 
     Parameters
-    ----------
-    learned : LearnedRates
-
-    Attributes
     ----------
     learned : LearnedRates
     """
@@ -78,14 +55,10 @@ class EstimatedRates:
 
     def observe(self, visit: Visit) -> None:
         """Learn from a visit."""
-        since = None if np.isnan(visit.time_since_modified) else visit.time_since_modified
-        self.learned.observe(visit.row, visit.elapsed, visit.changed, time_since_modified=since)
-
-    def plan(self) -> None:
-        """Pages have nothing in common."""
+        self.learned.observe(visit.row, visit.elapsed, visit.changed, time_since_modified=visit.time_since_modified)
 
 
-class PosteriorRates:
+class PosteriorRates(Rates):
     """Mean rates of a gridded posterior, whose prior is learned from the pages visited.
 
     Parameters
@@ -108,8 +81,7 @@ class PosteriorRates:
 
     def observe(self, visit: Visit) -> None:
         """Learn from a visit."""
-        since = None if np.isnan(visit.time_since_modified) else visit.time_since_modified
-        self._bank.update(visit.row, visit.elapsed, visit.changed, time_since_modified=since)
+        self._bank.update(visit.row, visit.elapsed, visit.changed, time_since_modified=visit.time_since_modified)
         self._visited[visit.row] = True
 
     def plan(self) -> None:
@@ -122,14 +94,3 @@ def rate_grid(even_rate: float, duration: float) -> FloatArray:
     """Return the change rates that a replay can tell apart, in equal ratios, shape (32,)."""
     slowest = min(_SLOWEST / duration, even_rate / _FASTEST)
     return np.geomspace(slowest, even_rate * _FASTEST, _GRID_SIZE)
-
-
-#: The estimators by name.
-ESTIMATORS = (*POINT_ESTIMATORS, "posterior")
-
-
-def learned_rates(name: str, n_pages: int, even_rate: float, duration: float) -> EstimatedRates | PosteriorRates:
-    """Return rates that an estimator learns, by a name in `ESTIMATORS`."""
-    if name == "posterior":
-        return PosteriorRates(n_pages, even_rate, duration)
-    return EstimatedRates(LearnedRates(name, n_pages, even_rate))

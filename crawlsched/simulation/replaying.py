@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.simulation.arm import NO_PAGE, Arm
+from crawlsched.simulation.arms import NO_PAGE, Arm
+from crawlsched.simulation.brute_force import Judged
 from crawlsched.simulation.history import History, ReplayError, Window
 from crawlsched.simulation.measuring import Timeliness, freshness, timeliness
 from crawlsched.simulation.policies import make_arm
@@ -19,10 +20,6 @@ from crawlsched.simulation.slots import slot_times
 from crawlsched.simulation.truth import Truth
 
 __all__ = ["Replayed", "crawl", "replay"]
-
-
-# Up to so many announcements at a slot are looked at in plain Python.
-_FEW = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +39,8 @@ class Replayed:
         Crawls per second.
     seconds : float
         How long it took.
+    worth : ndarray, shape (n_crawls,), or None
+        For the policy ``frontier``: the value of each page picked, by that of the best of all.
     rows : ndarray of int, shape (n_crawls,)
         The page crawled at each slot, as its row in the history.
     times : ndarray, shape (n_crawls,)
@@ -59,6 +58,7 @@ class Replayed:
     rows: IndexArray
     times: FloatArray
     changed: npt.NDArray[np.bool_]
+    worth: FloatArray | None = None
 
 
 def replay(
@@ -131,7 +131,8 @@ def replay(
     rows, times, changed = crawl(history, window, slot_times(window, bandwidth), arm)
     share = freshness(history, window, rows, times)
     timely = timeliness(history, window, rows, times)
-    return Replayed(share, timely, policy, used, bandwidth, perf_counter() - began, rows, times, changed)
+    worth = np.array(arm.worth) if isinstance(arm, Judged) else None
+    return Replayed(share, timely, policy, used, bandwidth, perf_counter() - began, rows, times, changed, worth)
 
 
 def crawl(
@@ -157,8 +158,11 @@ def crawl(
     return np.array(rows, np.intp), np.array(times, np.float64), np.array(changed, np.bool_)
 
 
+_BIRTH, _END, _SIGNAL = range(3)
+
+
 class _Events:
-    """Births, ends and signals, which an arm is told of before it decides.
+    """Births, ends and signals in the order of time, which an arm is told of before it decides.
 
     Attributes
     ----------
@@ -170,83 +174,44 @@ class _Events:
         self._arm = arm
         self._begins, self._ends = begins, history.end
         there = np.flatnonzero((history.end > window.start) & (history.birth < window.end))
-        # By time, pages that come at the same time in their order.
-        self._births = _Queue(there[np.argsort(begins[there], kind="stable")], begins)
-        self._deaths = _Queue(there[np.argsort(history.end[there], kind="stable")], history.end)
-        signal_rows, signal_times = history.signal_rows, history.signal_times
-        if signal_rows is None or signal_times is None:
-            signal_rows, signal_times = np.zeros(0, np.intp), np.zeros(0)
-        # A crawl at the time of a signal has seen what it announces, as the first copy of a page has.
-        heard = (signal_times > begins[signal_rows]) & (signal_times < history.end[signal_rows])
-        self._signal_rows, self._signal_times = signal_rows[heard], signal_times[heard]
-        self._n_heard = 0
-        self._some_end = bool((history.end < inf).any())
-        self._set_next_time()
-
-    def _set_next_time(self) -> None:
-        signal = float(self._signal_times[self._n_heard]) if self._n_heard < self._signal_times.size else inf
-        self.next_time = min(self._births.next_time, self._deaths.next_time, signal)
+        rows, times = (
+            [there, there],
+            [np.nextafter(begins[there], inf), history.end[there]],
+        )  # from just after its birth
+        if history.signal_rows is not None and history.signal_times is not None:
+            heard = history.signal_rows, history.signal_times
+            # A crawl at the time of a signal has seen what it announces, as the first copy of a page has.
+            new = (heard[1] > begins[heard[0]]) & (heard[1] < history.end[heard[0]])
+            rows, times = [*rows, heard[0][new]], [*times, heard[1][new]]
+        kinds = np.repeat(np.arange(len(rows)), [some.size for some in rows])
+        order = np.argsort(np.concatenate(times), kind="stable")
+        self._times = np.append(np.concatenate(times)[order], inf)
+        self._rows, self._kinds = np.concatenate(rows)[order], kinds[order]
+        self._at, self.next_time = 0, self._times.item(0)
 
     def happen(self, now: float) -> None:
         """Tell the arm what has happened until a time."""
-        if now >= min(self._births.next_time, self._deaths.next_time):
-            self._begin_and_end(now)
-        until = int(self._signal_times.searchsorted(now, side="right"))
-        if until > self._n_heard:
-            self._signal(self._signal_rows[self._n_heard : until], now)
-            self._n_heard = until
-        self._set_next_time()
-
-    def _begin_and_end(self, now: float) -> None:
-        born = self._births.take_before(now)
-        ended = self._deaths.take_until(now)
-        if born.size:
-            living = born[self._ends[born] > now]
-            if living.size:
-                self._arm.begin(living, self._begins[living], now)
-        if ended.size:
-            # Pages that began and ended between two slots were never told of.
-            known = ended[(self._begins[ended] < now) & ~np.isin(ended, born)]
-            if known.size:
-                self._arm.end(known, now)
-
-    def _signal(self, rows: IndexArray, now: float) -> None:
-        if self._some_end:
-            rows = rows[self._ends[rows] > now]
-        if rows.size <= _FEW and len(set(rows.tolist())) == rows.size:
-            if rows.size:
-                self._arm.signalled(rows, now)
-            return
+        until = min(int(self._times.searchsorted(now, side="right")), self._rows.size)
+        rows, kinds = self._rows[self._at : until], self._kinds[self._at : until]
+        self._at, self.next_time = until, self._times.item(until)
+        are_signals = kinds == _SIGNAL
+        if not are_signals.all():
+            self._begin_and_end(rows[kinds == _BIRTH], rows[kinds == _END], now)
+        heard = rows[are_signals]
+        heard = heard[self._ends[heard] > now]
         # Each announcement counts: a page that was announced twice is passed on twice.
-        while rows.size:
-            rows = np.sort(rows)
-            again = rows[1:] == rows[:-1]
-            if not again.any():
-                self._arm.signalled(rows, now)
-                return
-            self._arm.signalled(rows[np.concatenate([[True], ~again])], now)
-            rows = rows[1:][again]
+        while heard.size and len(set(heard.tolist())) < heard.size:
+            distinct, first = np.unique(heard, return_index=True)
+            self._arm.signalled(distinct, now)
+            heard = np.delete(heard, first)
+        if heard.size:
+            self._arm.signalled(heard, now)
 
-
-class _Queue:
-    """Rows in the order of a time of theirs."""
-
-    def __init__(self, rows: IndexArray, times: FloatArray) -> None:
-        self._rows = rows
-        self._times = times[rows]
-        self._at = 0
-
-    @property
-    def next_time(self) -> float:
-        return float(self._times[self._at]) if self._at < self._times.size else inf
-
-    def take_before(self, now: float) -> IndexArray:
-        return self._take(int(self._times.searchsorted(now, side="left")))
-
-    def take_until(self, now: float) -> IndexArray:
-        return self._take(int(self._times.searchsorted(now, side="right")))
-
-    def _take(self, until: int) -> IndexArray:
-        taken = self._rows[self._at : until]
-        self._at = max(self._at, until)
-        return taken
+    def _begin_and_end(self, born: IndexArray, ended: IndexArray, now: float) -> None:
+        living = born[self._ends[born] > now]
+        if living.size:
+            self._arm.begin(living, self._begins[living], now)
+        # Of pages that began and ended between two slots nobody is told.
+        ended = ended[(self._begins[ended] < now) & ~np.isin(ended, born)]
+        if ended.size:
+            self._arm.end(ended, now)

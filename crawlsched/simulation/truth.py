@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from math import nan
 from typing import NamedTuple
 
 import numpy as np
@@ -31,15 +30,15 @@ class Visit(NamedTuple):
         Seconds since the crawl before.
     changed : bool
         Whether the page changed since then.
-    time_since_modified : float
-        Seconds since its last change; nan if it never changed. Only a crawler whose pages tell knows it.
+    time_since_modified : float or None
+        Seconds since its last change; None if it never changed. Only a crawler whose pages tell knows it.
     """
 
     row: int
     time: float
     elapsed: float
     changed: bool
-    time_since_modified: float
+    time_since_modified: float | None
 
 
 class Truth:
@@ -73,5 +72,5 @@ class Truth:
         seen = bisect_right(times, now, before, end)
         elapsed = now - self._crawled_at[row]
         self._seen[row], self._crawled_at[row] = seen, now
-        modified = now - times[seen - 1] if seen > self._starts[row] else nan
+        modified = now - times[seen - 1] if seen > self._starts[row] else None
         return _make(Visit, (row, now, elapsed, seen > before, modified))

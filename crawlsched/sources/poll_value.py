@@ -7,7 +7,12 @@ from typing import Any, Self
 
 from crawlsched.crawl_value import elapsed_at_value, greedy
 
-__all__ = ["Brought", "poll_interval"]
+__all__ = ["Brought", "first_interval", "poll_interval"]
+
+# Until it has shown its worth, a source is read once in so many rounds of the crawl; and all sources together take this
+# share of the bandwidth at most.
+_ROUNDS = 3.0
+_SHARE_OF_THE_BANDWIDTH = 1 / 20
 
 # What is known of a source before its first announcements counts for so many of the intervals set for sitemaps.
 _INTERVALS_AT_FIRST = 8.0
@@ -57,6 +62,32 @@ class Brought:
     def of(cls, plain: dict[str, Any]) -> Self:
         """Return what `plain` made plain."""
         return cls(**{name: float(plain.get(name, 0.0)) for name in ("gain", "loss", "seconds")})
+
+
+def first_interval(longest: float, n_pages: int, n_sources: int, bandwidth: float) -> float:
+    """Return the seconds between polls of a source of which nothing is known.
+
+    Parameters
+    ----------
+    longest : float
+        What the settings say.
+    n_pages : int
+        Pages of the crawl.
+    n_sources : int
+        Sources that are polled.
+    bandwidth : float
+        Crawls per second.
+
+    Examples
+    --------
+    A crawl that comes to each of its 120 pages in twelve seconds, and one that takes weeks:
+
+    >>> first_interval(3600.0, 120, 1, 10.0), first_interval(3600.0, 10**7, 1, 10.0)
+    (36.0, 3600.0)
+    """
+    if bandwidth <= 0:
+        return longest
+    return min(longest, max(_ROUNDS * n_pages, n_sources / _SHARE_OF_THE_BANDWIDTH) / bandwidth)
 
 
 def poll_interval(brought: Brought, threshold: float, interval: float) -> float:

@@ -6,7 +6,7 @@ import heapq
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from crawlsched.change_signals import (
     read_sitemap,
     text_mark,
 )
+from crawlsched.sources.tracking import without_tracking
 from crawlsched.store import Source, Store, host_of
 
 __all__ = ["MOST_PARTS", "ListedSitemap", "PartRead", "SourceRead", "UnknownEntry", "read_source"]
@@ -39,6 +40,7 @@ _DAY = 86_400.0
 _LONGEST_EXAMPLE = 200
 #: Of so many parts of sites it is kept at most what a source says of each.
 MOST_PARTS = 100
+_FACTS = [fact.name for fact in fields(SitemapEntries)]
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
 
@@ -56,14 +58,11 @@ class PartRead(NamedTuple):
     ----------
     n_announced : int
         Announcements.
-    alike : float
-        Share of the pages with a date that share the most frequent one.
     stated : ndarray
         What the announcements date the changes, POSIX seconds, without dates that went back.
     """
 
     n_announced: int
-    alike: float
     stated: NDArray[np.float64]
 
 
@@ -102,10 +101,11 @@ class SourceRead:
         How often each page's lastmod was seen to differ, this time included.
     unknown : list of UnknownEntry
         Entries whose URLs are no pages yet.
-    alike : float
-        Share of the known pages with a date that share the most frequent one.
+    document : str
+        What kind of document it is, as `SitemapDocument.kind` has it.
     parts : dict of str to PartRead
-        The same by host and first directory of the path, as in ``example.com/news/``; of the 100 with most pages.
+        What it announces by host and first directory of the path, as in ``example.com/news/``; of the 100 with most
+        pages.
     problems : sequence of Problem
         What was wrong with it.
     hubs : Hubs
@@ -123,7 +123,7 @@ class SourceRead:
     priority: list[float | None] = field(default_factory=list)
     n_announced: list[int] = field(default_factory=list)
     unknown: list[UnknownEntry] = field(default_factory=list)
-    alike: float = 0.0
+    document: str = "unknown"
     parts: dict[str, PartRead] = field(default_factory=dict)
     problems: Sequence[Problem] = ()
     hubs: Hubs = field(default_factory=Hubs)
@@ -163,6 +163,7 @@ def read_source(
         digest,
         usable=document.kind != "unknown",
         children=[ListedSitemap(*listed) for listed in _dated(document.children)],
+        document=document.kind,
         problems=document.problems,
         hubs=document.hubs,
     )
@@ -188,10 +189,13 @@ def _look_up(
             time.sleep(_REST)
         try:
             name = request_fingerprint(url)
+            pages = pages_of(name)
+            if not pages and (plain := without_tracking(url)) != url:
+                entries.url[number], name = plain, request_fingerprint(plain)
+                pages = pages_of(name)
         except ValueError:  # nothing can ask for it, says Scrapy or the project's own fingerprinter
             refused.append(url)
             continue
-        pages = pages_of(name)
         for page in pages:
             known[page] = _later(entries, known.get(page), number)
         if not pages:
@@ -223,7 +227,7 @@ def _chosen(entries: SitemapEntries, numbers: list[int]) -> SitemapEntries:
     def of(column: list[Any]) -> list[Any]:
         return [column[number] for number in numbers]
 
-    return SitemapEntries(**{name: of(getattr(entries, name)) for name in SitemapEntries.__slots__})
+    return SitemapEntries(**{name: of(getattr(entries, name)) for name in _FACTS})
 
 
 def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: Store) -> None:
@@ -247,8 +251,6 @@ def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: S
     read.n_announced = (counts + read.announced).tolist()
     columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
     read.lastmod = [_kept(previous.get(url), now, precision, text) for url, now, precision, text in columns]
-    n_dated = len(entries) - found.n_undated
-    read.alike = found.n_alike / n_dated if n_dated else 0.0
     read.parts = _by_part(entries.url, np.array([np.nan if date is None else date for date in entries.lastmod]), read)
 
 
@@ -260,11 +262,8 @@ def _by_part(urls: Sequence[str], stated: NDArray[np.float64], read: SourceRead)
         rows.setdefault(f"{host_of(url)}{part_of_site(url)}", []).append(number)
     parts = {}
     for name, numbers in heapq.nlargest(MOST_PARTS, rows.items(), key=lambda item: len(item[1])):
-        dates = stated[numbers]
-        _, counts = np.unique(dates[~np.isnan(dates)], return_counts=True)
         told = read.announced[numbers]
-        alike = float(counts.max() / counts.sum()) if counts.size else 0.0
-        parts[name] = PartRead(int(told.sum()), alike, dates[told & ~read.backwards[numbers]])
+        parts[name] = PartRead(int(told.sum()), stated[numbers][told & ~read.backwards[numbers]])
     return parts
 
 

@@ -1,4 +1,4 @@
-"""Tallies: what a source has stated so far, without looking at any page: how late, how alike, how often backwards."""
+"""Tallies: what a source has stated so far, without looking at any page: how late, how often backwards."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ __all__ = ["Delay", "median_delay", "tallied", "together"]
 _PER_OCTAVE = 4
 _REMEMBERED = 1000
 _CONFIDENCE = 0.95
-# The share of equal dates is a running mean over about so many readings.
-_READINGS = 5.0
 _DAY = 86_400.0
 
 
@@ -37,32 +35,28 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
     Returns
     -------
     dict
-        With ``readings``, ``announced`` and ``backwards`` (counts), ``alike`` (share of dated pages with the most
-        frequent date) and ``delays``: how many dates were read so long after what they state, by the logarithm of the
-        seconds to the base 2, where a date that many pages of one reading share counts once; and, where it speaks of
-        several parts of sites, all but ``backwards`` for each of them in ``parts``.
+        With ``document`` (what kind it is), ``announced`` and ``backwards`` (counts) and ``delays``: how many dates
+        were read so long after what they state, by the logarithm of the seconds to the base 2, where a date that many
+        pages of one reading share counts once; and, where it speaks of several parts of sites, ``announced`` and
+        ``delays`` for each of them in ``parts``.
     """
     # Below zero are marks of texts that are no dates.
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
     stated = stated[read.announced & ~read.backwards] if stated.size else stated
-    whole = PartRead(int(read.announced.sum()), read.alike, stated)
+    whole = PartRead(int(read.announced.sum()), stated)
     parts = quality.get("parts", {})
     if len(parts) + len(read.parts) > 1:
-        told = {name: _with(parts.get(name, {}), part, now) for name, part in read.parts.items()}
-        most = sorted({**parts, **told}.items(), key=lambda item: -item[1]["announced"])
+        of_parts = {name: _with(parts.get(name, {}), part, now) for name, part in read.parts.items()}
+        most = sorted({**parts, **of_parts}.items(), key=lambda item: -item[1]["announced"])
         parts = dict(most[:MOST_PARTS])
     backwards = quality.get("backwards", 0) + int(read.backwards.sum())
-    return {**quality, **_with(quality, whole, now), "backwards": backwards, "parts": parts}
+    told = {"document": read.document, "backwards": backwards, "parts": parts}
+    return {**quality, **_with(quality, whole, now), **told}
 
 
 def _with(quality: dict[str, Any], read: PartRead, now: float) -> dict[str, Any]:
-    readings = quality.get("readings", 0)
-    share = 1.0 / min(readings + 1, _READINGS)
-    alike = quality.get("alike", 0.0)
     return {
-        "readings": readings + 1,
         "announced": quality.get("announced", 0) + read.n_announced,
-        "alike": alike + share * (read.alike - alike),
         "delays": _delays(quality.get("delays", {}), read.stated, now),
     }
 
@@ -81,17 +75,12 @@ def _delays(before: dict[str, int], stated: NDArray[np.float64], now: float) -> 
 
 
 def together(qualities: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the tallies of several sources as if they were one: ``announced``, ``alike`` and ``delays``.
-
-    ``alike`` is the mean over those that were read, and None if none was.
-    """
+    """Return the tallies of several sources as if they were one: ``announced`` and ``delays``."""
     delays: dict[str, int] = {}
     for quality in qualities:
         for cell, n in quality.get("delays", {}).items():
             delays[cell] = delays.get(cell, 0) + n
-    shares = [quality["alike"] for quality in qualities if "alike" in quality]
-    announced = sum(quality.get("announced", 0) for quality in qualities)
-    return {"announced": announced, "alike": sum(shares) / len(shares) if shares else None, "delays": delays}
+    return {"announced": sum(quality.get("announced", 0) for quality in qualities), "delays": delays}
 
 
 class Delay(NamedTuple):

@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from math import inf
 
 from crawlsched.change_signals import canonical
 from crawlsched.store import Source
@@ -20,6 +21,8 @@ _READ_KINDS = (*POLLED_KINDS, "backwards")
 # A source that answers with an error is asked again after the interval times this, doubling, at most a week later.
 _BACKOFF = 2.0
 _LONGEST_INTERVAL = 7 * 86_400.0
+# When a source that nobody names any more is asked again: in the year 2255.
+_NEVER = 9e9
 #: As many as one index may list; an index below an index below an index could name any number.
 MOST_OF_A_HOST = 50_000
 
@@ -50,6 +53,7 @@ class Sources:
         self._interval = interval
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
+        self._n_named_by_pages: Counter[str] = Counter()
         self._rows: list[Source | None] = []
         self._numbers: dict[tuple[str, str], int] = {}
         # A heap. What no longer agrees with its source, because that was polled sooner, is passed over.
@@ -64,6 +68,21 @@ class Sources:
         """Seconds between two polls of a source of which nothing else is known."""
         return self._interval
 
+    def named_by_page(self, number: int) -> Source:
+        """Note that it was a page which named a source; return the new row."""
+        source = self.describe(number, quality={**self[number].quality, "named_by": "page"})
+        self._n_named_by_pages[source.host] += 1
+        return source
+
+    def n_named_by_pages(self, host: str) -> int:
+        """How many sources of a host were named by pages."""
+        return self._n_named_by_pages[host]
+
+    @property
+    def n_polled(self) -> int:
+        """How many sources are asked."""
+        return self._n_of_host.total()
+
     def __len__(self) -> int:
         return len(self._numbers)
 
@@ -76,12 +95,14 @@ class Sources:
             raise KeyError(number)
         return row
 
-    def load(self, sources: Iterable[Source]) -> None:
-        """Take over the sources of the store."""
+    def load(self, sources: Iterable[Source], now: float = inf) -> None:
+        """Take over the sources of the store; what was planned under another interval waits no longer than this one."""
         for source in sources:
             self._put(source)
             if source.kind in POLLED_KINDS and self.number(source.kind, source.url) == source.source:
-                self._wait_until(source.next_poll_at or 0.0, source.source)
+                at = source.next_poll_at or 0.0
+                is_of_other = at != _NEVER and source.quality.get("interval") != self._interval
+                self._wait_until(min(at, now + self._interval) if is_of_other else at, source.source)
 
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
@@ -90,6 +111,9 @@ class Sources:
         known = self.number(kind, url)
         foreign = [named_by] if named_by and named_by != host else []
         if known is not None:
+            if self[known].next_poll_at == _NEVER:
+                self._wait_until(now, known)
+                return self[known]
             hosts = self[known].hosts
             return self.describe(known, hosts=[*hosts, *foreign]) if foreign and named_by not in hosts else None
         if kind in POLLED_KINDS and self._n_of_host[host] >= self._most_of_a_host:
@@ -113,9 +137,19 @@ class Sources:
                 self._line_up(number)
         return sum(map(len, self._due.values()))
 
+    def leave(self, number: int) -> list[Source]:
+        """Ask a source no more, nor what it lists, until it is added again; return the new rows. O(sources)."""
+        listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
+        waiting = self._due.get(self[number].host, {})
+        waiting.pop(number, None)
+        if not waiting:
+            self._due.pop(self[number].host, None)
+        left = self.describe(number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None)
+        return [left, *(row for child in listed for row in self.leave(child))]
+
     def poll(self, number: int) -> None:
         """Put one source in line for a slot now, if it is one that is asked; O(1)."""
-        if self[number].kind in POLLED_KINDS:
+        if self[number].kind in POLLED_KINDS and self[number].next_poll_at != _NEVER:
             self.describe(number, next_poll_at=None)
             self._line_up(number)
 
@@ -142,6 +176,8 @@ class Sources:
         else:
             failures = self._failures[number] = self._failures.get(number, 0) + 1
             wait = min(self._interval * _BACKOFF**failures, max(self._interval, _LONGEST_INTERVAL))
+        if self[number].next_poll_at == _NEVER:  # left while it was asked
+            return self.describe(number, polled_at=now)
         changed = self.describe(number, polled_at=now, next_poll_at=now + wait, **changes)
         self._wait_until(now + wait, number)
         return changed
@@ -168,6 +204,7 @@ class Sources:
         self._rows[source.source] = source
         if source.kind in POLLED_KINDS:
             self._n_of_host[source.host] += 1
+            self._n_named_by_pages[source.host] += source.quality.get("named_by") == "page"
         # Earlier versions took two spellings of one URL for two sources; the first one stays.
         self._numbers.setdefault(_name(source.kind, source.url), source.source)
 

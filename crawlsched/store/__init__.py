@@ -22,7 +22,7 @@ from crawlsched.store.outcome import Outcome
 from crawlsched.store.saving import Saved
 from crawlsched.store.soundness import sound_pages
 from crawlsched.store.store import Store, StoredPlan
-from crawlsched.store.tombstones import Tombstones, host_of
+from crawlsched.store.tombstones import Tombstone, Tombstones, host_of
 from crawlsched.store.write_behind import WriteBehind
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "Source",
     "Store",
     "StoredPlan",
+    "Tombstone",
     "Tombstones",
     "WriteBehind",
     "host_of",

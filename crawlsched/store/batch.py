@@ -60,12 +60,12 @@ class ObservationRow(NamedTuple):
 
 
 class ChangeRow(NamedTuple):
-    """A change that has been through callback and pipelines; `id` as for `ObservationRow` (`Store.next_change`)."""
+    """A row of the change feed; `id` as for `ObservationRow` (`Store.next_change`)."""
 
     id: int
     page: int
-    time: float  # of the delivery
-    is_new: bool  # the page's first copy
+    time: float
+    kind: str  # one of models.KINDS
     observation: int | None  # the visit that found it
 
 
@@ -187,7 +187,7 @@ class Batch:
         The noise mask of a template, as data (JSON).
     observations : list of ObservationRow
     changes : list of ChangeRow
-        Delivered; written together with the fingerprints that say so.
+        For the feed; written together with the fingerprints and states that say so.
     templates : dict of bytes to dict
         Digest to data (JSON). Add a template with every new page that names it; what is there already is left.
     announcements : dict of (page, source) to (lastmod, n)

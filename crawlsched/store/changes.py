@@ -1,4 +1,4 @@
-"""The rows of delivered changes: read from a position on, kept for a time, and never numbered twice."""
+"""The rows of the change feed: read from a position on, kept for a time, and never numbered twice."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -24,19 +24,24 @@ __all__ = [
 
 Key = tuple[int, int]
 
+# Outcomes of visits that did not reach content.
+_FAILED = ("gone", "error", "refused", "wrong", "dropped")
+
 
 class DeliveredChange(NamedTuple):
-    """A delivered change with what is known of the visit that found it; None where the visit is no longer kept."""
+    """A row of the feed with what is known of the visit that found it; None where the visit is no longer kept."""
 
     id: int
     page: int
     url: str
     time: float
-    is_new: bool
+    kind: str
     found_at: float | None
     status: int | None
     changed_share: float | None
     similarity: float | None
+    since: float | None
+    target: str | None
 
 
 def keys_of(connection: Connection, name: str) -> list[Key]:
@@ -80,8 +85,8 @@ def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) 
     )
     rows = connection.execute(
         select(
-            *(change.c.id, change.c.page, page.c.url, change.c.time, change.c.is_new, visit.c.time.label("found_at")),
-            *(visit.c.status, visit.c.changed_share, visit.c.similarity),
+            *(change.c.id, change.c.page, page.c.url, change.c.time, change.c.kind, visit.c.time.label("found_at")),
+            *(visit.c.status, visit.c.changed_share, visit.c.similarity, page.c.moved_to.label("target")),
         )
         .select_from(joined)
         .where(*_own(change, key), which)
@@ -89,7 +94,23 @@ def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) 
         .limit(limit)
     )
     for row in rows:
-        yield DeliveredChange(**{**row._asdict(), "is_new": bool(row.is_new)})
+        kind, since = models.KINDS[row.kind], None
+        if kind not in ("new", "changed") and row.found_at is not None:
+            since = _fails_since(connection, key, row.page, row.found_at)
+        target = row.target if kind == "moved" else None
+        yield DeliveredChange(**{**row._asdict(), "kind": kind, "since": since, "target": target})
+
+
+def _fails_since(connection: Connection, key: Key, page: int, time: float) -> float:
+    """Give the time of the first visit without content, if there were such just before a time; else that time."""
+    visit = models.observations
+    before = (*_own(visit, key), visit.c.page == page, visit.c.time < time)
+    failed = visit.c.outcome.in_(_FAILED)
+    reached = select(func.max(visit.c.time)).where(*before, ~failed, visit.c.outcome != "probed")
+    last = connection.execute(reached).scalar_one()
+    first = select(func.min(visit.c.time)).where(*before, failed, visit.c.time > (0.0 if last is None else last))
+    found = connection.execute(first).scalar_one()
+    return time if found is None else float(found)
 
 
 def before_time(connection: Connection, key: Key, time: float) -> int:

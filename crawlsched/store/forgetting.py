@@ -24,6 +24,7 @@ __all__ = [
     "prune",
     "prune_texts",
     "rewrite_templates",
+    "take_tombstone",
     "unused_templates",
 ]
 
@@ -66,6 +67,13 @@ def leave_tombstone(connection: Connection, key: Key, kind: str, value: str, now
     statement = insert(models.tombstones, names, connection.dialect)
     columns: dict[str, Any] = dict(zip(names, (*key, kind, digest(value), value, now), strict=True))
     connection.exec_driver_sql(statement.sql, statement.rows(columns, 1))
+
+
+def take_tombstone(connection: Connection, key: Key, kind: str, value: str) -> None:
+    """Let what was forgotten come back."""
+    stone = models.tombstones
+    own = (stone.c.shard == key[0], stone.c.collection == key[1])
+    connection.execute(delete(stone).where(*own, stone.c.kind == kind, stone.c.digest == digest(value)))
 
 
 def delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
@@ -138,7 +146,7 @@ def delete_collection(connection: Connection, key: Key) -> None:
     """Delete what a collection holds besides its pages; its name, its lease and its commands stay."""
     for table in (
         *(models.sources, models.hosts, models.plans, models.tombstones, models.request_templates),
-        *(models.noise_masks, models.samples, models.first_pages, models.extracts),
+        *(models.noise_masks, models.samples, models.first_pages),
     ):
         connection.execute(delete(table).where(table.c.shard == key[0], table.c.collection == key[1]))
 

@@ -1,7 +1,6 @@
 """Loading: the whole collection as arrays, block by block, without an object per page.
 
-SQLAlchemy's rows would cost more than the reading itself, so they come from the driver's own cursor; and whole
-collections in SQLite packed, without rows (`crawlsched.store.packed`).
+SQLAlchemy's rows would cost more than the reading itself, so they come from the driver's own cursor.
 """
 
 import gc
@@ -15,7 +14,6 @@ from sqlalchemy import Select, and_, case, func, literal, null, select
 
 from crawlsched.store import models
 from crawlsched.store.database import Database, among
-from crawlsched.store.packed import PackedReader
 
 __all__ = ["page_blocks"]
 
@@ -74,18 +72,6 @@ def page_blocks(
     statement = _select(database, key, grid, n_rates, fingerprinter, pages)
     names = [column.name for column in statement.selected_columns]
     numbers = None if host_number is None else _HostNumbers(host_number)
-    if database.is_sqlite and pages is None:
-        reader = PackedReader(database, key, min(block, _FETCH), grid, n_rates, fingerprinter)
-
-        def by_row(connection: Any, start: int, stop: int) -> Arrays:
-            some = statement.where(models.pages.c.page >= start, models.pages.c.page < stop)
-            cursor = connection.execute(*_compiled(database, some))
-            (part,) = _parts(cursor, stop - start, lambda columns: _arrays(columns, None, n_rates), names)
-            return part
-
-        for columns, hosts in reader.blocks(by_row):
-            yield columns | {"host": _host_column(hosts, numbers)}
-        return
     with _cursor(database, statement) as cursor:
         while parts := list(_parts(cursor, block, lambda columns: _arrays(columns, numbers, n_rates), names)):
             yield {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

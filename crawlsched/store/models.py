@@ -29,6 +29,7 @@ __all__ = [
     "CONTENT_COLUMNS",
     "FIGURES",
     "FINGERPRINT_SIZE",
+    "KINDS",
     "LOADED_COLUMNS",
     "OUTCOMES",
     "READABLE_COLUMNS",
@@ -43,6 +44,9 @@ FINGERPRINT_SIZE = 20
 
 #: The outcomes of a visit, as the column ``observations.outcome`` holds them.
 OUTCOMES = tuple(Outcome)
+
+#: What a row of the change feed tells, by the number in ``changes.kind``.
+KINDS = ("changed", "new", "gone", "back", "moved", "failing", "recovered")
 
 #: The columns of `crawlsched.pages.Pages`, and what the planner has beside them, which are stored for each page, in the
 #: order in which they are written.
@@ -91,6 +95,7 @@ TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 FIGURES = (
     *("seconds", "bandwidth", "threshold", "expected_freshness", "freshness_error", "pages"),
     *("used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered", "undelivered", "withheld"),
+    *("wanted", "failing"),
 )
 
 metadata = MetaData(
@@ -117,8 +122,6 @@ collections = Table(
     *_key(),
     Column("name", Text, nullable=False),
     Column("last_change", Text),  # of its pages: another text after each
-    # What pages had heard of their neighbours when the last crawl ended, and `last_change` then: `store.neighbours`.
-    Column("neighbours", LargeBinary),
     # The largest numbers of `changes` that were ever given out, as far as rows were deleted, and deleted by age.
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
@@ -425,21 +428,6 @@ members = Table(
     PrimaryKeyConstraint("shard", "collection", "token"),
 )
 
-# What each shard of such a collection has learned, for the others: `crawlsched.sharing.Extract`.
-extracts = Table(
-    "extracts",
-    metadata,
-    *_key(),
-    Column("made_at", Float(53), nullable=False),
-    Column("grid", Text, nullable=False),
-    Column("n_pages", BigInteger, nullable=False),
-    Column("log_likelihood", LargeBinary, nullable=False),
-    Column("n_true", Float(53), nullable=False),
-    Column("n_judged", Float(53), nullable=False),
-    Column("neighbour_losses", LargeBinary),
-    PrimaryKeyConstraint("shard", "collection"),
-)
-
 # What processes have found for shards that are not theirs; the owner deletes a row where it writes what came of it.
 inbox = Table(
     "inbox",
@@ -479,15 +467,15 @@ commands = Table(
 )
 
 # Every change that has been through the spider's callback and pipelines, written together with the page's fingerprint:
-# a delivery that a crash undoes is none, and comes again.
+# a delivery that a crash undoes is none, and comes again. What vanishes, fails and comes back is told with its state.
 changes = Table(
     "changes",
     metadata,
     *_key(),
     Column("id", BigInteger, nullable=False, autoincrement=False),  # given out by the owning process, in their order
     Column("page", BigInteger, nullable=False),
-    Column("time", Float(53), nullable=False),  # of the delivery
-    Column("is_new", SmallInteger, nullable=False),  # 1: the page's first copy
+    Column("time", Float(53), nullable=False),  # of the delivery; of what is not delivered, of the visit
+    Column("kind", SmallInteger, nullable=False),  # of KINDS
     Column("observation", BigInteger),  # the visit that found it
     PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "page", "shard", "collection"),

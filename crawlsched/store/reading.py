@@ -439,7 +439,8 @@ def hosts(
     table = models.hosts
     only = [] if name is None else [table.c.host == name]
     if notable_at is not None:
-        only.append((table.c.rest_until > notable_at) | table.c.counts.contains('"withheld"'))
+        known = table.c.counts.contains('"withheld"') | table.c.counts.contains('"failing"')
+        only.append((table.c.rest_until > notable_at) | known)
     rows = _whole_rows(connection, table, key, table.c.host, *only, limit=limit)
     return [
         Host(**{**values, "counts": json_like(values["counts"], {}, f"the host {values['host']}")})

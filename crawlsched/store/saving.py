@@ -186,7 +186,7 @@ def _observation(row: ObservationRow) -> tuple[Any, ...]:
 
 
 def _change(row: ChangeRow) -> tuple[Any, ...]:
-    return row.id, row.page, row.time, int(row.is_new), row.observation
+    return row.id, row.page, row.time, models.KINDS.index(row.kind), row.observation
 
 
 def _announcement(item: Any) -> tuple[Any, ...]:

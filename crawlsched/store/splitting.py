@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from sqlalchemy import Connection, delete, insert, select, text, update
 
 from crawlsched.exceptions import CollectionInUse, StoreError
@@ -17,7 +16,6 @@ from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.lease import lease_row, shards_of
 from crawlsched.store.members import add_leases
-from crawlsched.store.neighbours import packed, unpacked
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.tombstones import host_of
 
@@ -28,8 +26,7 @@ _OF_PAGES = (
     *("observations", "changes"),
 )
 
-# Page numbers are the rows of arrays in memory, so each shard gets dense ones, in the order that there was: neighbours
-# in number stay neighbours.
+# Page numbers are the rows of arrays in memory, so each shard gets dense ones, in the order that there was.
 _NUMBER_PAGES = (
     "CREATE TEMP TABLE moved_pages ON COMMIT DROP AS SELECT p.shard AS old_shard, p.page AS old_page, h.shard,"
     " row_number() OVER (PARTITION BY h.shard ORDER BY p.page) - 1 AS page"
@@ -237,7 +234,7 @@ def _move(division: _Division) -> None:
     division.do("DELETE FROM first_pages WHERE collection = :collection")  # a plan makes them anew
     counted = {row.shard: row for row in division.do(_COUNT)}
     n_pages, n_visited = ([getattr(counted.get(s), name, 0) for s in range(division.n_after)] for name in _COUNTED)
-    _divide_neighbours(division)
+    _divide_collections(division)
     _divide_plans(division, n_visited)
     _divide_leases(division, n_pages)
     _address_anew(division)
@@ -256,27 +253,15 @@ def _find_hosts(division: _Division) -> None:
     division.do("ANALYZE moved_hosts")
 
 
-def _divide_neighbours(division: _Division) -> None:
-    """Let each page keep what it has heard of its neighbours."""
+def _divide_collections(division: _Division) -> None:
+    """Let each shard have a row of the collection."""
     connection, table = division.connection, models.collections
-    wanted = select(table.c.shard, table.c.last_change, table.c.neighbours).where(table.c.collection == division.number)
+    wanted = select(table.c.shard, table.c.last_change).where(table.c.collection == division.number)
     for row in connection.execute(wanted).all():
-        heard = unpacked(row.last_change, row.neighbours)
         for child in division.children(row.shard):
-            known = None
-            if heard is not None:
-                old_pages = text("SELECT old_page FROM moved_pages WHERE shard = :shard ORDER BY page")
-                old = np.fromiter(connection.execute(old_pages, {"shard": child}).scalars(), np.int64)
-                mine = np.zeros((old.size, heard.shape[1]), np.uint8)
-                mine[old < len(heard)] = heard[old[old < len(heard)]]
-                known = packed(row.last_change, mine)
-            values = {"last_change": row.last_change, "neighbours": known}
-            if child == row.shard:
-                own = table.c.shard == child, table.c.collection == division.number
-                connection.execute(update(table).where(*own).values(**values))
-            else:
+            if child != row.shard:
                 key = {"shard": child, "collection": division.number, "name": division.name}
-                connection.execute(insert(table).values(**key, **values))
+                connection.execute(insert(table).values(**key, last_change=row.last_change))
 
 
 def _divide_plans(division: _Division, n_visited: list[int]) -> None:

@@ -14,15 +14,12 @@ from sqlalchemy.exc import IntegrityError
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.exceptions import CollectionInUse, StoreError, require_posix
-from crawlsched.sharing import Extract
 from crawlsched.store import (
     changes,
     commands,
-    extracts,
     first_pages,
     forgetting,
     models,
-    neighbours,
     partitions,
     reading,
     samples,
@@ -36,7 +33,7 @@ from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, ShardLease, lea
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import Group, Saved
-from crawlsched.store.tombstones import Tombstones
+from crawlsched.store.tombstones import Tombstone, Tombstones
 
 __all__ = ["Store", "StoredPlan"]
 
@@ -87,8 +84,9 @@ class Store:
         self._turn = threading.RLock()
         table = models.tombstones
         with database.reading() as connection:
-            rows = connection.execute(select(table.c.kind, table.c.value).where(*self._own(table))).all()
-        self.tombstones = Tombstones((kind, value) for kind, value in rows)
+            columns = (table.c.kind, table.c.value, table.c.created_at)
+            rows = connection.execute(select(*columns).where(*self._own(table))).all()
+        self.tombstones = Tombstones(Tombstone(*row) for row in rows)
 
     def take_lease(
         self, spider: str, now: float | None = None, *, stale_after: float = STALE_AFTER, force: bool = False
@@ -350,7 +348,7 @@ class Store:
         return self._read(reading.hosts, limit=limit)
 
     def notable_hosts(self, now: float) -> list[Host]:
-        """Give the hosts that want to be left alone now, and those of which something was withheld."""
+        """Give the hosts that want to be left alone now, that fail, and those of which something was withheld."""
         return self._read(reading.hosts, notable_at=now)
 
     def count_hosts(self) -> int:
@@ -484,29 +482,6 @@ class Store:
             return None
         return StoredPlan(row.id, row.made_at, data)
 
-    def save_extract(self, grid: str, extract: Extract, now: float) -> None:
-        """Let the other shards know what this one has learned, by the grid of rates that it is in."""
-        self._write(lambda connection: extracts.put(connection, self.key, grid, extract, now))
-
-    def extracts(self, grid: str, n_rates: int) -> list[Extract] | None:
-        """Give what the other shards have learned; None: the collection has no shards."""
-        return self._read(extracts.of_others, grid, n_rates)
-
-    def save_neighbours(self, heard: np.ndarray) -> None:
-        """Keep what each page has heard of its neighbours (uint8, shape (n, 4)) for as long as no page is changed."""
-        known = neighbours.packed(self.last_change(), heard)
-        table = models.collections
-        self._write(
-            lambda connection: connection.execute(update(table).where(*self._own(table)).values(neighbours=known))
-        )
-
-    def neighbours(self) -> np.ndarray | None:
-        """Give what was kept, if no page has been changed since; None otherwise."""
-        table = models.collections
-        with self.database.reading() as connection:
-            row = connection.execute(select(table.c.last_change, table.c.neighbours).where(*self._own(table))).one()
-        return neighbours.unpacked(row.last_change, row.neighbours)
-
     # --- forgetting
 
     def matching(self, kind: str, value: str) -> np.ndarray:
@@ -535,8 +510,9 @@ class Store:
         """
         if kind == "collection" and value != self.name:
             raise ValueError(f"value is {value!r}; it has to be {self.name!r}, the collection that is open.")
+        value = value.lower() if kind == "host" else value
         if kind != "collection":
-            self.tombstones.add(kind, value)
+            self.tombstones.add(kind, value, now)
             self._write(lambda connection: forgetting.leave_tombstone(connection, self.key, kind, value, now))
         forgotten = []
         for pages in forgetting.matching(self.database, self.key, kind, value):
@@ -546,6 +522,12 @@ class Store:
         clear = forgetting.delete_collection if kind == "collection" else forgetting.delete_unused_templates
         self._write(lambda connection: clear(connection, self.key))
         return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
+
+    def take_back(self, kind: str, value: str) -> bool:
+        """Let what was forgotten come back when somebody names it again; say whether it was forgotten."""
+        value = value.lower() if kind == "host" else value
+        self._write(lambda connection: forgetting.take_tombstone(connection, self.key, kind, value))
+        return self.tombstones.take(kind, value)
 
     def tombstoned(self, urls: Sequence[str]) -> list[bool]:
         """Say for each URL whether it was forgotten on purpose; from memory."""

@@ -1,10 +1,11 @@
 """Tombstones: what was forgotten on purpose and must not come back by itself."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-__all__ = ["KINDS", "Tombstones", "host_of", "pattern"]
+__all__ = ["KINDS", "Tombstone", "Tombstones", "host_of", "pattern"]
 
 #: What can be forgotten for good: one URL, every URL of a pattern, every URL of a host.
 KINDS = ("url", "pattern", "host")
@@ -41,47 +42,63 @@ def pattern(text: str) -> "re.Pattern[str]":
     return re.compile(f"{first}{between}.*{others[-1]}", re.DOTALL)
 
 
+class Tombstone(NamedTuple):
+    """What was forgotten: one of `KINDS`, the URL, pattern or host, and when, in POSIX seconds."""
+
+    kind: str
+    value: str
+    created_at: float
+
+
 class Tombstones:
     """Says quickly which URLs were forgotten.
 
     Parameters
     ----------
-    rows : iterable of (kind, value)
+    stones : iterable of Tombstone
 
     Examples
     --------
-    >>> stones = Tombstones([("host", "example.com"), ("pattern", "*/private/*")])
+    >>> stones = Tombstones([Tombstone("host", "example.com", 5.0), Tombstone("pattern", "*/private/*", 6.0)])
     >>> stones.cover(["http://example.com/a", "http://b.org/", "http://b.org/private/x"])
     [True, False, True]
+    >>> stones.covering("http://b.org/private/x")
+    Tombstone(kind='pattern', value='*/private/*', created_at=6.0)
     """
 
-    def __init__(self, rows: Iterable[tuple[str, str]] = ()) -> None:
-        self.urls: set[str] = set()
-        self.hosts: set[str] = set()
-        self.patterns: dict[str, re.Pattern[str]] = {}
-        for kind, value in rows:
-            self.add(kind, value)
+    def __init__(self, stones: Iterable[Tombstone] = ()) -> None:
+        self._stones: dict[tuple[str, str], Tombstone] = {}
+        self._patterns: dict[Tombstone, re.Pattern[str]] = {}
+        for stone in stones:
+            self.add(*stone)
 
-    def add(self, kind: str, value: str) -> None:
+    def add(self, kind: str, value: str, created_at: float) -> None:
         """Add one."""
-        if kind == "url":
-            self.urls.add(value)
-        elif kind == "host":
-            self.hosts.add(value.lower())
-        elif kind == "pattern":
-            # A new dictionary: another thread may be going through the old one.
-            self.patterns = {**self.patterns, value: pattern(value)}
-        else:
+        if kind not in KINDS:
             raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(KINDS)}.")
+        stone = Tombstone(kind, value, created_at)
+        self._stones[stone[:2]] = stone
+        if kind == "pattern":
+            # A new dictionary: another thread may be going through the old one.
+            self._patterns = {**self._patterns, stone: pattern(value)}
+
+    def take(self, kind: str, value: str) -> bool:
+        """Take one away; say whether it was there."""
+        found = self._stones.pop((kind, value), None)
+        self._patterns = {stone: compiled for stone, compiled in self._patterns.items() if stone != found}
+        return found is not None
 
     def __len__(self) -> int:
-        return len(self.urls) + len(self.hosts) + len(self.patterns)
+        return len(self._stones)
+
+    def __iter__(self) -> Iterator[Tombstone]:
+        return iter(sorted(self._stones.values(), key=lambda stone: stone.created_at))
 
     def cover(self, urls: Sequence[str]) -> list[bool]:
         """Say for each URL whether it was forgotten."""
-        return [self._covers(url) for url in urls] if len(self) else [False] * len(urls)
+        return [self.covering(url) is not None for url in urls] if len(self) else [False] * len(urls)
 
-    def _covers(self, url: str) -> bool:
-        if url in self.urls or (self.hosts and host_of(url) in self.hosts):
-            return True
-        return any(found.fullmatch(url) for found in self.patterns.values())
+    def covering(self, url: str) -> Tombstone | None:
+        """Return what a URL was forgotten by; None: it was not."""
+        found = self._stones.get(("url", url)) or self._stones.get(("host", host_of(url)))
+        return found or next((stone for stone, compiled in self._patterns.items() if compiled.fullmatch(url)), None)

@@ -25,11 +25,13 @@ class Delivery:
         The delivery whose callback yielded this request.
     n_untracked : int
         How many of its callback's requests were no pages.
+    n_yielded, n_known : int
+        How much its callback yielded, and how much of that were requests for known pages.
     """
 
     __slots__ = (
         *("before", "digest", "is_patient", "n_open", "n_untracked", "n_waiting", "owed", "page", "parent"),
-        *("returned", "started_at"),
+        *("n_known", "n_yielded", "returned", "started_at"),
     )
 
     def __init__(self, page: int, started_at: float, digest: bytes | None, owed: int, before: Any) -> None:
@@ -44,6 +46,7 @@ class Delivery:
         self.n_open = 0  # of what it yielded
         self.n_waiting = 0  # requests among them that are no pages
         self.n_untracked = 0
+        self.n_yielded = self.n_known = 0
 
 
 class Deliveries:
@@ -159,6 +162,7 @@ class Deliveries:
         """The callback has yielded something that has an end."""
         if (delivery := self._open.get(token)) is not None:
             delivery.n_open += 1
+            delivery.n_yielded += 1
 
     def called_back(self, token: int, now: float) -> None:
         """The callback has ended."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ __all__ = ["OnePass"]
 # All pages are looked through no more often than that, seconds.
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
-_PUT_BACK_AT_ONCE = 100
+# The pages of a host that has failed for so many seconds are left to the next pass, which else would wait for the host.
+_PATIENCE = 300.0
 
 
 class OnePass:
@@ -28,6 +29,8 @@ class OnePass:
         Gives the best page; a page that was tried stays out until the run ends.
     most : int or None
         The run ends after so many visits; None: when every page was tried.
+    failing_since : callable, optional
+        ``failing_since(time)`` gives the hosts that have failed as a whole since a time.
 
     Examples
     --------
@@ -42,8 +45,11 @@ class OnePass:
     True
     """
 
-    def __init__(self, planner: Planner, most: int | None) -> None:
+    def __init__(
+        self, planner: Planner, most: int | None, failing_since: Callable[[float], list[int]] = lambda time: []
+    ) -> None:
         self._planner = planner
+        self._failing_since = failing_since
         self._most = most
         self._n = 0
         self._n_released = 0
@@ -89,15 +95,6 @@ class OnePass:
             self._held.discard(page)
             self._planner.release(page, now)
 
-    def closing(self, now: float) -> Iterator[None]:
-        """Put all pages back that were kept out, some at a time: where they are filed may be kept for the next run."""
-        while self._held:
-            for _ in range(min(_PUT_BACK_AT_ONCE, len(self._held))):
-                page = self._held.pop()
-                if self._planner.pages.state.item(page) != FREE:  # not forgotten meanwhile
-                    self._planner.release(page, now)
-            yield
-
     @property
     def is_full(self) -> bool:
         """Whether there have been as many visits as there are to be."""
@@ -110,6 +107,8 @@ class OnePass:
         state = pages.state[every]
         is_left = (state != FREE) & (state != MOVED) & (pages.marks[every] & TRIED == 0)
         is_left &= pages.crawled_at[every] + self._planner.intervals.shortest(np.arange(pages.n)) <= now
+        if failing := self._failing_since(now - _PATIENCE):
+            is_left &= ~np.isin(pages.host[every], failing)
         return np.flatnonzero(is_left)
 
     def is_over(self, now: float) -> bool:

@@ -79,6 +79,8 @@ class Probes:
         Says whether slots go to pages of which there is no copy yet; a second fetch is worth less than those.
     enabled : bool, default True
         False: nothing is ever probed.
+    has_room : callable, optional
+        ``has_room(host)`` says whether a second fetch there takes nothing from pages that wait; None: always.
 
     Notes
     -----
@@ -90,8 +92,16 @@ class Probes:
     template that was not probed twelve times yet. Visits are those of pages that were seen before.
     """
 
-    def __init__(self, rng: Random, makes_first_copies: Callable[[], bool], *, enabled: bool = True) -> None:
+    def __init__(
+        self,
+        rng: Random,
+        makes_first_copies: Callable[[], bool],
+        *,
+        enabled: bool = True,
+        has_room: Callable[[int], bool] | None = None,
+    ) -> None:
         self._rng = rng
+        self._has_room = has_room or (lambda host: True)
         self._makes_first_copies = makes_first_copies
         self._enabled = enabled
         self._waiting: deque[Probe] = deque()
@@ -119,8 +129,8 @@ class Probes:
         has_room = self._enabled and len(self._waiting) < _MOST_WAITING
         return has_room and (self._n_visits >= _ENOUGH_VISITS or not self._makes_first_copies())
 
-    def may_ask(self, page: int, noise: TemplateNoise | None) -> bool:
-        """Whether a visit of a page may be put off; `noise` is what is known of its template.
+    def may_ask(self, page: int, host: int, noise: TemplateNoise | None) -> bool:
+        """Whether a visit of a page of a host may be put off; `noise` is what is known of its template.
 
         Notes
         -----
@@ -135,7 +145,7 @@ class Probes:
         if page in self._not_again:
             self._not_again.discard(page)
             return False
-        return True
+        return self._has_room(host)
 
     def confirms_return(self, noise: TemplateNoise | None) -> bool:
         """Decide whether a page that says what it said before has to say so twice.
@@ -153,17 +163,19 @@ class Probes:
             return True
         return announced and self.n_asked >= _SHARE_IF_ANNOUNCED * self._n_again
 
-    def is_wanted(self, finding: Finding, noise: TemplateNoise) -> bool:
+    def is_wanted(self, host: int, finding: Finding, noise: TemplateNoise) -> bool:
         """Decide whether a visit that has been judged is worth a second fetch.
 
         Parameters
         ----------
+        host : int
+            The row number of its host.
         finding : Finding
             What it found.
         noise : TemplateNoise
             What is known of the page's template.
         """
-        if not self._have_turn:
+        if not self._have_turn or not self._has_room(host):
             return False
         if finding.reason == "noise" and finding.is_suspect:
             return self.n_asked < _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
@@ -184,14 +196,21 @@ class Probes:
     def next_due(self, is_free: Callable[[int], bool]) -> Probe | None:
         """Take out the probe that has waited longest among those whose host may be asked now."""
         for number, probe in enumerate(self._waiting):
-            if is_free(probe.host):
+            if is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
                 del self._waiting[number]
                 return probe
         return None
 
     def give_up(self, asked_before: float) -> list[Probe]:
-        """Take out the probes that have waited since before this time: seconds apart is what they are about."""
-        old = [probe for probe in self._waiting if probe.asked_at < asked_before]
+        """Take out the probes that have waited since before this time: seconds apart is what they are about.
+
+        And those that only would have taught something, where pages wait for what they would take.
+        """
+        old = [
+            probe
+            for probe in self._waiting
+            if probe.asked_at < asked_before or not (probe.is_held or self._has_room(probe.host))
+        ]
         for probe in old:
             self._waiting.remove(probe)
             self._not_again.add(probe.page)

@@ -9,7 +9,10 @@ from crawlsched.showing import shown, without_secrets
 from crawlsched.store import Outcome
 from crawlsched.visits.probes import Probe
 
-__all__ = ["Visit", "Visits"]
+__all__ = ["NOT_RETRIED", "Visit", "Visits"]
+
+#: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.
+NOT_RETRIED = "crawlsched"
 
 # Of so many visits that were given up it is remembered which they were: their answers may come all the same.
 _MOST_GIVEN_UP = 1_000
@@ -69,6 +72,11 @@ class Visit:
     def tracked(self) -> bool:
         """Whether a page or a source is visited, and not just a request of the fallback scheduler followed."""
         return self.page >= 0 or self.source >= 0
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the spider has asked for nothing of it: a source, or a page's second fetch."""
+        return self.source >= 0 or self.probe is not None
 
     def __repr__(self) -> str:
         what = f"page={self.page}" if self.page >= 0 else f"source={self.source}"

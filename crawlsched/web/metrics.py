@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTENT_TYPE", "metrics"]
 
+# Of so many hosts that fail each has its own lines.
+_MOST_HOSTS = 100
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -95,14 +98,23 @@ def _add(families: _Families, collection: str, seen: Vitals) -> None:
             "Its standard error, as it comes from a sample.",
             sample.get("freshness_error"),
         ),
+        ("expected_freshness_pages", "The pages over which it is taken.", sample.get("wanted")),
+        ("failing_pages", "Those of them that fail, which are not known to be fresh.", sample.get("failing")),
+        ("hosts_failing", "Hosts most of whose pages fail.", len(seen.failing)),
         ("undelivered_changes", "Changes that wait for callback and pipelines.", seen.undelivered),
         ("hosts_resting", "Hosts that asked to be left alone, and still are.", len(seen.resting)),
         ("host_rest_seconds", "How long the host that rests longest still wants to.", longest),
     ):
         families.gauge(name, meaning, value, collection=collection)
     for check in checks(seen):
-        said = "1 if so: leased, writing, dispatching."
+        said = "1 if so: leased, writing, dispatching, answering."
         families.gauge("healthy", said, check.is_well, collection=collection, check=check.name)
+    for state, n in (status.get("states") or {}).items():
+        families.gauge("pages_by_state", "Known pages, by state.", n, collection=collection, state=state)
+    for host, known in list(seen.failing.items())[:_MOST_HOSTS]:
+        for state, n in known["pages"].items():
+            said = "Pages of a host most of whose pages fail, by state."
+            families.gauge("failing_host_pages", said, n, collection=collection, host=host, state=state)
     for name, meaning, label, values in (
         ("slots", "What became of the slots of this crawl.", "result", status.get("slots") or {}),
         ("visits", "Visits of this crawl that ended, by outcome.", "outcome", status.get("resolved") or {}),
@@ -110,4 +122,4 @@ def _add(families: _Families, collection: str, seen: Vitals) -> None:
     ):
         for key, value in sorted(values.items()):
             families.counter(name, meaning, value, collection=collection, **{label: key})
-    families.counter("delivered_changes", "Delivered changes.", seen.delivered, collection=collection)
+    families.counter("delivered_changes", "Lines of the change feed.", seen.delivered, collection=collection)

@@ -174,13 +174,13 @@ class _Server:
     async def _healthz(self, request: web.Request) -> web.Response:
         seen = await self._aside(lambda: self._seen(request))
         found = {name: checks(of_one) for name, of_one in seen.items()}
-        is_well = all(check.is_well for of_one in found.values() for check in of_one)
-        said: dict[str, Any] = {
-            name: {check.name: {"ok": check.is_well, "says": check.sentence} for check in of_one}
-            for name, of_one in found.items()
-        }
+        of_all = [check for of_one in found.values() for check in of_one]
+        is_well = all(check.is_well for check in of_all)
+        said: dict[str, Any] = {name: [check._asdict() for check in of_one] for name, of_one in found.items()}
+        # Whoever starts a crawl again that is not well does so by the status.
+        status = 200 if all(check.is_well or not check.is_of_process for check in of_all) else 503
         told = {"collections": said} if len(self._page.watched) > 1 else {"checks": said[self._page.watched[0].name]}
-        return web.json_response({"ok": is_well, **told}, status=200 if is_well else 503)
+        return web.json_response({"ok": is_well, **told}, status=status)
 
     async def _aside(self, function: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)

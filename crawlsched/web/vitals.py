@@ -10,11 +10,13 @@ from sqlalchemy import func, select
 from crawlsched.feed import Feed
 from crawlsched.store import Host, LeaseRow, Store, models
 
-__all__ = ["Check", "Limits", "Vitals", "checks", "vitals"]
+__all__ = ["Check", "Limits", "Vitals", "checks", "of_pages", "say_failing", "vitals"]
 
 # Half of the time after which a crawl in which nothing goes out ends by itself.
 _LONGEST_SILENCE, _LONGEST_SLOTS = 30.0, 2.0
 _LONGEST_UNSAVED = 10.0
+# A pause by hand that lasts longer was forgotten.
+_LONGEST_PAUSE = 86_400.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +37,13 @@ class Vitals:
     undelivered : int
         Pages whose last change has not been through callback and pipelines.
     delivered : int
-        Changes that were delivered, since the collection was begun.
+        Lines of the change feed, since the collection was begun.
     resting : list of Host
         Hosts that asked to be left alone, and still are.
     withheld : dict
         How often what was held back, by reason.
+    failing : dict of str to dict
+        The hosts most of whose pages fail: since when, how, and their pages by state.
     """
 
     time: float
@@ -51,6 +55,7 @@ class Vitals:
     delivered: int
     resting: list[Host]
     withheld: dict[str, int]
+    failing: dict[str, dict[str, Any]]
 
 
 def vitals(store: Store) -> Vitals:
@@ -80,6 +85,7 @@ def vitals(store: Store) -> Vitals:
         delivered=sum(Feed(store, own_shard=True).end().positions.values()),
         resting=[host for host in hosts if host.rest_until > now],
         withheld=withheld,
+        failing={host.host: host.counts["failing"] for host in hosts if host.counts.get("failing")},
     )
 
 
@@ -89,6 +95,11 @@ class Check(NamedTuple):
     name: str
     is_well: bool
     sentence: str
+
+    @property
+    def is_of_process(self) -> bool:
+        """Whether starting the crawl again may mend it."""
+        return self.name in ("leased", "writing", "dispatching")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,28 +116,38 @@ class Limits:
         How many changes may wait for callback and pipelines.
     rest : float or None
         For how long a host may want to be left alone, seconds.
+    last_pass : float or None
+        How long ago the last pass may have ended, or the one that runs have begun, seconds; None: a crawl has to run.
     """
 
     freshness: float | None = None
     budget: float | None = None
     undelivered: int | None = None
     rest: float | None = None
+    last_pass: float | None = None
 
 
 def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
-    """Say what is well and what is not: first whether the crawl lives, writes and sends, then what has a limit."""
+    """Say what is well and what is not: does the crawl live, write and send, do hosts answer, and what has a limit."""
     limits = limits or Limits()
     status = seen.status
-    found = [_leased(seen)]
+    found = [_leased(seen) if limits.last_pass is None else _passed(seen, limits.last_pass)]
     if seen.is_running:
         unsaved = float(status.get("unsaved_for") or 0.0)
         said = "what is learned is written at once" if unsaved <= _LONGEST_UNSAVED else f"unwritten for {unsaved:.0f} s"
         found.append(Check("writing", unsaved <= _LONGEST_UNSAVED, said))
         found.append(_dispatching(status))
+    if (paused_since := status.get("paused_since")) is not None:
+        paused = max(seen.time - paused_since, 0.0)
+        found.append(Check("pause", paused <= _LONGEST_PAUSE, f"paused by hand for {paused / 3600.0:.3g} h"))
+    failing = [say_failing(host, known, seen.time) for host, known in seen.failing.items()]
+    more = f" and {len(failing) - 5:,} more" if len(failing) > 5 else ""
+    said = "; ".join(failing[:5]) + more if failing else "no host fails"
+    found.append(Check("answering", not failing, said))
     share = seen.sample.get("expected_freshness")
     if limits.freshness is not None:
         is_well = share is not None and share >= limits.freshness
-        said = "not known yet" if share is None else f"{100 * share:.3g} % expected to be fresh"
+        said = "not known yet" if share is None else f"{100 * share:.3g} %{of_pages(seen.sample)} expected to be fresh"
         found.append(Check("freshness", is_well, f"{said}, wanted: {100 * limits.freshness:.3g} %"))
     if limits.budget is not None and (slots := _slots(seen.sample)):
         used = seen.sample["used"] / slots
@@ -141,6 +162,28 @@ def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
     return found
 
 
+def say_failing(host: str, known: dict[str, Any], now: float) -> str:
+    """Say how a host fails.
+
+    Examples
+    --------
+    >>> say_failing("shop.example", {"since": 0.0, "answer": "403", "pages": {"live": 1, "refused": 20}}, now=7200.0)
+    'shop.example fails (403) for 120 min: 20 of its 21 pages'
+    """
+    n_pages = sum(known["pages"].values())
+    n_failing = n_pages - known["pages"].get("live", 0)
+    minutes = max(now - known["since"], 0.0) / 60.0
+    return f"{host} fails ({known['answer']}) for {minutes:.0f} min: {n_failing:,} of its {n_pages:,} pages"
+
+
+def of_pages(sample: dict[str, Any]) -> str:
+    """Say over how many pages freshness is taken, and how many of them fail and so are not known to be fresh."""
+    if sample.get("wanted") is None:
+        return ""
+    failing = f", of which {sample['failing']:,.0f} fail" if sample.get("failing") else ""
+    return f" of {sample['wanted']:,.0f} pages{failing}"
+
+
 def _leased(seen: Vitals) -> Check:
     if seen.owner is None:
         return Check("leased", False, "it was never crawled")
@@ -149,6 +192,24 @@ def _leased(seen: Vitals) -> Check:
         return Check("leased", True, f"the crawl was heard of {age:.0f} s ago")
     ended = "ended" if seen.owner.released_at is not None else "broke off"
     return Check("leased", False, f"no crawl runs; the last one {ended}, and was last heard of {age:.0f} s ago")
+
+
+def _passed(seen: Vitals, longest: float) -> Check:
+    """Say whether a pass has ended, or begun, lately enough, as by cron."""
+    owner = seen.owner
+    if owner is None:
+        return Check("passed", False, "it was never crawled")
+    if seen.is_running:
+        ago, said = seen.time - owner.started_at, "a pass runs, and began"
+    elif owner.released_at is None:
+        return Check("passed", False, f"the last pass broke off {(seen.time - owner.heartbeat_at) / 3600.0:.3g} h ago")
+    else:
+        # A command that wrote to the store, as `crawlsched import` does, is no pass.
+        ended = seen.status.get("last_sent_at") if owner.spider.startswith("crawlsched ") else owner.released_at
+        if ended is None:
+            return Check("passed", False, "it was never crawled")
+        ago, said = seen.time - ended, "the last pass ended"
+    return Check("passed", ago <= longest, f"{said} {ago / 3600.0:.3g} h ago, wanted: {longest / 3600.0:.3g} h")
 
 
 def _dispatching(status: dict[str, Any]) -> Check:

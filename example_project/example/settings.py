@@ -20,7 +20,7 @@ CRAWLSCHED_BANDWIDTH = "25/s"
 
 # The living site lives fast: one of its seconds stands for an hour elsewhere. So do these settings; a real project
 # needs none of them.
-CRAWLSCHED_SITEMAP_INTERVAL = 3  # seconds between two looks at a sitemap
+CRAWLSCHED_SOURCE_INTERVAL = 3  # seconds between two looks at a sitemap
 CRAWLSCHED_PRIVATE_ADDRESSES = ["127.0.0.0/8"]  # the demo's sites are on this machine, and name their sitemaps
 CRAWLSCHED_REPLAN_INTERVAL = 3  # what visits taught is summed up over all pages so often
 CRAWLSCHED_ERROR_INTERVAL = 2  # spells of errors last 4 s

@@ -239,6 +239,25 @@ def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
         assert sum(pages_of(database).values()) == left
 
 
+def test_what_was_forgotten_is_listed_named_by_why_and_taken_back(run: Run, database: str) -> None:
+    """`--list` has kind, value and time; `why` says by which pattern; `--undo` ends it, once."""
+    pattern = "http://*/page/1*"
+    assert run("forget", "--pattern", pattern, "--yes", "--database", database).returncode == 0
+    listed = json.loads(run("forget", "--list", "--json", "--database", database).stdout)["forgotten"]
+    assert [(stone["kind"], stone["value"]) for stone in listed] == [("pattern", pattern)]
+    assert listed[0]["created_at"] == pytest.approx(time.time(), abs=60.0)
+    assert f"pattern  {pattern}" in run("forget", "--list", "--database", database).stdout
+    sentence = failed(run("why", url_of(11), "--database", database))
+    assert f"the pattern {pattern} was forgotten (" in sentence
+    assert f"`crawlsched forget --undo --pattern '{pattern}'`" in sentence
+    answer = run("forget", "--undo", "--pattern", pattern, "--database", database)
+    assert answer.stdout.startswith(f"The pattern {pattern} is no longer forgotten in 'news'.")
+    assert "Nothing was forgotten" in run("forget", "--list", "--database", database).stdout
+    sentence = failed(run("forget", "--undo", "--pattern", pattern, "--database", database))
+    assert sentence.startswith(f"The pattern {pattern} was not forgotten in 'news';")
+    assert "forgotten" not in failed(run("why", url_of(11), "--database", database))
+
+
 def test_forget_needs_one_thing_to_forget(run: Run, database: str) -> None:
     """Neither nothing nor two things: that is a mistake of usage, with exit code 2."""
     assert run("forget", "--yes", "--database", database).returncode == 2

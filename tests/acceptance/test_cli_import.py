@@ -191,3 +191,7 @@ def test_what_was_forgotten_stays_forgotten(tmp_path: Path, columns) -> None:
     found = imported(tmp_path, "http://a.example/1\nhttp://a.example/3\n")
     assert (found["new"], found["forgotten"]) == (1, 1)
     assert set(columns("state")) == {"http://a.example/2", "http://a.example/3"}
+    (tmp_path / "again.txt").write_text("http://a.example/1\n")
+    said = run_here(tmp_path, "import", "again.txt", "--database", "sqlite:///crawl.db")
+    assert "1 URL left out" in said.stdout
+    assert "`crawlsched forget --undo http://a.example/1`" in said.stdout

@@ -44,3 +44,4 @@ def test_jobs_make_plans_and_prune_until_they_are_ended(tmp_path: Path, end: sig
     assert process.returncode == 0, log
     assert "A plan over 20 pages was made." in log
     assert "Traceback" not in log
+    assert "alembic" not in log  # nor what any other library does

@@ -131,6 +131,29 @@ def test_compare_prints_writes_and_draws_a_table(run: Run, tmp_path: Path) -> No
     assert json.loads((tmp_path / "one.json").read_text())["freshness"] == table["replays"][0]["freshness"]
 
 
+def test_compare_says_what_the_frontier_that_crawls_costs_against_brute_force(run: Run, tmp_path: Path) -> None:
+    """A line for each bandwidth: what the page picked is worth of the best, and how often it is a wrong one."""
+    answer = run(
+        "compare",
+        "--policies",
+        "greedy_ncis:known",
+        "frontier:known",
+        "--bandwidths",
+        "0.5/s",
+        "2/s",
+        "--json",
+        "t.json",
+    )
+    assert answer.returncode == 0, answer.stderr
+    replays = json.loads((tmp_path / "t.json").read_text())["replays"]
+    assert [("worth" in one, "worse" in one) for one in replays] == [(False, False)] * 2 + [(True, True)] * 2
+    for one, at in zip(replays[2:], ("0.5/s", "2/s"), strict=True):
+        assert 0.95 < one["worth"] <= 1.0
+        assert f"frontier:known at {at}: the page picked is worth {one['worth']:.4f} of the best" in answer.stdout
+    alone = run("replay", "--bandwidth", "1", "--policy", "frontier", "--estimator", "naive")
+    assert failed(alone) == "estimator must be known or hindsight for the policy frontier, got 'naive'."
+
+
 @pytest.mark.parametrize(
     ("pages", "changes", "sentence"),
     [

@@ -214,7 +214,9 @@ def test_what_is_forgotten_is_not_asked_for_again(running: Running) -> None:
     said = StringIO()
     with redirect_stderr(said):
         assert main(["why", running.urls[9], "--database", running.database]) == 1
-    assert "No page with the URL" in said.getvalue()
+    assert "was forgotten (" in said.getvalue()
+    assert main(["forget", "--undo", running.urls[9], "--database", running.database]) == 0
+    assert report(running, "forget", "--list")["forgotten"] == []
 
 
 def test_a_second_crawl_is_refused_while_this_one_runs(running: Running, tmp_path_factory: Any) -> None:

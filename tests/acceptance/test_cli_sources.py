@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from crawlsched.cli.sources import newest_report
 from crawlsched.cli.wording import say_duration
 from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store
 from tests import children
@@ -22,8 +24,8 @@ def _filled(url: str) -> None:
     store = Store.open(url, "test")
     urls = [f"http://a/{'news' if page % 2 else 'tags'}/{page}" for page in range(N_PAGES)]
     pages = {page: NewPage(page, urls[page], "a", bytes([page]) * 20, 0.0) for page in range(N_PAGES)}
-    quality: dict[str, Any] = {"announced": 500, "backwards": 3, "alike": 0.25, "delays": {"9": 10}}
-    quality["parts"] = {"a/tags/": {"announced": 400, "alike": 0.9, "delays": {"0": 400}}}
+    quality: dict[str, Any] = {"announced": 500, "backwards": 3, "delays": {"9": 10}}
+    quality["parts"] = {"a/tags/": {"announced": 400, "delays": {"0": 400}}}
     sources = {0: Source(0, "sitemap", "http://a/map.xml", "a", problems={"bad-url": 2}, quality=quality)}
     rows = []
     for number in range(N_VISITS):
@@ -33,7 +35,8 @@ def _filled(url: str) -> None:
         stale = 0.0001 * elapsed + (3.0 * n if page % 2 else 0.0)
         changed = bool(rng.random() < 1 - np.exp(-stale))
         rows.append(ObservationRow(number, page, 1000.0 + number, elapsed, n, 0, changed, "changed"))
-    store.save(Batch(new_pages=pages, sources=sources, observations=rows))
+    listed = {(page, 0): (None, 0) for page in range(N_PAGES)}
+    store.save(Batch(new_pages=pages, sources=sources, observations=rows, announcements=listed))
     store.close()
 
 
@@ -61,8 +64,8 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
     assert precision["/news/"][0] > 0.85
     assert precision["/tags/"][1] < 0.15
     [tags] = [part for part in told["parts"] if part["part"] == "/tags/"]
-    assert (tags["announced"], tags["alike"], tags["median_delay"]) == (400, 0.9, 1.4)
-    assert (told["sites"][0]["alike"], told["sites"][0]["median_delay"]) == (0.25, 724.1)
+    assert (tags["announced"], tags["median_delay"]) == (400, 1.4)
+    assert told["sites"][0]["median_delay"] == 724.1
     low, high = source["median_delay_interval"]
     assert 512.0 < low < 724.1 < high < 1024.0
     assert (source["dates"], tags["dates"]) == (10, 400)
@@ -70,6 +73,61 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
     assert f"{say_duration(724.1)} ({say_duration(low)} to {say_duration(high)}, of 10)" in text
     assert "sitemap http://a/map.xml  (bad-url 2, 3 went back)" in text
     assert "/tags/ of source 0" in text
+    # What the columns mean stands below them.
+    assert "true of heard: visits after an announcement" in " ".join(text.split())
+    assert "e-" not in text
+    assert "e+" not in text
+
+
+def test_one_figure_is_said_once(tmp_path: Path) -> None:
+    """`sources`, `status` and `why` have the same precision and recall of a source, with the same bounds."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    _filled(url)
+    [source] = json.loads(_run("sources", "--database", url, "--json"))["sources"]
+    [in_status] = json.loads(_run("status", "--database", url, "--json"))["sources"]
+    [of_page] = json.loads(_run("why", "http://a/news/1", "--database", url, "--json"))["announced_by"]
+    store = Store.open(url, "test")
+    [on_web] = newest_report(store)["sources"]
+    store.close()
+    names = ("precision", "precision_interval", "recall", "recall_interval", "true", "heard")
+    for other in (in_status, of_page, on_web):
+        assert [json.loads(json.dumps(other[name])) for name in names] == [source[name] for name in names]
+
+
+def test_what_is_not_known_yet_is_said_so_and_why(tmp_path: Path) -> None:
+    """Of a feed whose every announcement was true, and which nobody visited without; of others that were not heard."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    store = Store.open(url, "test")
+    read = {"polled_at": 900.0, "next_poll_at": time.time() + 60.0}
+    feed = Source(
+        0,
+        "sitemap",
+        "http://a/feed",
+        "a",
+        quality={"announced": 14, "document": "rss"},
+        problems={"bad-url": 1},
+        **read,
+    )
+    others = [
+        Source(1, "sitemap", "http://a/1.xml", "a"),
+        Source(2, "sitemap", "http://a/2.xml", "a", **read),
+        Source(3, "sitemap", "http://a/3.xml", "a", quality={"announced": 3}, **read),
+    ]
+    pages = {page: NewPage(page, f"http://a/{page}", "a", bytes([page]) * 20, 0.0) for page in range(14)}
+    visits = [ObservationRow(n, n, 1000.0 + n, 40.0, 1, 0, True, "changed") for n in range(14)]
+    store.save(Batch(new_pages=pages, sources={one.source: one for one in (feed, *others)}, observations=visits))
+    store.close()
+    text = _run("sources", "--database", url)
+    [line] = [line for line in text.splitlines() if "feed http://a/feed" in line]
+    assert line.split("  ")[1] == "not known yet (14 of 14 true)"
+    assert "%" not in line
+    assert "e-" not in text
+    assert "e+" not in text
+    reasons = {line.split()[-1]: line for line in text.splitlines() if "sitemap http://a/" in line}
+    assert "not known yet (not read yet)" in reasons["http://a/1.xml"]
+    assert "not known yet (has announced nothing yet)" in reasons["http://a/2.xml"]
+    assert "not known yet (3 announced, none visited since)" in reasons["http://a/3.xml"]
+    assert "not known yet (14 of 14 true)" in _run("status", "--database", url)
 
 
 def test_without_sources_it_says_so(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: P
     target, now = find_target(arguments), time.time()
     loaded = [(planner, np.arange(rows.size)) for planner, rows in planners(store, target, now)]
     likely = np.concatenate([planner.values.fresh(rows, now) for planner, rows in loaded])
-    values = np.concatenate([planner.crawl_values.many(rows).at(now) for planner, rows in loaded])
+    values = np.concatenate([planner.crawl_values.value_at(rows, now) for planner, rows in loaded])
     median = store.urls([page := int(np.argsort(values)[values.size // 2])])[page]
     store.close()
     status = report("status", "--database", url)
@@ -363,7 +363,7 @@ def test_a_page_waits_for_those_that_are_worth_more_than_the_threshold(tmp_path:
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     store = Store.open(url, "news")
     simulated = crawl(store, time.time())
-    values = simulated.planner.crawl_values.many(np.arange(120)).at(time.time())
+    values = simulated.planner.crawl_values.value_at(np.arange(120), time.time())
     plan = simulated.planner.plan
     threshold = max(float(np.median(values)), 0.0 if plan is None else plan.threshold)
     page = int(np.flatnonzero(values == values[values < threshold].max())[0])

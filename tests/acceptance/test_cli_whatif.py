@@ -95,12 +95,6 @@ def test_the_bandwidth_by_which_changes_are_seen_soon_gives_that(simulated: Simu
     assert [one["seen"] for one in found["bandwidths"]] == pytest.approx([0.5, 0.9], abs=1e-3)
     sooner = report("--database", database, "--seen-within", "6h", "--share", "0.9")["needed_to_see"]
     assert sooner[0]["bandwidth"] > 1.5 * needed[1]["bandwidth"]
-    project = {"CRAWLSCHED_DATABASE_URL": database, "CRAWLSCHED_OBJECTIVE": "delay"}
-    of_news = "--collection", "news", "--seen-within", "12h"
-    by_delay = whatif.report(_arguments(project, *of_news, "--share", "0.9"))["needed_to_see"][0]["bandwidth"]
-    again = whatif.report(_arguments(project, *of_news, "--bandwidths", f"{by_delay:.12f}/s"))["bandwidths"][0]
-    assert again["seen"] == pytest.approx(0.9, abs=1e-3)
-    assert by_delay != pytest.approx(needed[1]["bandwidth"], rel=1e-3)
     assert "changes seen within 12 h" in run(*asked)
     assert "--share needs --seen-within" in refusal("--database", database, "--share", "0.9")
 

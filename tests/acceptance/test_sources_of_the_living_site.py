@@ -53,9 +53,9 @@ def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
         tmp_path_factory.mktemp("crawl"),
         SPIDER,
         CRAWLSCHED_BANDWIDTH="40/s",
-        CRAWLSCHED_SITEMAP_URLS=",".join(sitemaps),
+        CRAWLSCHED_SOURCE_URLS=",".join(sitemaps),
         CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
-        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_SOURCE_INTERVAL="1",
         CRAWLSCHED_REPLAN_INTERVAL="3",
         CRAWLSCHED_FINGERPRINT_DROP=".visitors",
         CRAWLSCHED_PROBES="True",  # pages carry the number of the request, which only second fetches tell from an edit
@@ -92,9 +92,3 @@ def test_an_absent_sitemap_is_found_and_says_nothing(sources: dict[str, dict[str
     assert absent["heard"] == 0
     assert absent["precision"] is None
     assert absent["next_poll_at"] - absent["polled_at"] > 4.0
-
-
-def test_all_pages_stamped_alike_is_seen(sources: dict[str, dict[str, Any]]) -> None:
-    """At every reading the lying sitemap gives all its pages one date, and the honest one does not."""
-    assert sources[LYING]["alike"] > 0.9
-    assert sources[HONEST]["alike"] < 0.5

@@ -64,7 +64,7 @@ def _write(database: Path, took: Any) -> None:
         rows = [(_FIRST + n, n % N_PAGES, time.time()) for n in range(first, first + _AT_ONCE)]
         with connection:
             connection.executemany(
-                "INSERT INTO changes (shard, collection, id, page, time, is_new) VALUES (0, 1, ?, ?, ?, 0)", rows
+                "INSERT INTO changes (shard, collection, id, page, time, kind) VALUES (0, 1, ?, ?, ?, 0)", rows
             )
     took.value = time.time() - began
     connection.close()

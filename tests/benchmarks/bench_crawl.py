@@ -38,8 +38,6 @@ from tests.benchmarks.frontier_collection import learned_rows
 from tests.benchmarks.ratios import keep
 
 _BODY = b"<html><body><p>" + b"some text of a page " * 100 + b"</p></body></html>"
-# What the figures of crawls with compiled code are called, and whether there is any.
-_WITH_AND_WITHOUT = (", with numba", "")
 # Paths that begin so are answered with a page of 100 KB, as real ones are marked up.
 _LARGE = b"/large/"
 _LARGE_BODY = b"<html><body>%b</body></html>" % b"".join(
@@ -58,11 +56,7 @@ _SPIDER = '''
 import asyncio, collections, json, math, os, resource, signal, threading, time
 import scrapy
 from scrapy import signals
-from crawlsched.crawl_value import use_compiled
 from crawlsched.refresh.shared.refresher import refresher_of
-
-if not os.environ.get("BENCH_NUMBA", "yes"):
-    use_compiled(False)
 
 
 class Recorder:
@@ -388,8 +382,8 @@ def rate(bandwidth: float, seconds: int) -> None:
             f"{bandwidth}/s",
             seconds,
             CRAWLSCHED_REPLAN_INTERVAL=10,
-            CRAWLSCHED_SITEMAP_URLS=f"http://127.0.0.1:{port}/sitemap.xml",
-            CRAWLSCHED_SITEMAP_INTERVAL=20,
+            CRAWLSCHED_SOURCE_URLS=f"http://127.0.0.1:{port}/sitemap.xml",
+            CRAWLSCHED_SOURCE_INTERVAL=20,
         )
         record = _crawl(folder, {"n": 0, "port": port, "refetch": "no"}, settings)
         print(_rate_line("crawlsched, 1,000,000 pages, re-plans, sitemap", record, bandwidth, seconds))
@@ -413,16 +407,15 @@ def _find_pages(folder: Path) -> int:
 def ceiling(seconds: int) -> None:
     """Requests a second with R above what the machine can do, against plain Scrapy with its default scheduler.
 
-    In the second half of each crawl: with the first plan, after five seconds, comes compiled code.
+    In the second half of each crawl: the first plan comes after five seconds.
     """
     n = int(seconds / 2 / _TURN)
     print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         port = _find_pages(folder)
-        for numba in _WITH_AND_WITHOUT:
-            rates, n_before = _compared(folder, port, n, n, BENCH_NUMBA=numba)
-            _print_ratio(numba or ", without numba", rates[n_before:], 0.90)
+        rates, n_before = _compared(folder, port, n, n)
+        _print_ratio("", rates[n_before:], 0.92)
 
 
 def ceiling_of_many(n_pages: int) -> None:
@@ -436,11 +429,10 @@ def ceiling_of_many(n_pages: int) -> None:
         folder = Path(name)
         with _server() as port:
             fill_apart(folder, n_pages, port)
-        for numba in _WITH_AND_WITHOUT:
-            title = f" over {n_pages:,} pages{numba or ', without numba'}"
-            rates, n_before = _compared(folder, port, 15, 30, BENCH_NUMBA=numba)
-            _print_ratio(f"{title}, while a plan is put in force", rates[10:n_before])
-            _print_ratio(title, rates[n_before + 5 :], 0.85)
+        title = f" over {n_pages:,} pages"
+        rates, n_before = _compared(folder, port, 15, 30)
+        _print_ratio(f"{title}, while a plan is put in force", rates[10:n_before], 0.85)
+        _print_ratio(title, rates[n_before + 5 :], 0.90)
 
 
 def _compared(store: Path, number: int, least: int, further: int, **environment: str) -> tuple[FloatArray, int]:
@@ -544,11 +536,11 @@ def parts(seconds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         port = _find_pages(folder)
-        for kind, numba in (("plain", ""), *(("ours", numba) for numba in _WITH_AND_WITHOUT)):
-            _parts_of(_sampled(folder, port, kind, numba, seconds), kind, numba)
+        for kind in ("plain", "ours"):
+            _parts_of(_sampled(folder, port, kind, seconds), kind)
 
 
-def _sampled(store: Path, number: int, kind: str, numba: str, seconds: int) -> dict[str, Any]:
+def _sampled(store: Path, number: int, kind: str, seconds: int) -> dict[str, Any]:
     """Crawl above the ceiling, plain or with a copy of a store, and take samples in the second half."""
     limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
     with _server(number) as port, tempfile.TemporaryDirectory() as name:
@@ -558,10 +550,10 @@ def _sampled(store: Path, number: int, kind: str, numba: str, seconds: int) -> d
             settings, n = {**_ours(folder, "5000/s", seconds), **limits}, 0
             shutil.copy(store / "bench.db", folder)
         arguments = {"n": n, "port": port, "refetch": "no"}
-        return _crawl(folder, arguments, settings, BENCH_PARTS=str(seconds // 2), BENCH_NUMBA=numba)
+        return _crawl(folder, arguments, settings, BENCH_PARTS=str(seconds // 2))
 
 
-def _parts_of(record: dict[str, Any], kind: str, numba: str) -> None:
+def _parts_of(record: dict[str, Any], kind: str) -> None:
     found, begun = record["parts"], record["sampled_from"]
     busy = sum(found.values()) - sum(n for part, n in found.items() if part.startswith("waits"))
     took, visits = record["times"][-1] - begun[0], len(record["times"]) - begun[1]
@@ -569,7 +561,7 @@ def _parts_of(record: dict[str, Any], kind: str, numba: str) -> None:
     if kind == "plain":
         print(f"{'plain Scrapy':44} {busy * of_a_sample:6.3f}")
         return
-    print(f"crawlsched{numba or ', without numba'}")
+    print("crawlsched")
     for title, of_part in _PARTS.items():
         print(f"{title:44} {sum(found.pop(part, 0) for part in of_part) * of_a_sample:6.3f}")
     print(f"{'threads that write and read':44} {1e3 * sum(record['threads'].values()) / len(record['times']):6.3f}")
@@ -628,19 +620,14 @@ def large(n_pages: int, seconds: int, folder: Path) -> None:
             fill_apart(folder, n_pages, port)
             known.write_text(str(port))
             print(f"    the store was filled in {time.monotonic() - begun:.0f} s; it stays in {folder}")
-        settings = {"CRAWLSCHED_SNAPSHOT": folder, "CRAWLSCHED_REPLAN_INTERVAL": 20}
-        for snapshot in folder.glob("*.snapshot"):
-            snapshot.unlink()
         arguments = {"n": 0, "port": port, "refetch": "no"}
-        for name, lasting in (("the store", 5), ("the snapshot", seconds)):
-            record = _crawl(folder, arguments, _ours(folder, f"{_LARGE_RATE}/s", lasting, **settings))
-            memory, peak = (record[name] / n_pages for name in ("memory", "peak_memory"))
-            used = record["stats"].get("crawlsched/snapshot/used", 0)
-            print(
-                f"    from {name}{'' if used == (name != 'the store') else ', WHICH WAS NOT USED'}: first dispatch "
-                f"after {record['first_dispatch']:.1f} s; {memory:.0f} bytes a page in the whole process, "
-                f"{peak:.0f} at most while it opens or closes"
-            )
+        ours = _ours(folder, f"{_LARGE_RATE}/s", seconds, CRAWLSCHED_REPLAN_INTERVAL=20)
+        record = _crawl(folder, arguments, ours)
+        memory, peak = (record[name] / n_pages for name in ("memory", "peak_memory"))
+        print(
+            f"    first dispatch after {record['first_dispatch']:.1f} s; {memory:.0f} bytes a page in the whole "
+            f"process, {peak:.0f} at most while it opens or closes"
+        )
     print(_rate_line("crawlsched", record, _LARGE_RATE, seconds))
     late = np.array(record["late"] or [(0.0, 0.0)])[:, 1] * 1e3
     plans = record["stats"].get("crawlsched/replanned", 0)

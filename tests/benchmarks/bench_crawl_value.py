@@ -7,7 +7,6 @@ inverse, and a loop over the rates for the posterior.
 """
 
 import argparse
-import importlib.util
 import math
 from collections.abc import Callable
 from time import perf_counter
@@ -22,7 +21,6 @@ from crawlsched.crawl_value import (
     noisy_value,
     posterior_value,
     unchecked_posterior_value,
-    use_compiled,
 )
 from tests.benchmarks.ratios import keep
 
@@ -34,17 +32,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pages", type=int, default=1_000_000)
     pages = parser.parse_args().pages
-    modes = [("numpy", False)] + ([("numba", True)] if importlib.util.find_spec("numba") else [])
     print(f"{'what':58}{'seconds per million':>20}{'alternative':>13}{'ratio':>9}")
     without_announcements(pages)
-    for name, choice in modes:
-        started = perf_counter()
-        use_compiled(choice)
-        if choice:
-            print(f"{'loading or compiling with numba, seconds':58}{perf_counter() - started:>20.2f}")
-        with_announcements(name, pages)
-        one_page(name)
-    use_compiled(None)
+    with_announcements("numpy", pages)
+    one_page("numpy")
 
 
 def without_announcements(pages: int) -> None:

@@ -92,8 +92,8 @@ def main() -> None:
         project = Project(
             Path(folder),
             SPIDER.replace("{urls!r}", repr(urls)),
-            CRAWLSCHED_SITEMAP_URLS=site.page("/sitemap.xml", sitemap),
-            CRAWLSCHED_SITEMAP_INTERVAL="1",
+            CRAWLSCHED_SOURCE_URLS=site.page("/sitemap.xml", sitemap),
+            CRAWLSCHED_SOURCE_INTERVAL="1",
             CRAWLSCHED_BANDWIDTH="40/s",
             TEST_CLOSE_AFTER_RESOLVED="250",
         )

@@ -18,7 +18,6 @@ import numpy as np
 
 import crawlsched.planner.knowledge as knowledge
 import crawlsched.planner.parameters.parameters as parameters
-from crawlsched.crawl_value import prepare_compiled
 from crawlsched.estimators import Posterior
 from crawlsched.pages import LIVE
 from crawlsched.planner import Planner, plan
@@ -274,7 +273,6 @@ def table_forget(seeds: list[int], pages: list[int], seconds: list[float]) -> No
             for spread in (1.0, 2.0, 100.0)
         ]
         print(f"posterior, renewal {renewal:g}".ljust(30), *cells, flush=True)
-    prepare_compiled()
     cells = [
         "/".join(
             f"{np.mean([visits_until_planner_follows(by, spread, seed=seed)[0] for seed in seeds]):.0f}"

@@ -6,12 +6,11 @@ Change rates are lognormal, each page is crawled every ten time units on average
 (or, for the default policy, the posterior's weights) and learns nothing. Times are user CPU time of this process; the
 machine's load stands below the table, since with more to do than there are processors they grow, too.
 
-With --whole, instead: 1,000,000 slots over 10,000 pages by the default policy (demanded: 60 s compiled, 180 s without),
+With --whole, instead: 1,000,000 slots over 10,000 pages by the default policy (demanded: 180 s),
 and Figure 4 of the noisy-signals paper at m = 1000, T = 1000, one repetition, five policies (60 s).
 """
 
 import argparse
-import importlib.util
 import os
 from collections.abc import Callable
 from time import process_time
@@ -19,13 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.crawl_value import (
-    prepare_compiled,
-    unchecked_greedy,
-    unchecked_noisy_value,
-    unchecked_posterior_value,
-    use_compiled,
-)
+from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value, unchecked_posterior_value
 from crawlsched.planner import DEFAULT_GRID
 from crawlsched.simulation import History, replay
 from crawlsched.simulation.figures import FIGURES
@@ -51,50 +44,40 @@ def main() -> None:
     parser.add_argument("--pages", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--whole", action="store_true")
     given = parser.parse_args()
-    modes = [("numpy", False)] + ([("numba", None)] if importlib.util.find_spec("numba") else [])
     if given.whole:
-        whole(modes)
+        whole()
     else:
-        slots_and_alternatives(modes, given.pages, given.slots)
-    use_compiled(None)
+        slots_and_alternatives(given.pages, given.slots)
     print("load of the machine, mean of the last 1, 5 and 15 minutes:", *(f"{load:.1f}" for load in os.getloadavg()))
 
 
-def whole(modes: list[tuple[str, bool | None]]) -> None:
+def whole() -> None:
     """Replay and simulate at the sizes for which times are demanded; print CPU seconds."""
     history = pages_that_change(WHOLE_PAGES, WHOLE_SLOTS, announced=False)
-    for mode, choice in reversed(modes):
-        use_compiled(choice)
-        slot, freshness = seconds_per_slot(history, WHOLE_PAGES, WHOLE_SLOTS, "posterior", None)
-        took = f"{slot * WHOLE_SLOTS:.1f} s"
-        print(f"{WHOLE_SLOTS:,} slots, {WHOLE_PAGES:,} pages, {mode}: {took}, freshness {freshness:.4f}", flush=True)
-    use_compiled(None)
+    slot, freshness = seconds_per_slot(history, WHOLE_PAGES, WHOLE_SLOTS, "posterior", None)
+    took = f"{slot * WHOLE_SLOTS:.1f} s"
+    print(f"{WHOLE_SLOTS:,} slots, {WHOLE_PAGES:,} pages: {took}, freshness {freshness:.4f}", flush=True)
     figure = FIGURES[FIGURE]
     start = process_time()
     figure.run(figure.with_settings(1, [1000], 1000.0, 0), lambda *_: None)
     print(f"{FIGURE}, m = 1000, T = 1000, one repetition: {process_time() - start:.1f} s", flush=True)
 
 
-def slots_and_alternatives(modes: list[tuple[str, bool | None]], pages: list[int], slots: int) -> None:
+def slots_and_alternatives(pages: list[int], slots: int) -> None:
     """Print the table."""
-    heads = f"{'what':42}{'pages':>7}{'with':>7}{'slots/s':>10}"
+    heads = f"{'what':42}{'pages':>7}{'slots/s':>10}"
     print(f"{heads}{'us a slot':>11}{'argmax us':>11}{'ratio':>8}{'fresh':>8}")
     for n_pages in pages:
         for name, policy, estimator, announced in CASES:
-            for mode, choice in modes:
-                use_compiled(choice)
-                if choice is None:
-                    prepare_compiled()
-                history = pages_that_change(n_pages, slots, announced)
-                slot, freshness = seconds_per_slot(history, n_pages, slots, policy, estimator)
-                use_compiled(False)
-                other = alternative(policy, n_pages, announced)
-                print(
-                    f"{name:42}{n_pages:>7}{mode:>7}{1 / slot:>10.0f}{slot * 1e6:>11.1f}"
-                    f"{other * 1e6:>11.1f}{other / slot:>8.1f}{freshness:>8.4f}",
-                    flush=True,
-                )
-                keep(f"replay: {name}, {n_pages} pages, {mode}", other / slot)
+            history = pages_that_change(n_pages, slots, announced)
+            slot, freshness = seconds_per_slot(history, n_pages, slots, policy, estimator)
+            other = alternative(policy, n_pages, announced)
+            print(
+                f"{name:42}{n_pages:>7}{1 / slot:>10.0f}{slot * 1e6:>11.1f}"
+                f"{other * 1e6:>11.1f}{other / slot:>8.1f}{freshness:>8.4f}",
+                flush=True,
+            )
+            keep(f"replay: {name}, {n_pages} pages, numpy", other / slot)
 
 
 def pages_that_change(n_pages: int, slots: int, announced: bool) -> History:

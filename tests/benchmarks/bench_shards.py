@@ -25,8 +25,7 @@ from sqlalchemy import text
 
 from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.content.reading import Body
-from crawlsched.crawl_value import load_compiled, prepare_compiled
-from crawlsched.planner import Plan, Planner, extract, plan
+from crawlsched.planner import Plan, Planner, plan
 from crawlsched.refresh.responses import Fetched
 from crawlsched.refresh.shared.turns import Turns
 from crawlsched.sharing import divided, grown_curve, read_curve, shard_of
@@ -98,7 +97,7 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
         planners.append(planner)
     shares = dict.fromkeys(range(n_shards), world.bandwidth / n_shards)
     visits: list[list[tuple[float, int, bool]]] = [[] for _ in members]
-    plans, extracts = [None] * n_shards, [None] * n_shards
+    plans = [None] * n_shards
     free = np.zeros(world.delay.size)
     limits = np.divide(1.0, world.delay, out=np.full(world.delay.size, np.inf), where=world.delay > 0)
     of_process = [range(process, n_shards, n_processes) for process in range(n_processes)]
@@ -125,9 +124,7 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
                 known = {"elapsed": columns[0], "n_signals": columns[1].astype(int), "changed": columns[2] > 0}
                 known["source"] = np.zeros(columns[0].size, int)
                 snapshot = planner.snapshot(lambda: limits)
-                others = [other for at, other in enumerate(extracts) if at != shard and other is not None]
-                plans[shard] = plan(snapshot, planner.bandwidth, known, plans[shard], others)
-                extracts[shard] = extract(snapshot, plans[shard])
+                plans[shard] = plan(snapshot, planner.bandwidth, known, plans[shard])
                 planner.adopt(plans[shard], now)
             if by_curves and n_shards > 1:
                 curves = {s: _curve(made, members[s].size) for s, made in enumerate(plans)}
@@ -185,8 +182,6 @@ ARMS = (
 
 def freshness(n_seeds: int = 4) -> None:
     """Print how fresh the same worlds are, by one process and by shards."""
-    load_compiled()
-    prepare_compiled()
     for what, delay in (("no Crawl-delay", None), ("160 slots", 160.0), ("half of its share", np.nan)):
         ones, found = [], np.empty((len(ARMS), n_seeds))
         for seed in range(n_seeds):
@@ -213,8 +208,6 @@ WARM_UP, EVEN = 30.0, 90.0
 
 def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> None:
     """Crawl as a process does, but for the web: a visit ends at once; who finds links, finds them in other shards."""
-    load_compiled()  # as the first plan of so fast a crawl does
-    prepare_compiled()
     INTERPRETER.begin()  # as the extension does
     database = Database(url)
     rng, sent, links = np.random.default_rng(os.getpid()), [], 0

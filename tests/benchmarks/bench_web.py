@@ -40,7 +40,7 @@ def add_history(database: Path, n_pages: int, n_visits: int = N_VISITS) -> None:
             given,
         )
         connection.execute(
-            "INSERT INTO changes (shard, collection, id, page, time, is_new, observation)"
+            "INSERT INTO changes (shard, collection, id, page, time, kind, observation)"
             " SELECT 0, 1, n + 1, (n * 3 * 7919) % :pages, :now - (:visits - 3 * n), 0, 3 * n FROM numbers"
             " WHERE n < :most",
             given,

@@ -38,7 +38,6 @@ from scrapy.utils.python import global_object_name
 from scrapy.utils.request import RequestFingerprinter
 from sqlalchemy import create_engine, text
 
-from crawlsched.compiling import load_compiled
 from crawlsched.sharing import shard_of
 from crawlsched.store import schema
 from crawlsched.store.database import Database
@@ -237,7 +236,6 @@ def faults(minutes: float, seed: int = 1) -> None:
         ring.fill()
         print(f"{N_SHARDS * PAGES_PER_SHARD:,} pages in {time.time() - begun:.0f} s; files: {folder}", flush=True)
         ring.start_site()
-        load_compiled()  # else eight processes would do so at once, for minutes
         for _ in range(N_MEMBERS):
             ring.start_crawl()
         while not ring.is_settled():

@@ -17,7 +17,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
 from crawlsched.change_signals import read_sitemap, robots_sitemaps
@@ -25,7 +24,6 @@ from crawlsched.change_signals.pings import PingRefused, read_indexnow
 from crawlsched.cli import main
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages, planner_for
-from crawlsched.columns.array_file import read_arrays, read_facts, write_arrays
 from crawlsched.exceptions import SettingError
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.settings import SETTINGS, Settings
@@ -138,27 +136,6 @@ def test_no_input_raises_or_takes_long(name: str) -> None:
     assert slowest < 5.0
 
 
-def test_a_snapshot_with_another_byte_is_damaged(tmp_path: Path) -> None:
-    """Any byte at any place, of names, lengths, headers and arrays alike: the store is read instead."""
-    path, changed = tmp_path / "whole", tmp_path / "changed"
-    write_arrays(path, {"format": 1, "hosts": ["a"]}, {"x": np.arange(40), "index.y": np.zeros((3, 2), np.uint8)})
-    whole = path.read_bytes()
-    assert read_arrays(path)["x"].tolist() == list(range(40))
-    for number in range(max(len(whole), INPUTS // 10)):
-        rng = Random(f"snapshot {number}")
-        place = number if number < len(whole) else rng.randrange(len(whole))
-        damaged = bytearray(whole)
-        damaged[place] ^= rng.randrange(1, 256)
-        changed.write_bytes(damaged)
-        with pytest.raises((ValueError, OSError), match=r"."):
-            read_facts(changed), read_arrays(changed)
-    for length in range(0, len(whole), 7):
-        changed.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=r"."):
-            read_arrays(changed)
-
-
-@pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with pages, visits, sources, a plan."""
     path = tmp_path_factory.mktemp("fuzz") / "sound.db"

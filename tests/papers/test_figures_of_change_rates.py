@@ -13,8 +13,8 @@ from crawlsched.estimators.visit_frequency import bias_reduced_moments, naive_mo
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.simulation.figures import FIGURES, FigureError, Table
 from crawlsched.simulation.figures.estimating import ERROR, ESTIMATE, SPREAD, TRAJECTORY
-from crawlsched.simulation.figures.frequency_curves import BIAS, SIMULATED, VARIATION
-from crawlsched.simulation.figures.last_modified_curves import last_modified_moments
+from crawlsched.simulation.figures.frequency_curves import BIAS, SIMULATED, VARIATION, last_modified_moments
+from tests.papers.claims import claims_of
 
 # Smaller than printed, as far as a claim can still be seen.
 SMALL: dict[str, dict[str, object]] = {
@@ -64,7 +64,7 @@ def csv_of(table: Table) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_its_claims_come_out_as_documented(name: str) -> None:
     """Each part of what the paper says holds, but for those of which docs/notes/simulate.md says why they do not."""
-    claims = FIGURES[name].claims(run(name))
+    claims = claims_of(name, run(name))
     failed = {number for number, claim in enumerate(claims) if claim.held is False}
     assert failed == FAILS.get(name, set()), [claim.sentence for claim in claims]
     assert all(claim.held is not None for claim in claims)
@@ -81,7 +81,7 @@ def test_it_can_be_drawn_and_told_from_a_single_repetition(name: str) -> None:
     if FIGURES[name].settings.horizon is not None:
         small["horizon"] = 60.0 if name != "online-estimators-6" else 3.0  # type: ignore[assignment]
     table = run(name, repetitions=1, **small)
-    assert all(claim.sentence for claim in FIGURES[name].claims(table))
+    assert all(claim.sentence for claim in claims_of(name, table))
     canvas = Canvas(layout="constrained")
     FigureCanvasAgg(canvas)
     FIGURES[name].draw(table, canvas)
@@ -142,7 +142,7 @@ def test_a_given_history_takes_the_place_of_the_generated_one(tmp_path: Path) ->
     history = tmp_path / "changes.csv"
     history.write_text("\n".join(["page,time", *lines, ""]))
     table = run("online-estimators-1", repetitions=3, history=history)
-    assert FIGURES["online-estimators-1"].claims(table)[0].held is False
+    assert claims_of("online-estimators-1", table)[0].held is False
     quantiles = table.some("quantile of the times between changes")
     assert [row.mean for row in quantiles] == pytest.approx([1.0] * 49)  # one change an hour
 
@@ -198,7 +198,7 @@ def test_an_estimate_reaches_its_limit_when_its_mean_comes_within_a_tenth() -> N
     """In 2000 visits to a page that changes 50 times as often, β = 0.4 does and β = 0.7 does not."""
     table = run("online-estimators-5")
     near = [row.labels[1] for row in table.some(ESTIMATE, panel="c", estimator="β = 0.4") if 450 <= row.mean <= 550]
-    sentence = FIGURES["online-estimators-5"].claims(table)[2].sentence
+    sentence = claims_of("online-estimators-5", table)[2].sentence
     assert f"β = 0.4: {min(near):g}" in sentence  # type: ignore[type-var]
     assert "β = 0.7: not yet" in sentence
 
@@ -209,9 +209,9 @@ def test_shapes_far_above_1_are_shown_and_not_judged() -> None:
     table = run("frequency-of-change-15")
     off = {row.labels: abs(row.mean - 1) for row in table.some(BIAS)}
     assert off[4.0, "naive"] < off[4.0, "ours"]
-    assert figure.claims(table)[1].held is True
+    assert claims_of(figure.name, table)[1].held is True
     worse = (row._replace(mean=1.5) if row.labels == (1.2, "ours") else row for row in table.rows)
-    assert figure.claims(Table(table.labels, tuple(worse)))[1].held is False
+    assert claims_of(figure.name, Table(table.labels, tuple(worse)))[1].held is False
 
 
 def test_figure_18_of_a_history_counts_the_days_on_which_its_pages_changed(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_figure_18_of_a_history_counts_the_days_on_which_its_pages_changed(tmp_p
 @pytest.mark.parametrize("name", [f"frequency-of-change-{number}" for number in (3, 4, 5, 7, 11, 12, 14)])
 def test_curves_are_exact_and_what_is_simulated_lies_on_them(name: str) -> None:
     """Exact numbers have no standard error; simulated ones are on the curves, within four of theirs."""
-    claims = FIGURES[name].claims(run(name))
+    claims = claims_of(name, run(name))
     agreeing = [claim for claim in claims if claim.sentence.startswith("simulation agrees")]
     assert agreeing
     assert all(claim.held for claim in agreeing)

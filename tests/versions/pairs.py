@@ -32,8 +32,11 @@ _TOOLS = [
     "prometheus-client",
     "psycopg[binary]",
 ]
-#: A crawl and its restart, kill -9, one pass, cookies, CrawlSpider, 304, robots.txt, the small fast site, the commands.
+#: The example project for 20 s, a crawl and its restart, kill -9, one pass, cookies, CrawlSpider, 304, robots.txt, the
+#: small fast site, the commands.
 CORE_SET = [
+    "tests/acceptance/test_demo.py::test_both_crawls_keep_the_rate",
+    "tests/acceptance/test_demo.py::test_every_dispatched_request_is_resolved",
     "tests/acceptance/test_small_fast_site.py",
     "tests/integration/addon/test_crashes.py::test_kill_9_forgets_at_most_the_last_half_second",
     "tests/integration/addon/test_crashes.py::test_after_kill_9_the_rest_is_crawled_with_the_same_requests",
@@ -78,6 +81,7 @@ def run_core_set(python: Path, folder: Path, tests: list[str] = CORE_SET) -> tup
         *(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses=2"),
         *("--basetemp", folder / "tests", *tests),
         cwd=ROOT,
+        environment={"TEST_DEMO_SECONDS": "20"},
         timeout=900.0,
     )
     lines = ran.stdout.strip().splitlines() or [ran.stderr[-500:]]

@@ -1,5 +1,5 @@
 """Evidence: what takes something off the probability that a copy is fresh, beside its age.
 
-Announcements and neighbours. Imports parameters and models; begin reading with
+Announcements. Imports parameters and models; begin reading with
 `announcements`.
 """

@@ -13,7 +13,6 @@ from crawlsched.crawl_value.sources import merge_sources
 from crawlsched.estimators.page_precision import expected_evidence, expected_evidences
 from crawlsched.pages import Pages
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.hint import NOBODY, Hint, Visit
 from crawlsched.planner.evidence.page_precision import OwnPrecision, beta, learned
 from crawlsched.planner.parameters.in_force import InForce
 
@@ -27,7 +26,7 @@ _LEAST_WEIGHT = 1e-4
 _FEW = 32
 
 
-class Announcements(Hint):
+class Announcements:
     """The announcements of pages as things stand, by the parameters in force.
 
     Parameters
@@ -51,7 +50,7 @@ class Announcements(Hint):
         self._further = further
         self._own = own_precision
 
-    # -- as any hint
+    # -- what was announced
 
     def evidence(self, pages: IndexArray) -> FloatArray:
         """Return what was announced since each page's crawl, nats."""
@@ -62,14 +61,25 @@ class Announcements(Hint):
         """Return the same for one page."""
         return self.signals_one(page)[1] * self.heard_one(page)
 
-    def visited(self, visit: Visit, evidence: float) -> npt.NDArray[np.int64]:
-        """Learn from a visit after announcements how far those of its page can be trusted."""
-        page, in_all = visit.page, visit.announced + visit.around
+    def visited(self, page: int, changed: bool, doubt: float, unchanged: float, announced: float) -> None:
+        """Learn from a visit after announcements how far those of its page can be trusted.
+
+        Parameters
+        ----------
+        page : int
+        changed : bool
+        doubt : float
+            Probability that a change was not noticed; as for `Posterior.update_one`.
+        unchanged : float
+            Probability of no change by the page's own rate alone.
+        announced : float
+            Evidence of all announcements together, nats.
+        """
 
         def found(told: float) -> tuple[float, float]:
             # What the other sources said explains its part of what was found.
-            fresh = visit.unchanged * exp(-max(in_all - told, 0.0))
-            return (1.0, -fresh) if visit.changed else (visit.doubt, (1.0 - visit.doubt) * fresh)
+            fresh = unchanged * exp(-max(announced - told, 0.0))
+            return (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
 
         if n_signals := self._pages.n_signals.item(page):
             of_source = self.source_quality_one(page, self._pages.source.item(page))[0]
@@ -81,7 +91,6 @@ class Announcements(Hint):
                 right, wrong = beta(of_source)
                 told = expected_evidence(right + before[0], wrong + before[1], one.n_signals)
                 self._further.judge(one.row, *learned(of_source, before, one.n_signals, *found(told)))
-        return NOBODY
 
     def forget(self, page: int) -> None:
         """A visit has seen whatever was announced of a page."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -156,20 +156,6 @@ class FurtherSources:
         for page in pages[self._pages.further[pages] > 0].tolist():
             self._free.extend(self._rows(page))
             self._pages.further[page] = 0
-
-    def table(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that `restore` needs beside `Pages.further`."""
-        free = np.zeros(self._n, bool)
-        free[self._free] = True
-        columns = {name: getattr(self, name)[: self._n] for name, _ in COLUMNS}
-        return columns | {"next": self._next[: self._n], "free": free}
-
-    def restore(self, table: dict[str, npt.NDArray[Any]]) -> None:
-        """Become what `table` was taken of; the arrays are kept."""
-        for name, dtype in COLUMNS:
-            # Tables of earlier versions know of nothing that visits have judged.
-            setattr(self, name, table[name] if name in table else np.zeros(table["next"].size, dtype))
-        self._next, self._n, self._free = table["next"], table["next"].size, np.flatnonzero(table["free"]).tolist()
 
     def _insert(self, page: int, row: int) -> None:
         head = self._pages.further.item(page) - 1

@@ -119,10 +119,6 @@ class OwnPrecision:
                 steps = np.sqrt(counts[rows].astype(np.float64)) * STEPS + 0.5
                 self.roots[pages[rows]] = np.minimum(steps, _MOST_STEPS)
 
-    def restore(self, roots: npt.NDArray[np.uint16]) -> None:
-        """Go on with the `roots` of an earlier one; the array is kept."""
-        self.roots = roots
-
     # -- what announcements are worth
 
     def weight_one(self, page: int, of_source: float) -> float:

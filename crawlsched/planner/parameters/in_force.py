@@ -52,8 +52,8 @@ class InForce:
         How many parameters there were, those that are being adopted among them.
     rests_until : float
         No newer plan is to come sooner, POSIX seconds; inf while one is being adopted.
-    plan, plan_before, plan_coming : Plan or None
-        The newest plan; those that `before` and `parameters` belong to.
+    plan : Plan or None
+        The newest plan.
     """
 
     def __init__(
@@ -64,8 +64,6 @@ class InForce:
         self.n_adopted = 0
         self.rests_until = -np.inf
         self.plan: Any = None
-        self.plan_before: Any = None
-        self.plan_coming: Any = None
         self._pages, self._work, self._refile = pages, work, refile
         self._next: Parameters | None = None
         self._adopting = False
@@ -100,17 +98,14 @@ class InForce:
         if page is None:
             self.before = self.parameters
 
-    def put(self, parameters: Parameters, begin: int = 0) -> None:
-        """Let parameters come into force page by page, from page `begin` on; those that still wait are replaced."""
+    def put(self, parameters: Parameters) -> None:
+        """Let parameters come into force page by page; those that still wait are replaced."""
         if self._adopting:
             self._next = parameters
             return
         self._adopting, self.rests_until = True, np.inf
         self.begin(parameters)
-        self.adopt_below(begin)
-        # Only the newest plan counts: whatever still waits is replaced by what comes with it.
-        self.plan_before, self.plan_coming = self.plan_coming, self.plan
-        at, n_picks, began, due = begin, 0, np.inf, -np.inf
+        at, n_picks, began, due = 0, 0, np.inf, -np.inf
 
         def step(now: float) -> bool:
             nonlocal at, n_picks, began, due

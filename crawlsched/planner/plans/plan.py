@@ -10,17 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.crawl_value.objectives import OBJECTIVES, value_of_rate
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.planner.parameters.parameters import LIKELIHOOD_POWER, Parameters, value_priors
 from crawlsched.planner.parameters.signal_groups import SignalGroups
 from crawlsched.planner.plans.signal_learning import learn_signals
 from crawlsched.planner.plans.snapshot import Snapshot
-from crawlsched.planner.values.signalled import Grid
-from crawlsched.sharing import MOST_ROWS, Extract, evenly
+from crawlsched.planner.values.reaching import Grid
 
-__all__ = ["Plan", "extract", "plan"]
+__all__ = ["Plan", "plan"]
 
 
 # A host needs so many visited pages in the sample for a prior of its own; at most so many hosts get one.
@@ -29,8 +27,6 @@ _MOST_GROUPS = 512
 # Pages from which the demand curve is estimated, and its thresholds per factor of 10.
 _DEMAND_SAMPLE = 4096
 _DEMAND_POINTS_PER_DECADE = 10
-# Seconds: thirty years.
-_LONGEST_WAIT = 1e9
 # Matrix products of so many operations are not shared among threads by OpenBLAS, which would let them spin for as long
 # again as they have worked, on processors that the crawl beside could use.
 _LARGEST_PRODUCT = 250_000
@@ -64,14 +60,6 @@ class Plan:
         Rows (threshold, crawls per second wanted at it).
     signal_groups : SignalGroups
         What announcements are worth on sites, and in parts of sites, that have evidence of their own.
-    neighbour_losses : ndarray, shape (15, 8, 12), optional
-        What decides how far neighbours are trusted: `Contest.losses`.
-    losses_elsewhere : ndarray, shape (15, 8, 12), optional
-        The same of all other shards together.
-    objective : str
-        The planner's, in whose units thresholds are.
-    announcements : tuple of float
-        As `Extract.announcements`.
     n_held : int
         Pages that were not visited yet, and whose hosts' limits are what keeps them from that.
     """
@@ -88,10 +76,6 @@ class Plan:
     threshold: float
     demand: FloatArray
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    neighbour_losses: FloatArray | None = None
-    losses_elsewhere: FloatArray | None = None
-    objective: str = "freshness"
-    announcements: tuple[float, float] = (0.0, 0.0)
     n_held: int = 0
 
     def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
@@ -155,13 +139,9 @@ class Plan:
         ValueError
             If something is missing.
         """
-        # Plans of earlier versions know no groups and no losses; what they know beside it is not needed.
+        # Plans of earlier versions know no groups; what they know beside it is not needed.
         later: dict[str, Any] = {
             "signal_groups": [],
-            "neighbour_losses": None,
-            "losses_elsewhere": None,
-            "objective": "freshness",
-            "announcements": (0.0, 0.0),
             "n_held": 0,
         }
         data = {**later, **data}
@@ -172,11 +152,7 @@ class Plan:
         arrays = "priors", "signal_weights", "signal_rates", "precision_intervals", "demand"
         for name in arrays:
             given[name] = np.asarray(given[name], dtype=np.float64)
-        for name in ("neighbour_losses", "losses_elsewhere"):
-            if given[name] is not None:
-                given[name] = np.asarray(given[name], dtype=np.float64)
         given["demand"] = given["demand"].reshape(-1, 2)
-        given["announcements"] = tuple(given["announcements"])
         given["signal_groups"] = SignalGroups.from_list(given["signal_groups"], host_number)
         priors, hosts = given["priors"], given["group_hosts"]
         if any(isinstance(host, str) for host in hosts):
@@ -192,7 +168,6 @@ def plan(
     bandwidth: float,
     signal_observations: Mapping[str, npt.NDArray[Any]] | None = None,
     previous: Plan | None = None,
-    others: Sequence[Extract] = (),
 ) -> Plan:
     """Learn from all pages together: population priors, what signals are worth, the threshold and the demand curve.
 
@@ -207,8 +182,6 @@ def plan(
         sites and parts of sites differ in, ``host`` (-1: not known) and ``part``, as `Planner.places` gives them.
     previous : Plan, optional
         The plan in force; what nothing is known about stays as it says.
-    others : sequence of Extract
-        What the other shards of the collection have learned, where it has several.
 
     Returns
     -------
@@ -220,19 +193,13 @@ def plan(
     crawl. Priors are learned as by `learn_prior`, for the whole and then for hosts with at least 30 visited pages,
     shrunk towards the whole; a signal's weight is fitted per source and shrunk towards all sources together, then per
     site of a source and per part of a site, each shrunk towards the larger. The demand curve leaves signals out:
-    announced pages count as if nothing had been announced; pages of one host want together no more than it allows. Of
-    several shards each learns the prior of the whole from
-    its own pages and a sample of the others', each row for as many pages as it stands for; sources that nothing is
-    known of begin with what those of all shards are worth.
+    announced pages count as if nothing had been announced; pages of one host want together no more than it allows.
     """
     if not 0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
-    nearby = snapshot.neighbour_losses
-    if nearby is None and previous is not None:
-        nearby = previous.neighbour_losses
-    priors, group_hosts = _learn_priors(snapshot, others)
+    priors, group_hosts = _learn_priors(snapshot)
     known = None if previous is None else (previous.signal_weights, previous.precision_intervals)
-    learned = learn_signals(snapshot, signal_observations, known, Extract.judged(others))
+    learned = learn_signals(snapshot, signal_observations, known)
     threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth)
     return Plan(
         time=snapshot.time,
@@ -247,40 +214,19 @@ def plan(
         threshold=threshold,
         demand=demand,
         signal_groups=learned.groups,
-        neighbour_losses=nearby,
-        losses_elsewhere=_losses_of(others),
-        objective=snapshot.objective,
-        announcements=learned.announcements,
         n_held=snapshot.n_held,
     )
 
 
-def extract(snapshot: Snapshot, made: Plan) -> Extract:
-    """Return what the other shards need to know of the one that a plan was made for."""
-    rows = snapshot.log_likelihood[evenly(snapshot.pages.size)[:MOST_ROWS]]
-    return Extract(snapshot.n_pages, rows, made.announcements, made.neighbour_losses)
-
-
-def _losses_of(others: Sequence[Extract]) -> FloatArray | None:
-    """Add up what the visits of other shards say of neighbours."""
-    seen = [other.neighbour_losses for other in others if other.neighbour_losses is not None]
-    return np.sum(seen, axis=0) if seen else None
-
-
-def _learn_priors(snapshot: Snapshot, others: Sequence[Extract]) -> tuple[FloatArray, tuple[int, ...]]:
-    samples = [(snapshot.log_likelihood, snapshot.n_pages), *((one.log_likelihood, one.n_pages) for one in others)]
-    samples = [(rows, n_pages) for rows, n_pages in samples if len(rows)]
-    if not samples:
+def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
+    if not len(snapshot.log_likelihood):
         return np.full((1, snapshot.rates.size), 1 / snapshot.rates.size), ()
-    # Of a single shard each row stands for one page, as the sample is all there is.
-    weights = None if not others else np.concatenate([np.full(len(rows), n / len(rows)) for rows, n in samples])
-    of_all = np.concatenate([rows for rows, _ in samples]) if others else snapshot.log_likelihood
-    whole = learn_prior(of_all, learning_rate=LIKELIHOOD_POWER, weights=weights)
+    whole = learn_prior(snapshot.log_likelihood, learning_rate=LIKELIHOOD_POWER)
     visited = np.bincount(snapshot.hosts)
     largest = np.argsort(-visited, kind="stable")[:_MOST_GROUPS]
     grouped = np.sort(largest[visited[largest] >= _LEAST_GROUP])
-    # A single host is the whole, where there are no other shards.
-    if not grouped.size or (np.count_nonzero(visited) == 1 and not others):
+    # A single host is the whole.
+    if not grouped.size or np.count_nonzero(visited) == 1:
         return whole[np.newaxis], ()
     group_of_host = np.full(visited.size, -1)
     group_of_host[grouped] = np.arange(grouped.size)
@@ -307,14 +253,9 @@ def _demand(
     likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], LIKELIHOOD_POWER) * rows
     likelihood /= likelihood.sum(axis=1, keepdims=True)
     importance, gain = snapshot.importance[chosen], grid.gain
-    limit, least = 1 / snapshot.rates, 1e-12
-    if snapshot.objective != "freshness":
-        # These values have no limit; nothing waits for longer than that.
-        gain = value_of_rate(OBJECTIVES[snapshot.objective], grid.elapsed[:, np.newaxis], snapshot.rates)
-        limit, least = gain[grid.elapsed.searchsorted(_LONGEST_WAIT)], 1e-24
-    highest = float((np.vecdot(likelihood, limit) * importance).max())
+    highest = float((np.vecdot(likelihood, 1 / snapshot.rates) * importance).max())
     lowest = float((importance * np.vecdot(likelihood, gain[grid.elapsed.searchsorted(1.0)])).min())
-    decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * least)))))
+    decades = max(1, int(np.ceil(np.log10(highest / max(lowest, highest * 1e-12)))))
     levels = np.geomspace(highest, highest * 10.0**-decades, decades * _DEMAND_POINTS_PER_DECADE)
     # How often each page is crawled is how soon it reaches the threshold; those that never do are not crawled.
     rate_of_cell = np.append(1 / grid.elapsed, 0.0)

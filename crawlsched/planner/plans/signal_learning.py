@@ -45,22 +45,18 @@ class SignalsLearned(NamedTuple):
         Nats per announcement; announcements per second and page.
     precision_intervals : ndarray, shape (S + 1, 2)
     groups : SignalGroups
-    announcements : tuple of float
-        As `Extract.announcements`.
     """
 
     weights: FloatArray
     rates: FloatArray
     precision_intervals: FloatArray
     groups: SignalGroups
-    announcements: tuple[float, float]
 
 
 def learn_signals(
     snapshot: Snapshot,
     visits: Visits | None,
     previous: tuple[FloatArray, FloatArray] | None,
-    elsewhere: tuple[float, float] = (0.0, 0.0),
 ) -> SignalsLearned:
     """Fit precision by what visits found, and count announcements.
 
@@ -70,8 +66,6 @@ def learn_signals(
         As for `plan`.
     previous : tuple of ndarray, optional
         The `weights` and `precision_intervals` of the plan before.
-    elsewhere : tuple of float
-        `Extract.announcements` of all other shards together, from which sources that nothing is known of begin.
 
     Notes
     -----
@@ -86,24 +80,20 @@ def learn_signals(
         n_sources = max(n_sources, int(heard["source"].max(initial=-1)) + 1)
     if previous is not None:
         n_sources = max(n_sources, previous[0].size - 1)
-    # One announcement, as likely true as not, keeps the whole from being sure of anything before it has seen some.
-    of_others = FIRST_PRECISION + elsewhere[0], 1.0 + elsewhere[1]
-    weights = np.full(n_sources + 1, -np.log1p(-of_others[0] / of_others[1]))
+    weights = np.full(n_sources + 1, -np.log1p(-FIRST_PRECISION))
     intervals = np.tile([0.0, 1.0], (n_sources + 1, 1))
     if previous is not None:
         before, of_before = previous
         known = before.size - 1
         weights[:known], intervals[:known] = before[:-1], of_before[:-1]
         weights[known:], intervals[known:] = before[-1], of_before[-1]
-        if elsewhere[1]:
-            weights[-1] = -np.log1p(-of_others[0] / of_others[1])
     rates = _signal_rates(snapshot, n_sources)
-    groups, announcements = SignalGroups(), (0.0, 0.0)
+    groups = SignalGroups()
     if heard is not None and heard["source"].size:
-        announcements = _fit_sources(heard, weights, intervals, of_others)
+        _fit_sources(heard, weights, intervals)
         if "host" in heard:
             groups = _fit_groups(snapshot, heard, weights, rates)
-    return SignalsLearned(weights, rates, intervals, groups, announcements)
+    return SignalsLearned(weights, rates, intervals, groups)
 
 
 def _usable(visits: Visits) -> dict[str, npt.NDArray[Any]]:
@@ -117,24 +107,21 @@ def _bank(groups: IndexArray, n_groups: int, visits: Visits) -> SignalQuality:
     return quality
 
 
-def _fit_sources(
-    visits: Visits, weights: FloatArray, intervals: FloatArray, of_others: tuple[float, float]
-) -> tuple[float, float]:
-    """Fit each source, shrunk towards all together; return how many announcements were true, and were judged."""
+def _fit_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -> None:
+    """Fit each source, shrunk towards all together."""
     sources = visits["source"].astype(np.intp)
     quality = _bank(sources, weights.size, visits)
     seen = np.unique(sources)
     first = FIRST_PRECISION, 1 - FIRST_PRECISION
     heard = np.bincount(sources, visits["n_signals"] > 0, weights.size)[seen]
     alone = np.array([quality.fit_group(source, first, interval=False).precision for source in seen.tolist()])
-    own = float(alone @ heard), float(heard.sum())
-    precision = (of_others[0] + own[0]) / (of_others[1] + own[1])
+    # One announcement, as likely true as not, keeps the whole from being sure of anything before it has seen some.
+    precision = (FIRST_PRECISION + float(alone @ heard)) / (1.0 + float(heard.sum()))
     weights[-1], intervals[-1] = -np.log1p(-precision), quality.fit_group(seen, first).precision_interval
     true = precision * _ANNOUNCEMENTS_OF_THE_WHOLE
     for source in seen.tolist():
         fit = quality.fit_group(source, (true, _ANNOUNCEMENTS_OF_THE_WHOLE - true))
         weights[source], intervals[source] = fit.signal_weight, fit.precision_interval
-    return own
 
 
 def _fit_groups(snapshot: Snapshot, visits: Visits, weights: FloatArray, rates: FloatArray) -> SignalGroups:

@@ -41,10 +41,6 @@ class Snapshot:
     sources, signalled_hosts, signalled_parts, n_signals_total, signalled_for : ndarray, shape (s,)
         Of pages that a source covers, all or an even sample: the source, the page's host and part of it, the
         announcements that the source made, and in how many seconds.
-    neighbour_losses : ndarray, shape (15, 8, 12), optional
-        What decides how far neighbours are trusted: `Contest.losses`; none were seen by default.
-    objective : str
-        The planner's, in whose units crawl values are.
     """
 
     rates: FloatArray
@@ -61,6 +57,4 @@ class Snapshot:
     signalled_parts: npt.NDArray[np.uint16]
     n_signals_total: FloatArray
     signalled_for: FloatArray
-    neighbour_losses: FloatArray | None = None
-    objective: str = "freshness"
     n_held: int = 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.frontier import PageValue
 from crawlsched.pages import STATE_NAMES
 from crawlsched.planner.parameters.signal_groups import WHOLE_SITE
 from crawlsched.planner.planner import Planner
@@ -38,8 +40,8 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         unsignalled = max(float(planner.change_rates(rows)[0]) - announced, 0.0)
     crawled_at = pages.crawled_at.item(page)
     low, high = (float(bound[0]) + announced for bound in interval(weights[np.newaxis], planner.posterior.rates))
-    value = frontier.values.one(page)
-    crawl_value = value.at(now)
+    value = partial(_value_at, planner, page)
+    crawl_value = value(now)
     wake_time = _wake_time(value, planner.threshold, now)
     return Explanation(
         page=page,
@@ -55,9 +57,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         recall=announced / (unsignalled + announced),
         elapsed=now - crawled_at,
         n_signals=sum(one.n_signals for one in planner.further.of(page)) or pages.n_signals.item(page),
-        co_change_evidence=planner.values.evidence_around_one(page),
         expected_freshness=float(planner.values.fresh(rows, now)[0]),
-        objective=planner.objective,
         crawl_value=crawl_value,
         threshold=planner.threshold,
         wake_time=wake_time,
@@ -76,27 +76,31 @@ def _learned_from(planner: Planner, page: int) -> str:
     return "site" if group.part == WHOLE_SITE else "part"
 
 
-def _wake_time(value: PageValue, threshold: float, now: float) -> float:
+def _value_at(planner: Planner, page: int, now: float) -> float:
+    return float(planner.crawl_values.value_at(np.array([page]), now).item())
+
+
+def _wake_time(value: Callable[[float], float], threshold: float, now: float) -> float:
     """Return when a crawl value, which does not fall with time, reaches a threshold; inf: not for three centuries."""
-    if value.at(now) >= threshold:
+    if value(now) >= threshold:
         return now
     before, reached = 0.0, _FOR_EVER
-    if value.at(now + reached) < threshold:
+    if value(now + reached) < threshold:
         return np.inf
     while reached - before > max(1e-6 * reached, 1e-3):
         middle = 0.5 * (before + reached)
-        before, reached = (before, middle) if value.at(now + middle) >= threshold else (middle, reached)
+        before, reached = (before, middle) if value(now + middle) >= threshold else (middle, reached)
     return now + reached
 
 
 def _likely_time(
-    planner: Planner, page: int, value: PageValue, wake_time: float, signal_rate: float, now: float
+    planner: Planner, page: int, value: Callable[[float], float], wake_time: float, signal_rate: float, now: float
 ) -> float:
     """Return the time such that the next visit is likeliest to take 0.3 to 3 times as long; at most `wake_time`.
 
     It is `wake_time` where that is as good as any other. Of others that are as good it is the one in the middle.
     """
-    if wake_time <= now or value.steady:
+    if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)
     n_shorter = max(int(_A_DECADE * np.log10(longest / _SHORTEST)), 0)
@@ -108,7 +112,7 @@ def _likely_time(
 
 
 def _gone_within(
-    planner: Planner, page: int, value: PageValue, waits: FloatArray, signal_rate: float, now: float
+    planner: Planner, page: int, value: Callable[[float], float], waits: FloatArray, signal_rate: float, now: float
 ) -> FloatArray:
     """Return the probability that a page has gone after each of some waits.
 
@@ -118,10 +122,9 @@ def _gone_within(
     more, of_wait = np.indices((_MOST_ANNOUNCED + 1, waits.size)).reshape(2, -1)
     crawled_at = planner.pages.crawled_at.item(page) - now - waits[of_wait]
     heard = planner.announcements.heard_one(page) + more
-    values = planner.crawl_values.supposing(np.full(heard.size, page), crawled_at, heard).at(0.0)
+    values = planner.crawl_values.supposing(np.full(heard.size, page), crawled_at, heard, 0.0)
     values = values.reshape(_MOST_ANNOUNCED + 1, -1)
-    # What its neighbours' changes say of it counts as things stand, and is small beside another announcement.
-    values[0] = [value.at(now + wait) for wait in waits.tolist()]
+    values[0] = [value(now + wait) for wait in waits.tolist()]
     needed = (values < planner.threshold * _SHARES[:, np.newaxis, np.newaxis]).sum(axis=1)
     expected = signal_rate * waits
     at_least, exactly = [np.ones(waits.size)], np.exp(-expected)

@@ -40,14 +40,10 @@ class Explanation:
         Seconds since the last crawl; inf if there was none.
     n_signals : int
         Announcements since the last crawl.
-    co_change_evidence : float
-        What has been found out since on pages around it takes off the log-probability of freshness, nats.
     expected_freshness : float
         Probability that the copy equals the page now; 0 without a copy.
-    objective : str
-        What the crawl value is to keep: ``freshness``, ``age`` or ``delay``.
     crawl_value : float
-        Now; importance times seconds, with ``age`` times seconds squared.
+        Now; importance times seconds.
     threshold : float
         Crawl value at which pages are being picked.
     wake_time : float
@@ -77,9 +73,7 @@ class Explanation:
     recall: float
     elapsed: float
     n_signals: int
-    co_change_evidence: float
     expected_freshness: float
-    objective: str
     crawl_value: float
     threshold: float
     wake_time: float

@@ -49,7 +49,7 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     first = planner.out_of_turn(now, n)[:n]
     found = np.concatenate([planner.peek(now, _CANDIDATES * n), planner.frontier.returning(until)])
     candidates = np.setdiff1d(found[planner.pages.not_before[found] <= until], first)
-    values = planner.frontier.values.many(candidates).at(0.5 * (now + until))
+    values = planner.crawl_values.value_at(candidates, 0.5 * (now + until))
     in_order = [*first, *candidates[np.lexsort((candidates, -values))].tolist()]
     return np.array(_by_turns(planner, in_order, now, n, pause), np.intp)
 

@@ -7,18 +7,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.pages import ERROR, LIVE, NEW
+from crawlsched.pages import ERROR, LIVE, NEW, REFUSED
 from crawlsched.planner.planner import Planner
 
-__all__ = ["Estimate", "estimated", "wanted"]
+__all__ = ["Estimate", "estimated", "known_fresh", "wanted"]
 
-# Of these states a fresh copy is wanted. What is gone, moved or refused has none to be had.
+# Of these states a fresh copy is wanted. What is gone or moved has none to be had.
 _WANTED = (NEW, LIVE, ERROR)
 
 
 def wanted(planner: Planner, rows: Any) -> Any:
-    """Return those of the pages of which a fresh copy is wanted."""
-    return rows[np.isin(planner.pages.state[rows], _WANTED)]
+    """Return those of the pages of which a fresh copy is wanted: also those that had one and fail now."""
+    pages = planner.pages
+    state = pages.state[rows]
+    had_one = (state == REFUSED) & (pages.n_crawls[rows] > 0)
+    return rows[np.isin(state, _WANTED) | had_one | pages.failing(rows)]
+
+
+def known_fresh(planner: Planner, rows: Any, now: float) -> FloatArray:
+    """Return how likely pages are known to be fresh: not at all while they fail, or have no copy."""
+    fresh: FloatArray = np.where(planner.pages.state[rows] == LIVE, planner.values.fresh(rows, now), 0.0)
+    return fresh
 
 
 class Estimate(NamedTuple):

@@ -109,7 +109,9 @@ class Outlook:
         self._importance += each * float(importance.sum())
         self._pages += each * pages.size
         self._fresh_in_turn += each * (importance @ cells.fresh_in_turn(self._edges))
-        entry = np.where(np.isneginf(planner.pages.crawled_at[pages]), planner.crawl_values.many(pages).at(now), np.inf)
+        entry = np.where(
+            np.isneginf(planner.pages.crawled_at[pages]), planner.crawl_values.value_at(pages, now), np.inf
+        )
         for row in range(pages.size):
             cycle, fresh = cells.by_level(row)
             # A first crawl comes when the value of one reaches the threshold, or when the page is overdue, or never.
@@ -194,7 +196,7 @@ class _Cells:
         rate, weight = planner.announcements.signals(pages)
         rows, times, counts, probability = _cells_of(rate * (weight > 0), edges)
         elapsed = (edges[times] + edges[times + 1]) / 2
-        values = planner.crawl_values.supposing(pages[rows], -elapsed, counts).at(0.0)
+        values = planner.crawl_values.supposing(pages[rows], -elapsed, counts, 0.0)
         shortest = np.broadcast_to(planner.intervals.shortest(pages), pages.shape)
         values[elapsed < shortest[rows]] = 0.0
         rates = planner.posterior.rates
@@ -203,7 +205,7 @@ class _Cells:
         if within is not None:
             later = elapsed + within
             for further in (0, 1):
-                then = planner.crawl_values.supposing(pages[rows], -later, counts + further).at(0.0)
+                then = planner.crawl_values.supposing(pages[rows], -later, counts + further, 0.0)
                 then[later < shortest[rows]] = 0.0
                 self._then.append(then)
         # How long a copy is fresh until a time, if nothing were announced: the mean of (1 - exp(-α τ))/α.

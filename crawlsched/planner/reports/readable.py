@@ -61,7 +61,7 @@ def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, Fl
     if planner.learned is not None:
         unsignalled = np.maximum(planner.change_rates(of) - announced, 0.0)
         by_age = np.exp(-unsignalled * np.maximum(now - crawled_at[known], 0.0))
-        fresh = by_age * np.exp(-planner.values.evidence(of))
+        fresh = by_age * np.exp(-planner.announcements.evidence(of))
     change_rate = unsignalled + announced
     found["change_rate"][known] = change_rate
     found["change_rate_low"][known], found["change_rate_high"][known] = interval(weights, rates) + announced

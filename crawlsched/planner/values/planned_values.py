@@ -16,12 +16,11 @@ import numpy.typing as npt
 from crawlsched.bandwidth.even import EvenGain, refresh_rates
 from crawlsched.bandwidth.harmonic import HarmonicGain, harmonic_rates
 from crawlsched.bandwidth.poisson import PoissonGain, poisson_crawl_rates
-from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
-from crawlsched.frontier import CrawlValues, PageValues
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.frontier import CrawlValues
 from crawlsched.pages import Pages
-from crawlsched.planner.values.value_alone import ValueAlone
 
-__all__ = ["POLICIES", "PlannedValues", "RampValues"]
+__all__ = ["POLICIES", "PlannedValues"]
 
 Rates = Callable[[FloatArray, FloatArray, float], FloatArray]
 Threshold = Callable[[FloatArray, FloatArray, float], float]
@@ -32,7 +31,6 @@ _SAMPLE = 4096
 _FAR = 2.0**33
 # What a page is worth of which there is no copy: more than any that waits.
 _NEW = 2.0**40
-_SLACK = 1.0 + 1e-10
 
 
 class Policy(NamedTuple):
@@ -159,42 +157,49 @@ class PlannedValues(CrawlValues):
 
     # -- what the frontier asks
 
-    def ramps(self, pages: IndexArray, crawled_at: FloatArray) -> FloatArray:
-        """Return what `RampValues` is made of, shape (4, n)."""
-        ramps = np.zeros((4, pages.size))
-        release, early, base, slope = ramps
-        release[:] = crawled_at
+    def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
+        """Return the crawl values of pages at a time, or each at its own."""
+        return self._values(pages, self._pages.crawled_at[pages], now)
+
+    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.ArrayLike, now: float) -> FloatArray:
+        """Return the crawl values of pages if they had last been crawled then; announcements do not count."""
+        return self._values(pages, crawled_at, now)
+
+    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
+        """Return when pages are due: by itself where a policy says so, else when so much of an interval has passed."""
+        crawled_at, levels = self._pages.crawled_at[pages], np.broadcast_to(level, pages.shape)
+        release, due, rate = self._times(pages, crawled_at)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.maximum(release, due) if self._policy.order != "overdue" else crawled_at + levels / rate
+        times = np.where(crawled_at == -inf, np.where(levels <= _NEW, now, inf), np.where(rate > 0.0, times, inf))
+        found: FloatArray = np.maximum(np.where(levels <= 0.0, now, times), now)
+        return found
+
+    def _times(self, pages: IndexArray, crawled_at: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return when each page is released and when it is due, POSIX seconds, and its rate."""
         rate = self.crawl_rates(pages)
         if self._policy.order == "overdue":
-            slope[:] = rate
-        else:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                if self._policy.order == "random":
-                    release[:], due = -inf, crawled_at + _exponential(pages, self._pages.n_crawls[pages]) / rate
-                else:
-                    self._make_room(int(pages.max(initial=-1)) + 1)
-                    owed = self._owed[pages]
-                    release[:] = crawled_at + (self._margin - owed) / rate
-                    due = crawled_at + (1.0 - self._margin - owed) / rate
+            return crawled_at, crawled_at, rate
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self._policy.order == "random":
+                due = crawled_at + _exponential(pages, self._pages.n_crawls[pages]) / rate
+                return np.full(pages.size, -inf), due, rate
+            self._make_room(int(pages.max(initial=-1)) + 1)
+            owed = self._owed[pages]
+            release = crawled_at + (self._margin - owed) / rate
+            return release, crawled_at + (1.0 - self._margin - owed) / rate, rate
+
+    def _values(self, pages: IndexArray, crawled_at: FloatArray, now: float | FloatArray) -> FloatArray:
+        release, due, rate = self._times(pages, crawled_at)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self._policy.order == "overdue":
+                values = rate * np.maximum(now - crawled_at, 0.0)
+            else:
                 # The sooner something is due, the more it is worth; and before it may go, less than all that may.
-                base[:] = np.where(due < _FAR - 2.0, _FAR - due, 1.0 + 1.0 / np.maximum(due, 1.0))
-                early[:] = 1.0 / (1.0 + np.maximum(release, 1.0))
-        never, nothing = crawled_at == -inf, rate <= 0.0
-        for rows, value in ((nothing, 0.0), (never, _NEW)):
-            ramps[:, rows] = np.array([[-inf], [value], [value], [0.0]])
-        return ramps
-
-    def many(self, pages: IndexArray) -> RampValues:
-        """Return the crawl values of pages as things stand."""
-        return RampValues(self.ramps(pages, self._pages.crawled_at[pages]))
-
-    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.ArrayLike) -> RampValues:
-        """Return the crawl values of pages if they had last been crawled then; announcements do not count."""
-        return RampValues(self.ramps(pages, crawled_at))
-
-    def deciding(self, pages: IndexArray) -> list[npt.NDArray[np.float64]]:
-        """Return all that the crawl values of pages depend on beside their host."""
-        return [np.ascontiguousarray(self.ramps(pages, self._pages.crawled_at[pages]).T)]
+                values = np.where(due < _FAR - 2.0, _FAR - due, 1.0 + 1.0 / np.maximum(due, 1.0))
+                values = np.where(now < release, 1.0 / (1.0 + np.maximum(release, 1.0)), values)
+        found: FloatArray = np.where(crawled_at == -inf, _NEW, np.where(rate > 0.0, values, 0.0))
+        return found
 
 
 def _exponential(pages: IndexArray, n_crawls: npt.NDArray[np.integer]) -> FloatArray:
@@ -207,57 +212,3 @@ def _exponential(pages: IndexArray, n_crawls: npt.NDArray[np.integer]) -> FloatA
     uniform = ((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
     draws: FloatArray = -np.log(uniform)
     return draws
-
-
-class RampValues(PageValues):
-    """Values that are low until a time, and from then on rise by so much a second; `crawlsched.frontier.PageValues`.
-
-    Parameters
-    ----------
-    ramps : ndarray, shape (4, n)
-        Time of release (POSIX seconds), value before it, value at it, and slope from then on.
-    """
-
-    def __init__(self, ramps: FloatArray) -> None:
-        self._ramps = ramps
-        release, early, base, slope = ramps
-        self.steady: BoolArray = (slope == 0.0) & ((release == -inf) | (early == base))
-
-    def at(self, now: float) -> FloatArray:
-        """Return the crawl values at a time."""
-        release, early, base, slope = self._ramps
-        with np.errstate(invalid="ignore"):
-            late = base + np.where(slope > 0.0, slope * np.maximum(now - release, 0.0), 0.0)
-        values: FloatArray = np.where(now < release, early, late)
-        return values
-
-    def one(self, row: int) -> ValueAlone:
-        """Return the crawl value of one of the pages."""
-        return ValueAlone(RampValues(self._ramps[:, row : row + 1]))
-
-    def some(self, rows: IndexArray) -> RampValues:
-        """Return the crawl values of some of the pages."""
-        return RampValues(self._ramps[:, rows])
-
-    def parabolas(self, after: float, until: float) -> FloatArray:
-        """Return value, slope and half curvature of lines that no crawl value exceeds, shape (3, n)."""
-        release, _, _, slope = self._ramps
-        found = np.zeros((3, release.size))
-        # What is released on the way counts from the beginning.
-        comes = (release > after) & (release <= until)
-        found[0] = np.where(comes, self.at(until), self.at(after)) * np.where(slope > 0.0, _SLACK, 1.0)
-        found[1] = np.where((release <= after) & (slope > 0.0), slope * _SLACK, 0.0)
-        return found
-
-    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
-        """Return times before which the crawl values of the pages in `where` are below `values`."""
-        release, _, base, slope = self._ramps[:, where]
-        reached = self.at(after)[where] >= values
-        at = np.maximum(after, release)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rises = np.maximum(at, release + (values - base) / slope * (1.0 - 1e-9))
-            late = base + np.where(slope > 0.0, slope * (at - release), 0.0)
-        times = np.where(slope > 0.0, rises, inf)
-        times[late >= values] = at[late >= values]
-        times[reached] = after
-        return times

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from math import exp, inf
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
-from crawlsched.compiling import Compilable
-from crawlsched.crawl_value.evaluation import ELEMENTS, evaluate
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
+from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.estimators import LearnedRates
-from crawlsched.frontier import CrawlValues, PageValue, PageValues
+from crawlsched.frontier import CrawlValues
 from crawlsched.pages import Pages
-from crawlsched.planner.values import plug_in_loops
-from crawlsched.planner.values.plug_in_loops import HIGHEST
 from crawlsched.planner.values.posterior_values import PosteriorValues
+from crawlsched.planner.values.reaching import HIGHEST, tangent_wait
 from crawlsched.planner.values.rules import Rule, rule_named
-from crawlsched.planner.values.signalled import SteadyValue, highest_gain
 
-__all__ = ["KnownRates", "PointValue", "PointValues", "RuleValues"]
-
-
-# Values and slopes are right to 1e-13 or so; bounds stay clear of that.
-_SLACK = 1.0 + 1e-10
-# Up to so many pages plain Python is faster than numpy.
-_FEW = 32
-# So many pages at once keep a pick below a millisecond, compiled.
-_PORTION_COMPILED = 512
-
-#: `crawlsched.planner.values.plug_in_loops`: what compiled code can do faster.
-LOOPS = Compilable(plug_in_loops, uses=(ELEMENTS,), keeps_lock=True)
+__all__ = ["KnownRates", "PointValues"]
 
 
 class KnownRates:
@@ -77,13 +63,6 @@ class KnownRates:
         found[:, inside] = self.columns[pages[inside]].T
         return found
 
-    def one(self, page: int) -> list[float] | None:
-        """Return the same for one page; None if its rates are not known."""
-        if page >= self.columns.shape[0]:
-            return None
-        found: list[float] = self.columns[page].tolist()
-        return None if found[0] != found[0] else found
-
 
 class _HasKnownRates(Protocol):
     known_rates: KnownRates | None
@@ -114,62 +93,48 @@ class PointValues(CrawlValues):
         self._rule = found
         self._known = known
 
-    def soon_at_most(self, page: int, until: float, enough: float = inf) -> float:
-        """Return what the crawl value of a page does not exceed until a time, inf if it is not known; O(1)."""
-        columns = self._pages
-        crawled_at, importance = columns.crawled_at.item(page), columns.importance.item(page)
-        if crawled_at == -inf or (importance and (columns.n_signals.item(page) or columns.further.item(page))):
-            return inf
-        at_most: float = importance * highest_gain(until - crawled_at)
-        return at_most
-
-    def deciding(self, pages: IndexArray) -> list[npt.NDArray[Any]]:
-        """Return all that the crawl values of pages depend on beside their host; see `CrawlValues`."""
-        columns = self._estimates.deciding(pages)
-        known = self._known.known_rates
-        if self._known.learned is not None:
-            columns = [*columns, self._known.change_rates(pages)]
-        return columns if known is None else [*columns, known.get(pages).T]
-
-    @property
-    def portion(self) -> int:
-        """How many pages are looked at in a third of a millisecond or so."""
-        return _PORTION_COMPILED if LOOPS.compiled else super().portion
-
-    @property
-    def few(self) -> int:
-        """Up to how many pages are dealt with faster one by one than together."""
-        return _FEW
-
-    def one(self, page: int) -> PageValue:
-        """Return the crawl value of a page as things stand."""
-        known = self._known.known_rates
-        seen = None if known is None else known.one(page)
-        if seen is None:
-            return super().one(page)
-        columns = self._pages
-        return _point_value(
-            self._rule,
-            seen,
-            self._estimates.announcements.counted_one(page),
-            columns.crawled_at.item(page),
-            columns.importance.item(page),
-            self._estimates.in_force.parameters.discovery_horizon,
-        )
-
-    def many(self, pages: IndexArray) -> RuleValues:
-        """Return the crawl values of pages as things stand."""
+    def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
+        """Return the crawl values of pages at a time, or each at its own."""
         # By these rules an announcement is worth what it is, be it estimated or known; n of them n times that.
-        return self.supposing(pages, self._pages.crawled_at[pages], self._estimates.announcements.counted(pages))
+        return self._terms(pages, self._pages.crawled_at[pages], self._estimates.announcements.counted(pages), now)[0]
 
-    def supposing(self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any]) -> RuleValues:
+    def supposing(
+        self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
+    ) -> FloatArray:
         """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
-        horizon = self._estimates.in_force.parameters.discovery_horizon
-        columns = np.empty((10, pages.size))
-        columns[:6] = self.rates_of(pages)
-        columns[6], columns[7], columns[8] = n_signals, crawled_at, self._pages.importance[pages]
-        columns[9] = columns[8] / (columns[0] + 1 / horizon)
-        return RuleValues(self._rule, columns, horizon)
+        return self._terms(pages, crawled_at, n_signals, now)[0]
+
+    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
+        """Return about when crawl values reach a level; too early for pages with announcements, but never too late."""
+        crawled_at, n_signals = self._pages.crawled_at[pages], self._estimates.announcements.counted(pages)
+        value, slope, curvature = self._terms(pages, crawled_at, n_signals, now)
+        times = now + tangent_wait(np.broadcast_to(level, pages.shape) - value, slope, curvature)
+        # As if nothing were ever announced: announcements to come only lower a value.
+        rates, importance = self.rates_of(pages), self._pages.importance[pages]
+        alpha = rates[3]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(alpha > 0.0, level * alpha / importance, 0.0)
+            plain = crawled_at + inverse_residual_one(np.clip(share, 0.0, LARGEST_SHARE)) / alpha
+        known = (n_signals == 0.0) & (alpha > 0.0) & (share < 1.0) & (times > now)
+        found: FloatArray = np.where(known, np.fmax(times, plain), times)
+        return found
+
+    def _terms(
+        self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float | FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return crawl value, its slope in time, and a bound on the slope's slope."""
+        change_rate, _, _, alpha, gamma, kappa = self.rates_of(pages)
+        importance = self._pages.importance[pages].astype(np.float64)
+        never = crawled_at == -np.inf
+        elapsed = np.maximum(now - np.where(never, now, crawled_at), 0.0)
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            stale = alpha * elapsed + np.where(n_signals > 0.0, kappa, 0.0) * n_signals
+            value, slope = noisy_terms(stale, alpha, gamma, kappa, self._rule.max_terms)
+            horizon = self._estimates.in_force.parameters.discovery_horizon
+            value = np.where(never, 1.0 / (change_rate + 1.0 / horizon), value)
+            value = np.where(importance > 0.0, np.minimum(value * importance, HIGHEST), 0.0)
+            growth = np.where(never, 0.0, alpha * importance)
+            return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
 
     def rates_of(self, pages: IndexArray) -> FloatArray:
         """Return what the rule sees of the rates of pages, known or estimated: as `Rule.heard`, shape (6, n)."""
@@ -192,172 +157,3 @@ class PointValues(CrawlValues):
         unsignalled = (self._estimates.weights(pages) * self._estimates.in_force.parameters.rates).sum(axis=1)
         change_rate = unsignalled + signal_rate - false
         return np.stack([change_rate, (signal_rate - false) / change_rate, false])
-
-
-class RuleValues(PageValues):
-    """The values of several pages by a rule; see `crawlsched.frontier.PageValues`.
-
-    Parameters
-    ----------
-    rule : Rule
-    columns : ndarray, shape (10, n)
-        All that values depend on: what `Rule.heard` returned (change rate, recall and false signal rate, then alpha,
-        gamma and kappa), announcements since the last crawl, when that was, importance, and what the page is worth if
-        it has never been crawled.
-    horizon : float
-        How far ahead a first crawl counts, seconds.
-    """
-
-    def __init__(self, rule: Rule, columns: FloatArray, horizon: float) -> None:
-        self._rule = rule
-        self._max_terms = rule.max_terms
-        self._columns = columns
-        self._horizon = horizon
-        self.steady: BoolArray = (columns[7] == -np.inf) | (columns[8] == 0.0)
-        # Of the last parabolas without compiled code: when they begin, values, slopes and bounds on the slopes' slopes.
-        self._known: tuple[float, tuple[FloatArray, FloatArray, FloatArray]] | None = None
-
-    def at(self, now: float) -> FloatArray:
-        """Return the crawl values at a time."""
-        return self._terms(now)[0]
-
-    def _terms(self, now: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return crawl value, its slope in time, and a bound on the slope's slope."""
-        # V rises by μ α exp(-y) ψ(y) a second, y = α τ + κ n (Lemma 4 of the noisy-signals paper; of the sums up to
-        # term j too, where ψ is that of these terms), and ψ, the mean time until y is reached, by at most one second
-        # a second: while no announcement comes the slope rises by at most μ α exp(-y) a second.
-        _, _, _, alpha, gamma, kappa, n_signals, crawled_at, importance, new = self._columns
-        never = crawled_at == -np.inf
-        elapsed = np.maximum(now - np.where(never, now, crawled_at), 0.0)
-        with np.errstate(under="ignore", over="ignore"):
-            stale = alpha * elapsed + np.where(n_signals > 0.0, kappa, 0.0) * n_signals
-            value, slope = _evaluated(stale, alpha, gamma, kappa, self._max_terms)
-            value = np.minimum(np.where(never, new, value * importance), HIGHEST)
-            growth = np.where(self.steady, 0.0, alpha * importance)
-            return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
-
-    def one(self, row: int) -> PageValue:
-        """Return the crawl value of one of the pages."""
-        *seen, n_signals, crawled_at, importance, _ = self._columns[:, row].tolist()
-        return _point_value(self._rule, seen, n_signals, crawled_at, importance, self._horizon)
-
-    def some(self, rows: IndexArray) -> RuleValues:
-        """Return the crawl values of some of the pages."""
-        return RuleValues(self._rule, self._columns.take(rows, axis=1), self._horizon)
-
-    def parabolas(self, after: float, until: float) -> FloatArray:
-        """Return value, slope and half curvature of parabolas that no crawl value exceeds, shape (3, n)."""
-        self._known = after, self._terms(after)
-        value, slope, curvature = self._known[1]
-        found = np.empty((3, value.size))
-        found[0] = np.where(self.steady, value, value * _SLACK)
-        np.multiply(slope, _SLACK, out=found[1])
-        np.multiply(curvature, 0.5 * _SLACK, out=found[2])
-        return found
-
-    def crossings(self, values: FloatArray, after: float, where: BoolArray) -> FloatArray:
-        """Return times before which the crawl values of the pages in `where` are below `values`."""
-        times = np.full(where.size, np.inf)
-        aims = np.ones(where.size)
-        aims[where] = values
-        grows = where & ~self.steady
-        # A tangent (see `_terms`) where the value is known reaches the level too early. To come closer takes another
-        # evaluation, which in numpy costs more than the looks that it saves.
-        start, terms = (after, self._terms(after)) if self._known is None else self._known
-        value, slope, curvature = (column[grows] for column in terms)
-        missing = np.maximum(aims[grows] - value, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rise = slope + np.sqrt(slope * slope + 2.0 * curvature * missing)
-            wait = np.where(rise > 0.0, 2.0 * missing / rise * (1 - 1e-9), np.inf)
-        times[grows] = np.maximum(start + np.where(missing > 0.0, wait, 0.0), after)
-        return times[where]
-
-
-def _evaluated(
-    stale: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray, max_terms: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return values and their derivatives by y; of few pages one by one, which is faster than numpy."""
-    if ELEMENTS.compiled:
-        value, slope = np.empty((2, stale.size))
-        ELEMENTS.many_terms(stale, alpha, gamma, kappa, max_terms, value, slope)
-        return value, slope
-    if stale.size > _FEW:
-        return evaluate(stale, alpha, gamma, kappa, max_terms)
-    columns = zip(stale.tolist(), alpha.tolist(), gamma.tolist(), kappa.tolist(), strict=True)
-    terms = np.array([ELEMENTS.element_terms(*column, max_terms) for column in columns]).reshape(-1, 2)
-    return terms[:, 0], terms[:, 1]
-
-
-def _point_value(
-    rule: Rule, seen: list[float], n_signals: float, crawled_at: float, importance: float, horizon: float
-) -> PageValue:
-    if crawled_at == -inf:
-        return SteadyValue(min(importance / (seen[0] + 1 / horizon), HIGHEST))
-    if importance == 0.0:
-        return SteadyValue(0.0)
-    change_rate, _, _, alpha, gamma, kappa = seen
-    evidence = kappa * n_signals if n_signals else 0.0
-    return PointValue(change_rate, alpha, gamma, kappa, rule.max_terms, evidence, crawled_at, importance)
-
-
-class PointValue(PageValue):
-    """The value of one page by a rule; see `crawlsched.frontier.PageValue`.
-
-    Parameters
-    ----------
-    change_rate, unsignalled_change_rate, signal_rate, signal_weight : float
-        As the rule sees them.
-    max_terms : float
-        Terms of the sum to use.
-    evidence : float
-        Nats that announcements since the last crawl take off the log-probability of freshness.
-    crawled_at : float
-        POSIX seconds.
-    importance : float
-        Above 0.
-    """
-
-    __slots__ = ("_change_rate", "_crawled_at", "_evidence", "_importance", "_natural")
-    steady = False
-
-    def __init__(
-        self,
-        change_rate: float,
-        unsignalled_change_rate: float,
-        signal_rate: float,
-        signal_weight: float,
-        max_terms: float,
-        evidence: float,
-        crawled_at: float,
-        importance: float,
-    ) -> None:
-        self._change_rate = change_rate
-        self._natural = unsignalled_change_rate, signal_rate, signal_weight, max_terms
-        self._evidence = evidence
-        self._crawled_at = crawled_at
-        self._importance = importance
-
-    def at(self, now: float) -> float:
-        """Return the crawl value at a time."""
-        stale = self._natural[0] * max(now - self._crawled_at, 0.0) + self._evidence
-        value: float = ELEMENTS.element_terms(stale, *self._natural)[0] * self._importance
-        return min(value, HIGHEST)
-
-    def bound(self, until: float, rough: bool = False) -> float:
-        """Return what the crawl value does not exceed until a time."""
-        return self.at(until) * _SLACK
-
-    def parabola(self, after: float, until: float) -> tuple[float, float, float]:
-        """Return value, slope and half curvature of a parabola that the crawl value does not exceed."""
-        alpha, importance = self._natural[0], self._importance
-        stale = alpha * max(after - self._crawled_at, 0.0) + self._evidence
-        value, slope = ELEMENTS.element_terms(stale, *self._natural)
-        growth = alpha * importance * _SLACK
-        rise = slope * growth if growth > 0.0 else 0.0
-        return min(value * importance, HIGHEST) * _SLACK, rise, 0.5 * exp(-stale) * growth
-
-    def crossing(self, value: float, after: float) -> float:
-        """Return a time before which the crawl value is below `value`."""
-        stale = self._natural[0] * max(after - self._crawled_at, 0.0) + self._evidence
-        wait: float = LOOPS.point_crossing(self._change_rate, *self._natural, stale, value / self._importance)
-        return after + wait

@@ -226,7 +226,7 @@ class SharedRefresher:
     @property
     def _aims(self) -> dict[str, str]:
         """What all processes have to agree on, for others to see."""
-        names = "objective", "crawl_value", "one_pass"
+        names = "crawl_value", "one_pass"
         return {name: str(getattr(self.settings, name)) for name in names}
 
     def _agree(self) -> None:
@@ -412,6 +412,11 @@ class SharedRefresher:
 
     # -- a request is made
 
+    def knows(self, asked: Asked) -> bool:
+        """Whether a request would make nothing new here; of what is elsewhere its owner knows."""
+        part = self._part_of_host(asked.host)
+        return part is None or part.knows(asked)
+
     def requested(self, asked: Asked, now: float) -> Admitted:
         """The spider asks for a page: of a shard that is here, or it is handed over.
 
@@ -538,10 +543,20 @@ class SharedRefresher:
         """See `Refresher.reading`."""
         return self._own(visit).reading(visit, body, meant)
 
+    def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
+        """See `Refresher.page_names`."""
+        if (part := self._part_of(visit)) is not None:
+            part.page_names(visit, url, body, now)
+
     def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
         """See `Refresher.crawled`; of a shard that has gone the spider gets what it would get without us."""
         part = self._part_of(visit)
         return None if part is None else part.crawled(visit, fetched, now)
+
+    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+        """See `Refresher.truncated`; as `crawled`."""
+        part = self._part_of(visit)
+        return None if part is None else part.truncated(visit, fetched, now)
 
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error."""
@@ -620,6 +635,11 @@ class SharedRefresher:
             part.robots_seen(url, host, sitemaps, crawl_delay, now)
         else:
             self.hosts.set_crawl_delay(self.hosts.number(host), crawl_delay)
+
+    def ask_again(self, host: str, now: float) -> None:
+        """A host's robots.txt has changed: what it had forbidden may be asked for at once."""
+        if (part := self._part_of_host(host)) is not None:
+            part.ask_again(host, now)
 
     # -- rates
 

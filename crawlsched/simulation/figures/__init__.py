@@ -1,42 +1,39 @@
 """Figures: the papers' figures and tables, simulated anew.
 
-A figure is a `Figure`: its settings as printed, how it is simulated, what the paper claims of it, how it is drawn.
+A figure is a `Figure`: its settings as printed, how it is simulated, how it is drawn. What the papers claim of them is
+tested (tests/papers).
 Each module holds figures of one arrangement in a tuple ``FIGURES``; `FIGURES` here has them all by name.
 """
 
 from crawlsched.simulation.figures import (
     accuracy,
-    bandwidth_change,
-    corrupted_signals,
     crawl_rates,
-    edited_page,
     frequency_curves,
-    last_modified_curves,
     online_estimators,
     optimal_crawl_rates,
     revisiting,
     signal_estimates,
-    step_sizes,
-    value_function,
-    weekly_visits,
 )
-from crawlsched.simulation.figures.figure import Claim, Figure, FigureError, Progress, Settings
-from crawlsched.simulation.figures.repeating import repeat
+from crawlsched.simulation.figures.figure import Figure, FigureError, Progress, Settings, repeated
 from crawlsched.simulation.figures.table import Row, Table
 
-__all__ = ["FIGURES", "Claim", "Figure", "FigureError", "Progress", "Row", "Settings", "Table", "repeat"]
+__all__ = ["FIGURES", "Figure", "FigureError", "Progress", "Row", "Settings", "Table", "repeated"]
+
+_MODULES = (
+    accuracy,
+    crawl_rates,
+    signal_estimates,
+    online_estimators,
+    optimal_crawl_rates,
+    frequency_curves,
+    revisiting,
+)
 
 
 def _place(figure: Figure) -> tuple[str, int]:
     paper, _, number = figure.name.rpartition("-")
     return paper, int(number)
 
-
-_MODULES = (
-    *(accuracy, value_function, crawl_rates, bandwidth_change, signal_estimates, corrupted_signals),
-    *(edited_page, online_estimators, step_sizes, optimal_crawl_rates),
-    *(frequency_curves, last_modified_curves, revisiting, weekly_visits),
-)
 
 #: All figures by name, paper by paper and by number.
 FIGURES: dict[str, Figure] = {

@@ -1,20 +1,20 @@
-"""A figure: one figure or table of a paper, how it is simulated, what the paper claims of it, and how it is drawn."""
+"""A figure: one figure or table of a paper, how it is simulated, and how it is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.simulation.figures.table import Table
+from crawlsched.simulation.figures.table import Label, Numbers, Row, Table, summarize
 
-__all__ = ["Claim", "Figure", "FigureError", "Progress", "Settings", "unless_chance"]
+__all__ = ["Figure", "FigureError", "Progress", "Run", "Settings", "repeated"]
 
-# A difference of less than so many standard errors may be one of chance: that of one simulation in twenty is larger.
-_CHANCE = 2.0
 
 #: ``progress(done, total)`` is called whenever some part of a figure has been simulated.
 Progress = Callable[[int, int], None]
@@ -62,6 +62,12 @@ class Settings:
         return self.pages[0]
 
     @property
+    def time(self) -> float:
+        """The horizon of a figure that has one."""
+        assert self.horizon is not None
+        return self.horizon
+
+    @property
     def steps(self) -> int:
         """The horizon of a figure in which it is a number of visits or rounds.
 
@@ -75,38 +81,10 @@ class Settings:
         return int(self.horizon)
 
 
-@dataclass(frozen=True)
-class Claim:
-    """Something a paper says of a figure, and whether it came out.
-
-    Attributes
-    ----------
-    held : bool or None
-        None if these settings cannot show it.
-    sentence : str
-        What is claimed and what was found, with the numbers.
-    """
-
-    held: bool | None
-    sentence: str
-
-
-def unless_chance(held: bool, difference: float, standard_error: float) -> bool | None:
-    """Return whether a claim held that rests on the sign of a difference; None where it did not and chance decides.
-
-    Parameters
-    ----------
-    held : bool
-        Whether the sign is the one claimed.
-    difference, standard_error : float
-        A mean over the repetitions, and how far off it may be; a nan of a single repetition tells nothing of chance.
-
-    Examples
-    --------
-    >>> unless_chance(False, 0.001, 0.002), unless_chance(False, 0.01, 0.002), unless_chance(True, -0.001, 0.002)
-    (None, False, True)
-    """
-    return None if not held and abs(difference) <= _CHANCE * standard_error else held
+Run = Callable[[Settings, Progress], Table]
+#: ``measure(settings, case, rng, repetition)``. A number whose labels come in one repetition only (a dot in a cloud of
+#: dots) is a row of its own, without a standard error.
+Measure = Callable[[Settings, Any, np.random.Generator, int], Numbers]
 
 
 @dataclass(frozen=True)
@@ -117,18 +95,16 @@ class Figure:
     ----------
     name : str
         Paper and number, such as ``noisy-signals-4``.
-    paper : str
-        Authors, year and number.
+    authors : str
+        Of the paper, with its year.
     title : str
         What it shows, one line.
     settings : Settings
         As printed in the paper, or as chosen where it is silent.
     run : callable
-        ``run(settings, progress)`` simulates it and returns a `Table`; most are written with `repeat`.
-    claims : callable
-        ``claims(table)`` returns what the paper claims, and whether it came out.
+        ``run(settings, progress)`` simulates it and returns a `Table`; most are `repeated`.
     draw : callable
-        ``draw(table, canvas)`` draws it on an empty ``matplotlib.figure.Figure``.
+        ``draw(table, canvas)`` draws it on an empty ``matplotlib.figure.Figure``; most are `drawn`.
     fixed : mapping of str to str
         Settings that are not for the user to set, in words: what is printed with every run.
     takes_history : bool
@@ -136,14 +112,19 @@ class Figure:
     """
 
     name: str
-    paper: str
+    authors: str
     title: str
     settings: Settings
-    run: Callable[[Settings, Progress], Table]
-    claims: Callable[[Table], list[Claim]]
+    run: Run
     draw: Callable[[Table, Any], None]
     fixed: Mapping[str, str] = field(default_factory=dict)
     takes_history: bool = False
+
+    @property
+    def paper(self) -> str:
+        """Authors, year and number."""
+        kind, _, number = self.name.rpartition("-")
+        return f"{self.authors}, {'Table' if kind.endswith('-table') else 'Figure'} {number}"
 
     def with_settings(
         self,
@@ -184,3 +165,52 @@ class Figure:
             seed=seed,
             history=history,
         )
+
+
+def repeated(
+    labels: Sequence[str],
+    measure: Measure,
+    cases: Sequence[Any] | None = None,
+    exact: Callable[[Settings], Iterable[Row]] = lambda settings: (),
+) -> Run:
+    """Return how to measure every case in every repetition, and to summarize what was measured.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Names of the labels.
+    measure : callable
+        A `Measure`.
+    cases : sequence, optional
+        What is measured apart; the numbers of pages by default.
+    exact : callable, optional
+        ``exact(settings)`` gives further rows, which stand first.
+
+    Notes
+    -----
+    Every repetition has a child of the seed (`numpy.random.SeedSequence.spawn`), and every case a child of that:
+    repetitions are independent, and more of them leave those before as they were.
+
+    Examples
+    --------
+    >>> def throw(settings, sides, rng, repetition):
+    ...     return {("throw", sides): rng.integers(sides) + 1.0}
+    >>> run = repeated(["sides"], throw, [6, 20])
+    >>> table = run(Settings(repetitions=1000, seed=1), lambda done, total: None)
+    >>> [(row.quantity, row.labels, round(row.mean, 1), round(row.standard_error, 2)) for row in table.rows]
+    [('throw', (6,), 3.4, 0.05), ('throw', (20,), 10.6, 0.18)]
+    """
+
+    def run(settings: Settings, progress: Progress) -> Table:
+        measured: dict[tuple[Label, ...], list[float]] = {}
+        each = settings.pages if cases is None else cases
+        total = settings.repetitions * len(each)
+        progress(0, total)
+        for repetition, child in enumerate(np.random.SeedSequence(settings.seed).spawn(settings.repetitions)):
+            for number, (case, seed) in enumerate(zip(each, child.spawn(len(each)), strict=True), 1):
+                for key, value in measure(settings, case, np.random.default_rng(seed), repetition).items():
+                    measured.setdefault(key, []).append(float(value))
+                progress(repetition * len(each) + number, total)
+        return Table(tuple(labels), (*exact(settings), *summarize(measured)))
+
+    return run

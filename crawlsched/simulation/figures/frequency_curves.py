@@ -1,27 +1,25 @@
-"""Figures 3 to 7 and 19 of "Estimating frequency of change": bias and variation where only that it changed is seen."""
+"""Figures 3 to 7, 11 to 14, 16, 17, 19 of "Estimating frequency of change": bias and variation of its estimators.
+
+X/n and its improvement see only that a page changed between two visits; X/T and its correction see when it did last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from math import comb
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.estimators import BiasReduced, Naive
-from crawlsched.estimators.estimator import Estimator
-from crawlsched.estimators.visit_frequency import (
-    best_frequency_ratio,
-    bias_reduced_moments,
-    bias_reducing_addend,
-    naive_moments,
-)
-from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
-from crawlsched.simulation.figures.repeating import repeat
-from crawlsched.simulation.figures.table import Label, Row, Table
+from crawlsched.estimators import BiasReduced, LastModified, Naive
+from crawlsched.estimators.visit_frequency import bias_reduced_moments, bias_reducing_addend, naive_moments
+from crawlsched.simulation.figures.drawing import Panel, drawn
+from crawlsched.simulation.figures.figure import Figure, Run, Settings, repeated
+from crawlsched.simulation.figures.table import Label, Numbers, Row
 
-__all__ = ["BIAS", "CHO", "FIGURES", "REPETITIONS", "SIMULATED", "VARIATION", "agreement", "curves", "exact", "visit"]
+__all__ = ["BIAS", "CHO", "FIGURES", "REPETITIONS", "SIMULATED", "VARIATION", "last_modified_moments"]
 
 CHO = "Cho, Garcia-Molina (2003)"
 BIAS = "E[r̂]/r"
@@ -30,17 +28,96 @@ VARIATION = "σ/r"
 SIMULATED = "simulated "
 #: Batches of so many pages, each simulated anew.
 REPETITIONS, PAGES = 20, 500
-_UNIFORM, _REDUCED = "X/n", "-log((X̄ + 0.5)/(n + 0.5))"
-_MOMENTS: dict[str, Callable[..., Any]] = {_UNIFORM: naive_moments, _REDUCED: bias_reduced_moments}
-_BANKS: dict[str, Callable[[int], Estimator]] = {_UNIFORM: Naive, _REDUCED: BiasReduced}
+# With fewer visits the deviation of estimates from dates is infinite, or its estimate has no standard error.
+_FEW_VISITS = 10
 
 
-def exact(quantity: str, place: tuple[Label, ...], value: float) -> Row:
+def last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple[float, float]:
+    """Return mean and standard deviation of the estimates from dates of last changes after n regular visits.
+
+    Parameters
+    ----------
+    ratio : float
+        Changes between two visits.
+    n : int
+        Visits, at least 2 for the mean and 3 for the deviation (which is infinite with 2).
+    corrected : bool
+        X'/T (Figure 13) rather than X/T (Figure 10).
+
+    Notes
+    -----
+    Equation (3), with 1/T = ∫ exp(-s T) ds and 1/T² = ∫ s exp(-s T) ds: with k changed visits T is n - k and k
+    independent times of the density (5), whose Laplace transform is L(s) = r/(r + s) (1 - exp(-r - s))/(1 - exp(-r)).
+    One integral is left, over s = (1 + r) u/(1 - u).
+
+    Examples
+    --------
+    X/T is too high by log 4 for small and by 2 for great rates, if there are two visits; X'/T hardly at all:
+
+    >>> [round(last_modified_moments(r, 2, corrected=False)[0] / r, 3) for r in (1e-4, 50.0)]
+    [1.386, 2.0]
+    >>> round(last_modified_moments(1.0, 2)[0], 2)
+    0.99
+    """
+    nodes, weights = _nodes()
+    u = (nodes + 1) / 2
+    # Much of the integrand is near 1/T = 1, and its tail beyond r: a scale between the two serves both.
+    scale = 1.0 + ratio
+    s, ds = scale * u / (1 - u), weights / 2 * scale / (1 - u) ** 2
+    found = -np.expm1(-ratio)
+    transform = ratio / (ratio + s) * -np.expm1(-ratio - s) / found
+    mean = square = 0.0
+    for k in range(1, n + 1):
+        amount = k if not corrected else n - 1 if k == n else (k - 1) - k / (n * np.log1p(-k / n))
+        chance = comb(n, k) * found**k * np.exp(-ratio * (n - k))
+        density = np.exp(-s * (n - k)) * transform**k
+        mean += chance * amount * float(density @ ds)
+        square += chance * amount**2 * float((density * s) @ ds)
+    return float(mean), float(np.sqrt(max(square - mean**2, 0.0)))
+
+
+@cache
+def _nodes() -> tuple[FloatArray, FloatArray]:
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    return nodes, weights
+
+
+class _Kind(NamedTuple):
+    """An estimator: a bank of it, what is read there, and its moments for a ratio r and n visits."""
+
+    bank: Callable[[int], Any]
+    read: Callable[[Any], FloatArray]
+    moments: Callable[[float, int], tuple[Any, Any]]
+    is_dated: bool = False
+
+
+UNIFORM, REDUCED, FIRST, CORRECTED = "X/n", "-log((X̄ + 0.5)/(n + 0.5))", "X/T", "X'/T"
+_KINDS = {
+    UNIFORM: _Kind(Naive, lambda bank: bank.change_rate(), naive_moments),
+    REDUCED: _Kind(BiasReduced, lambda bank: bank.change_rate(), bias_reduced_moments),
+    FIRST: _Kind(
+        LastModified,
+        lambda bank: bank.uncorrected_change_rate(),
+        lambda ratio, n: last_modified_moments(ratio, n, corrected=False),
+        is_dated=True,
+    ),
+    CORRECTED: _Kind(LastModified, lambda bank: bank.change_rate(), last_modified_moments, is_dated=True),
+}
+#: An estimator and a number of visits; what is computed along it, or simulated at some points.
+Curve = tuple[str, int]
+
+
+def moment(quantity: str, name: str, ratio: float, n: int) -> float:
+    """Return a bias or a variation, by its formula."""
+    return float(_KINDS[name].moments(ratio, n)[quantity == VARIATION]) / ratio
+
+
+def _exact(quantity: str, place: tuple[Label, ...], value: float) -> Row:
     """Return a number that is computed and not simulated, with nothing left to chance."""
     return Row(quantity, place, float(value), 0.0, 1)
 
 
-def visit(banks: Sequence[Estimator], rng: np.random.Generator, ratio: float, n_visits: int) -> None:
+def _visited(banks: Sequence[Any], rng: np.random.Generator, ratio: float, n_visits: int) -> None:
     """Visit pages that change `ratio` times between two visits, with the dates of their last changes."""
     pages = np.arange(banks[0].n_pages)
     for _ in range(n_visits):
@@ -49,290 +126,183 @@ def visit(banks: Sequence[Estimator], rng: np.random.Generator, ratio: float, n_
             bank.update(pages, 1.0, since < 1, time_since_modified=since)
 
 
-@dataclass(frozen=True)
-class _Curves:
-    """Bias and variation of an estimator: exact curves, and what was simulated at some points of them.
+def _curves(curves: Sequence[Curve], ratios: Sequence[float], checked: Sequence[tuple[str, int, float]]) -> Run:
+    """Compute curves at some ratios, and simulate at some points of them."""
 
-    Attributes
-    ----------
-    curves : sequence of (estimator, n)
-    ratios : ndarray
-        Where they are computed.
-    checked : sequence of (estimator, n, r)
-        What is simulated.
-    """
+    def exact(settings: Settings) -> Iterator[Row]:
+        for name, n in curves:
+            for ratio in ratios:
+                yield _exact(BIAS, (name, n, ratio), moment(BIAS, name, ratio, n))
+                if n > 2 or not _KINDS[name].is_dated:
+                    yield _exact(VARIATION, (name, n, ratio), moment(VARIATION, name, ratio, n))
 
-    curves: Sequence[tuple[str, int]]
-    ratios: FloatArray
-    checked: Sequence[tuple[str, int, float]]
+    def measure(settings: Settings, case: tuple[str, int, float], rng: np.random.Generator, repetition: int) -> Numbers:
+        name, n, ratio = case
+        kind = _KINDS[name]
+        bank = kind.bank(settings.n_pages)
+        _visited([bank], rng, ratio, n)
+        values = np.asarray(kind.read(bank)) / ratio
+        numbers: Numbers = {(SIMULATED + BIAS, name, n, ratio): float(values.mean())}
+        if settings.n_pages > 1 and (n >= _FEW_VISITS or not kind.is_dated):
+            numbers[SIMULATED + VARIATION, name, n, ratio] = float(values.std(ddof=1))
+        return numbers
 
-    def run(self, settings: Settings, progress: Progress) -> Table:
-        n_pages = settings.n_pages
-
-        def measure(case: tuple[str, int, float], rng: np.random.Generator, repetition: int) -> Any:
-            name, n, ratio = case
-            bank = _BANKS[name](n_pages)
-            visit([bank], rng, ratio, n)
-            values = np.asarray(bank.change_rate()) / ratio
-            return {
-                (SIMULATED + BIAS, name, n, ratio): float(values.mean()),
-                (SIMULATED + VARIATION, name, n, ratio): float(values.std(ddof=1)) if n_pages > 1 else 0.0,
-            }
-
-        table = repeat(settings, ("estimator", "n", "r"), self.checked, measure, progress)
-        rows: list[Row] = []
-        for name, n in self.curves:
-            mean, deviation = _MOMENTS[name](self.ratios, n)
-            for ratio, bias, spread in zip(self.ratios.tolist(), mean, deviation, strict=True):
-                rows.append(exact(BIAS, (name, n, ratio), bias / ratio))
-                rows.append(exact(VARIATION, (name, n, ratio), spread / ratio))
-        return Table(table.labels, (*rows, *table.rows))
+    return repeated(("estimator", "n", "r"), measure, checked, exact)
 
 
-def agreement(table: Table, quantity: str, truth: Callable[[Row], float]) -> Claim:
-    """Return the claim that simulated numbers are the exact ones, within four standard errors."""
-    rows = table.some(SIMULATED + quantity)
-    off = [abs(row.mean - truth(row)) / row.standard_error if row.standard_error > 0 else np.nan for row in rows]
-    if not off or np.isnan(off).any():
-        return Claim(None, f"simulation agrees with the formula for {quantity}: two repetitions at least are needed")
-    return Claim(
-        max(off) < 4.0,
-        f"simulation agrees with the formula for {quantity}: at most {max(off):.1f} standard errors off at "
-        f"{len(rows)} points",
-    )
-
-
-def _bias(row: Row) -> float:
-    name, n, ratio = row.labels
-    return float(_MOMENTS[str(name)](float(ratio), int(n))[0]) / float(ratio)
-
-
-def _variation(row: Row) -> float:
-    name, n, ratio = row.labels
-    return float(_MOMENTS[str(name)](float(ratio), int(n))[1]) / float(ratio)
-
-
-def curves(axes: Any, table: Table, quantity: str, x: str, by: Sequence[str], style: str = "-") -> None:
-    """Draw a quantity, a line for each value of the labels in `by`; what was simulated stands on it as dots."""
-    lines: dict[tuple[Label, ...], list[tuple[float, float]]] = {}
-    for row in table.some(quantity):
-        key = tuple(table.label(row, name) for name in by)
-        lines.setdefault(key, []).append((float(table.label(row, x)), row.mean))
-    for key, points in lines.items():
-        label = ", ".join(f"{name} = {value}" if name != "estimator" else str(value)
-                          for name, value in zip(by, key, strict=True))  # fmt: skip
-        axes.plot(*zip(*points, strict=True), style, label=label)
-    dots = table.some(SIMULATED + quantity)
-    if dots:
-        axes.errorbar(
-            [float(table.label(row, x)) for row in dots],
-            [row.mean for row in dots],
-            [np.nan_to_num(row.standard_error) for row in dots],
-            fmt="k.",
-            label="simulated",
-        )
-    axes.set(xlabel=x, ylabel=quantity)
-    axes.grid(visible=True, alpha=0.3)
-
-
-def _drawing(quantity: str, x: str, by: Sequence[str], unbiased: bool, logarithmic: bool = True) -> Any:
-    def draw(table: Table, canvas: Any) -> None:
-        canvas.set_size_inches(7, 5)
-        axes = canvas.add_subplot()
-        if unbiased:
-            axes.axhline(1.0, color="black", linestyle=":")
-        curves(axes, table, quantity, x, by)
-        if logarithmic:
-            axes.set_xscale("log")
-        axes.set_ylim(0, 1.3 if unbiased else 2.0)
-        axes.legend()
-
-    return draw
+def _points(curves: Sequence[Curve], ratios: Sequence[float]) -> list[tuple[str, int, float]]:
+    return [(name, n, ratio) for name, n in curves for ratio in ratios]
 
 
 # -- what the paper says
 
 
-def _claims_3(table: Table) -> list[Claim]:
-    rows = table.some(BIAS)
-    below = [float(table.label(row, "r")) for row in rows if row.mean > 0.9]
-    at_two = float(naive_moments(2.0, 1)[0]) / 2
-    return [
-        Claim(abs(max(below) - 0.21) < 0.005, f"the bias is below 10 % for r < 0.21: it is for r < {max(below):.3f}"),
-        Claim(abs(at_two - 0.43) < 0.005, f"at r = 2 the bias is 57 % (Example 3): it is {1 - at_two:.1%}"),
-        agreement(table, BIAS, _bias),
-    ]
+# -- figure 6: where the improved estimator is less than 10 % biased; figure 19: the constant in it
 
 
-def _claims_4(table: Table) -> list[Claim]:
-    found = {(r, n): float(naive_moments(r, n)[1]) / r for r, n in ((1.0, 1), (0.3, 9))}
-    interval = 2 * float(naive_moments(1 / 7, 10)[1]) * 7
-    return [
-        Claim(
-            all(abs(value - 0.5) < 0.02 for value in found.values()),
-            f"σ/r = 0.5 takes one visit at r = 1 and nine at r = 0.3: it is {found[1.0, 1]:.3f} and "
-            f"{found[0.3, 9]:.3f} there",
-        ),
-        Claim(abs(interval - 1.5) < 0.05, f"at r = 1/7 with 10 visits 2σ/r is 1.5 (Example 3): it is {interval:.3f}"),
-        agreement(table, VARIATION, _variation),
-    ]
-
-
-def _claims_5(table: Table) -> list[Claim]:
-    ratios = np.linspace(0.01, 1, 100)
-    worst = max(float(np.abs(bias_reduced_moments(ratios, n)[0] / ratios - 1).max()) for n in (3, 10, 50))
-    at_three = float(bias_reduced_moments(3.0, 50)[0]) / 3
-    return [
-        Claim(worst < 0.05, f"practically unbiased for r < 1 with any n ≥ 3: at most {worst:.1%} off"),
-        Claim(abs(at_three - 1) < 0.05, f"with n = 50 not heavily biased until r > 3: {at_three - 1:+.1%} at r = 3"),
-        agreement(table, BIAS, _bias),
-    ]
-
-
-def _region(settings: Settings, progress: Progress) -> Table:
+def _region(settings: Settings) -> Iterator[Row]:
     """Find for each n up to which r the bias is below 10 %."""
-    visits = [*range(1, 21), *range(25, 101, 5)]
     ratios = np.arange(0.01, 10.0, 0.01)
-    rows = []
-    for number, n in enumerate(visits, 1):
+    for n in [*range(1, 21), *range(25, 101, 5)]:
         biased = np.abs(bias_reduced_moments(ratios, n)[0] / ratios - 1) > 0.1
         # From the first r on which the bias is as small as that, up to the next one where it is not.
         start = int(np.argmin(biased))
         until = start + int(np.argmax(biased[start:]))
-        rows.append(exact("unbiased from r", (n,), 0.0 if start == 0 else float(ratios[start])))
-        rows.append(exact("unbiased up to r", (n,), float(ratios[until - 1])))
-        progress(number, len(visits))
-    return Table(("n",), tuple(rows))
+        yield _exact("unbiased from r", (n,), 0.0 if start == 0 else float(ratios[start]))
+        yield _exact("unbiased up to r", (n,), float(ratios[until - 1]))
 
 
-def _claims_6(table: Table) -> list[Claim]:
-    found = {n: table.one("unbiased up to r", n=n).mean for n in (20, 80)}
-    bias = float(bias_reduced_moments(3.499, 20)[0]) / 3.499 - 1
-    return [
-        Claim(
-            # 3.5 is read off a graph: what rounds to it is meant.
-            found[20] >= 3.45,
-            f"with n = 20 the bias is below 10 % for r < 3.5, to one digit: it is up to r = {found[20]:.2f} "
-            f"({bias:.1%} at 3.5)",
-        ),
-        Claim(found[80] >= 4.99, f"with n = 80 it is for r < 5: up to r = {found[80]:.2f}"),
-    ]
-
-
-def _draw_region(table: Table, canvas: Any) -> None:
-    canvas.set_size_inches(7, 5)
-    axes = canvas.add_subplot()
-    low, high = (table.some(f"unbiased {word} r") for word in ("from", "up to"))
-    visits = [float(row.labels[0]) for row in low]
-    axes.fill_between(visits, [row.mean for row in low], [row.mean for row in high], color="0.75")
-    axes.set(xlabel="n", ylabel="r", title="bias below 10 %")
-    axes.set_ylim(0, 7)
-    axes.grid(visible=True, alpha=0.3)
-
-
-def _claims_7(table: Table) -> list[Claim]:
-    found = {n: float(bias_reduced_moments(1.5, n)[1]) / 1.5 for n in (10, 40)}
-    best = {n: best_frequency_ratio(n) for n in (20, 40, 80)}
-    return [
-        Claim(
-            abs(found[10] - 0.4) < 0.01 and abs(found[40] - 0.2) < 0.01,
-            f"at r = 1.5 σ/r is 0.4 with n = 10 and 0.2 with n = 40: it is {found[10]:.3f} and {found[40]:.3f}",
-        ),
-        Claim(abs(best[20] - 1.35) < 0.01, f"with n = 20 it is least at r = 1.35: at {best[20]:.2f}"),
-        Claim(
-            all(abs(best[n] - 1.5) < 0.1 for n in (40, 80)),
-            f"and for other n at about 1.5: at {best[40]:.2f} with n = 40 and {best[80]:.2f} with n = 80",
-        ),
-        agreement(table, VARIATION, _variation),
-    ]
-
-
-def _checked(curves: Sequence[tuple[str, int]], ratios: Sequence[float]) -> list[tuple[str, int, float]]:
-    return [(name, n, ratio) for name, n in curves for ratio in ratios]
-
-
-_RATIOS = np.geomspace(0.01, 10.0, 301)
-_FEW = (0.1, 0.5, 2.0, 5.0)
-
-
-_ADDEND = "a"
-
-
-def _addends(settings: Settings, progress: Progress) -> Table:
-    """Compute Figure 19."""
+def _addends(settings: Settings) -> Iterator[Row]:
     visits = np.arange(1, 51)
-    rows = (exact(_ADDEND, (int(n),), a) for n, a in zip(visits, bias_reducing_addend(visits), strict=True))
-    return Table(("n",), tuple(rows))
+    return (_exact("a", (int(n),), a) for n, a in zip(visits, bias_reducing_addend(visits), strict=True))
 
 
-def _claims_19(table: Table) -> list[Claim]:
-    """The constant that reduces the bias is near 0.5 for all n."""
-    values = [row.mean for row in table.rows]
-    return [
-        Claim(
-            abs(values[-1] - 0.5) < 0.01, f"a converges to 0.5 as n increases: {values[-1]:.4f} at n = {len(values)}"
-        ),
-        Claim(max(values) < 0.6, f"a is close to 0.5 even when n is small: {values[0]:.3f} at n = 1"),
-    ]
+def _computed(rows: Callable[[Settings], Iterator[Row]]) -> Run:
+    return repeated(("n",), lambda *_: {}, [None], rows)
 
 
-def _draw_19(table: Table, canvas: Any) -> None:
-    axes = canvas.subplots()
-    axes.plot([row.labels[0] for row in table.rows], [row.mean for row in table.rows], "o-")
-    axes.axhline(0.5, color="black", linestyle=":")
-    axes.set(xlabel="n", ylabel=_ADDEND, ylim=(0.0, 1.0))
+# -- figures 16 and 17: with and without the dates of last changes
+
+WITHOUT_DATES, WITH_DATES = "r̂_e", "r̂_t"
+_COMPARED = tuple(float(r) for r in (0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 7, 10))
+#: Visits at each r that leave the estimate without dates less than 5 % of bias; 160 and 500 are the paper's.
+ENOUGH = {0.1: 50, 0.2: 50, 0.5: 50, 1.0: 50, 2.0: 50, 3.0: 50, 4.0: 80, 5.0: 160, 6.0: 500}
 
 
-def _figure(number: int, title: str, run: Any, claims: Any, draw: Any, settings: Settings, **fixed: str) -> Figure:
-    name, paper = f"frequency-of-change-{number}", f"{CHO}, Figure {number}"
-    return Figure(name, paper, title, settings, run, claims, draw, fixed)
+def _compare(settings: Settings, case: tuple[float, int], rng: np.random.Generator, repetition: int) -> Numbers:
+    ratio, n = case
+    banks = {WITHOUT_DATES: BiasReduced(settings.n_pages), WITH_DATES: LastModified(settings.n_pages)}
+    _visited(list(banks.values()), rng, ratio, n)
+    numbers: Numbers = {}
+    for name, bank in banks.items():
+        values = np.asarray(bank.change_rate()) / ratio
+        numbers[BIAS, name, n, ratio] = float(values.mean())
+        numbers[VARIATION, name, n, ratio] = float(values.std(ddof=1)) if settings.n_pages > 1 else 0.0
+    return numbers
 
 
-_SIMULATION = Settings(REPETITIONS, (PAGES,))
-_NAIVE = [(_UNIFORM, 10)]
-_VISITS = tuple((_UNIFORM, n) for n in (1, 2, 3, 5, 9, 15, 20, 30, 40))
-_BOTH = [(_UNIFORM, 10), *((_REDUCED, n) for n in (3, 10, 50))]
-_WIDE = [(_REDUCED, n) for n in (10, 20, 40, 80)]
+# -- the figures
+
+_RATIOS = np.geomspace(0.01, 10.0, 301).tolist()
+DATED_RATIOS = np.geomspace(0.02, 20.0, 61).tolist()
+_SOME = (0.1, 0.5, 2.0, 5.0)
+_NAIVE = [(UNIFORM, 10)]
+_VISITS = [(UNIFORM, n) for n in (1, 2, 3, 5, 9, 15, 20, 30, 40)]
+_BOTH = [(UNIFORM, 10), *((REDUCED, n) for n in (3, 10, 50))]
+_WIDE = [(REDUCED, n) for n in (10, 20, 40, 80)]
+_LOGARITHMIC = {"xscale": "log", "ylim": (0.0, 2.2)}
+
+
+def _figure(
+    number: int, title: str, run: Run, panel: Panel, settings: Settings, fixed: Mapping[str, str] | None = None
+) -> Figure:
+    name = f"frequency-of-change-{number}"
+    return Figure(name, CHO, title, settings, run, drawn(panel), fixed or {})
+
+
+def _panel(quantity: str, x: str = "r", lines: tuple[str, ...] = ("estimator", "n"), **axes: Any) -> Panel:
+    level = 1.0 if quantity == BIAS else None
+    return Panel({quantity: "-", SIMULATED + quantity: "k."}, x, lines, level=level, axes={**_LOGARITHMIC, **axes})
+
+
+def _dated(number: int, title: str, name: str, visits: Sequence[int], quantity: str) -> Figure:
+    """Return a figure of estimates from dates; simulated are those of more than two visits, with few at most three."""
+    curves = [(name, n) for n in visits]
+    checked = _points([(name, n) for n in visits if n >= (3 if visits[0] < 5 else 10)], (0.1, 1.0, 5.0))
+    words = {"n": ", ".join(map(str, visits))}
+    run, settings = _curves(curves, DATED_RATIOS, checked), Settings(REPETITIONS, (2000,))
+    return _figure(number, title, run, _panel(quantity), settings, words)
+
+
+_SIMULATION, _COMPARISON = Settings(REPETITIONS, (PAGES,)), Settings(REPETITIONS, (500,))
+_PAIR_PANEL = Panel(
+    {BIAS: "o-", VARIATION: "o:"}, "r", ("estimator",), axes={"xscale": "log", "ylabel": "E[r̂]/r and σ/r"}
+)
 
 FIGURES = (
     _figure(
         3,
         "bias of the intuitive estimator X/n",
-        _Curves(_NAIVE, _RATIOS, _checked(_NAIVE, _FEW)).run,
-        _claims_3,
-        _drawing(BIAS, "r", ("estimator",), unbiased=True),
+        _curves(_NAIVE, _RATIOS, _points(_NAIVE, _SOME)),
+        _panel(BIAS),
         _SIMULATION,
-        **{"n": "10 (the bias does not depend on it)"},
+        {"n": "10 (the bias does not depend on it)"},
     ),
     _figure(
         4,
         "variation of X/n by the number of visits",
-        _Curves(
-            _VISITS, np.array([0.1, 0.3, 1.0, 2.0]), [(_UNIFORM, n, r) for n in (1, 9, 30) for r in (0.3, 1.0)]
-        ).run,
-        _claims_4,
-        _drawing(VARIATION, "n", ("r",), unbiased=False, logarithmic=False),
+        _curves(_VISITS, [0.1, 0.3, 1.0, 2.0], _points([(UNIFORM, n) for n in (1, 9, 30)], (0.3, 1.0))),
+        _panel(VARIATION, "n", ("r",), xscale="linear"),
         _SIMULATION,
-        **{"r": "0.1, 0.3, 1, 2"},
+        {"r": "0.1, 0.3, 1, 2"},
     ),
     _figure(
         5,
         "bias of the improved estimator",
-        _Curves(_BOTH, _RATIOS, _checked(_BOTH[1:], _FEW)).run,
-        _claims_5,
-        _drawing(BIAS, "r", ("estimator", "n"), unbiased=True),
+        _curves(_BOTH, _RATIOS, _points(_BOTH[1:], _SOME)),
+        _panel(BIAS),
         _SIMULATION,
-        **{"n": "3, 10, 50"},
+        {"n": "3, 10, 50"},
     ),
-    _figure(6, "where the improved estimator is less than 10 % biased", _region, _claims_6, _draw_region, Settings(1)),
+    _figure(
+        6,
+        "where the improved estimator is less than 10 % biased",
+        _computed(_region),
+        Panel({"unbiased from r": "-", "unbiased up to r": "-"}, "n", axes={"ylabel": "r", "title": "bias below 10 %"}),
+        Settings(1),
+    ),
     _figure(
         7,
         "variation of the improved estimator",
-        _Curves(_WIDE, np.geomspace(0.1, 10.0, 201), _checked(_WIDE[:3], (0.5, 1.5, 3.0))).run,
-        _claims_7,
-        _drawing(VARIATION, "r", ("n",), unbiased=False),
+        _curves(_WIDE, np.geomspace(0.1, 10.0, 201).tolist(), _points(_WIDE[:3], (0.5, 1.5, 3.0))),
+        _panel(VARIATION),
         _SIMULATION,
-        **{"n": "10, 20, 40, 80"},
+        {"n": "10, 20, 40, 80"},
     ),
-    _figure(19, "the constant that reduces the bias", _addends, _claims_19, _draw_19, Settings(1)),
+    _dated(11, "bias of X/T", FIRST, (2, 3, 5, 10), BIAS),
+    _dated(12, "bias of X'/T", CORRECTED, (2, 3, 10), BIAS),
+    _dated(14, "variation of X'/T", CORRECTED, (5, 10, 20, 40), VARIATION),
+    _figure(
+        16,
+        "with and without the dates of last changes, n = 50",
+        repeated(("estimator", "n", "r"), _compare, [(ratio, 50) for ratio in _COMPARED]),
+        _PAIR_PANEL,
+        _COMPARISON,
+        {"n": "50"},
+    ),
+    _figure(
+        17,
+        "with and without the dates of last changes, n large enough",
+        repeated(("estimator", "n", "r"), _compare, list(ENOUGH.items())),
+        _PAIR_PANEL,
+        _COMPARISON,
+        {"n": ", ".join(f"{n} at r = {r:g}" for r, n in ENOUGH.items())},
+    ),
+    _figure(
+        19,
+        "the constant that reduces the bias",
+        _computed(_addends),
+        Panel({"a": "o-"}, "n", level=0.5, axes={"ylim": (0.0, 1.0)}),
+        Settings(1),
+    ),
 )

@@ -1,18 +1,71 @@
-"""Problem instances of the noisy-signals paper: pages with random rates, their changes and announcements."""
+"""What the figures of the noisy-signals paper have in common: random pages, policies, the optimum without signals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from crawlsched.bandwidth import refresh_rates
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.simulation.figures.distributions import Beta, Uniform
+from crawlsched.freshness import expected_freshness
 from crawlsched.simulation.history import History
+from crawlsched.simulation.replaying import Replayed, replay
 
-__all__ = ["Instances", "history_of", "poisson_events"]
+PAPER = "Busa-Fekete et al. (2025)"
+# Section 6.3; 100 repetitions are named at the head of section 6.
+BANDWIDTH = 100.0
+HORIZON = 1000.0
+REPETITIONS = 100
+#: The optimal continuous policy that hears of no announcements, problem (5).
+BASELINE = "baseline"
+#: Policies by their names in the paper, as `replay` knows them.
+POLICIES = {
+    "GREEDY": "greedy",
+    "LDS": "lds",
+    "GREEDY-CIS": "greedy_cis",
+    "GREEDY-CIS+": "greedy_cis_plus",
+    "GREEDY-NCIS": "greedy_ncis",
+    "G-NCIS-APPROX-1": "greedy_ncis_approx_1",
+    "G-NCIS-APPROX-2": "greedy_ncis_approx_2",
+}
+# Those that do not listen need not be told.
+_DEAF = ("GREEDY", "LDS")
 
-UNIT = Uniform(0.0, 1.0)
+
+@dataclass(frozen=True)
+class Distribution:
+    """What is drawn from, which says itself what it is.
+
+    Attributes
+    ----------
+    words : str
+    draw : callable
+        ``draw(rng, n)`` returns numbers.
+    """
+
+    words: str
+    draw: Callable[[np.random.Generator, int], FloatArray]
+
+
+def uniform(low: float, high: float) -> Distribution:
+    """Return the uniform distribution between two numbers."""
+    return Distribution(f"Unif({low:g}, {high:g})", lambda rng, n: rng.uniform(low, high, n))
+
+
+def beta(a: float, b: float) -> Distribution:
+    """Return the beta distribution."""
+    return Distribution(f"Beta({a:g}, {b:g})", lambda rng, n: rng.beta(a, b, n))
+
+
+def lognormal(median: float, sigma: float) -> Distribution:
+    """Return the lognormal distribution, by its median and the standard deviation of the logarithm."""
+    words = f"lognormal with median {median:g} and sigma {sigma:g}"
+    return Distribution(words, lambda rng, n: rng.lognormal(np.log(median), sigma, n))
+
+
+UNIT = uniform(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -21,25 +74,26 @@ class Instances:
 
     Attributes
     ----------
-    change_rate, importance : Uniform
+    change_rate, importance : Distribution
         Δ and μ of each page.
-    recall : Beta or None
+    recall : Distribution or None
         λ: the probability that a change is announced; None where nothing is announced.
-    false_signal_rate : Uniform or None
+    false_signal_rate : Distribution or None
         ν; None where nothing false is announced.
     """
 
-    change_rate: Uniform = UNIT
-    importance: Uniform = UNIT
-    recall: Beta | None = None
-    false_signal_rate: Uniform | None = None
+    change_rate: Distribution = UNIT
+    importance: Distribution = UNIT
+    recall: Distribution | None = None
+    false_signal_rate: Distribution | None = None
 
     def words(self) -> dict[str, str]:
         """Say what is drawn from what."""
-        said = {"change rates": self.change_rate, "importances": self.importance}
+        said = {"change rates": self.change_rate.words, "importances": self.importance.words}
         if self.recall is not None:
-            said |= {"recalls": self.recall, "false signal rates": self.false_signal_rate or 0}  # type: ignore[dict-item]
-        return {name: str(value) for name, value in said.items()}
+            false = "0" if self.false_signal_rate is None else self.false_signal_rate.words
+            said |= {"recalls": self.recall.words, "false signal rates": false}
+        return said
 
     def draw(self, rng: np.random.Generator, n_pages: int, horizon: float) -> History:
         """Draw an instance, and what happens in it from 0 to the horizon."""
@@ -102,3 +156,31 @@ def poisson_events(rng: np.random.Generator, rates: FloatArray, horizon: float) 
     times = rng.random(rows.size) * horizon
     order = np.lexsort((times, rows))
     return rows, times[order]
+
+
+def known(history: History) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return change rates, recalls and false signal rates of a history that has them."""
+    change_rate, recall, false = history.change_rate, history.recall, history.false_signal_rate
+    assert change_rate is not None
+    assert recall is not None
+    assert false is not None
+    return change_rate, recall, false
+
+
+def crawl_by(
+    policy: str, history: History, horizon: float, bandwidth: float = BANDWIDTH, signal_delay: float = 0.0
+) -> Replayed:
+    """Let a policy that knows all rates crawl a history from 0 to the horizon."""
+    if policy in _DEAF:
+        history = replace(history, signal_rows=None, signal_times=None)
+    return replay(history, bandwidth, POLICIES[policy], "known", start=0.0, end=horizon, signal_delay=signal_delay)
+
+
+def optimal_rates(history: History, bandwidth: float = BANDWIDTH) -> FloatArray:
+    """Return the crawl rates of the optimal continuous policy that hears of no announcements."""
+    return refresh_rates(known(history)[0], history.importance, bandwidth).rates
+
+
+def baseline(history: History, bandwidth: float = BANDWIDTH) -> float:
+    """Return the accuracy of that policy, by the formula in section 6.2."""
+    return expected_freshness(optimal_rates(history, bandwidth), known(history)[0], history.importance)

@@ -1,234 +1,255 @@
-"""Figures 2 to 4 of the online estimators' journal paper, and 1 of the conference paper: which estimator is closest."""
+"""Figures 1 to 5 of the online estimators' journal paper, and 1 and 3 of the conference paper: who is closest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from math import hypot, isnan
-from typing import Any
+from collections.abc import Mapping
+from math import nan
 
+import numpy as np
+
+from crawlsched.columns.array_types import FloatArray
+from crawlsched.simulation.figures.drawing import Panel, drawn
 from crawlsched.simulation.figures.estimating import (
+    CONFERENCE,
     ERROR,
     ESTIMATE,
+    JOURNAL,
     SPREAD,
     TRAJECTORY,
-    draw_lines,
+    Steps,
+    Visits,
+    bank,
     error_rows,
-    estimator,
     follow,
-    last,
+    generators,
     marks_up_to,
     random_visits,
+    words_of,
 )
-from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings, unless_chance
-from crawlsched.simulation.figures.table import Row, Table
+from crawlsched.simulation.figures.figure import Figure, FigureError, Progress, Settings
+from crawlsched.simulation.figures.table import Label, Row, Table, summarize
+from crawlsched.simulation.reading import read_changes
 
-__all__ = ["COMPARABLE", "CONFERENCE", "FIGURES", "JOURNAL", "judged", "said"]
-
-JOURNAL = "Avrachenkov, Patil, Thoppe (2022)"
-CONFERENCE = "Avrachenkov, Patil, Thoppe (2020)"
-
-#: "Comparable": errors differ by at most this share of the naive estimator's, which is what a plot with it can show.
-COMPARABLE = 0.1
-# "Far ahead": so many times closer.
-_FAR = 2.0
+__all__ = ["FIGURES"]
 
 
-@dataclass(frozen=True)
-class _Comparison:
-    """Estimators that see the same visits to a page."""
+# -- figures 2 to 4, and 1 of the conference paper: estimators that see the same visits to a page
 
-    change_rate: float
-    crawl_rate: float
-    estimators: Mapping[str, Mapping[str, float]]
 
-    def run(self, settings: Settings, progress: Progress) -> Table:
+def _comparison(name: str, authors: str, rates: tuple[float, float], steps: Steps, size: tuple[int, int]) -> Figure:
+    change_rate, crawl_rate = rates
+    visits, repetitions = size
+
+    def run(settings: Settings, progress: Progress) -> Table:
         marks = marks_up_to(settings.steps)
-        visits = random_visits(settings, self.change_rate, self.crawl_rate, marks[-1])
-        banks = {
-            name: estimator(name, settings.repetitions, self.crawl_rate, **parameters)
-            for name, parameters in self.estimators.items()
-        }
-        estimates = follow(banks, visits, marks, progress)
-        return Table(("visits", "estimator"), tuple(error_rows(estimates, self.change_rate, marks)))
+        seen = random_visits(settings, change_rate, crawl_rate, marks[-1])
+        banks = {who: bank(who, settings.repetitions, crawl_rate, chosen) for who, chosen in steps.items()}
+        return Table(("visits", "estimator"), tuple(error_rows(follow(banks, seen, marks), change_rate, marks)))
 
-    def draw(self, table: Table, canvas: Any) -> None:
-        """Draw one run of each, the mean with 95 % of the estimates, and the error."""
-        names = list(self.estimators)
-        canvas.set_size_inches(13, 4)
-        panels = canvas.subplots(1, 3)
-        draw_lines(panels[0], table, TRAJECTORY, names)
-        draw_lines(panels[1], table, ESTIMATE, names, band=True)
-        draw_lines(panels[2], table, ERROR, names)
-        for axes, title in zip(panels, ("(a) one run", "(b) mean, 95 % of the runs", "(c) error"), strict=True):
-            axes.set_title(title)
-            axes.set_ylim(0, 2.2 * self.change_rate if axes is not panels[2] else 1.1 * self.change_rate)
-        for axes in panels[:2]:
-            axes.axhline(self.change_rate, color="black", linestyle=":", label="Δ")
-        panels[0].legend()
-
-
-def said(row: Row) -> str:
-    """Say a mean with its standard error, if it has one."""
-    return f"{row.mean:.3g}" if isnan(row.standard_error) else f"{row.mean:.3g} ± {row.standard_error:.2g}"
-
-
-def judged(held: bool | None, sentence: str, *needed: float) -> Claim:
-    """Return a claim that cannot be told where a number that it needs is not known, as a spread in a single run."""
-    return Claim(None if any(map(isnan, needed)) else held, sentence)
-
-
-def all_beat_naive(names: tuple[str, ...]) -> Callable[[Table], list[Claim]]:
-    """Return the claims that estimators are comparable to each other, and outperform the naive one."""
-
-    def claims(table: Table) -> list[Claim]:
-        errors = {name: last(table, ERROR, name) for name in ("Naive", *names)}
-        found = ", ".join(f"{name} {said(row)}" for name, row in errors.items())
-        ours = [errors[name].mean for name in names]
-        return [
-            Claim(
-                max(ours) - min(ours) <= COMPARABLE * errors["Naive"].mean,
-                f"{', '.join(names)} are comparable (errors differ by less than {COMPARABLE:g} of Naive's): {found}",
-            ),
-            Claim(
-                max(ours) < errors["Naive"].mean,
-                f"all of them outperform Naive: {max(ours):.3g} at most, Naive {said(errors['Naive'])}",
-            ),
-        ]
-
-    return claims
-
-
-def likelihood_is_best(table: Table) -> list[Claim]:
-    """The error of the maximum likelihood estimate decays fastest, since it uses the intervals themselves."""
-    errors = {name: last(table, ERROR, name) for name in ("MLE", "LLN", "SA", "SAM")}
-    best = min(errors, key=lambda name: errors[name].mean)
-    found = ", ".join(f"{name} {said(row)}" for name, row in errors.items())
-    return [
-        *all_beat_naive(("MLE", "LLN", "SA", "SAM"))(table),
-        Claim(best == "MLE", f"the error of MLE is the smallest in the end: {found}"),
-    ]
-
-
-def visits_are_rare(table: Table) -> list[Claim]:
-    """Figure 3: momentum and the law of large numbers do well; plain stochastic approximation hardly moves."""
-    means = {name: last(table, ESTIMATE, name) for name in ("LLN", "SA", "SAM")}
-    errors = {name: last(table, ERROR, name) for name in means}
-    spreads = {name: last(table, SPREAD, name) for name in means}
-    wide = f"LLN {said(spreads['LLN'])}, SAM {said(spreads['SAM'])}, SA {said(spreads['SA'])}"
-    return [
-        Claim(
-            means["SA"].mean * _FAR < means["SAM"].mean and errors["LLN"].mean < errors["SA"].mean,
-            f"LLN and SAM are far ahead of SA: mean estimates {said(means['LLN'])}, {said(means['SAM'])} and "
-            f"{said(means['SA'])}",
+    high = {"ylim": (0, 2.2 * change_rate)}
+    panels = (
+        Panel({TRAJECTORY: "-"}, "visits", ("estimator",), level=change_rate, axes={"title": "(a) one run", **high}),
+        Panel(
+            {ESTIMATE: "-"},
+            "visits",
+            ("estimator",),
+            spread=SPREAD,
+            level=change_rate,
+            axes={"title": "(b) mean, 95 % of the runs", **high},
         ),
-        judged(
-            spreads["SA"].mean < spreads["SAM"].mean < spreads["LLN"].mean,
-            f"LLN varies more than SAM, and SA least: deviations {wide}",
-            spreads["SA"].mean,
-        ),
-        Claim(
-            errors["LLN"].mean < errors["SAM"].mean < errors["SA"].mean,
-            f"LLN's error decays faster than SAM's: {said(errors['LLN'])} and {said(errors['SAM'])} (SA "
-            f"{said(errors['SA'])})",
-        ),
-    ]
-
-
-def visits_are_less_rare(table: Table) -> list[Claim]:
-    """Figure 4: all are better than with rare visits; momentum is volatile, first ahead and then behind."""
-    at = sorted({int(table.label(row, "visits")) for row in table.rows})
-    error = {(name, k): table.one(ERROR, estimator=name, visits=k).mean for name in ("LLN", "SA", "SAM") for k in at}
-    early = [k for k in at if 3 <= k <= 100]
-    ahead = [k for k in early if error["SAM", k] < min(error["LLN", k], error["SA", k])]
-    late = [k for k in at if k > 400]
-    claims = [
-        Claim(
-            len(ahead) * 2 > len(early) if early else None,
-            f"SAM's error drops fastest in the first visits: smallest at {len(ahead)} of {len(early)} marks from 3 to "
-            "100 visits",
-        )
-    ]
-    ahead_by = {k: _ahead(table, k) for k in late}
-    behind = [k for k in late if ahead_by[k][0] > 0]
-    told = [unless_chance(by > 0, by, chance) for by, chance in ahead_by.values()]
-    last_ones = (said(table.one(ERROR, estimator=name, visits=at[-1])) for name in ("LLN", "SAM"))
-    claims.append(
-        Claim(
-            # One mark where it is worse beyond chance is enough to tell.
-            None if not told or (None in told and False not in told) else all(told),
-            f"after 400 visits LLN is better: at {len(behind)} of {len(late)} marks, in the end "
-            f"{' against '.join(last_ones)}",
-        )
+        Panel({ERROR: "-"}, "visits", ("estimator",), axes={"title": "(c) error", "ylim": (0, 1.1 * change_rate)}),
     )
-    spreads = {name: last(table, SPREAD, name) for name in ("SA", "SAM")}
-    wider = spreads["SAM"].mean - spreads["SA"].mean
-    claims.append(
-        judged(
-            unless_chance(wider > 0, wider, hypot(spreads["SAM"].standard_error, spreads["SA"].standard_error)),
-            f"SAM is volatile: deviation {said(spreads['SAM'])}, SA {said(spreads['SA'])}",
-            spreads["SA"].mean,
-        )
-    )
-    return claims
+    title = f"estimators of the change rate at Δ = {change_rate:g}, p = {crawl_rate:g}"
+    fixed = {**_words(change_rate, crawl_rate), **words_of(steps)}
+    return Figure(name, authors, title, Settings(repetitions, horizon=visits), run, drawn(*panels), fixed)
 
 
-def _ahead(table: Table, visits: int) -> tuple[float, float]:
-    """Return how much smaller LLN's error is than SAM's after so many visits, and the standard error of that."""
-    lln, sam = (table.one(ERROR, estimator=name, visits=visits) for name in ("LLN", "SAM"))
-    return sam.mean - lln.mean, hypot(sam.standard_error, lln.standard_error)
+def _words(change_rate: float, crawl_rate: float) -> dict[str, str]:
+    return {"change rate Δ": f"{change_rate:g}", "crawl rate p": f"{crawl_rate:g}", "horizon counts": "visits of a run"}
 
 
-def _figure(
-    name: str,
-    paper: str,
-    comparison: _Comparison,
-    visits: int,
-    repetitions: int,
-    claims: Callable[[Table], list[Claim]],
+# -- figure 5, and 3 of the conference paper: what the step sizes do
+
+# Δ of the journal paper's figure.
+FAST = 500.0
+#: The estimator of a panel, and its parameters by what they are called.
+Choices = tuple[str, Steps]
+
+
+def _choices(parameter: str, symbol: str, values: tuple[float, ...], **others: float) -> Steps:
+    return {f"{symbol} = {value:g}": {parameter: value, **others} for value in values}
+
+
+_ALPHAS: Choices = ("LLN", {"α = 1": {"alpha": 1.0}, "α = √k": {"alpha": "sqrt k"}, "α = k^0.75": {"alpha": "k^0.75"}})
+_ETAS: Choices = ("SA", _choices("eta", "η", (0.5, 0.75, 1.0)))
+
+
+def _step_sizes(
+    name: str, authors: str, rates: tuple[float, float], panels: Mapping[str, Choices], visits: int
 ) -> Figure:
-    steps = {
-        who: ", ".join(f"{parameter} {value:g}" for parameter, value in parameters.items())
-        for who, parameters in comparison.estimators.items()
-        if parameters
-    }
+    change_rate, crawl_rate = rates
+
+    def run(settings: Settings, progress: Progress) -> Table:
+        marks = marks_up_to(settings.steps)
+        seen = random_visits(settings, change_rate, crawl_rate, marks[-1])
+        rows: list[Row] = []
+        for number, (panel, (kind, steps)) in enumerate(panels.items(), 1):
+            banks = {who: bank(kind, settings.repetitions, crawl_rate, chosen) for who, chosen in steps.items()}
+            rows += error_rows(follow(banks, seen, marks), change_rate, marks, (panel,))
+            progress(number, len(panels))
+        return Table(("panel", "visits", "estimator"), tuple(rows))
+
+    drawings = [
+        Panel(
+            {quantity: "-"},
+            "visits",
+            ("estimator",),
+            where={"panel": panel},
+            level=change_rate if quantity == TRAJECTORY else None,
+            axes={"title": f"({panel}) {kind}", "ylim": (0, high * change_rate), "ylabel": ylabel},
+        )
+        for quantity, high, ylabel in ((TRAJECTORY, 2.2, "estimate in one run"), (ERROR, 1.1, ERROR))
+        for panel, (kind, _) in panels.items()
+    ]
+    chosen = {f"({panel}) {kind}": "; ".join(steps) for panel, (kind, steps) in panels.items()}
     return Figure(
-        name=name,
-        paper=f"{paper}, Figure {name.rpartition('-')[2]}",
-        title=f"estimators of the change rate at Δ = {comparison.change_rate:g}, p = {comparison.crawl_rate:g}",
-        settings=Settings(repetitions, horizon=visits),
-        run=comparison.run,
-        claims=claims,
-        draw=comparison.draw,
-        fixed={
-            "change rate Δ": f"{comparison.change_rate:g}",
-            "crawl rate p": f"{comparison.crawl_rate:g}",
-            "horizon counts": "visits of a run",
-            **steps,
-        },
+        name,
+        authors,
+        f"step sizes at Δ = {change_rate:g}, p = {crawl_rate:g}",
+        Settings(100, horizon=visits),
+        run,
+        drawn(*drawings, columns=len(panels)),
+        {**_words(change_rate, crawl_rate), **chosen},
     )
 
 
-_PAPERS_STEPS = {"Naive": {}, "MLE": {}, "LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}}
-_RARE_STEPS = {"LLN": {"alpha": 1.0}, "SA": {"eta": 0.8}, "SAM": {"eta": 0.8, "beta": 0.5}}
+# -- figure 1: an often edited page, from its history or one generated like it
+
+# Wikipedia's "Template talk: Did you know", April to August 2020: edits, and edits an hour.
+_CHANGES = 4043
+_CHANGE_RATE = 1.1098
+OFTEN, SELDOM = 0.5, 0.1
+_QUANTILES = np.arange(0.02, 1.0, 0.02)
+_QUANTILE = "quantile of the times between changes"
+EDITED_STEPS: Steps = {
+    "Naive": {},
+    "MLE": {},
+    "LLN": {"alpha": 1.0},
+    "SA": {"eta": 0.75},
+    "SAM": {"eta": 1.2, "beta": 0.6},
+}
+
+
+def _traces(settings: Settings) -> tuple[list[FloatArray], float]:
+    """Return a page's changes in each repetition, hours, and their rate.
+
+    They are the history of the page that changes most in a file; without one, a history is generated for each.
+    """
+    if settings.history is None:
+        drawn_times = [np.cumsum(rng.exponential(1 / _CHANGE_RATE, _CHANGES)) for rng in generators(settings)]
+        return drawn_times, _CHANGE_RATE
+    pages, times = read_changes(settings.history)
+    if not pages.size:
+        raise FigureError(f"{settings.history} must hold changes (page,time) of a page, but there are none.")
+    named, counts = np.unique(pages, return_counts=True)
+    hours = np.unique(times[pages == named[counts.argmax()]]) / 3600.0
+    if hours.size < 100:
+        raise FigureError(f"{settings.history} must hold a page with at least 100 changes, got {hours.size}.")
+    hours -= hours[0]
+    return [hours[1:]] * settings.repetitions, (hours.size - 1) / hours[-1]
+
+
+def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case: int) -> Visits:
+    """Visit the page at random for as long as its history is."""
+    elapsed, changed = [], []
+    for times, rng in zip(traces, generators(settings, case), strict=True):
+        visits = np.sort(rng.random(rng.poisson(crawl_rate * times[-1])) * times[-1])
+        elapsed.append(np.diff(visits, prepend=0.0))
+        changed.append(np.diff(times.searchsorted(visits, side="right"), prepend=0) > 0)
+    number = np.array([gaps.size for gaps in elapsed])
+    padded = (number.size, int(number.max(initial=1)))
+    found = Visits(np.ones(padded), np.zeros(padded, bool), number)
+    for row, gaps in enumerate(elapsed):
+        found.elapsed[row, : gaps.size], found.changed[row, : gaps.size] = gaps, changed[row]
+    return found
+
+
+def _edited_page(settings: Settings, progress: Progress) -> Table:
+    traces, change_rate = _traces(settings)
+    rows = _quantile_rows(traces, change_rate)
+    for case, rate in enumerate((OFTEN, SELDOM), 1):
+        crawl_rate = rate * change_rate / _CHANGE_RATE
+        visits = _visit(traces, settings, crawl_rate, case)
+        marks = marks_up_to(visits.elapsed.shape[1])
+        banks = {name: bank(name, settings.repetitions, crawl_rate, steps) for name, steps in EDITED_STEPS.items()}
+        rows += error_rows(follow(banks, visits, marks), change_rate, marks, (rate,))
+        progress(case, 2)
+    return Table(("p", "visits", "estimator"), tuple(rows))
+
+
+def _quantile_rows(traces: list[FloatArray], change_rate: float) -> list[Row]:
+    """Compare the times between changes with an exponential distribution of their rate: a Q-Q plot."""
+    found = np.array([np.quantile(np.diff(times, prepend=0.0), _QUANTILES) for times in traces])
+    measured: dict[tuple[Label, ...], list[float]] = {}
+    rows = []
+    for column, share in enumerate(_QUANTILES.tolist()):
+        place: tuple[Label, ...] = ("", -np.log1p(-share) / change_rate, "")
+        measured[_QUANTILE, *place] = found[:, column].tolist()
+        rows.append(Row(TRAJECTORY, place, float(found[0, column]), nan, 1))
+    return [*summarize(measured), *rows]
+
+
+_QUANTILE_AXES = {
+    "title": "(a) Q-Q",
+    "xlabel": "exponential quantile, hours",
+    "ylabel": "quantile of the changes, hours",
+}
+_EDITED_PANELS = [
+    Panel(
+        {TRAJECTORY: "-"},
+        "visits",
+        ("estimator",),
+        where={"p": rate},
+        axes={"title": f"({letter}) p = {rate}, one run", "ylabel": "changes an hour", "ylim": (0, 2.5 * _CHANGE_RATE)},
+    )
+    for letter, rate in (("b", OFTEN), ("c", SELDOM))
+]
+
+_PAPERS_STEPS: Steps = {"Naive": {}, "MLE": {}, "LLN": {"alpha": 1.0}, "SA": {"eta": 0.75}}
+_RARE_STEPS: Steps = {"LLN": {"alpha": 1.0}, "SA": {"eta": 0.8}, "SAM": {"eta": 0.8, "beta": 0.5}}
 
 FIGURES = (
-    _figure(
-        "online-estimators-2",
+    Figure(
+        "online-estimators-1",
         JOURNAL,
-        _Comparison(5.0, 3.0, {**_PAPERS_STEPS, "SAM": {"eta": 1.3, "beta": 0.75}}),
-        500,
-        100,
-        likelihood_is_best,
+        "estimators on a page that is edited often",
+        Settings(100),
+        _edited_page,
+        drawn(Panel({TRAJECTORY: "o"}, "visits", where={"p": ""}, axes=_QUANTILE_AXES), *_EDITED_PANELS),
+        {
+            "history": f"{_CHANGES} changes at {_CHANGE_RATE} an hour, unless one is given",
+            "crawl rates p": "0.5 and 0.1 an hour (0.45 and 0.09 of the change rate of a given history)",
+            **words_of(EDITED_STEPS),
+        },
+        takes_history=True,
     ),
-    _figure("online-estimators-3", JOURNAL, _Comparison(500.0, 3.0, _RARE_STEPS), 1000, 100, visits_are_rare),
-    _figure("online-estimators-4", JOURNAL, _Comparison(500.0, 50.0, _RARE_STEPS), 1000, 100, visits_are_less_rare),
-    _figure(
-        "optimal-freshness-1",
-        CONFERENCE,
-        _Comparison(5.0, 3.0, _PAPERS_STEPS),
-        500,
-        1000,
-        all_beat_naive(("MLE", "LLN", "SA")),
+    _comparison(
+        "online-estimators-2", JOURNAL, (5.0, 3.0), {**_PAPERS_STEPS, "SAM": {"eta": 1.3, "beta": 0.75}}, (500, 100)
     ),
+    _comparison("online-estimators-3", JOURNAL, (FAST, 3.0), _RARE_STEPS, (1000, 100)),
+    _comparison("online-estimators-4", JOURNAL, (FAST, 50.0), _RARE_STEPS, (1000, 100)),
+    _step_sizes(
+        "online-estimators-5",
+        JOURNAL,
+        (FAST, 10.0),
+        {
+            "a": _ALPHAS,
+            "b": _ETAS,
+            "c": ("SAM", _choices("beta", "β", (0.4, 0.5, 0.6, 0.7), eta=0.8)),
+            "d": ("SAM", _choices("eta", "η", (0.7, 0.8, 1.0, 1.2), beta=0.6)),
+        },
+        50_000,
+    ),
+    _comparison("optimal-freshness-1", CONFERENCE, (5.0, 3.0), _PAPERS_STEPS, (500, 1000)),
+    _step_sizes("optimal-freshness-3", CONFERENCE, (1000.0, 200.0), {"a": _ALPHAS, "b": _ETAS}, 1000),
 )

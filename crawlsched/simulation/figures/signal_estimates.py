@@ -1,4 +1,4 @@
-"""Figures 10 and 11 of the noisy-signals paper: precision and recall of announcements, counted and fitted."""
+"""Figures 6, 10 and 11 of the noisy-signals paper: the crawl value with its first terms; precision and recall."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ from typing import Any
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.estimators import SignalQuality
-from crawlsched.simulation.figures.distributions import Uniform
-from crawlsched.simulation.figures.figure import Claim, Figure, Progress, Settings
-from crawlsched.simulation.figures.instances import poisson_events
-from crawlsched.simulation.figures.noisy_signals import PAPER, REPETITIONS, plus_minus
-from crawlsched.simulation.figures.repeating import repeat
-from crawlsched.simulation.figures.table import Label, Row, Table
+from crawlsched.crawl_value import greedy_ncis
+from crawlsched.estimators import SignalFit, SignalQuality
+from crawlsched.simulation.figures.drawing import Panel, drawn
+from crawlsched.simulation.figures.figure import Figure, Settings, repeated
+from crawlsched.simulation.figures.instances import PAPER, REPETITIONS, poisson_events, uniform
+from crawlsched.simulation.figures.table import Numbers
 
 __all__ = ["FIGURES", "visits"]
 
 # Appendix E.
-QUALITY = Uniform(0.2, 0.95)
-CHANGE_INTERVAL = Uniform(2.0, 20.0)
+QUALITY = uniform(0.2, 0.95)
+CHANGE_INTERVAL = uniform(2.0, 20.0)
 HORIZON = 100_000.0
 # Crawls by changes: "between four times to one quarter of the change rate".
 RELATIVE_RATES = (4.0, 2.0, 1.0, 0.5, 0.25)
 MEASURES = ("precision", "recall")
-NAIVE, FITTED = "naive", "maximum likelihood"
 BIAS, SIZE, TRUE, ESTIMATE = "error", "absolute error", "true value", "estimate"
-# A bias that can be seen in a picture from 0 to 1; and the order of 10^-4 that the paper gives.
-CLEARLY, HARDLY = 0.05, 0.001
+
+Fit = Callable[[FloatArray, FloatArray, FloatArray], SignalFit]
 
 
 def visits(
@@ -49,130 +47,83 @@ def visits(
 
 def _count(times: FloatArray, edges: FloatArray) -> Any:
     # A time at an edge belongs to the visit there.
-    n_before = np.sort(times).searchsorted(edges, side="right")
-    return np.diff(n_before)
+    return np.diff(np.sort(times).searchsorted(edges, side="right"))
 
 
-def run(estimator: str, settings: Settings, progress: Progress) -> Table:
-    """Estimate precision and recall of a page drawn at random, for each relative rate of crawls."""
-
-    def measure(relative: float, rng: np.random.Generator, repetition: int) -> dict[tuple[Label, ...], float]:
-        assert settings.horizon is not None
-        true = dict(zip(MEASURES, QUALITY.draw(rng, 2).tolist(), strict=True))
-        change_rate = 1.0 / float(CHANGE_INTERVAL.draw(rng, 1)[0])
-        seen = visits(rng, **true, change_rate=change_rate, crawl_rate=relative * change_rate, horizon=settings.horizon)
-        fit = SignalQuality.fit_naive(*seen) if estimator == NAIVE else SignalQuality.fit(*seen, interval=False)
-        numbers: dict[tuple[Label, ...], float] = {}
-        for name, estimate in (("precision", fit.precision), ("recall", fit.recall)):
-            numbers[BIAS, relative, name, ""] = estimate - true[name]
-            numbers[SIZE, relative, name, ""] = abs(estimate - true[name])
-            numbers["squared error", relative, name, ""] = (estimate - true[name]) ** 2
-            numbers[TRUE, relative, name, repetition] = true[name]
-            numbers[ESTIMATE, relative, name, repetition] = estimate
-        return numbers
-
-    labels = ("crawls per change", "measure", "repetition")
-    return repeat(settings, labels, RELATIVE_RATES, measure, progress)
+def _estimate(fit: Fit, settings: Settings, relative: float, rng: np.random.Generator, repetition: int) -> Numbers:
+    """Estimate precision and recall of a page drawn at random, for a relative rate of crawls."""
+    true = dict(zip(MEASURES, QUALITY.draw(rng, 2).tolist(), strict=True))
+    change_rate = 1.0 / float(CHANGE_INTERVAL.draw(rng, 1)[0])
+    seen = visits(rng, **true, change_rate=change_rate, crawl_rate=relative * change_rate, horizon=settings.time)
+    found = fit(*seen)
+    numbers: Numbers = {}
+    for name, estimate in (("precision", found.precision), ("recall", found.recall)):
+        numbers[BIAS, relative, name, ""] = estimate - true[name]
+        numbers[SIZE, relative, name, ""] = abs(estimate - true[name])
+        numbers["squared error", relative, name, ""] = (estimate - true[name]) ** 2
+        numbers[TRUE, relative, name, repetition] = true[name]
+        numbers[ESTIMATE, relative, name, repetition] = estimate
+    return numbers
 
 
-# -- what the paper claims
-
-
-def _at(row: Row) -> str:
-    relative, name, _ = row.labels
-    return f"{plus_minus(row)} ({name}, {relative:g} crawls per change)"
-
-
-def _clearly_biased(table: Table) -> list[Claim]:
-    claims = []
-    for name in MEASURES:
-        rows = table.some(BIAS, measure=name)
-        worst = max(rows, key=lambda row: abs(row.mean))
-        said = ", ".join(f"{row.mean:.3f} at {row.labels[0]:g}" for row in rows)
-        claims.append(
-            Claim(
-                abs(worst.mean) >= CLEARLY,
-                f"counting is clearly biased in {name}; by crawls per change, it is off by {said}",
-            )
-        )
-    return claims
-
-
-def _hardly_biased(table: Table) -> list[Claim]:
-    biased = max(table.some(BIAS), key=lambda row: abs(row.mean) - _chance(row))
-    largest = max(table.some(SIZE), key=lambda row: row.mean)
-    overall = {name: _mean_of(table.some(BIAS, measure=name)) for name in MEASURES}
-    said = ", ".join(f"{plus_minus(row)} ({name})" for name, row in overall.items())
-    return [
-        Claim(
-            abs(biased.mean) <= max(HARDLY, _chance(biased)),
-            f"the bias of the fit is of the order of 0.0001 (below {HARDLY}, or what chance explains); the worst is "
-            f"{_at(biased)}",
-        ),
-        Claim(
-            all(abs(row.mean) <= max(HARDLY, _chance(row)) for row in overall.values()),
-            f"so is its absolute error, as that of the bias over all pages: {said}; one page's estimate is off by "
-            f"more, on average by up to {_at(largest)}",
-        ),
+def _figure(number: int, title: str, fit: Fit) -> Figure:
+    styles = {TRUE: "x", ESTIMATE: ".", BIAS: "ko"}
+    panels = [
+        Panel(styles, "crawls per change", where={"measure": name}, level=0.0, axes={"title": name})
+        for name in MEASURES
     ]
-
-
-def _mean_of(rows: list[Row]) -> Row:
-    """Return the mean of numbers that were measured apart."""
-    n = len(rows)
-    error = sum(row.standard_error**2 for row in rows) ** 0.5 / n
-    return Row(rows[0].quantity, (), sum(row.mean for row in rows) / n, error, rows[0].repetitions)
-
-
-def _chance(row: Row) -> float:
-    return 3 * row.standard_error if row.repetitions > 1 else 0.0
-
-
-# -- how they are drawn
-
-
-def draw(table: Table, canvas: Any) -> None:
-    """Draw the error of every repetition, and their mean, by crawls per change."""
-    canvas.set_size_inches(10, 4.2)
-    for axes, name in zip(canvas.subplots(1, 2), MEASURES, strict=True):
-        axes.axhline(0.0, color="red", linewidth=1)
-        for place, relative in enumerate(RELATIVE_RATES):
-            at: dict[str, Label] = {"crawls per change": relative, "measure": name}
-            errors = [
-                estimate.mean - true.mean
-                for estimate, true in zip(table.some(ESTIMATE, **at), table.some(TRUE, **at), strict=True)
-            ]
-            # Side by side, so that dots do not hide each other.
-            beside = place + np.linspace(-0.25, 0.25, len(errors)) if len(errors) > 1 else [place]
-            axes.plot(beside, errors, ".", color="tab:blue", markersize=3, alpha=0.6)
-            row = table.one(BIAS, **at, repetition="")
-            label = "mean" if not place else None
-            axes.errorbar([place], [row.mean], [np.nan_to_num(row.standard_error)], fmt="ko", capsize=4, label=label)
-        axes.set_xticks(range(len(RELATIVE_RATES)), [f"{relative:g}" for relative in RELATIVE_RATES])
-        axes.set_xlabel("crawls per change")
-        axes.set_ylabel(f"estimated less true {name}")
-        axes.grid(visible=True, axis="y", alpha=0.3)
-        axes.legend()
-
-
-def _figure(number: int, title: str, estimator: str, claims: Callable[[Table], list[Claim]]) -> Figure:
     return Figure(
-        name=f"noisy-signals-{number}",
-        paper=f"{PAPER}, Figure {number}",
-        title=title,
-        settings=Settings(REPETITIONS, horizon=HORIZON),
-        run=partial(run, estimator),
-        claims=claims,
-        draw=draw,
-        fixed={
-            "precision and recall": str(QUALITY),
-            "time between changes": str(CHANGE_INTERVAL),
+        f"noisy-signals-{number}",
+        PAPER,
+        title,
+        Settings(REPETITIONS, horizon=HORIZON),
+        repeated(("crawls per change", "measure", "repetition"), partial(_estimate, fit), RELATIVE_RATES),
+        drawn(*panels),
+        {
+            "precision and recall": QUALITY.words,
+            "time between changes": CHANGE_INTERVAL.words,
             "crawls per change": " ".join(f"{relative:g}" for relative in RELATIVE_RATES),
         },
     )
 
 
+# -- figure 6: the crawl value, and what is left of it with the first terms of its sum
+
+# The paper does not say which page it is: this is one of section 6.6, with the lowest rate of false announcements.
+CHANGE_RATE, RECALL, FALSE_SIGNAL_RATE = 0.5, 0.5, 0.1
+STEPS = 200
+VALUE, EXACT, LIMIT = "crawl value", "exact", "asymptotic value"
+TERMS = {"1 term": 1, "2 terms": 2, "3 terms": 3}
+
+
+def _value(settings: Settings, case: None, rng: np.random.Generator, repetition: int) -> Numbers:
+    """Evaluate the crawl value and its approximations; nothing is random."""
+    # Effective elapsed time: without announcements it is the elapsed time.
+    elapsed = np.append(np.linspace(0.0, settings.time, STEPS + 1), np.inf)
+    numbers: Numbers = {(VALUE, LIMIT, np.inf): 1.0 / CHANGE_RATE}
+    for name, terms in {EXACT: None, **TERMS}.items():
+        values = greedy_ncis(elapsed, 0, CHANGE_RATE, RECALL, FALSE_SIGNAL_RATE, max_terms=terms)
+        numbers |= {(VALUE, name, x): value for x, value in zip(elapsed.tolist(), values.tolist(), strict=True)}
+    return numbers
+
+
 FIGURES = (
-    _figure(10, "bias of precision and recall as counted interval by interval", NAIVE, _clearly_biased),
-    _figure(11, "bias of precision and recall as fitted by maximum likelihood", FITTED, _hardly_biased),
+    Figure(
+        "noisy-signals-6",
+        PAPER,
+        "the crawl value with announcements, exact and with the first terms of its sum",
+        Settings(1, horizon=20.0),
+        repeated(("function", "effective elapsed time"), _value, [None]),
+        drawn(Panel({VALUE: "-"}, "effective elapsed time", ("function",))),
+        {
+            "change rate": f"{CHANGE_RATE:g}",
+            "recall": f"{RECALL:g}",
+            "false signal rate": f"{FALSE_SIGNAL_RATE:g}",
+            "importance": "1",
+        },
+    ),
+    _figure(10, "bias of precision and recall as counted interval by interval", SignalQuality.fit_naive),
+    _figure(
+        11, "bias of precision and recall as fitted by maximum likelihood", partial(SignalQuality.fit, interval=False)
+    ),
 )

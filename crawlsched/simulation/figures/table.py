@@ -10,10 +10,12 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-__all__ = ["Label", "Row", "Table", "summarize"]
+__all__ = ["Label", "Numbers", "Row", "Table", "summarize"]
 
 #: A value on an axis of a figure: a number of pages, a policy, a time.
 Label = str | int | float
+#: What one simulation measures, by (quantity, *labels).
+Numbers = dict[tuple[Label, ...], float]
 
 
 class Row(NamedTuple):

@@ -1,4 +1,4 @@
-"""Changes: what was delivered, newest first, with what went and came where texts are kept."""
+"""Changes: the feed, newest first, with what went and came where texts are kept."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def _parts(change: Change, now: float, *, is_short: bool = False) -> list[Html |
     other = None
     if change.similarity is not None and not is_short:
         other = tag("span", f"{100 * (1 - change.similarity):.0f} % other", class_="faint")
+    elif change.kind not in ("new", "changed") and not is_short:
+        other = tag("span", change.sentence, class_="faint")
     return [
         tag("span", change.kind, class_=f"badge {change.kind}"),
         tag(

@@ -9,7 +9,7 @@ from crawlsched.web import words
 from crawlsched.web.chart import spark
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views.context import section, table
-from crawlsched.web.vitals import checks, vitals
+from crawlsched.web.vitals import checks, of_pages, vitals
 
 __all__ = ["collections"]
 
@@ -52,7 +52,7 @@ def _row(name: str, path: str, store: Store) -> list[Node]:
             tag("a", tag("b", name), href=f"{path}/"),
             tag("div", "; ".join(ill) or "crawling", class_=f"standing {'ill' if ill else 'well'}"),
         ],
-        [words.share(share), drawn],
+        [f"{words.share(share)}{of_pages(seen.sample)}", drawn],
         words.short(seen.status.get("pages")),
         f"{words.short(bandwidth)}/s" if bandwidth else "–",
         words.share(used / slots if slots else None),

@@ -1,4 +1,4 @@
-"""Hosts: how long they want to be left alone, how fast they may be asked, and what they do wrong."""
+"""Hosts: which fail, how long they want to be left alone, how fast they may be asked, and what they do wrong."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from crawlsched.content.validators import standings
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views.context import Context, empty, section, table
+from crawlsched.web.vitals import say_failing
 
 __all__ = ["hosts"]
 
@@ -15,7 +16,7 @@ _SHOWN = 200
 
 
 def hosts(context: Context) -> Html:
-    """Return the middle of the page: hosts that rest first, then those of which most was held back, then the others."""
+    """Return the middle of the page: hosts that fail, then those that rest, or of which most was held back, first."""
     now, store = context.now, context.store
     known = store.notable_hosts(now)
     names = {host.host for host in known}
@@ -25,7 +26,7 @@ def hosts(context: Context) -> Html:
         rows = host.counts.get("withheld", {}).items()  # type: ignore[attr-defined]
         return sum(int(row.get("n", 0)) for reason, row in rows if reason != "known")
 
-    known.sort(key=lambda host: (-max(host.rest_until, now), -held(host), host.host))
+    known.sort(key=lambda host: (not host.counts.get("failing"), -max(host.rest_until, now), -held(host), host.host))
     rows: list[list[Node]] = []
     for host in known[:_SHOWN]:
         lying = [name for name, standing in standings(host.counts.get("validators", {})).items() if standing == "lying"]
@@ -33,6 +34,9 @@ def hosts(context: Context) -> Html:
         rows.append(
             [
                 tag("a", host.host, href=f"pages?q={quote(f'//{host.host}', safe='')}"),
+                tag("span", say_failing(host.host, host.counts["failing"], now), class_="badge error")
+                if host.counts.get("failing")
+                else "no",
                 tag("span", words.ago(host.rest_until, now), class_="badge error") if host.rest_until > now else "no",
                 words.duration(host.crawl_delay),
                 words.number(held(host)),
@@ -43,7 +47,14 @@ def hosts(context: Context) -> Html:
         )
     if not rows:
         return tag("main", section("Hosts", empty("Nothing was learned of any host yet.")))
-    headings = [("host", ""), ("rests until", ""), ("Crawl-delay", "r"), ("held back", "r"), ("wrong pages", "r w")]
+    headings = [
+        ("host", ""),
+        ("fails", ""),
+        ("rests until", ""),
+        ("Crawl-delay", "r"),
+        ("held back", "r"),
+        ("wrong pages", "r w"),
+    ]
     headings += [("lying headers", "w"), ("robots.txt", "r w")]
     n = store.count_hosts() if len(known) > _SHOWN else 0
     note = f"The first {_SHOWN} of {n:,} hosts of which something was learned." if n else None

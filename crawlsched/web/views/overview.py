@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from crawlsched.feed import Feed
@@ -11,8 +10,8 @@ from crawlsched.web.chart import Line, chart, spark
 from crawlsched.web.html import Html, tag
 from crawlsched.web.views.changes import change_line
 from crawlsched.web.views.context import Context, card, empty, section
-from crawlsched.web.views.sources import trust_bar
-from crawlsched.web.vitals import Vitals, checks, vitals
+from crawlsched.web.views.sources import source_link, trust_bar
+from crawlsched.web.vitals import Vitals, checks, of_pages, vitals
 
 __all__ = ["overview"]
 
@@ -90,7 +89,10 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
         card(
             "expected to be fresh",
             words.share(sample.get("expected_freshness")),
-            [spark([row["expected_freshness"] for row in rows], "c1"), f"± {words.share(error, 2)}" if error else None],
+            [
+                spark([row["expected_freshness"] for row in rows], "c1"),
+                f"{f'± {words.share(error, 2)}' if error else ''}{of_pages(sample)}",
+            ],
             style="main",
         ),
         card(
@@ -104,6 +106,7 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
         card("not delivered yet", words.number(seen.undelivered), None, style="ill" if seen.undelivered else ""),
         card("held back", words.short(held), "since it is counted", href="#withheld"),
         card("hosts resting", words.number(len(seen.resting)), None, href="hosts"),
+        card("hosts failing", words.number(len(seen.failing)), None, href="hosts", style="ill" if seen.failing else ""),
     ]
 
 
@@ -194,26 +197,19 @@ def _changes(context: Context) -> Html:
 
 
 def _sources(context: Context) -> Html | None:
-    """Show the sources that are believed most, as the newest plan has learned them: to fit them anew takes seconds."""
-    from crawlsched.planner import Plan
-
-    stored = context.store.newest_plan()
-    if stored is None:
-        return None
-    plan = Plan.from_dict(stored.data)
-    weights, intervals = plan.signal_weights.tolist()[:-1], plan.precision_intervals.tolist()
-    known = [
-        (weights[source.source], intervals[source.source], source)
-        for source in context.store.sources()
-        if source.source < len(weights) and intervals[source.source] != [0.0, 1.0]
-    ]
-    known.sort(key=lambda one: one[0], reverse=True)
+    """Show the best sources, as the view of sources has them."""
+    found = context.reports.sources()["sources"]
     lines = [
-        tag("li", tag("b", source.kind), f" {source.url} ", trust_bar(-math.expm1(-weight), interval))
-        for weight, interval, source in known[:_SHOWN_SOURCES]
+        tag(
+            "li",
+            source_link(source),
+            " ",
+            trust_bar(source["precision"], source["precision_interval"], source["unknown"]),
+        )
+        for source in found[:_SHOWN_SOURCES]
     ]
-    more = tag("nav", tag("a", f"all {words.number(len(known))}", href="sources"), class_="choice")
-    return section("Sources, most believed", tag("ul", *lines, class_="lines"), more=more) if lines else None
+    more = tag("nav", tag("a", f"all {words.number(len(found))}", href="sources"), class_="choice")
+    return section("Sources, best first", tag("ul", *lines, class_="lines"), more=more) if lines else None
 
 
 def _resting(context: Context, seen: Vitals) -> Html | None:

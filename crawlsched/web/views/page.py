@@ -10,6 +10,7 @@ from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views.changes import difference
 from crawlsched.web.views.context import Context, card, empty, section, table
+from crawlsched.web.views.sources import source_link, trust_bar
 
 __all__ = ["page"]
 
@@ -194,21 +195,16 @@ def _announced(report: dict[str, Any], now: float) -> Html:
     lines = [
         tag(
             "li",
-            tag("b", f"{by['kind']} "),
-            link_to(by["url"]),
-            f" · {words.number(by['n_announced'])} so far",
+            source_link(by),
+            f" · {words.number(by['n_announced'])} so far" if by["n_announced"] else " · has announced nothing yet",
             None if by["lastmod"] is None or by["lastmod"] < 0 else [" · dated ", words.moment(by["lastmod"], now)],
+            tag("div", "true: ", trust_bar(by["precision"], by["precision_interval"], by["unknown"])),
+            tag("div", "of all changes: ", trust_bar(by["recall"], by["recall_interval"])),
         )
         for by in report["announced_by"]
     ]
-    trust = None
-    if report["signal_weight"] > 0:
-        known = report["precision"] is not None
-        true, told = words.share(report["precision"]), words.share(report["recall"])
-        said = f"{true} of its announcements are true, {told} of its changes are announced."
-        trust = tag("p", said if known else "How far its announcements can be trusted is not known yet.")
     body = tag("ul", *lines, class_="lines") if lines else empty("Nobody announces its changes.")
-    return section("Announced by", body, trust)
+    return section("Announced by", body)
 
 
 def _ignored(report: dict[str, Any], now: float) -> Html:

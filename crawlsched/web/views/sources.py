@@ -8,7 +8,7 @@ from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views.context import Context, empty, section, table
 
-__all__ = ["sources", "trust_bar"]
+__all__ = ["source_link", "sources", "trust_bar"]
 
 _SHOWN = 200
 
@@ -19,10 +19,10 @@ def sources(context: Context) -> Html:
     now = context.now
     rows: list[list[Node]] = [
         [
-            [tag("span", source["kind"], class_="badge"), " ", link_to(source["url"])],
-            trust_bar(source["precision"], source["precision_interval"]),
+            source_link(source),
+            trust_bar(source["precision"], source["precision_interval"], source["unknown"]),
             trust_bar(source["recall"], source["recall_interval"]),
-            f"{source['true']:,}/{source['heard']:,}",
+            f"{source['true']:,} of {source['heard']:,}",
             words.duration(source["median_delay"]),
             words.moment(source["polled_at"], now),
             ", ".join(f"{kind} {n}" for kind, n in source["problems"].items()) or "–",
@@ -31,19 +31,26 @@ def sources(context: Context) -> Html:
     ]
     if not rows:
         return tag("main", section("Sources", empty("No source of announcements is known yet.")))
-    headings = [("source", ""), ("true announcements", ""), ("changes announced", ""), ("true/heard", "r w")]
+    headings = [("source", ""), ("true announcements", ""), ("changes announced", ""), ("true of heard", "r w")]
     headings += [("delay", "r w"), ("read", "r"), ("problems", "w")]
     told = (
-        "By the newest 10,000 visits of announced pages; crawlsched sources looks at 200,000. The line in a bar is the "
-        "95 % interval. Sources that announce most, and most truly, come first."
+        "As crawlsched sources has them. The line in a bar is the 95 % interval. True of heard: visits after an "
+        "announcement, and how many found a change. Doubtful dates went back, or are from before the last visit. "
+        "Sources that announce most, and most truly, come first."
     )
     return tag("main", section("Sources of announcements", tag("p", told, class_="faint"), table(headings, rows)))
 
 
-def trust_bar(share: float | None, interval: Any) -> Html:
-    """Return a share as a bar with its interval."""
+def source_link(source: dict[str, Any]) -> Node:
+    """Return what a source is, and its address."""
+    kind, _, url = source["name"].rpartition(" ")
+    return [tag("span", kind, class_="badge"), " ", link_to(url)] if "://" in url else tag("span", source["name"])
+
+
+def trust_bar(share: float | None, interval: Any, unknown: str | None = None) -> Html:
+    """Return a share as a bar with its interval; or that it is not known, and why."""
     if share is None or interval is None:
-        return tag("span", "not known yet", class_="faint")
+        return tag("span", f"not known yet ({unknown})" if unknown else "not known yet", class_="faint")
     low, high = interval
     picture = tag(
         "svg",

@@ -25,7 +25,7 @@ class InTurnSpider(scrapy.Spider):
     name = "in_turn"
     handle_httpstatus_list = [301, 302, 304, 307, 308, 404, 410, 429, 503]
     custom_settings = {
-        "CONCURRENT_REQUESTS": 0,  # no limit over all hosts: the default of 16 would leave slots unused
+        "CONCURRENT_REQUESTS": 1000,  # the default of 16 would leave slots unused
         "REDIRECT_ENABLED": False,  # the target waits for a slot of its own, see parse()
         # The wiki's Crawl-delay: Scrapy does not read it, so whoever obeys it states it here.
         "DOWNLOAD_SLOTS": {"127.0.0.19": {"delay": 0.2, "randomize_delay": False}},

@@ -73,12 +73,12 @@ def test_a_download_delay_that_limits_the_rate_is_said_once(site: Site, tmp_path
 def test_wrong_settings_stop_the_start_with_a_sentence_each(site: Site, tmp_path: Path) -> None:
     """The crawl does not start, nothing is fetched, and each mistake has its sentence."""
     project = Project(
-        tmp_path, SPIDER.format(url=site.url("/")), CRAWLSCHED_BANDWIDTH="-3", CRAWLSCHED_SITEMAP_INTERVALL="5"
+        tmp_path, SPIDER.format(url=site.url("/")), CRAWLSCHED_BANDWIDTH="-3", CRAWLSCHED_SOURCE_INTERVALL="5"
     )
     crawl = project.run()
     assert crawl.returncode == 1
     assert "CRAWLSCHED_BANDWIDTH" in crawl.log
-    assert "CRAWLSCHED_SITEMAP_INTERVALL is not a setting; did you mean CRAWLSCHED_SITEMAP_INTERVAL?" in crawl.log
+    assert "CRAWLSCHED_SOURCE_INTERVALL is not a setting; did you mean CRAWLSCHED_SOURCE_INTERVAL?" in crawl.log
     assert site.requests == []
 
 

@@ -57,7 +57,7 @@ def test_sitemaps_that_a_site_names_are_no_way_into_a_network(tmp_path: Path) ->
                 SPIDER.format(urls=[site.url("/"), site.url("/two", "127.0.0.2")], domains=domains),
                 CRAWLSCHED_BANDWIDTH="20/s",
                 CRAWLSCHED_PRIVATE_ADDRESSES=private,
-                CRAWLSCHED_SITEMAP_INTERVAL="5",
+                CRAWLSCHED_SOURCE_INTERVAL="5",
                 ROBOTSTXT_OBEY="True",
                 CLOSESPIDER_TIMEOUT="6",
             ).run()
@@ -117,7 +117,7 @@ def test_a_name_is_judged_by_the_address_that_is_connected_to(tmp_path: Path) ->
             NAMES + SPIDER.format(urls=[named("site", "/"), named("inner5", "/spiders-own")], domains=[]),
             CRAWLSCHED_BANDWIDTH="20/s",
             CRAWLSCHED_PRIVATE_ADDRESSES="127.0.0.1/32",
-            CRAWLSCHED_SITEMAP_INTERVAL="1",
+            CRAWLSCHED_SOURCE_INTERVAL="1",
             ROBOTSTXT_OBEY="True",
             TWISTED_DNS_RESOLVER="spider_under_test.Resolver",
             CLOSESPIDER_TIMEOUT="5",

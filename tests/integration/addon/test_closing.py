@@ -54,7 +54,7 @@ def test_a_sitemap_that_is_being_taken_over_is_finished_in_steps(tmp_path: Path)
         project = Project(
             tmp_path,
             SPIDER.replace("{url!r}", repr(site.url("/"))),
-            CRAWLSCHED_SITEMAP_URLS=site.page("/sitemap.xml", sitemap),
+            CRAWLSCHED_SOURCE_URLS=site.page("/sitemap.xml", sitemap),
             ITEM_PIPELINES='{"spider_under_test.Pipeline": 1}',
             TEST_CLOSE_AFTER_RESOLVED="2",
         )

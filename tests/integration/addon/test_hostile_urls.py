@@ -42,7 +42,7 @@ def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path: Path) -> None:
             tmp_path,
             VISITING_SPIDER.format(urls=[start]),
             ROBOTSTXT_OBEY="True",
-            CRAWLSCHED_SITEMAP_INTERVAL="2",
+            CRAWLSCHED_SOURCE_INTERVAL="2",
             CRAWLSCHED_RECEIVER="0",
             CRAWLSCHED_RECEIVER_KEY=KEY,
             CLOSESPIDER_TIMEOUT="3",

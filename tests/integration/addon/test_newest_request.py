@@ -175,6 +175,40 @@ def test_a_renamed_callback_and_other_link_data_count_at_once(site: Site, tmp_pa
     assert items == []
 
 
+TWO_LISTS = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/list/0"]
+
+    def parse(self, response):
+        yield response.follow("/list/1", self.other_list)
+        yield from response.follow_all(css="a", callback=self.leaf)
+
+    def other_list(self, response):
+        yield from response.follow_all(css="a", callback=self.look)
+
+    def leaf(self, response):
+        yield {{"url": response.url[-7:], "by": "leaf"}}
+
+    def look(self, response):
+        pass
+"""
+
+
+def test_the_first_callback_of_a_page_counts(site: Site, tmp_path: Path) -> None:
+    """A second list, and a sitemap, name pages before their turn has come: each is called back by the first."""
+    links = "".join(f'<a href="/leaf/{number}">x</a>' for number in range(8))
+    for path in ("/list/0", "/list/1", *(f"/leaf/{number}" for number in range(8))):
+        site.page(path, f"<p>{path}</p>" + (links if "list" in path else ""))
+    named = "".join(f"<url><loc>{site.url(f'/leaf/{number}')}</loc></url>" for number in range(8))
+    site.page("/all.xml", f"<urlset>{named}</urlset>")
+    runs = Runs(tmp_path, CRAWLSCHED_BANDWIDTH="10/s", CRAWLSCHED_SOURCE_URLS=site.url("/all.xml"))
+    items, _ = runs.run(TWO_LISTS.format(site=site.url("")))
+    assert sorted(item["url"] for item in items) == sorted(f"/leaf/{number}" for number in range(8))
+
+
 ONCE = """
 import scrapy
 
@@ -201,6 +235,56 @@ def test_dont_filter_sends_a_request_as_it_stands(site: Site, tmp_path: Path) ->
         assert sorted(item["number"] for item in items) == [0, 1, 2]
     assert crawl.stats["crawlsched/requests/once"] == 3
     assert "crawlsched/links/news" not in crawl.stats  # their data have been delivered by themselves
+
+
+OWN_FILTER = """
+import scrapy
+from scrapy.dupefilters import BaseDupeFilter
+
+class Filter(BaseDupeFilter):
+    def __init__(self):
+        self.seen = set()
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls()
+
+    def request_seen(self, request):
+        name = request.url.partition("&session")[0], request.meta.get("key")
+        known = name in self.seen
+        self.seen.add(name)
+        return known
+
+    def log(self, request, spider):
+        spider.crawler.stats.inc_value("filtered")
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/"]
+
+    def parse(self, response):
+        for path in ("/a?x=1&y=2", "/a?y=2&x=1", "/b#one", "/b#two", "/b#two", "/c?x=1", "/c?x=1&session=2"):
+            yield response.follow(path, self.parse_item)
+        for key in "klk":
+            yield response.follow("/d", self.parse_item, meta={{"key": key}})
+
+    def parse_item(self, response):
+        yield {{"url": response.request.url.rpartition("/")[2], "key": response.meta.get("key")}}
+"""
+
+
+def test_the_projects_own_filter_is_asked(site: Site, tmp_path: Path) -> None:
+    """What it lets pass is delivered, though Scrapy's fingerprint knows the page; what it refuses makes no page."""
+    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
+    runs = Runs(tmp_path, DUPEFILTER_CLASS="spider_under_test.Filter")
+    items, crawl = runs.run(OWN_FILTER.format(site=site.url("")))
+    named = ["a?x=1&y=2", "a?y=2&x=1", "b#one", "b#two", "c?x=1", "d", "d"]
+    assert sorted(item["url"] for item in items) == named
+    assert sorted(item["key"] for item in items if item["key"]) == ["k", "l"]
+    assert crawl.stats["filtered"] == 1
+    # In the next run the pages are kept fresh as any others, and what was only let pass goes again.
+    items, _ = runs.run(OWN_FILTER.format(site=site.url("")))
+    assert sorted(item["url"] for item in items) == ["a?y=2&x=1", "b#two", "d"]
 
 
 ITEMS = """

@@ -328,8 +328,7 @@ def test_one_pass_tries_every_page_once_and_recrawl_delivers_what_has_not_change
     for number in (1, 2, 3):
         site.page(f"/{number}", f"<p>{number}</p>", etag=f'"{number}"')
     spider = MANY.format(site=site.url(""))
-    # With a snapshot, which keeps where pages are filed.
-    runs = Runs(tmp_path, CRAWLSCHED_SNAPSHOT=str(tmp_path / "snapshots"))
+    runs = Runs(tmp_path)
     items, crawl = runs.run(spider)
     assert (len(items), crawl.stats["finish_reason"], crawl.stats["crawlsched/resolved"]) == (3, "finished", 4)
     silent = spider.replace("start_urls", "not_start_urls")
@@ -381,3 +380,77 @@ class Spider(scrapy.Spider):
     seen = (tmp_path / "seen.txt").read_text().split()
     assert set(seen) == set(urls)
     assert seen.count(urls[2]) == 1, seen
+
+
+COUNTS = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+    page = 0
+
+    def parse(self, response):
+        yield {{"url": response.url}} if response.url.endswith("item") else None
+        self.page += 1
+        if self.page < 5:
+            yield response.follow(f"/list/{{self.page}}")
+"""
+
+
+def test_a_start_page_that_leads_to_nothing_is_named_once(site: Site, tmp_path: Path) -> None:
+    """A counter in the spider stands still where known pages call nothing back; the first run has nothing to say."""
+    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
+    project = Project(
+        tmp_path,
+        COUNTS.format(urls=[site.url("/list/0")]),
+        CRAWLSCHED_ONE_PASS="True",
+        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+    )
+    logs = [project.run().log, project.run().log, project.run(CRAWLSCHED_CALLBACK_ON_UNCHANGED="True").log]
+    assert [log.count("asked for nothing but known pages") for log in logs] == [0, 1, 0]
+
+
+def test_a_crawl_without_any_page_says_so(tmp_path: Path) -> None:
+    """It waits all the same: a ping or a command may name one."""
+    crawl = Project(tmp_path, COUNTS.format(urls=[]), CLOSESPIDER_TIMEOUT="3").run()
+    assert crawl.log.count("No page is known, and start() has ended without one") == 1
+    assert crawl.stats["finish_reason"] == "closespider_timeout"
+
+
+FORMS = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = ["{site}/"]
+
+    def parse(self, response):
+        for number in range(9):
+            yield scrapy.FormRequest(f"{site}/form/{{number}}", self.answered, formdata={{"number": str(number)}})
+
+    def answered(self, response):
+        yield {{"url": response.url}}
+"""
+
+
+def test_a_crawl_by_post_that_is_stopped_again_and_again_goes_on(site: Site, tmp_path: Path) -> None:
+    """What JOBDIR has kept goes before what the start page makes again, and what was not sent is kept."""
+    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
+    feed = tmp_path / "items.jl"
+    project = Project(
+        tmp_path,
+        FORMS.format(site=site.url("")),
+        JOBDIR=str(tmp_path / "job"),
+        FEEDS=json.dumps({str(feed): {"format": "jsonlines", "overwrite": False}}),
+        CONCURRENT_REQUESTS="1",
+        CLOSESPIDER_ITEMCOUNT="3",
+        CRAWLSCHED_BANDWIDTH="20/s",
+        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_ONE_PASS="True",
+    )
+    found = []
+    for _ in range(3):
+        project.run()
+        found.append(len({json.loads(line)["url"] for line in feed.read_text().splitlines()}))
+    assert found == [3, 6, 9]

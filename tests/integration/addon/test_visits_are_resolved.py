@@ -318,7 +318,7 @@ def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path: Path
                 RETRY_ENABLED="False",
                 CONCURRENT_REQUESTS_PER_DOMAIN="1",  # each is heard of before the next is asked for
                 CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
-                CRAWLSCHED_SITEMAP_URLS=",".join(site.url(f"/{name}-{number}.xml") for number in range(12)),
+                CRAWLSCHED_SOURCE_URLS=",".join(site.url(f"/{name}-{number}.xml") for number in range(12)),
                 CLOSESPIDER_TIMEOUT="8",
             ).run()
             assert len(asked) == n_asked, name

@@ -92,6 +92,29 @@ def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
     _close(refresher)
 
 
+def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(opened: Open) -> None:
+    """Also where its site has named it, or an earlier run; importance that is stated always counts."""
+    refresher = opened()
+    first, later = {"callback": "item", "meta": {"shelf": 1}}, {"callback": "look", "errback": "failed"}
+    pages = [_ask(refresher, first)[1], _ask(refresher, first, url=URL + "/again", again=True)[1]]
+    refresher.take_in({URL + "/named": None}, 1_000.0)
+    admitted, named = _ask(refresher, first, url=URL + "/named", again=True)
+    assert admitted is Admitted.NEW
+    for page, url in zip([*pages, named], (URL, URL + "/again", URL + "/named"), strict=True):
+        assert _ask(refresher, later, url=url, importance=3.0) == (Admitted.KNOWN, page)
+        assert _ask(refresher, later, url=url, again=True) == (Admitted.ONCE, page)
+        assert refresher.collection.facts_of(page).template_data == first
+        assert refresher.planner.pages.importance[page] == 3.0
+    start = _ask(refresher, {"callback": "parse"}, again=True, meta={"is_start_request": True})[1]
+    assert start != pages[0]  # plain Scrapy delivers both
+    _close(refresher)
+    refresher = opened()  # where the callbacks have other names
+    assert _ask(refresher, {"callback": "parse_item"}) == (Admitted.NEW, pages[0])
+    assert _ask(refresher, later) == (Admitted.KNOWN, pages[0])
+    assert refresher.collection.facts_of(pages[0]).template_data == {"callback": "parse_item"}
+    _close(refresher)
+
+
 def test_links_that_never_stand_still_make_no_news(opened: Open) -> None:
     """From the fourth differing sight running on; when they stand still what was not told is told."""
     refresher = opened()
@@ -114,6 +137,7 @@ def test_what_makes_a_variant(opened: Open) -> None:
     """Another name, jar, callback, cookie or header within one call; never data, and never a later call."""
     refresher = opened()
     first = _ask(refresher, {"callback": "a"})[1]
+    _crawled(refresher, first)
     assert _ask(refresher, {"callback": "b"}) == (Admitted.KNOWN, first)  # a renamed callback
     call = Call()
     pages = [
@@ -174,7 +198,7 @@ def test_dont_filter_and_start_requests(opened: Open) -> None:
     _close(refresher)
     refresher = opened()
     assert not refresher.owing.of(page, 1_000.0)
-    assert _ask(refresher, again=True, meta=start) == (Admitted.KNOWN, page)
+    assert _ask(refresher, again=True, meta=start) == (Admitted.NEW, page)  # nobody has visited it
     assert refresher.owing.of(page, 1_000.0) == START
     assert _ask(refresher, again=True) == (Admitted.ONCE, page)
     assert _ask(refresher, importance=3.0)[0] is Admitted.KNOWN

@@ -37,6 +37,7 @@ def given() -> str:
         delivered=2,
         resting=[Host("a.example", 99.0)],
         withheld={"noise": 7},
+        failing={"b.example": {"since": 1.0, "answer": "403", "pages": {"live": 1, "refused": 20}}},
     )
     return metrics({'quotes " and \\ backslashes\n': seen, "news/3": seen}).decode()
 

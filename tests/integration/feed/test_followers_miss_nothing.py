@@ -107,10 +107,10 @@ def test_each_delivered_change_arrives_although_crawl_and_follower_are_killed(tm
         crawl.terminate()
         stats = project.finish(crawl).stats
     with sqlite3.connect(tmp_path / "crawl.db") as database:
-        kept = database.execute("SELECT id, is_new FROM changes ORDER BY id").fetchall()
+        kept = database.execute("SELECT id, kind FROM changes ORDER BY id").fetchall()
     ids = [number for number, _ in kept]
     assert ids == list(range(1, len(ids) + 1))
-    assert [number for number, is_new in kept if is_new] == list(range(1, N_PAGES + 1))
+    assert [number for number, kind in kept if kind == 1] == list(range(1, N_PAGES + 1))
     assert [line["id"] for line in _lines(followed)] == ids
     posted = [change["id"] for post in posts for change in post["changes"]]
     assert sorted(set(posted)) == ids

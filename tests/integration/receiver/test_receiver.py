@@ -88,8 +88,8 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
     project = _project(
         tmp_path,
         [page],
-        CRAWLSCHED_SITEMAP_URLS=feed,
-        CRAWLSCHED_SITEMAP_INTERVAL="100",
+        CRAWLSCHED_SOURCE_URLS=feed,
+        CRAWLSCHED_SOURCE_INTERVAL="100",
         CRAWLSCHED_BANDWIDTH="20/s",
         CLOSESPIDER_TIMEOUT="9",
     )
@@ -178,8 +178,8 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name_and_unsubscribes_where_tha
     settings = {
         "CRAWLSCHED_RECEIVER": str(port),
         "CRAWLSCHED_RECEIVER_URL": f"http://127.0.0.1:{port}/",
-        "CRAWLSCHED_SITEMAP_URLS": f"{feed},{other}",
-        "CRAWLSCHED_SITEMAP_INTERVAL": "100",
+        "CRAWLSCHED_SOURCE_URLS": f"{feed},{other}",
+        "CRAWLSCHED_SOURCE_INTERVAL": "100",
         "CRAWLSCHED_BANDWIDTH": "20/s",
         "CLOSESPIDER_TIMEOUT": "9",
     }

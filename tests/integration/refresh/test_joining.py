@@ -9,7 +9,6 @@ from tests.integration.refresh.processes import process
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"objective": "age"}, "CRAWLSCHED_OBJECTIVE = freshness .* here it is age; set it to the same, or end"),
         ({"crawl_value": "greedy"}, "CRAWLSCHED_CRAWL_VALUE = posterior .* here it is greedy; set it to the same"),
         ({"one_pass": True}, "CRAWLSCHED_ONE_PASS = False .* here it is True; set it to the same"),
     ],

@@ -68,20 +68,6 @@ def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared) 
         assert refresher.next_page(refresher.clock(), lambda host, now: now) is None
 
 
-def test_shards_go_by_compiled_code_if_they_are_fast_enough_together(shared, monkeypatch) -> None:
-    """Each of four has a quarter of the rate, for which alone it would not be loaded."""
-    monkeypatch.setattr("crawlsched.collection.collection.is_prepared", lambda: False)  # by another test
-    shared.set_rate(200.0)
-    with process(shared) as refresher:
-        look_until(refresher, lambda: refresher.slots.rate == 200.0)
-        rates = [part.planner.bandwidth for part in refresher.parts]
-        assert max(rates) < 100.0
-        assert all(part.is_worth_compiling() for part in refresher.parts)
-        shared.set_rate(80.0)
-        look_until(refresher, lambda: refresher.slots.rate == 80.0)
-        assert not any(part.is_worth_compiling() for part in refresher.parts)
-
-
 def test_which_pages_are_read_ahead_is_looked_at_less_often_than_is_written(shared) -> None:
     """What the next slots need is known after each look, and a look costs more than a flush of few rows."""
     with process(shared) as refresher:

@@ -56,9 +56,9 @@ def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tm
         tmp_path,
         SPIDER.format(urls=[pages["first"], pages["last"]], last=pages["last"], told=pages["first"]),
         CRAWLSCHED_BANDWIDTH="10/s",
-        CRAWLSCHED_SITEMAP_URLS=",".join(sources),
+        CRAWLSCHED_SOURCE_URLS=",".join(sources),
         CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
-        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_SOURCE_INTERVAL="1",
         CLOSESPIDER_TIMEOUT="5",
     ).run()
     assert set(pages.values()) <= set(crawl.outcomes())
@@ -87,8 +87,8 @@ def test_what_is_announced_soon_after_a_crawl_is_discarded(site: Site, tmp_path:
         tmp_path,
         SPIDER.format(urls=[url], last=url, told=url),
         CRAWLSCHED_BANDWIDTH="10/s",
-        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
-        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SOURCE_INTERVAL="1",
         CRAWLSCHED_SIGNAL_DELAY="1000",
         CLOSESPIDER_TIMEOUT="4",
     ).run()
@@ -96,3 +96,35 @@ def test_what_is_announced_soon_after_a_crawl_is_discarded(site: Site, tmp_path:
     # The sitemap's, and that of the spider.
     assert crawl.stats["crawlsched/change_signals/received"] == 2
     assert crawl.stats.get("crawlsched/change_signals/taken", 0) == 0
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_feeds_and_sitemaps_that_pages_name_become_sources(site: Site, tmp_path: Path, is_wanted: bool) -> None:
+    """The first feed of a page on its own site, and what `rel=sitemap` names; none with SOURCES_FROM_PAGES = False."""
+    news = site.page("/news/1", "<p>news</p>")
+    old = site.page("/old/1", "<p>old</p>")
+    site.page("/feed", f"<rss><channel><item><link>{news}?utm_source=rss</link></item></channel></rss>")
+    site.page("/comments", "<rss><channel></channel></rss>")
+    site.page("/map.xml", f"<urlset><url><loc>{old}</loc></url></urlset>")
+    head = (
+        "<link rel='alternate' type='application/rss+xml' href='http://other.example/feed'>"
+        "<link rel=alternate type=application/rss+xml href=/feed>"
+        "<link rel=alternate type=application/rss+xml href=/comments>"
+        "<link rel='sitemap' href='/map.xml'><link rel='alternate' type='application/json' href='/wp-json/1'>"
+    )
+    starts = [site.page(f"/{n}", f"<html><head>{head}</head><body>{n}</body></html>") for n in range(3)]
+    crawl = Project(
+        tmp_path,
+        SPIDER.format(urls=starts, last="", told=""),
+        CRAWLSCHED_BANDWIDTH="10/s",
+        CRAWLSCHED_PRIVATE_ADDRESSES="127.0.0.0/8",
+        CRAWLSCHED_SOURCES_FROM_PAGES=str(is_wanted),
+        CLOSESPIDER_TIMEOUT="4",
+    ).run()
+    store = crawl.store()
+    read = {source.url: source for source in store.sources() if source.polled_at and source.kind != "robots"}
+    store.close()
+    assert set(read) == ({site.url("/feed"), site.url("/map.xml")} if is_wanted else set())
+    assert ({news, old} <= set(crawl.outcomes())) == is_wanted
+    if is_wanted:
+        assert {source.quality["document"] for source in read.values()} == {"rss", "urlset"}

@@ -56,7 +56,7 @@ def test_robots_index_and_gzip_lead_to_pages(site: Site, tmp_path: Path) -> None
         SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
         ROBOTSTXT_OBEY="True",
         CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
-        CRAWLSCHED_SITEMAP_INTERVAL="2",
+        CRAWLSCHED_SOURCE_INTERVAL="2",
         CLOSESPIDER_TIMEOUT="5",
     )
     crawl = project.run()
@@ -84,8 +84,8 @@ def test_a_sitemap_that_has_moved_is_read_where_it_is_now(site: Site, tmp_path: 
     crawl = Project(
         tmp_path,
         SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
-        CRAWLSCHED_SITEMAP_URLS=",".join([site.url("/round.xml"), site.url("/old/sitemap.xml")]),
-        CRAWLSCHED_SITEMAP_INTERVAL="100",
+        CRAWLSCHED_SOURCE_URLS=",".join([site.url("/round.xml"), site.url("/old/sitemap.xml")]),
+        CRAWLSCHED_SOURCE_INTERVAL="100",
         CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
         TEST_CLOSE_AFTER_RESOLVED="5",
     ).run()
@@ -101,9 +101,9 @@ def test_a_sitemap_that_unfolds_beyond_measure_is_not_unpacked(site: Site, tmp_p
     crawl = Project(
         tmp_path,
         SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
-        CRAWLSCHED_SITEMAP_URLS=site.url("/bomb.xml"),
+        CRAWLSCHED_SOURCE_URLS=site.url("/bomb.xml"),
         CRAWLSCHED_SITEMAP_MAX_BYTES="1000000",
-        CRAWLSCHED_SITEMAP_INTERVAL="100",
+        CRAWLSCHED_SOURCE_INTERVAL="100",
         CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
         TEST_CLOSE_AFTER_RESOLVED="2",
     ).run()
@@ -118,7 +118,7 @@ def test_without_discovery_unknown_urls_stay_unknown(site: Site, tmp_path: Path)
     crawl = Project(
         tmp_path,
         SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
-        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
         CRAWLSCHED_SITEMAP_DISCOVERY="False",
         CLOSESPIDER_TIMEOUT="3",
     ).run()
@@ -139,8 +139,8 @@ def test_a_lastmod_that_differs_is_a_change_signal(site: Site, tmp_path: Path) -
         tmp_path,
         SPIDER.format(urls=[url]),
         CRAWLSCHED_BANDWIDTH="10/s",
-        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
-        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SOURCE_INTERVAL="1",
         CLOSESPIDER_TIMEOUT="6",
     ).run()
     assert len(site.visits("/sitemap.xml")) >= 4
@@ -162,7 +162,7 @@ def test_priority_can_feed_importance(site: Site, tmp_path: Path) -> None:
     crawl = Project(
         tmp_path,
         SPIDER.format(urls=[low]),
-        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
         CRAWLSCHED_SITEMAP_PRIORITY="True",
         CLOSESPIDER_TIMEOUT="4",
     ).run()
@@ -185,7 +185,7 @@ def test_a_broken_sitemap_gives_what_can_be_read_and_a_reason(site: Site, tmp_pa
     crawl = Project(
         tmp_path,
         SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
-        CRAWLSCHED_SITEMAP_URLS=f"{site.url('/cut.xml')},{site.url('/html.xml')}",
+        CRAWLSCHED_SOURCE_URLS=f"{site.url('/cut.xml')},{site.url('/html.xml')}",
         CLOSESPIDER_TIMEOUT="3",
     ).run()
     assert page in crawl.outcomes()
@@ -205,7 +205,7 @@ def test_a_sitemap_on_another_host_counts_if_robots_txt_names_it(tmp_path: Path)
             tmp_path,
             SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
             ROBOTSTXT_OBEY="True",
-            CRAWLSCHED_SITEMAP_INTERVAL="2",
+            CRAWLSCHED_SOURCE_INTERVAL="2",
             CLOSESPIDER_TIMEOUT="4",
         ).run()
     assert page in crawl.outcomes()
@@ -236,8 +236,8 @@ def test_an_index_spares_the_sitemaps_that_it_says_are_unchanged(site: Site, tmp
     Project(
         tmp_path,
         SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
-        CRAWLSCHED_SITEMAP_URLS=site.url("/index.xml"),
-        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_SOURCE_URLS=site.url("/index.xml"),
+        CRAWLSCHED_SOURCE_INTERVAL="1",
         CRAWLSCHED_BANDWIDTH="10/s",
         CLOSESPIDER_TIMEOUT="7",
     ).run()
@@ -269,8 +269,8 @@ def test_a_doubtful_date_is_counted_and_worth_little(
         SPIDER.format(urls=[url]),
         CRAWLSCHED_BANDWIDTH="10/s",
         CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
-        CRAWLSCHED_SITEMAP_URLS=site.url("/sitemap.xml"),
-        CRAWLSCHED_SITEMAP_INTERVAL="1",
+        CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
+        CRAWLSCHED_SOURCE_INTERVAL="1",
         CRAWLSCHED_REPLAN_INTERVAL="1",
         CLOSESPIDER_TIMEOUT="5",
     ).run()
@@ -299,8 +299,8 @@ def test_many_sitemaps_leave_every_other_slot_to_pages(site: Site, tmp_path: Pat
         tmp_path,
         SPIDER.format(urls=pages),
         CRAWLSCHED_BANDWIDTH="20/s",
-        CRAWLSCHED_SITEMAP_URLS=site.url("/index.xml"),
-        CRAWLSCHED_SITEMAP_INTERVAL="8",
+        CRAWLSCHED_SOURCE_URLS=site.url("/index.xml"),
+        CRAWLSCHED_SOURCE_INTERVAL="8",
         CONCURRENT_REQUESTS_PER_DOMAIN="16",
         CLOSESPIDER_TIMEOUT="5",
     ).run()

@@ -2,6 +2,7 @@
 
 import shutil
 
+import numpy as np
 import pytest
 from sqlalchemy import insert, select, text, update
 
@@ -10,7 +11,6 @@ from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages
 from crawlsched.exceptions import StoreError
 from crawlsched.planner import Plan, Planner
-from crawlsched.planner.state import planner_arrays, planner_facts
 from crawlsched.store import Batch, KeptText, Store, schema
 from crawlsched.store.copying import copy_all
 from crawlsched.store.database import Database
@@ -62,7 +62,7 @@ def crawled_url(crawled, tmp_path):
 
 
 def loaded(url):
-    """What a crawl that starts on it knows: the planner's arrays and facts, by name."""
+    """What a crawl that starts on it knows: the planner's columns, by name."""
     store = Store.open(url, "news")
     planner, hosts = Planner(simulated.HOUR), Hosts()
     for _ in load_pages(store, planner, hosts, NOW, "scrapy"):
@@ -73,10 +73,9 @@ def loaded(url):
     while planner.work(NOW):
         pass
     store.close()
-    arrays = {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in planner_arrays(planner).items()}
-    facts = planner_facts(planner)
-    assert facts["n_filed"] == facts["n_pages"] == 120
-    return arrays, facts
+    assert planner.pages.n == 120
+    columns = planner.columns(np.arange(120))
+    return {name: (column.dtype.str, column.shape, column.tobytes()) for name, column in columns.items()}
 
 
 def test_a_copy_is_the_same_to_the_last_byte(crawled_url, postgresql_url, tmp_path, capsys):

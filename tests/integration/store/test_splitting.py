@@ -39,7 +39,6 @@ def crawled_url(sqlite_url) -> str:
     store = Store.open(sqlite_url, "news")
     done = simulated.crawl(store, NOW, n_pages=N_PAGES, hosts=HOSTS)
     lease = store.take_lease("news", NOW)
-    heard = np.random.default_rng(3).integers(0, 200, (N_PAGES, 4)).astype(np.uint8)
     store.save(
         Batch(
             since=NOW,
@@ -57,14 +56,13 @@ def crawled_url(sqlite_url) -> str:
                 13: Source(13, "backwards", "http://h3.example/s", "h3.example", 3),
             },
             further_sources={(page, 12): (1, 4, NOW - 9.0, 4, NOW - 8.0, 2.0, 1.0) for page in range(0, N_PAGES, 5)},
-            changes=[ChangeRow(number, number * 7 % N_PAGES, NOW + number, False, None) for number in range(40)],
+            changes=[ChangeRow(number, number * 7 % N_PAGES, NOW + number, "changed", None) for number in range(40)],
             tombstones={("pattern", "http://*/old"): NOW},
         )
     )
     store.save_grid(done.planner.grid, done.planner.posterior.rates.tolist())
     store.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
     store.save_plan({**store.newest_plan().data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
-    store.save_neighbours(heard)
     store.send("recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
     lease.heartbeat(NOW, {"bandwidth": 3.0, "recipes": {"html": "blocks/4"}})
     lease.release(NOW)
@@ -106,20 +104,9 @@ def once(rows: list[dict], *names: str) -> dict[tuple, dict]:
     return {name: {k: v for k, v in row.items() if k not in ("shard", "collection")} for name, row in found.items()}
 
 
-def neighbours(url: str, n_shards: int) -> dict[str, list[int]]:
-    found = {}
-    for shard in range(n_shards):
-        store = Store.open(url, "news", shard, upgrade=False, read_only=True)
-        heard = store.neighbours()
-        for page, of in store.urls(np.arange(N_PAGES)).items():
-            found[of] = heard[page].tolist()
-        store.close()
-    return found
-
-
 def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, capsys) -> None:
     """From SQLite into four shards, and eight: state, visits, signals, texts; each host in its shard."""
-    before, heard = all_rows(crawled_url), neighbours(crawled_url, 1)
+    before = all_rows(crawled_url)
     plan = json.loads(before["plans"][-1]["data"])
     assert main(["db", "copy", crawled_url, postgresql_url]) == 0
     for n_shards, words in ((4, ["4"]), (8, [])):
@@ -130,7 +117,6 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, c
         assert "3/s for all" in said
         after = all_rows(postgresql_url)
         assert known_of_pages(after) == known_of_pages(before)
-        assert neighbours(postgresql_url, n_shards) == heard
         for table, names in (("hosts", ["host"]), ("noise_masks", ["template"])):
             assert once(after[table], *names) == once(before[table], *names)
         of_hosts = [[row for row in rows["sources"] if row["kind"] != "ping"] for rows in (before, after)]

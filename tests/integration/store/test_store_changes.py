@@ -26,7 +26,7 @@ def deliver(store, *numbers, page=0, url="http://a.example/", text=None):
     batch.new_pages[page] = NewPage(page, url, "a.example", name, NOW)
     for number in numbers:
         batch.observations.append(ObservationRow(number, page, NOW + number, 1.0, 0, -1, True, "changed", 200))
-        batch.changes.append(ChangeRow(number, page, NOW + number, number == 1, number))
+        batch.changes.append(ChangeRow(number, page, NOW + number, "new" if number == 1 else "changed", number))
     if text is not None:
         batch.texts[page] = text
     store.save(batch)

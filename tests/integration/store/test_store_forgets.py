@@ -99,6 +99,17 @@ def test_what_comes_late_of_a_forgotten_page_is_left_out(store):
     assert len(store.observations_of(1)) == 2
 
 
+def test_what_is_taken_back_may_come_again(store):
+    """The tombstone goes from memory and from the database; what was none is said."""
+    store.forget("host", "A.Example", NOW)
+    store.forget("pattern", "*/old", NOW + 1.0)
+    assert [tuple(stone) for stone in store.tombstones] == [("host", "a.example", NOW), ("pattern", "*/old", NOW + 1.0)]
+    assert store.take_back("host", "a.example")
+    assert not store.take_back("host", "a.example")
+    assert store.tombstoned(["http://a.example/", "http://a.example/old"]) == [False, True]
+    assert rows(store, models.tombstones) == 1
+
+
 def test_only_the_open_collection_can_be_emptied(store):
     """A slip in the name must not empty another collection, and an unknown kind is refused."""
     with pytest.raises(ValueError, match="value is 'other'; it has to be 'spider', the collection that is open"):

@@ -44,10 +44,10 @@ def fill(database: str) -> None:
         outcome = "changed" if n % 3 == 0 else "unchanged"
         batch.observations.append(ObservationRow(n, 0, at, 3600.0, 0, -1, n % 3 == 0, outcome, 200))
         if n % 3 == 0:
-            batch.changes.append(ChangeRow(1 + n // 3, 0, at + 0.5, n == 0, n))
+            batch.changes.append(ChangeRow(1 + n // 3, 0, at + 0.5, "new" if n == 0 else "changed", n))
     batch.changes += [
-        ChangeRow(9, N_PAGES - 2, now - 2.0, True, None),
-        ChangeRow(10, N_PAGES - 1, now - 1.0, True, None),
+        ChangeRow(9, N_PAGES - 2, now - 2.0, "new", None),
+        ChangeRow(10, N_PAGES - 1, now - 1.0, "new", None),
     ]
     last = now - 3600.0 * 3
     batch.texts[0] = KeptText(last, packed("<script>alert(3)</script> 2", 999), last - 9, packed("<b>1</b>", 999))

@@ -19,7 +19,7 @@ def fill(store: Store, now: float) -> None:
     """Put a page with one change into it."""
     url = f"http://{store.key[0]}.example/{store.name.encode().hex()}"
     batch = Batch(new_pages={0: NewPage(0, url, url[7:16], sha1(url.encode()).digest(), now)})
-    batch.changes.append(ChangeRow(1, 0, now, True, None))
+    batch.changes.append(ChangeRow(1, 0, now, "new", None))
     store.save(batch)
     store.put_sample(now, {"seconds": 60.0, "expected_freshness": 0.75, "used": 30.0, "idle": 30.0, "changes": 4.0})
 

@@ -156,7 +156,9 @@ def test_metrics_and_health_say_what_check_says(served: Served) -> None:
     """No crawl runs: 503, `up` 0, exit code 1 and a sentence; what has a limit is named when it is passed."""
     health = Answer(served, "/healthz")
     assert health.status == 503
-    assert json.loads(health.text)["checks"]["leased"]["ok"] is False
+    (leased, answering) = json.loads(health.text)["checks"]
+    assert leased == {"name": "leased", "is_well": False, "sentence": "it was never crawled"}
+    assert answering == {"name": "answering", "is_well": True, "sentence": "no host fails"}
     metrics = Answer(served, "/metrics").text
     assert 'crawlsched_up{collection="shop"} 0.0' in metrics
     assert 'crawlsched_undelivered_changes{collection="shop"} 1.0' in metrics

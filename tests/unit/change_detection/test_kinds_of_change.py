@@ -11,7 +11,7 @@ from tests.kinds_of_change import BY_CLASS, KINDS, PASSING, SLOW, Result, run
 _PROVED = [name for name in KINDS if name not in SLOW]
 _GROUPS = [_PROVED[start::8] for start in range(8)]
 
-pytestmark = [pytest.mark.statistics, pytest.mark.usefixtures("compiled_code")]
+pytestmark = pytest.mark.statistics
 
 
 @pytest.mark.parametrize("names", _GROUPS, ids=lambda names: names[0])

@@ -57,7 +57,7 @@ def test_without_a_selector_the_release_number_in_the_heading_is_a_change(packag
 @pytest.mark.parametrize("package", RELEASES)
 @pytest.mark.parametrize("seed", range(3))
 def test_what_a_release_changes_on_all_pages_counts_once(package: str, seed: int) -> None:
-    """In whatever order pages are visited: all edits are found, and three pages more, or fewer; nothing is configured."""
+    """In whatever order pages are visited: all edits are found, and at most three pages more; nothing is set."""
     rng = Random(seed)
     judge = Judge(LivingBlocks(), rng)
     names = [*EDITED[package], *BUILT_ANEW[package]]

@@ -130,6 +130,140 @@ def test_an_entry_is_what_other_readers_take_it_for(
     assert entries or document.problems
 
 
+@pytest.mark.parametrize(
+    "location",
+    [
+        f"\u200b{SITE}/1", f"{SITE}/1\u2060", f"\u200e{SITE}/1\u200f", f"\ufeff{SITE}/1", f"\xad{SITE}/1\u3000",
+        f'"{SITE}/1"', f"'{SITE}/1'", f"\u201c{SITE}/1\u201d", f"\xab{SITE}/1\xbb", f"&lt;{SITE}/1&gt;",
+        f"\ufeff'{SITE}/1'",
+        f"{SITE}/1,2026-11-20", f"{SITE}/1;2026-11-20T10:00:00Z;0.8;daily", f'"{SITE}/1","2026-11-20"',
+        f"{SITE}/1 2026-11-20 10:00", f"{SITE}/1\t0.5",
+    ],
+)  # fmt: skip
+def test_what_stands_around_a_url_is_not_the_url(location: str) -> None:
+    """In a sitemap, a feed and a list; it is told that something was taken off."""
+    line = "All pages:\n" + location.replace("&lt;", "<").replace("&gt;", ">")
+    for body in (URLSET.format(f"<loc>{location}</loc>"), RSS.format(f"<link>{location}</link>"), line):
+        document = read_sitemap(body.encode(), f"{SITE}/map", feedparser=False)
+        assert told(document) == [("/1", None)]
+        assert kinds(document) - {"not-a-url"} == {"around-url"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{SITE}/1 {SITE}/2", f"{SITE}/1,{SITE}/2", f"{SITE}/1\t{SITE}/2", f'"{SITE}/1";"{SITE}/2"',
+        f"{SITE}/1 -> {SITE}/2", f"url,title\n{SITE}/1,a page\n{SITE}/2,another, with commas\n",
+        f"<{SITE}/1>\n<{SITE}/2>", f"{SITE}/1,\n{SITE}/2,\n",
+    ],
+)  # fmt: skip
+def test_a_list_has_each_url_whatever_is_between_them(body: str) -> None:
+    """Several on a line, the first column of a table, brackets, commas."""
+    document = read_sitemap(body.encode(), f"{SITE}/map.txt")
+    assert told(document) == [("/1", None), ("/2", None)]
+    assert "around-url" in kinds(document)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "a,b",
+        "a;v=1",
+        "1,2026",
+        "Foo_(bar)",
+        "it's",
+        "?u=https://b.example/",
+        "web/2020/https://b.example/1",
+        "a\u200cb",
+        "x|y",
+    ],
+)
+def test_what_can_be_of_a_url_stays(path: str) -> None:
+    """Commas, quotes, brackets, other URLs, and joiners within words."""
+    document = read_sitemap(URLSET.format(f"<loc>{SITE}/{path}</loc>").encode(), f"{SITE}/map.xml")
+    assert (told(document), document.problems) == ([(f"/{path}", None)], [])
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["(https://site.example/1)", "http//site.example/1", "see https://site.example/1", "[https://site.example/1]"],
+)
+def test_no_page_is_made_of_a_url_and_what_stands_around_it(location: str) -> None:
+    """What is not certain is refused, and told."""
+    document = read_sitemap(URLSET.format(f"<loc>{location}</loc>").encode(), f"{SITE}/map.xml")
+    assert (told(document), kinds(document)) == ([], {"bad-url"})
+
+
+def test_a_line_of_which_the_end_of_the_url_is_unknown_is_left_out() -> None:
+    """A table without a header."""
+    document = read_sitemap(f"{SITE}/1,A page about tea\n{SITE}/2".encode(), f"{SITE}/map.txt")
+    assert (told(document), kinds(document)) == ([("/2", None)], {"not-a-url"})
+
+
+@pytest.mark.parametrize("feedparser", [False, True])
+@pytest.mark.parametrize(
+    "body",
+    [
+        URLSET.format(f"<loc>{SITE}/1<lastmod>2026-11-20</lastmod></loc>"),
+        URLSET.format(f"<loc>{SITE}/1<lastmod>2026-11-20</lastmod>"),
+        URLSET.format(f"<loc>{SITE}/1<loc><lastmod>2026-11-20</lastmod>"),
+        URLSET.format(f"<loc>{SITE}/1<priority>0.5</priority><lastmod>2026-11-20</lastmod>"),
+        URLSET.format(f"<lastmod>2026-11-20<loc>{SITE}/1</loc>"),
+    ],
+)
+def test_an_element_that_is_not_closed_ends_where_the_next_one_begins(body: str, feedparser: bool) -> None:
+    """Its text is no part of a URL, and that it is not closed is told."""
+    document = read_sitemap(body.encode(), f"{SITE}/map.xml", feedparser=feedparser)
+    assert (told(document), kinds(document)) == ([("/1", DAY)], {"unclosed"})
+
+
+def test_an_atom_entry_is_a_document_of_its_own() -> None:
+    """RFC 4287, section 2; entries of other namespaces are none."""
+    body = "<entry xmlns='{}'>" + PAGE + UPDATED + "</entry>"
+    for feedparser in (False, True):
+        document = read_sitemap(body.format("http://www.w3.org/2005/Atom").encode(), f"{SITE}/1", feedparser=feedparser)
+        assert (document.kind, told(document)) == ("atom", [("/1", DAY)])
+    assert read_sitemap(body.format("urn:other").encode(), f"{SITE}/1").kind == "unknown"
+
+
+@pytest.mark.parametrize("feedparser", [False, True])
+@pytest.mark.parametrize(
+    "body",
+    [
+        URLSET.format(f"{LOC}<lastmod>2026-11-20</lastmod><lastmod>2026-11-21</lastmod>"),
+        RSS.format(f"{LINK}<pubDate>20 Nov 2026</pubDate><pubDate>21 Nov 2026</pubDate>"),
+        ATOM.format(f"{PAGE}{UPDATED}<updated>2026-11-21T00:00:00Z</updated>"),
+    ],
+)
+def test_a_second_date_of_an_entry_is_reported(body: str, feedparser: bool) -> None:
+    """An update beside a publication is none."""
+    assert kinds(read_sitemap(body.encode(), f"{SITE}/map", feedparser=feedparser)) == {"second-lastmod"}
+    both = ATOM.format(f"{PAGE}{UPDATED}<published>2026-11-19T00:00:00Z</published>")
+    assert read_sitemap(both.encode(), f"{SITE}/map", feedparser=feedparser).problems == []
+
+
+@pytest.mark.parametrize("feedparser", [False, True])
+def test_a_feed_of_feedburner_links_to_the_original(feedparser: bool) -> None:
+    """Not to the machine that counts who follows the link."""
+    body = RSS.format(
+        "<link>https://feeds.example/~r/1</link><feedburner:origLink>https://site.example/1</feedburner:origLink>"
+    )
+    declared = body.replace("<rss", "<rss xmlns:feedburner='http://rssnamespace.org/feedburner/ext/1.0'", 1)
+    for text in (body, declared):
+        document = read_sitemap(text.encode(), f"{SITE}/feed", feedparser=feedparser, hosts=["feeds.example"])
+        assert told(document) == [("/1", None)]
+
+
+@pytest.mark.parametrize("place", [-1, -5, -8])
+def test_a_gzip_with_a_wrong_checksum_or_length_is_read_to_its_end(place: int) -> None:
+    """Only what stands behind the data is wrong."""
+    urls = [f"{SITE}/{n}" for n in range(3_000)]
+    packed = bytearray(gzip.compress("\n".join(urls).encode()))
+    packed[place] ^= 1
+    document = read_sitemap(bytes(packed), f"{SITE}/map.txt.gz")
+    assert (document.entries.url, kinds(document)) == (urls, {"bad-gzip"})
+
+
 def test_a_second_url_of_an_entry_is_reported() -> None:
     """The first is the page."""
     document = read_sitemap(URLSET.format(f"{LOC}<loc>{SITE}/2</loc>").encode(), f"{SITE}/map.xml")

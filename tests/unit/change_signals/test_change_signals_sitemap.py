@@ -481,9 +481,14 @@ def test_no_damage_makes_it_raise(sample: bytes, data: st.DataObject) -> None:
     assert_sound(read_sitemap(gzip.compress(body)[:-9], "http://a.example/sitemap.xml", Limits(max_text=50)))
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Z")), max_size=30), max_size=8))
+@given(
+    st.lists(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cs", "Z")), max_size=30), max_size=8)
+)
 def test_every_url_that_is_written_comes_back(paths: list[str]) -> None:
-    """What an XML writer escapes, the reader gives back; the order is kept, and doubles are taken once."""
+    """What an XML writer escapes, the reader gives back; the order is kept, and doubles are taken once.
+
+    Invisible signs (Cf) stand around a URL, not in it.
+    """
     locations = [f"http://a.example/{path}" for path in paths if "\ufffd" not in path and "\\" not in path]
     escaped = [text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for text in locations]
     document = read_sitemap(urlset(*escaped), "http://a.example/sitemap.xml")

@@ -34,7 +34,7 @@ def test_a_crawl_delay_that_disappears_is_forgotten() -> None:
 
 
 def test_a_host_that_fails_rests_as_a_whole_and_is_then_asked_for_one_page() -> None:
-    """What was asked before an error was heard of says nothing more; the wait doubles until the host answers."""
+    """What was asked before an error was heard of says nothing more; it rests for a 16th of the outage."""
     hosts = Hosts(["example.com"])
     for time in range(-12, 2, 2):
         hosts.failed(0, asked_at=float(time), now=time + 1.0, wait=10.0)
@@ -45,10 +45,13 @@ def test_a_host_that_fails_rests_as_a_whole_and_is_then_asked_for_one_page() -> 
     hosts.asked(0, 13.0)
     assert hosts.free_at(0, 13.1) == 23.0  # nobody else goes while that one is under way
     hosts.failed(0, asked_at=13.0, now=14.0, wait=10.0)
-    assert hosts.free_at(0, 14.0) == 34.0
-    hosts.asked(0, 34.0)
+    assert hosts.free_at(0, 14.0) == 24.0
+    for now, rest in ((3600.0, 225.0), (90_000.0, 3600.0)):
+        hosts.failed(0, asked_at=now, now=now, wait=10.0)
+        assert abs(hosts.free_at(0, now) - now - rest) < 1.0
+    hosts.asked(0, 100_000.0)
     hosts.answered(0)
-    assert hosts.free_at(0, 35.0) == 35.0
+    assert hosts.free_at(0, 100_001.0) == 100_001.0
 
 
 def test_a_host_with_many_requests_in_the_air_rests_after_three_rounds_of_errors() -> None:
@@ -60,7 +63,7 @@ def test_a_host_with_many_requests_in_the_air_rests_after_three_rounds_of_errors
             hosts.failed(0, asked_at=time, now=time + 0.9 + number / 100, wait=10.0)
     assert hosts.free_at(0, 3.0) == 12.9
     hosts.failed(0, asked_at=13.0, now=14.0, wait=10.0)
-    assert hosts.free_at(0, 14.0) == 34.0
+    assert hosts.free_at(0, 14.0) == 24.0
 
 
 def test_a_rest_that_a_host_asked_for_outlasts_its_next_answer() -> None:

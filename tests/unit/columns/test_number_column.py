@@ -15,14 +15,13 @@ steps = st.one_of(
     st.tuples(st.just("some"), st.lists(st.tuples(st.integers(0, N - 1), above), max_size=N, unique_by=lambda x: x[0])),
     st.tuples(st.just("all"), above),
     st.tuples(st.just("one"), st.tuples(st.integers(0, N - 1), above)),
-    st.tuples(st.just("again"), st.none()),
 )
 
 
 @settings(max_examples=200)
 @given(history=st.lists(steps, max_size=12), kind=st.sampled_from([(np.uint32, 0), (np.int32, -1)]))
 def test_a_number_column_reads_as_an_array_would(history: list[Any], kind: tuple[Any, int]) -> None:
-    """Whatever is written to it, by rows, to all, or to one, and also after it was kept and restored."""
+    """Whatever is written to it, by rows, to all, or to one."""
     dtype, empty = kind
     column, array = NumberColumn(dtype, empty), np.full(N, empty, dtype)
     column.lengthen(N)
@@ -32,13 +31,9 @@ def test_a_number_column_reads_as_an_array_would(history: list[Any], kind: tuple
             column[rows], array[rows] = values, values
         elif step == "all":
             column[:], array[:] = what + empty, what + empty
-        elif step == "one":
+        else:
             column.set_one(what[0], what[1] + empty)
             array[what[0]] = what[1] + empty
-        else:
-            kept = {name: part.copy() for name, part in column.everything("n", N).items()}
-            column = NumberColumn(dtype, empty)
-            column.restore("n", kept)
         assert np.array_equal(column[:], array)
         assert column[:].dtype == dtype
         assert [column.item(row) for row in range(N)] == array.tolist()
@@ -53,21 +48,19 @@ def test_small_numbers_take_two_bytes_a_page() -> None:
     pages = Pages()
     pages.add(0, 0.0, n=3)
     pages.n_crawls[:3] = 65_535
-    assert set(pages.n_crawls.everything("n_crawls", 3)) == {"n_crawls"}
+    assert not pages.n_crawls.high.size
     pages.n_crawls.set_one(1, 65_536)
     assert pages.n_crawls[:3].tolist() == [65_535, 65_536, 65_535]
     assert pages.n_crawls.high.size == pages.capacity
 
 
-def test_pages_keep_numbers_beyond_65535_when_they_grow_and_when_they_are_restored() -> None:
+def test_pages_keep_numbers_beyond_65535_when_they_grow() -> None:
     """A page that is visited every minute gets there in six weeks."""
     pages = Pages(capacity=2)
     pages.add(0, 0.0, n=2)
     pages.n_crawls[1] = pages.n_signals_total[0] = 1_000_000
     pages.add(0, 0.0, n=500)
     assert (pages.n_crawls.item(1), pages.n_signals_total.item(0)) == (1_000_000, 1_000_000)
-    again = Pages()
-    again.restore({name: column.copy() for name, column in pages.everything().items()})
-    assert again.n_crawls[:3].tolist() == [0, 1_000_000, 0]
-    again.free(np.array([1]))
-    assert again.n_crawls.item(1) == 0
+    assert pages.n_crawls[:3].tolist() == [0, 1_000_000, 0]
+    pages.free(np.array([1]))
+    assert pages.n_crawls.item(1) == 0

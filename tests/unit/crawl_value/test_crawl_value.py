@@ -1,6 +1,5 @@
 """Crawl values as functions: monotone, finite, the same in any company, and clear about wrong arguments."""
 
-import sys
 import warnings
 
 import numpy as np
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from crawlsched.crawl_value import (
     elapsed_at_value,
-    evaluation,
     greedy,
     greedy_cis,
     greedy_cis_plus,
@@ -23,9 +21,7 @@ from crawlsched.crawl_value import (
     unchecked_noisy_value,
     unchecked_posterior_value,
     undiscovered_value,
-    use_compiled,
 )
-from tests import children
 
 stalenesses = st.floats(-6.0, 3.0).map(lambda exponent: 10.0**exponent)
 recalls = st.one_of(
@@ -186,89 +182,6 @@ def test_long_columns_are_the_same_in_pieces():
     np.testing.assert_array_equal(greedy(elapsed, 0.7), greedy(elapsed, np.full(40_000, 0.7)))
     columns = greedy(elapsed.reshape(200, 200), change_rate[:200])
     np.testing.assert_array_equal(columns[7], greedy(elapsed[1400:1600], change_rate[:200]))
-
-
-def test_compiled_and_plain_values_agree():
-    """Numba and numpy evaluate the same algorithm: 1e-12 apart at most, over the box and Figure 4."""
-    pytest.importorskip("numba")
-    plain, compiled = [], []
-    for choice, values in ((False, plain), (True, compiled)):
-        use_compiled(choice)
-        try:
-            for parameters in (box(20_000, seed=5), figure_4(20_000)):
-                values.extend(greedy_ncis(*parameters, max_terms=j) for j in (None, 1, 3, 50))
-                elapsed = elapsed_at_value(0.3 * greedy_ncis(*parameters), *parameters[2:])
-                reached = np.where(np.isfinite(elapsed), elapsed, 0.0)
-                values.append(greedy_ncis(reached, 0, *parameters[2:]))
-        finally:
-            use_compiled(None)
-    for one, other in zip(plain, compiled, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
-def test_large_arrays_are_compiled_unless_that_is_switched_off(monkeypatch):
-    """From 65,536 values on numba is used where it is installed; below, and after use_compiled(False), numpy."""
-    pytest.importorskip("numba")
-    sizes = []
-    many_terms = evaluation.ELEMENTS.compiled_function("many_terms")
-    monkeypatch.setitem(
-        evaluation.ELEMENTS._made, "many_terms", lambda y, *rest: sizes.append(y.size) or many_terms(y, *rest)
-    )
-    many, few = np.ones(evaluation.COMPILED_FROM), np.ones(evaluation.COMPILED_FROM - 1)
-    noisy_value(few, 0.0, 1.0, 1.0, 1.0)
-    assert sizes == []
-    large = noisy_value(many, 0.0, 1.0, 1.0, 1.0)
-    assert sizes == [many.size]
-    use_compiled(False)
-    try:
-        np.testing.assert_allclose(noisy_value(many, 0.0, 1.0, 1.0, 1.0), large, rtol=1e-13)
-    finally:
-        use_compiled(None)
-    assert sizes == [many.size]
-
-
-def test_numba_is_not_imported_before_it_is_wanted():
-    """Importing the package and evaluating a page load no compiler, which would stall the crawl."""
-    program = (
-        "import sys; from crawlsched.crawl_value import posterior_value, elapsed_at_value; "
-        "posterior_value([0.5, 0.5], [1.0, 2.0], 1.0, 0.5, 1.0, 0.5); elapsed_at_value([0.1] * 9, 1.0, 0.5, 0.2); "
-        "assert 'numba' not in sys.modules"
-    )
-    children.output_of(sys.executable, "-c", program)
-
-
-def test_without_numba_values_are_computed_and_wanting_it_says_what_to_install(monkeypatch):
-    """Large arrays fall back on numpy; use_compiled(True) fails at once rather than being slow in silence."""
-    monkeypatch.setitem(sys.modules, "numba", None)
-    monkeypatch.delitem(sys.modules, "crawlsched.compiling.numba_functions", raising=False)
-    assert noisy_value(np.ones(evaluation.COMPILED_FROM), 0.0, 1.0, 1.0, 1.0).shape == (evaluation.COMPILED_FROM,)
-    with pytest.raises(ModuleNotFoundError, match=r"needs numba.*install crawlsched\[compiled\]"):
-        use_compiled(True)
-
-
-@pytest.mark.parametrize("can_start", [True, False])
-def test_what_was_never_compiled_is_compiled_by_another_process_if_one_can_be_started(tmp_path, can_start):
-    """A compiler takes memory that a crawl never gets back: it finds compiled code, or else compiles it itself."""
-    pytest.importorskip("numba")
-    program = (
-        "import sys; from crawlsched.crawl_value import evaluation, prepare_compiled; "
-        f"sys.executable = sys.executable if {can_start} else '/nowhere/python'; "
-        "assert prepare_compiled(); twin = evaluation.ELEMENTS._twins['many_terms']; "
-        "print(sum(twin.stats.cache_hits.values()), sum(twin.stats.cache_misses.values()))"
-    )
-    said = children.output_of(sys.executable, "-c", program, environment={"NUMBA_CACHE_DIR": str(tmp_path)})
-    assert said.split() == (["1", "0"] if can_start else ["0", "1"])
-
-
-def test_numba_without_a_folder_for_its_cache_still_works():
-    """In a container where nothing can be written, the code is compiled without being kept."""
-    pytest.importorskip("numba")
-    program = (
-        "from crawlsched.crawl_value import evaluation, terms; "
-        "assert evaluation.ELEMENTS.compiled_function('_stirling')(3.0) == terms.STIRLING[3]"
-    )
-    # Zip archives are the only places that numba may keep compiled code in, and this is none.
-    children.output_of(sys.executable, "-c", program, environment={"NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"})
 
 
 # -- the inverse -----------------------------------------------------------------------------------

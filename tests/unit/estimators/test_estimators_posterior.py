@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawlsched.crawl_value import use_compiled
 from crawlsched.estimators import DEFAULT_RATES, DEFAULT_RATES_ID, Posterior, grid_id
 
 DAY = 86_400.0
@@ -456,49 +455,18 @@ def test_eight_bits_are_rounded_by_what_two_codes_stand_for(steps, offset):
         assert encoded(np.array([-steps / 2048]), offset, "uint8").tolist() == [int(code)]
 
 
-@pytest.mark.parametrize("dtype", [np.uint16, np.uint8])
-@given(seed=st.integers(0, 10**6), discount=st.sampled_from([None, 0.8]), renewal=st.sampled_from([0.0, 0.003, 0.3]))
-@settings(max_examples=25)
-def test_compiled_updates_leave_the_same_rows_and_weights(dtype, seed, discount, renewal):
-    """To the last bit: a step more or less would change which page is picked, with numba or without."""
-    pytest.importorskip("numba")
-    rows = []
-    for choice in (False, True):
-        use_compiled(choice)
-        try:
-            rng = np.random.default_rng(seed)
-            posterior = Posterior(3, dtype=dtype, discount=discount, renewal=renewal)
-            prior = rng.dirichlet(np.ones(posterior.rates.size))
-            for _ in range(200):
-                elapsed, evidence = 10.0 ** rng.uniform(-3, 8), rng.choice([0.0, 0.7, 40.0, np.inf])
-                posterior.update_one(int(rng.integers(3)), elapsed, bool(rng.random() < 0.5), evidence, prior=prior)
-            rows.append([*posterior.packed(range(3)).tolist(), *(posterior.weights_one(n, prior) for n in range(3))])
-        finally:
-            use_compiled(None)
-    for one, other in zip(*rows, strict=True):
-        np.testing.assert_array_equal(one, other)
-    np.testing.assert_allclose(rows[0][3:], posterior.weights(prior=prior), rtol=1e-14)
-
-
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint8, np.float64])
-@pytest.mark.parametrize("compiled", [False, True])
-def test_weights_of_many_pages_are_those_of_each(dtype, compiled):
+def test_weights_of_many_pages_are_those_of_each(dtype):
     """To the last bit, each page by the prior of its group; also where a prior leaves nothing of what visits say."""
-    if compiled:
-        pytest.importorskip("numba")
     rng = np.random.default_rng(5)
     posterior = Posterior(20, dtype=dtype)
     for _ in range(30):
         posterior.update(np.arange(20), 10.0 ** rng.uniform(2, 7, 20), rng.random(20) < 0.5)
     priors = rng.dirichlet(np.ones(posterior.rates.size), 3)
     pages, groups = rng.permutation(20)[:12], rng.integers(3, size=12)
-    use_compiled(compiled)
-    try:
-        found = posterior.weights_many(pages, priors, groups, 0.5)
-        each = [posterior.weights_one(page, priors[group], 0.5) for page, group in zip(pages, groups, strict=True)]
-        np.testing.assert_array_equal(found, each)
-        priors[1] = np.where(np.arange(posterior.rates.size) == 3, 1e-300, 0.0)
-        assert np.isfinite(posterior.weights_many(pages, priors, groups, 0.5)).all()
-        assert posterior.weights_many(pages[:0], priors, groups[:0]).shape == (0, posterior.rates.size)
-    finally:
-        use_compiled(None)
+    found = posterior.weights_many(pages, priors, groups, 0.5)
+    each = [posterior.weights_one(page, priors[group], 0.5) for page, group in zip(pages, groups, strict=True)]
+    np.testing.assert_array_equal(found, each)
+    priors[1] = np.where(np.arange(posterior.rates.size) == 3, 1e-300, 0.0)
+    assert np.isfinite(posterior.weights_many(pages, priors, groups, 0.5)).all()
+    assert posterior.weights_many(pages[:0], priors, groups[:0]).shape == (0, posterior.rates.size)

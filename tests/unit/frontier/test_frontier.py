@@ -1,30 +1,19 @@
-"""The frontier against brute force over all pages, pick by pick, through random histories."""
+"""The frontier beside brute force over all pages, pick by pick, through random histories."""
 
 from __future__ import annotations
-
-import importlib.util
-from collections.abc import Callable
-from typing import TypeVar
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from crawlsched.crawl_value import use_compiled
-from crawlsched.frontier import cutoff, deadlines, frontier, membership, placement, values
-from crawlsched.frontier.buckets import buckets
-from crawlsched.frontier.candidates import candidates
-from crawlsched.frontier.evaluation import evaluation, evaluation_queue
-from crawlsched.frontier.sleeping import crowded_levels
-from crawlsched.frontier.timers import timing_wheel
+from crawlsched.frontier import due_times, filing
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
 
 N_HOSTS = 4
 N_SOURCES = 2
-T = TypeVar("T")
 
 
 class BruteForce:
@@ -73,12 +62,15 @@ class BruteForce:
                 return int(overdue[np.lexsort((overdue, deadline[deadline <= now]))[0]]), "overdue"
         if not eligible.size:
             return None
-        values = planner.frontier.values.many(eligible).at(now)
+        values = planner.crawl_values.value_at(eligible, now)
         return int(eligible[np.argmax(values)]), "value"
 
 
 class Histories(RuleBasedStateMachine):
-    """Everything that can happen to a planner, in any order; each pick has to be the one of brute force."""
+    """Everything that can happen to a planner, in any order: each pick has to be the one of brute force, or as good."""
+
+    #: What a page that goes for its value is worth, as a share of what the best one is.
+    enough = 0.94
 
     @initialize(
         crawl_value=st.sampled_from(["posterior", "posterior", "greedy", "greedy_ncis", "greedy_cis"]),
@@ -150,31 +142,34 @@ class Histories(RuleBasedStateMachine):
                     work = self.planner.work(self.now)
             wanted = self.oracle.pick(self.now, self.busy)
             # What it tells of its best page beforehand is so, and changes nothing.
-            bound = self.planner.bound(self.now)
-            value = self.until_found(self.planner.best_value, -np.inf)
-            pick = self.until_found(self.planner.pick, None)
+            bound, value = self.planner.bound(self.now), self.planner.best_value(self.now, self.busy_until)
+            pick = self.planner.pick(self.now, self.busy_until)
             assert value <= bound * (1 + 1e-6)
             given = -np.inf if pick is None else pick.crawl_value if pick.reason == "value" else np.inf
-            assert value == given or -0.01 < value / given - 1.0 < 1e-6
-            assert (None if pick is None else (pick.page, pick.reason)) == wanted
+            assert value == given
+            assert (pick is None) == (wanted is None)
+            if pick is not None and wanted is not None:
+                assert pick.reason == wanted[1]
+                if pick.reason == "value":
+                    self.compare(pick.page, wanted[0])
+                else:
+                    assert pick.page == wanted[0]
             if pick is None:
                 return
             self.oracle.forced = [page for page in self.oracle.forced if page != pick.page]
             self.visits.append(pick.page)
             self.now += 1 / self.planner.bandwidth
 
-    def until_found(self, method: Callable[..., T], nothing: T) -> T:
-        """Call a method that looks at some pages until it has looked at all that there are to look at."""
-        # Beds of some pages, looked at three at a time, see the same ones again: 391 looks were seen among 32 pages.
-        for _ in range(20 + 50 * self.planner.pages.n):
-            found = method(self.now, lambda host, now: self.busy.get(host, now))
-            if not self.planner.frontier._is_looking:
-                return found
-            assert found == nothing
-            assert self.planner.waits_for_host()
-            assert self.planner.next_event(self.now) == self.now
-            self.planner.frontier._check(self.now)
-        raise AssertionError("looks for a page without end")
+    def busy_until(self, host: int, now: float) -> float:
+        return self.busy.get(host, now)
+
+    def compare(self, page: int, best: int) -> None:
+        """A page that goes for its value is worth nearly as much as the best one, and may be crawled."""
+        columns, shortest = self.planner.pages, self.planner.intervals.shortest_one(page)
+        assert self.busy.get(int(columns.host[page]), 0.0) <= self.now
+        assert max(columns.not_before.item(page), columns.crawled_at.item(page) + shortest) <= self.now
+        picked, highest = self.planner.crawl_values.value_at(np.array([page, best]), self.now)
+        assert picked >= self.enough * highest
 
     @precondition(lambda self: self.visits)
     @rule(outcome=st.sampled_from(["crawled"] * 6 + ["failed", "gone", "moved", "refused", "release"]))
@@ -250,12 +245,6 @@ class Histories(RuleBasedStateMachine):
         }
         self.planner.adopt(plan(self.planner.snapshot(), self.planner.bandwidth, observations), self.now)
 
-    @precondition(lambda self: self.crawl_value == "posterior")
-    @rule(worth=st.sampled_from([0.0, 0.5, 0.98]))
-    def believe_neighbours(self, worth: float) -> None:
-        # As the contest does once visits have shown it.
-        self.planner.neighbours.contest.best[:] = worth
-
     @rule(bandwidth=st.sampled_from([0.5, 5.0]))
     def set_bandwidth(self, bandwidth: float) -> None:
         self.planner.set_bandwidth(bandwidth, self.now)
@@ -268,52 +257,22 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def everything_stands_where_it_should(self) -> None:
         if hasattr(self, "planner"):
-            self.planner.frontier._check(self.planner.frontier._standing.now)
-
-
-class CompiledHistories(Histories):
-    """The same histories with compiled code, from the beginning or from some step on, and no longer from another."""
-
-    @rule(choice=st.booleans())
-    def switch(self, choice: bool) -> None:
-        use_compiled(choice)
-
-    def teardown(self) -> None:
-        use_compiled(None)
+            self.planner.frontier._check(self.planner.frontier._now)
 
 
 class SmallLimits(Histories):
-    """The same with limits so small that ladders, runs, cutoffs and sweeps are used even by some dozen pages."""
+    """The same with room for so few that levels, passes and looks through the column are used by some dozen pages.
 
+    What falls due is looked at a few slots together then, so that nothing is said of values.
+    """
+
+    enough = 0.0
     limits = (
-        (placement, "_MOST_AWAKE", 6),
-        (placement, "_KEPT_AWAKE", 2),
-        (placement, "_MOST_ASIDE", 5),
-        (cutoff, "_CALM_TURNS", 2),
-        (placement, "_PORTIONS", 0.1),
-        (candidates, "_MOST_BATCHES", 2),
-        (placement, "_LEAST_RUN", 4),
-        (crowded_levels, "_CROWD", 2),
-        (values, "_PORTION", 3),
-        (evaluation, "_PUT", 2),
-        (evaluation_queue, "SOON", 1),
-        (deadlines, "_MANY_OVERDUE", 1),
-        (membership, "_MANY", 6),
-        (membership, "_CROWDED", 2),
-        (membership, "_PART", 2),
-        (membership, "_PORTIONS_OPENED", 1),
-        (membership, "OPENED", 2),
-        (evaluation_queue, "OPENED", 2),
-        (frontier, "OPENED", 2),
-        (crowded_levels, "_MOST_THINNED", 2),
-        (crowded_levels, "_LOOKED_FOR_EVERY", 1),
-        (timing_wheel, "_EPOCH", 3),
-        (timing_wheel, "_MANY", 2),
-        (buckets, "_LEAST_DEAD", 0),
-        (buckets, "_WHOLE", 4),
-        (buckets, "_FEW", 1),
-        (buckets, "_SMALL", 3),
-        (buckets, "_AT_ONCE", 2),
+        (due_times, "_MOST_SOON", 8),
+        (due_times, "_ROWS_AT_ONCE", 8),
+        (filing, "_FEWEST", 4),
+        (filing, "_SAMPLE", 8),
+        (filing, "_PAGES_A_SLOT", 8),
     )
 
     def __init__(self) -> None:
@@ -328,17 +287,8 @@ class SmallLimits(Histories):
             setattr(module, name, value)
 
 
-class CompiledSmallLimits(SmallLimits, CompiledHistories):
-    """Both."""
-
-
-_settings = settings(max_examples=12, stateful_step_count=40)
+_settings = settings(max_examples=30, stateful_step_count=40)
 TestHistories = Histories.TestCase
 TestHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase
 TestHistoriesWithSmallLimits.settings = _settings
-if importlib.util.find_spec("numba") is not None:
-    TestCompiledHistories = CompiledHistories.TestCase
-    TestCompiledHistories.settings = _settings
-    TestCompiledHistoriesWithSmallLimits = CompiledSmallLimits.TestCase
-    TestCompiledHistoriesWithSmallLimits.settings = _settings

@@ -32,12 +32,9 @@ def test_there_is_room_for_so_many() -> None:
 
 
 def test_loaded_again_they_are_found_again() -> None:
-    """From the store, and from a snapshot of the index, in which they stand already."""
-    index = PageIndex()
-    known = [(1, _name("a")), (2, _name("a"))]
-    Variants(index).load(known, are_indexed=False)
-    again = Variants(index)
-    again.load(known, are_indexed=True)
+    """From the store."""
+    again = Variants(PageIndex())
+    again.load([(1, _name("a")), (2, _name("a"))])
     assert again.pages(_name("a")) == [1, 2]
 
 

@@ -22,7 +22,7 @@ from tests.benchmarks.bench_learning import (
     without_signals,
 )
 
-pytestmark = [pytest.mark.statistics, pytest.mark.usefixtures("compiled_code")]
+pytestmark = pytest.mark.statistics
 
 WINDOW = {"start": 0.0, "end": 100.0, "measure_from": 50.0}
 

@@ -156,7 +156,7 @@ def test_a_page_never_crawled_waits_for_its_first_crawl() -> None:
     before, after = looked_at(planner), Outlook(100.0)
     after.add(with_new, np.arange(21), NOW)
     assert after.freshness(0.01) == pytest.approx(before.freshness(0.01), abs=1e-4)
-    value = with_new.crawl_values.many(new).at(NOW)[0]
+    value = with_new.crawl_values.value_at(new, NOW)[0]
     alone = Outlook(100.0)
     alone.add(with_new, new, NOW)
     assert value > 0
@@ -202,7 +202,6 @@ def go_on(
 
 
 @pytest.mark.statistics
-@pytest.mark.usefixtures("compiled_code")
 def test_a_crawl_that_goes_on_at_another_bandwidth_is_as_fresh_as_it_said() -> None:
     """After three days at 16 an hour, some more at 0.5, 1 and 2 times that: within 0.03 of the freshness reached.
 

@@ -15,8 +15,6 @@ from crawlsched.planner import Planner, explain, plan
 from crawlsched.planner.evidence.further_sources import MOST_SOURCES, FurtherSources
 from tests.hosts import never_rests
 
-pytestmark = pytest.mark.usefixtures("compiled_code")
-
 FIRST, SECOND, THIRD = 0, 1, 2
 
 
@@ -188,11 +186,11 @@ def _run(truth: Truth, seed: int, sources: tuple[int, ...]) -> tuple[float, floa
 
 
 def _expected_freshness(planner: Planner, pages: np.ndarray, now: float) -> float:
-    """Return the mean of exp(-α τ - κ n), neighbours included, expected over the rates α that are still possible."""
+    """Return the mean of exp(-α τ - κ n), expected over the rates α that are still possible."""
     elapsed = now - planner.pages.crawled_at[pages]
     stale = np.exp(-planner.posterior.rates * elapsed[:, np.newaxis])
     _, signal_weight = planner.announcements.signals(pages)
-    heard = np.exp(-signal_weight * planner.announcements.known(pages)[2] - planner.values.evidence_around(pages))
+    heard = np.exp(-signal_weight * planner.announcements.known(pages)[2])
     return float((np.vecdot(planner.values.weights(pages), stale) * heard).mean())
 
 

@@ -88,7 +88,6 @@ def _run(seed: int, *, by_part: bool) -> tuple[float, Planner]:
 
 
 @pytest.mark.statistics
-@pytest.mark.usefixtures("compiled_code")
 def test_a_sitemap_that_is_honest_for_news_and_lies_for_the_shop_is_believed_for_news_only() -> None:
     """The crawl goes by it: on the same histories pages are fresher than with one quality for the sitemap."""
     gained = []
@@ -261,10 +260,10 @@ def test_crawl_values_of_one_page_and_of_many_are_the_same_with_groups() -> None
     pages = np.arange(20)
     rates, weights = planner.announcements.signals(pages)
     assert np.unique(weights[[0, 1, 4, 5]]).size == 4
-    many = planner.values.many(pages).at(100.0)
+    many = planner.values.value_at(pages, 100.0)
     for page in pages.tolist():
         assert planner.announcements.signals_one(page) == (rates[page], weights[page])
-        assert planner.values.one(page).at(100.0) == pytest.approx(many[page], rel=1e-12)
+        assert planner.values.value_at(np.array([page]), 100.0).item() == pytest.approx(many[page], rel=1e-12)
 
 
 def test_a_plan_keeps_its_groups_as_text_with_hosts_by_name() -> None:

@@ -18,9 +18,9 @@ from crawlsched.settings import (
     Settings,
     format_bandwidth,
     markdown_table,
+    of_earlier_versions,
     parse_bandwidth,
     parse_duration,
-    without_effect,
 )
 
 
@@ -44,7 +44,7 @@ def test_without_any_setting_every_default_holds() -> None:
     assert settings == Settings(collection="news")
     assert settings.bandwidth == 1.0
     assert settings.observation_retention == 90 * 86400.0
-    assert settings.sitemap_urls == ()
+    assert settings.source_urls == ()
     assert settings.max_crawl_interval is None
 
 
@@ -59,10 +59,10 @@ def test_every_default_is_what_its_reader_makes_of_it() -> None:
 def test_scrapys_own_settings_object_is_read() -> None:
     """Scrapy's settings with all its defaults go in, whatever priority ours were set at."""
     settings = ScrapySettings({"CRAWLSCHED_BANDWIDTH": "2/s"})
-    settings.set("CRAWLSCHED_SITEMAP_URLS", ["http://127.0.0.1/sitemap.xml"], priority="spider")
+    settings.set("CRAWLSCHED_SOURCE_URLS", ["http://127.0.0.1/sitemap.xml"], priority="spider")
     read_settings = Settings.from_scrapy(settings, "news")
     assert read_settings.bandwidth == 2.0
-    assert read_settings.sitemap_urls == ("http://127.0.0.1/sitemap.xml",)
+    assert read_settings.source_urls == ("http://127.0.0.1/sitemap.xml",)
 
 
 def test_the_settings_cannot_be_changed() -> None:
@@ -283,15 +283,15 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
         ("MIN_CHANGE", "5%", "CRAWLSCHED_MIN_CHANGE must be a share from 0 to 1, got '5%'."),
         ("MIN_CHANGE", 1.5, "CRAWLSCHED_MIN_CHANGE must be a share from 0 to 1, got 1.5."),
         (
-            "SITEMAP_URLS",
+            "SOURCE_URLS",
             "/sitemap.xml",
-            "CRAWLSCHED_SITEMAP_URLS must be a list of absolute http or https URLs, as a list, as JSON or with commas "
+            "CRAWLSCHED_SOURCE_URLS must be a list of absolute http or https URLs, as a list, as JSON or with commas "
             "between them, got '/sitemap.xml'.",
         ),
         (
-            "SITEMAP_URLS",
+            "SOURCE_URLS",
             "http://127.0.0.1:99999/sitemap.xml",
-            "CRAWLSCHED_SITEMAP_URLS must be a list of absolute http or https URLs, as a list, as JSON or with commas "
+            "CRAWLSCHED_SOURCE_URLS must be a list of absolute http or https URLs, as a list, as JSON or with commas "
             "between them, got 'http://127.0.0.1:99999/sitemap.xml'.",
         ),
         (
@@ -350,10 +350,21 @@ def test_an_unknown_name_without_a_likeness_points_to_the_readme() -> None:
 
 def test_a_setting_of_an_earlier_version_is_said_to_do_nothing() -> None:
     """Once, where it stands; a project without it hears nothing."""
-    assert without_effect({"CRAWLSCHED_EXPLORATION_ROUNDS": 10}) == [
+    assert of_earlier_versions({"CRAWLSCHED_EXPLORATION_ROUNDS": 10}) == [
         "CRAWLSCHED_EXPLORATION_ROUNDS is a setting of an earlier version and does nothing any more; leave it out."
     ]
-    assert without_effect({"CRAWLSCHED_BANDWIDTH": "1/s"}) == []
+    assert of_earlier_versions({"CRAWLSCHED_BANDWIDTH": "1/s"}) == []
+
+
+def test_a_setting_that_has_another_name_now_is_read_and_said() -> None:
+    """By its old name where the new one is not given; the sentence has the new one."""
+    old = read(SITEMAP_INTERVAL="10s", SITEMAP_URLS="http://127.0.0.1/a.xml")
+    assert (old.source_interval, old.source_urls) == (10.0, ("http://127.0.0.1/a.xml",))
+    assert read(SITEMAP_INTERVAL="10s", SOURCE_INTERVAL="20s").source_interval == 20.0
+    assert of_earlier_versions({"CRAWLSCHED_SITEMAP_URLS": [], "CRAWLSCHED_SITEMAP_INTERVAL": 10}) == [
+        "CRAWLSCHED_SITEMAP_INTERVAL is called CRAWLSCHED_SOURCE_INTERVAL now; give it that name.",
+        "CRAWLSCHED_SITEMAP_URLS is called CRAWLSCHED_SOURCE_URLS now; give it that name.",
+    ]
 
 
 def test_the_longest_interval_cannot_be_below_the_shortest() -> None:
@@ -388,7 +399,7 @@ def test_when_switched_off_nothing_else_is_read() -> None:
 )
 def test_lists_come_as_lists_as_json_or_with_commas(written: object) -> None:
     """A list on the command line is written with commas or as JSON."""
-    assert read(SITEMAP_URLS=written).sitemap_urls == ("http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml")
+    assert read(SOURCE_URLS=written).source_urls == ("http://127.0.0.1/a.xml", "http://127.0.0.1/b.xml")
 
 
 def test_a_selector_keeps_its_commas_and_brackets() -> None:
@@ -454,17 +465,6 @@ def test_every_policy_that_the_planner_knows_can_be_set() -> None:
         assert Settings.from_scrapy({"CRAWLSCHED_CRAWL_VALUE": name}).crawl_value == name
         Planner(1.0, crawl_value=name)
     assert mistakes(CRAWL_VALUE="greedy_ncis_approx_0")
-
-
-def test_an_objective_needs_a_crawl_value_that_has_it() -> None:
-    """The planner takes what the settings take; the other policies are made for freshness."""
-    for objective in ("freshness", "age", "delay"):
-        for crawl_value in ("posterior", "greedy_ncis"):
-            read = Settings.from_scrapy({"CRAWLSCHED_OBJECTIVE": objective, "CRAWLSCHED_CRAWL_VALUE": crawl_value})
-            Planner(1.0, crawl_value=read.crawl_value, objective=read.objective)
-    assert mistakes(OBJECTIVE="soon")[0].startswith("CRAWLSCHED_OBJECTIVE must be one of freshness, age, delay, got")
-    (mistake,) = mistakes(OBJECTIVE="age", CRAWL_VALUE="harmonic")
-    assert mistake.startswith("CRAWLSCHED_OBJECTIVE must be freshness where CRAWLSCHED_CRAWL_VALUE is harmonic")
 
 
 @pytest.mark.parametrize(

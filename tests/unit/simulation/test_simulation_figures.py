@@ -8,7 +8,7 @@ from math import isnan
 import numpy as np
 import pytest
 
-from crawlsched.simulation.figures import FIGURES, FigureError, Row, Settings, Table, repeat
+from crawlsched.simulation.figures import FIGURES, FigureError, Row, Settings, Table, repeated
 
 
 def silent(done: int, total: int) -> None:
@@ -55,14 +55,8 @@ def test_more_repetitions_leave_those_before_as_they_were() -> None:
     """Every repetition and every case in it has random numbers of its own, which depend on the seed alone."""
 
     def drawn(repetitions: int, seed: int) -> list[Row]:
-        measured = repeat(
-            Settings(repetitions, seed=seed),
-            ["repetition", "case"],
-            [1, 2],
-            lambda case, rng, repetition: {("draw", repetition, case): rng.random()},
-            silent,
-        )
-        return list(measured.rows)
+        run = repeated(["repetition", "case"], lambda _, case, rng, k: {("draw", k, case): rng.random()}, [1, 2])
+        return list(run(Settings(repetitions, seed=seed), silent).rows)
 
     assert drawn(5, seed=1)[:6] == drawn(3, seed=1)
     assert len({row.mean for row in [*drawn(5, seed=1), *drawn(5, seed=2)]}) == 20
@@ -71,14 +65,12 @@ def test_more_repetitions_leave_those_before_as_they_were() -> None:
 def test_means_and_standard_errors_are_over_the_repetitions() -> None:
     """The standard error is that of the mean; a single repetition has none, and progress ends at the end."""
     steps: list[tuple[int, int]] = []
-    table = repeat(
-        Settings(3), ["case"], ["a"], lambda case, rng, k: {("x", case): [1.0, 2.0, 6.0][k]}, lambda *s: steps.append(s)
-    )
-    (row,) = table.rows
+    run = repeated(["case"], lambda settings, case, rng, k: {("x", case): [1.0, 2.0, 6.0][k]}, ["a"])
+    (row,) = run(Settings(3), lambda *step: steps.append(step)).rows
     assert (row.mean, row.repetitions) == (3.0, 3)
     assert row.standard_error == pytest.approx(np.std([1.0, 2.0, 6.0], ddof=1) / 3**0.5)
     assert steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    (alone,) = repeat(Settings(1), ["case"], ["a"], lambda case, rng, k: {("x", case): 4.0}, silent).rows
+    (alone,) = run(Settings(1), silent).rows
     assert isnan(alone.standard_error)
 
 

@@ -13,17 +13,9 @@ from crawlsched.bandwidth import refresh_rates
 from crawlsched.crawl_value import greedy_ncis
 from crawlsched.freshness import expected_freshness
 from crawlsched.simulation import History, Window, freshness, replay
-from crawlsched.simulation.figures import (
-    FIGURES,
-    Row,
-    Settings,
-    Table,
-    accuracy,
-    bandwidth_change,
-    corrupted_signals,
-    signal_estimates,
-)
-from crawlsched.simulation.figures.noisy_signals import baseline, crawl_by, optimal_rates
+from crawlsched.simulation.figures import FIGURES, Row, Settings, Table, accuracy, crawl_rates, signal_estimates
+from crawlsched.simulation.figures.instances import Instances, baseline, crawl_by, optimal_rates, uniform
+from tests.papers.claims import claims_of
 
 # Small enough for seconds; what cannot be set stays as it is.
 SMALL = {
@@ -61,7 +53,7 @@ def test_a_figure_is_the_same_for_the_same_seed_and_can_be_drawn(number: int) ->
     assert written(figure.run(SMALL[number], silent)) == written(table)
     if number != 6:  # where nothing is random
         assert written(figure.run(replace(SMALL[number], seed=2), silent)) != written(table)
-    claims = figure.claims(table)
+    claims = claims_of(figure.name, table)
     assert claims
     assert all("nan" not in claim.sentence for claim in claims if claim.held)
     canvas = Canvas(layout="constrained")
@@ -105,9 +97,9 @@ def test_settings_are_those_of_the_paper(number: int, settings: Settings, fixed:
 
 def test_constants_are_those_of_the_paper() -> None:
     """Bandwidths of figures 5 and 9, and when the latter changes."""
-    assert corrupted_signals.CRAWLS_PER_PAGE * 100_000 == 5000
-    assert bandwidth_change.CURVES[bandwidth_change.CHANGING] == (100.0, 150.0, 100.0)
-    assert [moment * 400 for moment in (bandwidth_change.RISE, bandwidth_change.FALL)] == [133.0, 266.0]
+    assert accuracy.CRAWLS_PER_PAGE * 100_000 == 5000
+    assert crawl_rates.CURVES[crawl_rates.CHANGING] == (100.0, 150.0, 100.0)
+    assert [moment * 400 for moment in (crawl_rates.RISE, crawl_rates.FALL)] == [133.0, 266.0]
 
 
 def test_instances_have_the_rates_that_they_say() -> None:
@@ -135,7 +127,7 @@ def test_nothing_false_is_announced_where_all_announcements_are_true() -> None:
     assert history.signal_times is not None
     assert np.isin(history.signal_times, history.change_times).all()
     assert 0 < history.signal_times.size < history.change_times.size
-    assert accuracy.Instances().draw(np.random.default_rng(4), 30, 50.0).signal_rows is None
+    assert Instances().draw(np.random.default_rng(4), 30, 50.0).signal_rows is None
 
 
 def test_accuracy_is_the_closed_form_where_there_is_one() -> None:
@@ -143,9 +135,7 @@ def test_accuracy_is_the_closed_form_where_there_is_one() -> None:
     n_pages, horizon, seeds = 50, 20.0, 8
     found = []
     for seed in range(seeds):
-        drawn = accuracy.Instances(accuracy.Uniform(0.8, 0.8), accuracy.Uniform(1.0, 1.0)).draw(
-            np.random.default_rng(seed), n_pages, horizon
-        )
+        drawn = Instances(uniform(0.8, 0.8), uniform(1.0, 1.0)).draw(np.random.default_rng(seed), n_pages, horizon)
         # After the first round every page waits as long.
         done = replay(drawn, 100.0, "greedy", "known", start=0.0, end=horizon, measure_from=n_pages / 100.0)
         found.append(done.freshness)
@@ -158,7 +148,7 @@ def test_the_simulated_optimum_is_the_formula_of_the_baseline() -> None:
     """LDS at the optimal rates, which keeps to them, has the accuracy of problem (5) within its standard error."""
     differences = []
     for seed in range(8):
-        history = accuracy.Instances().draw(np.random.default_rng(seed), 60, 40.0)
+        history = Instances().draw(np.random.default_rng(seed), 60, 40.0)
         done = replay(history, 100.0, "lds", "known", start=0.0, end=40.0, measure_from=10.0)
         differences.append(done.freshness - baseline(history))
     # Discrete slots cost a little at 60 pages.
@@ -223,7 +213,7 @@ def ncis_table(**wrong: float) -> Table:
 )
 def test_each_claim_of_figure_4_fails_where_it_is_wrong(wrong: dict[str, float], failed: list[int]) -> None:
     """Only that one, and its sentence has the number."""
-    claims = FIGURES["noisy-signals-4"].claims(ncis_table(**wrong))
+    claims = claims_of("noisy-signals-4", ncis_table(**wrong))
     assert [place for place, claim in enumerate(claims) if claim.held is False] == failed
     # What is said of all cases names them instead.
     for place in set(failed) - {5}:
@@ -234,7 +224,7 @@ def test_a_claim_about_other_numbers_of_pages_cannot_be_told() -> None:
     """With 100 pages alone nothing is known of 1000."""
     table = ncis_table()
     few = Table(table.labels, tuple(row for row in table.rows if row.labels[0] == 100))
-    claims = FIGURES["noisy-signals-4"].claims(few)
+    claims = claims_of("noisy-signals-4", few)
     assert [claim.held for claim in claims] == [True, True, True, None, None, True, None]
 
 
@@ -245,9 +235,9 @@ def test_claims_about_pages_that_are_not_there_cannot_be_told() -> None:
         tables[number] = FIGURES[f"noisy-signals-{number}"].run(Settings(1, (1, 300), 0.1, 1), silent)
         recalls = [row.mean for row in tables[number].some("recall", pages=1)]
         assert max(recalls) < 0.9
-    one = FIGURES["noisy-signals-14"].claims(tables[14])[0]
+    one = claims_of("noisy-signals-14", tables[14])[0]
     assert (one.held, one.sentence) == (None, "what is said of m = 1, which takes pages with many announcements")
-    first, *others = FIGURES["noisy-signals-12"].claims(tables[12])
+    first, *others = claims_of("noisy-signals-12", tables[12])
     assert first.held is None
     # What is counted and said of them are truth values of Python.
     assert {type(claim.held) for claim in others} == {bool}
@@ -277,9 +267,9 @@ def test_late_announcements_are_discarded_as_the_paper_says() -> None:
 
 def test_accuracy_over_time_is_that_of_the_last_crawls() -> None:
     """At each time the freshness, measured from the 1000th crawl before it, of a replay that ends there."""
-    history = accuracy.Instances().draw(np.random.default_rng(7), 30, 24.0)
+    history = Instances().draw(np.random.default_rng(7), 30, 24.0)
     times = np.array([6.0, 12.0, 18.0, 24.0])
-    found = bandwidth_change.accuracies(history, 24.0, (100.0,), times)
+    found = crawl_rates.accuracies(history, 24.0, (100.0,), times)
     for time, share in zip(times.tolist(), found.tolist(), strict=True):
         done = replay(history, 100.0, "greedy", "known", start=0.0, end=time)
         since = done.times[-1000] if done.times.size >= 1000 else 0.0
@@ -288,13 +278,13 @@ def test_accuracy_over_time_is_that_of_the_last_crawls() -> None:
 
 def test_a_changing_bandwidth_takes_effect_at_once() -> None:
     """Before the first change nothing differs; after it there is half as much again."""
-    history = accuracy.Instances().draw(np.random.default_rng(8), 30, 40.0)
+    history = Instances().draw(np.random.default_rng(8), 30, 40.0)
     times = np.linspace(1.0, 40.0, 40)
-    always = bandwidth_change.accuracies(history, 40.0, (100.0,), times)
-    changing = bandwidth_change.accuracies(history, 40.0, (100.0, 150.0, 100.0), times)
-    before = times <= bandwidth_change.RISE * 40.0
+    always = crawl_rates.accuracies(history, 40.0, (100.0,), times)
+    changing = crawl_rates.accuracies(history, 40.0, (100.0, 150.0, 100.0), times)
+    before = times <= crawl_rates.RISE * 40.0
     assert changing[before] == pytest.approx(always[before], rel=1e-12)
-    between = (times > bandwidth_change.RISE * 40.0 + 7.0) & (times <= bandwidth_change.FALL * 40.0)
+    between = (times > crawl_rates.RISE * 40.0 + 7.0) & (times <= crawl_rates.FALL * 40.0)
     assert (changing[between] > always[between]).all()
 
 
@@ -319,14 +309,14 @@ def test_counting_is_biased_and_fitting_is_not() -> None:
         counted, fit = naive.one("error", **at), fitted.one("error", **at)
         assert counted.mean > 2 * counted.standard_error > 0
         assert abs(fit.mean) < 4 * fit.standard_error < 0.1
-    assert [claim.held for claim in FIGURES["noisy-signals-10"].claims(naive)] == [True, True]
+    assert [claim.held for claim in claims_of("noisy-signals-10", naive)] == [True, True]
     # What counting gives is no unbiased fit.
-    assert [claim.held for claim in FIGURES["noisy-signals-11"].claims(naive)] == [False, False]
+    assert [claim.held for claim in claims_of("noisy-signals-11", naive)] == [False, False]
 
 
 @pytest.fixture(scope="module")
 def labelled_pages() -> History:
-    return corrupted_signals.draw_history(np.random.default_rng(10), 2000, 1.0)
+    return accuracy.draw_labelled(np.random.default_rng(10), 2000, 1.0)
 
 
 def test_a_twentieth_of_the_pages_announces_well(labelled_pages: History) -> None:
@@ -343,8 +333,8 @@ def test_a_twentieth_of_the_pages_announces_well(labelled_pages: History) -> Non
 def test_corruption_mixes_noise_into_precision_and_recall(labelled_pages: History) -> None:
     """None at p = 0; nothing else is known wrongly, and what happens stays the same."""
     noise = np.random.default_rng(11).random((2, 2000))
-    assert corrupted_signals.corrupted(labelled_pages, 0.0, noise).recall == pytest.approx(labelled_pages.recall)
-    wrong = corrupted_signals.corrupted(labelled_pages, 0.2, noise)
+    assert accuracy.corrupted(labelled_pages, 0.0, noise).recall == pytest.approx(labelled_pages.recall)
+    wrong = accuracy.corrupted(labelled_pages, 0.2, noise)
     assert wrong.recall == pytest.approx(0.8 * labelled_pages.recall + 0.2 * noise[1])
     true = labelled_pages.recall * labelled_pages.change_rate
     precision = true / (true + labelled_pages.false_signal_rate)
@@ -362,7 +352,7 @@ def test_approximations_end_below_the_asymptotic_value() -> None:
     for terms, name in ((1, "1 term"), (2, "2 terms"), (3, "3 terms")):
         end = table.some("crawl value", function=name)[-1]
         assert end.mean == pytest.approx(2.0 * (1 - ratio**terms))
-    assert [claim.held for claim in figure.claims(table)] == [True, True, False]
+    assert [claim.held for claim in claims_of(figure.name, table)] == [True, True, False]
 
 
 def test_crawl_rates_add_up_to_the_bandwidth() -> None:

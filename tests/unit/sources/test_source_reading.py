@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
@@ -142,32 +141,8 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
     assert [(problem.kind, problem.example) for problem in read.problems] == [("bad-url", "http://a.example/odd")]
 
 
-def test_a_site_that_stamps_all_its_pages_alike_is_seen(store: Store) -> None:
-    """Three of four dated pages share a date; a page without one does not count."""
-    urls = [f"http://a.example/{number}" for number in range(5)]
-    index = PageIndex()
-    for page, url in enumerate(urls):
-        index.add(_name(url), page)
-    dates = ["2026-11-20", "2026-11-20", "2026-11-20", "2026-11-01", ""]
-    entries = "".join(
-        f"<url><loc>{url}</loc><lastmod>{date}</lastmod></url>" for url, date in zip(urls, dates, strict=True)
-    )
-    read = read_source(
-        Source(0, "sitemap", MAP, "a.example"),
-        MAP,
-        f"<urlset>{entries}</urlset>".encode(),
-        request_fingerprint=_name,
-        pages_of=_pages_of(index),
-        store=store,
-        max_bytes=10**6,
-        max_entries=1000,
-    )
-    assert read.alike == pytest.approx(0.75)
-    assert np.array_equal(read.pages, np.arange(5))
-
-
 def test_each_part_of_a_site_is_looked_at_by_itself(store: Store) -> None:
-    """Of a sitemap with news and a stamped shop: how many announcements, when they say it was, and how alike."""
+    """Of a sitemap with news and a stamped shop: how many announcements, and when they say it was."""
     urls = [f"http://a.example/{part}/{number}" for part in ("news", "shop") for number in range(3)]
     index = PageIndex()
     for page, url in enumerate(urls):
@@ -182,5 +157,34 @@ def test_each_part_of_a_site_is_looked_at_by_itself(store: Store) -> None:
     limits = {"max_bytes": 10**6, "max_entries": 1000}
     read = read_source(source, MAP, body, request_fingerprint=_name, pages_of=_pages_of(index), store=store, **limits)
     news, shop = read.parts["a.example/news/"], read.parts["a.example/shop/"]
-    assert (news.n_announced, news.alike, news.stated.tolist()) == (2, 1 / 3, [_seconds("2026-11-02")])
-    assert (shop.n_announced, shop.alike, shop.stated.tolist()) == (3, 1.0, [_seconds("2026-11-20")] * 3)
+    assert (news.n_announced, news.stated.tolist()) == (2, [_seconds("2026-11-02")])
+    assert (shop.n_announced, shop.stated.tolist()) == (3, [_seconds("2026-11-20")] * 3)
+
+
+@pytest.mark.parametrize("parameters", ["?utm_source=rss&utm_medium=feed", "?fbclid=1", "?amp;utm_id=3"])
+def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, parameters: str) -> None:
+    """A known page is announced, and an unknown one is named without it; what is no tracking stays."""
+    index = PageIndex()
+    index.add(_name("http://a.example/known"), 0)
+    index.add(_name(f"http://a.example/tracked{parameters}"), 1)
+    store.save(Batch(announcements={(page, 0): (_seconds("2026-11-20"), 0) for page in (0, 1)}))
+    links = [f"http://a.example/{name}{parameters}" for name in ("known", "tracked", "new")]
+    items = "".join(
+        f"<item><link>{link.replace('&', '&amp;')}</link><pubDate>21 Nov 2026</pubDate></item>"
+        for link in [*links, "http://a.example/other?utm=1"]
+    )
+    read = read_source(
+        Source(0, "sitemap", MAP, "a.example"),
+        MAP,
+        f"<rss><channel>{items}</channel></rss>".encode(),
+        request_fingerprint=_name,
+        pages_of=_pages_of(index),
+        store=store,
+        max_bytes=10**6,
+        max_entries=1000,
+    )
+    assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
+    assert [entry.url for entry in read.unknown] == [
+        "http://a.example/new",
+        "http://a.example/other?utm=1",
+    ]

@@ -13,7 +13,7 @@ from crawlsched.sources.source_tally import median_delay, tallied, together
 NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
 
 
-def _read(lastmod: list[float], announced: list[bool], backwards: list[bool], alike: float = 0.0) -> SourceRead:
+def _read(lastmod: list[float], announced: list[bool], backwards: list[bool]) -> SourceRead:
     pages = np.arange(len(lastmod))
     return SourceRead(
         b"",
@@ -21,7 +21,6 @@ def _read(lastmod: list[float], announced: list[bool], backwards: list[bool], al
         announced=np.array(announced),
         backwards=np.array(backwards),
         lastmod=list(lastmod),
-        alike=alike,
     )
 
 
@@ -30,7 +29,7 @@ def test_announcements_and_dates_that_went_back_are_counted() -> None:
     quality: dict[str, object] = {"index": {"held": 1.0, "missed": 0.0}}
     for _ in range(3):
         quality = tallied(quality, _read([NOON, NOON, NOON], [True, True, False], [False, True, False]), NOON + 60)
-    assert (quality["readings"], quality["announced"], quality["backwards"]) == (3, 6, 3)
+    assert (quality["announced"], quality["backwards"]) == (6, 3)
     assert quality["index"] == {"held": 1.0, "missed": 0.0}
 
 
@@ -91,38 +90,26 @@ def test_delays_that_an_earlier_version_counted_are_read() -> None:
     assert median_delay({}) is None
 
 
-def test_a_site_that_stops_stamping_all_pages_alike_is_seen_within_some_readings() -> None:
-    """The share of equal dates is a running mean."""
-    quality: dict[str, object] = {}
-    for _ in range(20):
-        quality = tallied(quality, _read([NOON], [False], [False], alike=1.0), NOON)
-    assert quality["alike"] == pytest.approx(1.0)
-    for _ in range(15):
-        quality = tallied(quality, _read([NOON], [False], [False], alike=0.01), NOON)
-    assert quality["alike"] < 0.06  # type: ignore[operator]
-
-
 def test_parts_of_a_site_are_tallied_by_themselves() -> None:
     """One that is stamped at each reading beside one whose dates lag an hour; the tallies are bounded."""
     quality: dict[str, object] = {}
     for reading in range(10):
         now = NOON + 7200.0 * reading
         news, shop = np.array([now - 3600.0, now - 3700.0]), np.full(30, now - 1.0)
-        read = _read([*news, *shop], [True] * 32, [False] * 32, alike=30 / 32)
-        read.parts = {"a/news/": PartRead(2, 0.5, news), "a/shop/": PartRead(30, 1.0, shop)}
-        read.parts |= {f"a/{number}/": PartRead(0, 0.0, np.empty(0)) for number in range(200)}
+        read = _read([*news, *shop], [True] * 32, [False] * 32)
+        read.parts = {"a/news/": PartRead(2, news), "a/shop/": PartRead(30, shop)}
+        read.parts |= {f"a/{number}/": PartRead(0, np.empty(0)) for number in range(200)}
         quality = tallied(quality, read, now)
     parts: dict[str, dict[str, object]] = quality["parts"]  # type: ignore[assignment]
     assert len(parts) == 100
     assert (parts["a/news/"]["announced"], parts["a/shop/"]["announced"]) == (20, 300)
-    assert (parts["a/news/"]["alike"], parts["a/shop/"]["alike"]) == (pytest.approx(0.5), pytest.approx(1.0))
     news_delay, shop_delay = median_delay(parts["a/news/"]), median_delay(parts["a/shop/"])
     assert news_delay is not None
     assert shop_delay is not None
     assert news_delay.median == pytest.approx(3650.0, rel=0.1)
     assert shop_delay.median == pytest.approx(1.0, rel=0.2)
     both = together([parts["a/news/"], parts["a/shop/"]])
-    assert (both["announced"], both["alike"], sum(both["delays"].values())) == (320, 0.75, 30)
+    assert (both["announced"], sum(both["delays"].values())) == (320, 30)
 
 
 def _visits(rng: np.random.Generator, n: int, signal_weight: float) -> dict[str, np.ndarray]:

@@ -135,3 +135,47 @@ def test_a_host_has_so_many_sitemaps_at_most() -> None:
     again = Sources(interval=10.0, most_of_a_host=2)
     again.load(list(sources))
     assert again.add("sitemap", "http://a/3", "a", now=0.0) is None
+
+
+def test_a_source_that_was_planned_under_another_interval_waits_no_longer_than_this_one() -> None:
+    """A changed setting holds from the next start on; what was planned under the same one stays."""
+    sources = Sources(interval=10.0)
+    planned = {"next_poll_at": 7_000.0}
+    sources.load(
+        [
+            Source(0, "sitemap", "http://a/0", "a", quality={"interval": 3_600.0}, **planned),
+            Source(1, "sitemap", "http://a/1", "a", quality={"interval": 10.0}, **planned),
+            Source(2, "sitemap", "http://a/2", "a", next_poll_at=105.0),
+        ],
+        now=100.0,
+    )
+    assert [sources[number].next_poll_at for number in range(3)] == [110.0, 7_000.0, 105.0]
+
+
+def test_sources_that_pages_name_are_counted_over_restarts() -> None:
+    """The more a host has, the more pages have to name another one."""
+    sources = Sources(interval=10.0)
+    sources.add("sitemap", "http://a/feed", "a", now=0.0)
+    named = sources.named_by_page(0)
+    again = Sources(interval=10.0)
+    again.load([named])
+    assert sources.n_named_by_pages("a") == again.n_named_by_pages("a") == 1
+
+
+def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_again() -> None:
+    """Nor what it lists; also if it is asked at that moment, or waits in line."""
+    sources = Sources(3600.0)
+    for number, name in enumerate(("index", "listed", "other")):
+        sources.add("sitemap", f"http://a/{name}.xml", "a", now=0.0, parent=0 if name == "listed" else None)
+        sources.polled(number, now=0.0, ok=True, fingerprint=b"x")
+    sources.mark_due(now=4000.0)
+    assert [row.source for row in sources.leave(0)] == [0, 1]
+    sources.polled(0, now=4001.0, ok=True)
+    sources.poll(1)
+    assert sources.next_due(lambda source: True) == 2
+    assert sources.mark_due(now=1e9) == 0
+    loaded = Sources(3600.0)
+    loaded.load(sources)
+    assert loaded.add("sitemap", "http://a/index.xml", "a", now=5000.0) is not None
+    assert loaded.mark_due(now=5000.0) == 2
+    assert loaded[0].fingerprint is None  # so that it is read, and what it lists is named again

@@ -75,7 +75,7 @@ def test_who_wants_no_notices_any_more_unsubscribes_once() -> None:
 
 def test_what_was_discovered_is_kept_until_it_is_another() -> None:
     """Another hub or name is another subscription; a reading that says the same changes nothing."""
-    quality = discovered({"alike": 0.5}, Hubs([HUB], None), FEED)
+    quality = discovered({"announced": 5}, Hubs([HUB], None), FEED)
     held = kept(quality, Subscription(**quality["websub"]).ask("subscribe", 0.0).confirm("subscribe", FEED, 60.0, 1.0))
     assert discovered(held, Hubs([HUB], None), FEED) == held
     assert discovered({}, Hubs(), FEED) == {}

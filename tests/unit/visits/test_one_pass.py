@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from crawlsched.collection.hosts import Hosts
 from crawlsched.planner import Planner
 from crawlsched.visits.one_pass import OnePass
 
@@ -36,6 +37,22 @@ def test_every_page_goes_once_and_the_best_first() -> None:
     assert one_pass.is_over(6.0)
 
 
+def test_the_pages_of_a_host_that_fails_are_left_to_the_next_pass() -> None:
+    """A pass waits five minutes for a host, and then it is over; else it would last as long as the outage."""
+    planner, hosts = Planner(bandwidth=1.0), Hosts(["a.example"])
+    planner.add(np.zeros(20, int), 0.0)
+    one_pass = OnePass(planner, None, hosts.failing_since)
+    for now in range(1, 9):
+        pick = planner.pick(float(now), hosts.free_at)
+        one_pass.tried(pick.page)
+        hosts.asked(0, float(now))
+        hosts.failed(0, float(now), now + 0.5, 60.0)
+        planner.failed(pick.page, now + 0.5)
+    assert _go(planner, one_pass, 9.0) is not None  # it knows of no rest
+    assert not one_pass.is_over(100.0)
+    assert one_pass.is_over(310.0)
+
+
 def test_pages_that_back_off_are_tried_when_no_other_is_left() -> None:
     """One that failed in an earlier run has its try in this one; one within its least interval has not."""
     planner, one_pass = _pass(2)
@@ -48,16 +65,6 @@ def test_pages_that_back_off_are_tried_when_no_other_is_left() -> None:
     planner, one_pass = _pass(1, min_crawl_interval=100.0)
     planner.crawled(planner.pick(1.0, _free).page, 1.0, None)  # type: ignore[union-attr]
     assert one_pass.is_over(2.0)
-
-
-def test_pages_that_were_kept_out_are_put_back_at_the_end() -> None:
-    """Where pages are filed is kept for the next run, which is to find all of them."""
-    planner, one_pass = _pass(250)
-    while _go(planner, one_pass, 1.0) is not None:
-        pass
-    assert planner.pick(2.0, _free) is None
-    assert len(list(one_pass.closing(3.0))) == 3
-    assert sum(planner.pick(4.0, _free) is not None for _ in range(300)) == 250
 
 
 def test_a_number_of_visits_ends_it_sooner() -> None:

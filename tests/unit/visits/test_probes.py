@@ -60,9 +60,23 @@ def test_of_announced_changes_one_visit_in_six_waits_for_a_second_fetch_and_of_o
         for page in range(120):
             probes.visited(is_again=True)
             noise = TemplateNoise()
-            if not probes.knows(noise, announced=announced) and probes.may_ask(page, noise):
+            if not probes.knows(noise, announced=announced) and probes.may_ask(page, 0, noise):
                 probes.ask(Probe(page, 0, content, True, False, 0.0))
                 assert probes.next_due(lambda host: True) is not None
         return probes.n_asked
 
     assert (n_asked(announced=True), n_asked(announced=False)) == (120 // 6, 30 + 6)
+
+
+def test_where_a_host_has_no_room_nothing_is_fetched_twice() -> None:
+    """Not asked for, and what was asked for to learn from it is given up; a visit that waits for it is judged by it."""
+    content = Content("http://a/", Fingerprint("bytes/1", b"x"), None)
+    full = {1}
+    probes = Probes(Random(1), lambda: False, has_room=lambda host: host not in full)
+    assert (probes.may_ask(0, 0, None), probes.may_ask(0, 1, None)) == (True, False)
+    to_learn, held = (Probe(page, 0, content, page == 1, False, 0.0) for page in (0, 1))
+    probes.ask(to_learn)
+    probes.ask(held)
+    full.add(0)
+    assert probes.next_due(lambda host: True) is held
+    assert probes.give_up(asked_before=0.0) == [to_learn]

@@ -1,0 +1,148 @@
+"""robots.txt, read again: Scrapy keeps what it has read for as long as a crawl lasts, and ours does not end."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.robotstxt import RobotParser
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import load_object
+
+from crawlsched.refresh.shared.refresher import AnyRefresher
+from crawlsched.scrapy_versions import ROBOTS_PARSED, create_looping_call, download, put_robots, robots_facts
+from crawlsched.visits.visits import NOT_RETRIED
+
+__all__ = ["RobotsFiles"]
+
+logger = logging.getLogger(__name__)
+
+# RFC 9309, 2.4: as long as Cache-Control says, and not longer than a day. Seconds.
+_SHORTEST, _LONGEST = 10.0, 86_400.0
+# Before a day is over at most one request in so many to a host is for its robots.txt.
+_REQUESTS_EACH = 100
+_max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search
+
+
+@dataclass(slots=True)
+class _Copy:
+    """What a host's robots.txt said when it was read last, and the requests to the host since the first reading."""
+
+    url: str
+    read_at: float
+    max_age: float
+    body: bytes = b""
+    n_requests: int = 0
+    n_again: int = 0
+    forbids: bool = False
+
+
+class RobotsFiles:
+    """Read each robots.txt again in time, and put what it says in the place of what Scrapy has read.
+
+    Parameters
+    ----------
+    crawler : scrapy.crawler.Crawler
+        Its robots.txt middleware judges each request.
+    refresher : Refresher
+        Told of Sitemap lines, of Crawl-delay, and of pages that may be allowed again.
+    """
+
+    def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
+        self._crawler = crawler
+        self._refresher = refresher
+        self._copies: dict[str, _Copy] = {}
+        crawler.signals.connect(self.parsed, ROBOTS_PARSED)
+        crawler.signals.connect(self._reached_downloader, signals.request_reached_downloader)
+        crawler.signals.connect(self._start, signals.spider_opened)
+        crawler.signals.connect(self._stop, signals.spider_closed)
+        self._timer = create_looping_call(self._look)
+
+    def _reached_downloader(self, request: Request) -> None:
+        if (copy := self._copies.get(urlparse_cached(request).netloc)) is not None:
+            copy.n_requests += 1
+
+    def fetched(self, request: Request, response: Response | None) -> None:
+        """Scrapy has asked for a robots.txt the first time, wherever that led; None: there was no answer."""
+        url = request.meta.get("redirect_urls", [request.url])[0]
+        body, seconds = (b"", _LONGEST) if response is None else (response.body, _seconds(response))
+        self._copies[urlparse_cached(Request(url)).netloc] = _Copy(url, self._refresher.clock(), seconds, body)
+
+    def refused(self, request: Request) -> None:
+        """A page was not asked for, since the robots.txt of its host forbids it."""
+        if (copy := self._copies.get(urlparse_cached(request).netloc)) is not None:
+            copy.forbids = True
+
+    def due(self, request: Request) -> str | None:
+        """Return the host whose robots.txt is to be read again before a request goes, if it is."""
+        netloc = urlparse_cached(request).netloc
+        copy = self._copies.get(netloc)
+        return netloc if copy is not None and self._is_due(copy) else None
+
+    def _look(self) -> None:
+        # Of a host that forbids all its pages no request goes before which its robots.txt would be read.
+        if self._refresher.is_open and not self._refresher.rests:
+            for netloc, copy in list(self._copies.items()):
+                if copy.forbids and self._is_due(copy):
+                    deferred_from_coro(self.read_again(netloc))
+
+    def _start(self) -> None:
+        self._timer.start(_SHORTEST, now=False)
+
+    def _stop(self) -> None:
+        if self._timer.running:
+            self._timer.stop()
+
+    def _is_due(self, copy: _Copy) -> bool:
+        age = self._refresher.clock() - copy.read_at
+        may = copy.n_requests >= _REQUESTS_EACH * (copy.n_again + 1)
+        return age >= (copy.max_age if may else _LONGEST)
+
+    async def read_again(self, netloc: str) -> None:
+        """Read a robots.txt again. Where it cannot be reached, what it said before stays in force."""
+        copy = self._copies[netloc]
+        copy.read_at = self._refresher.clock()
+        copy.n_again += 1
+        # A failure is nothing to retry, nor an error of the spider's.
+        meta = {"dont_obey_robotstxt": True, "dont_retry": NOT_RETRIED, "dont_cache": True, "crawlsched_robots": True}
+        request = Request(copy.url, NO_CALLBACK, meta=meta)
+        try:
+            response = await download(self._crawler.engine, request)
+        except Exception as error:  # whatever handlers and middlewares raise
+            logger.info("%s cannot be read again, and what it said before stays in force: %s", copy.url, error)
+            return
+        if response.status == 429 or not (response.status < 300 or 400 <= response.status < 500):
+            logger.info("%s answers with %d, and what it said before stays in force.", copy.url, response.status)
+            return
+        copy.max_age = _seconds(response)
+        if response.body == copy.body:
+            return
+        logger.info("%s has changed.", copy.url)
+        copy.body, copy.forbids = response.body, False
+        parser = load_object(self._crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(self._crawler, response.body)
+        put_robots(self._crawler, netloc, parser)
+        self.parsed(parser, request)
+        self._refresher.ask_again(urlparse_cached(request).hostname or "", self._refresher.clock())
+
+    def parsed(self, robotparser: RobotParser, request: Request) -> None:
+        """Take over the sitemaps and the Crawl-delay of a robots.txt."""
+        url = urlparse_cached(request)
+        user_agent = self._crawler.settings["ROBOTSTXT_USER_AGENT"] or self._crawler.settings["USER_AGENT"]
+        self._refresher.robots_seen(
+            f"{url.scheme}://{url.netloc}/robots.txt",
+            url.hostname or "",
+            *robots_facts(robotparser, user_agent),
+            self._refresher.clock(),
+        )
+
+
+def _seconds(response: Response) -> float:
+    """Return for how long a robots.txt may be kept."""
+    found = _max_age((response.headers.get("Cache-Control") or b"").decode("latin-1"))
+    return min(max(float(found[1]), _SHORTEST), _LONGEST) if found else _LONGEST

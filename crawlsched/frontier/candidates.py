@@ -1,0 +1,137 @@
+"""Candidates: the pages of one queue whose time has come, and the level of crawl value at which it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.frontier.value_lines import ValueLines
+from crawlsched.frontier.values import CrawlValues
+from crawlsched.pages import Pages
+
+__all__ = ["ENOUGH", "Candidates"]
+
+#: A page is a candidate if it is worth so much of the level, as due times are no better than that.
+#: A level that comes down does so by so much at least.
+ENOUGH = 0.95
+
+
+class Candidates:
+    """The candidates of one queue, those of hosts that rest set aside, and the level at which pages become such.
+
+    Parameters
+    ----------
+    pages : Pages
+    values : CrawlValues
+
+    Attributes
+    ----------
+    level : float
+        Pages are due when their crawl value reaches it.
+    host_levels : dict of int to float
+        Hosts with more due pages than they can be asked for have a level of their own, which is higher.
+    going : ValueLines
+        The candidates whose hosts do not rest.
+    aside : dict of int to ValueLines
+        The others, by host.
+    idle_until, searched_until : float
+        No page may go sooner that is no candidate; all pages are not looked through sooner for one that may go.
+    steps : int
+        How often the level was lowered since there were candidates.
+    """
+
+    def __init__(self, pages: Pages, values: CrawlValues) -> None:
+        self._columns, self._values = pages, values
+        self.level = 0.0
+        self.host_levels: dict[int, float] = {}
+        self.going = ValueLines(pages, values)
+        self.aside: dict[int, ValueLines] = {}
+        self.idle_until = self.searched_until = -np.inf
+        self.steps = 0
+
+    def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:
+        """Return the level of each host, or one for all. O(n)."""
+        if not self.host_levels:
+            return self.level
+        own = np.array([self.host_levels.get(host, 0.0) for host in hosts.tolist()])
+        higher: FloatArray = np.maximum(own, self.level)
+        return higher
+
+    def add(self, pages: IndexArray, now: float, until: float, host: int | None = None) -> IndexArray:
+        """Take in pages worth enough at a time to come, of a host that rests if one is given; return the others.
+
+        O(n) values.
+        """
+        lines, hosts = self.going.of(pages, now), self._columns.host[pages]
+        enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
+        into = self.going
+        if host is not None and enough.any():
+            into = self.aside.setdefault(host, ValueLines(self._columns, self._values))
+        into.append(pages[enough], hosts[enough], lines[:, enough])
+        others: IndexArray = pages[~enough]
+        return others
+
+    def best(self, now: float, is_free: Callable[[int], bool]) -> tuple[int, float] | None:
+        """Return the row of the candidate that is worth most, the lowest page among equals, and its value.
+
+        O(candidates).
+
+        ``is_free(host)`` says whether a host may be asked; it lets one rest that may not.
+        """
+        while len(self.going):
+            values = self.going.values_at(now)
+            row = int(values.argmax())
+            value = values.item(row)
+            equal = np.flatnonzero(values == value)
+            if equal.size > 1:
+                row = int(equal[self.going.pages[equal].argmin()])
+            if is_free(self.going.hosts.item(row)):
+                return row, value
+        return None
+
+    def raise_level(self, now: float) -> IndexArray:
+        """Raise the level to the median of the candidates; take those below out, and return them. O(candidates)."""
+        values = self.going.values_at(now)
+        self.level = max(self.level, float(np.median(values)))
+        return self.going.take(values < self.level)[0]
+
+    def rest(self, host: int) -> IndexArray:
+        """Set a host's candidates aside, and return them. O(candidates)."""
+        chosen = self.going.hosts == host
+        if not chosen.any():
+            return np.zeros(0, np.intp)
+        taken = self.going.take(chosen)
+        self.aside.setdefault(host, ValueLines(self._columns, self._values)).append(*taken)
+        return taken[0]
+
+    def returns(self, host: int) -> IndexArray:
+        """Let a host's candidates take part again, and return them. O(those of the host)."""
+        waiting = self.aside.pop(host, None)
+        if waiting is None:
+            return np.zeros(0, np.intp)
+        taken = waiting.take(np.ones(len(waiting), bool))
+        self.going.append(*taken)
+        return taken[0]
+
+    def raise_host_level(self, host: int, now: float) -> IndexArray:
+        """Raise the level of a host that rests to the median of its candidates; return those that are below.
+
+        O(those of the host).
+        """
+        aside = self.aside[host]
+        values = aside.values_at(now)
+        level = self.host_levels[host] = max(self.host_levels.get(host, self.level), float(np.median(values)))
+        return aside.take(values < level)[0]
+
+    def discard(self, page: int) -> None:
+        """Take out a page that is a candidate. O(candidates)."""
+        aside = self.aside.get(self._columns.host.item(page))
+        for lines in (self.going, aside) if aside is not None else (self.going,):
+            rows = np.flatnonzero(lines.pages == page)
+            if rows.size:
+                lines.take_row(int(rows[0]))
+                return

@@ -1,0 +1,212 @@
+"""When each page is due, in a column; those that are due soon stand in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush, nsmallest
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.growing import grown
+
+__all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "OUT", "OVERDUE", "SOON", "WAITING", "DueTimes"]
+
+#: Where a page stands: not in the frontier; being visited; its due time is not reckoned yet; only in the column;
+#: in the order of those that are due soon; among the candidates; a candidate whose host rests; past its deadline.
+OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE = range(8)
+
+# So many pages stand in the order at most: those that are due first. The column is looked through for the next ones.
+_MOST_SOON = 2**14
+# So many rows of the column are looked through between two picks: a third of a millisecond.
+_ROWS_AT_ONCE = 2**18
+
+
+class DueTimes:
+    """A column of due times, and an order of those pages whose times come first.
+
+    Attributes
+    ----------
+    at : ndarray
+        By page, POSIX seconds; inf: never by itself.
+    place : ndarray of uint8
+        By page, one of the constants of this module.
+
+    Notes
+    -----
+    Every page that waits and is due at or before the horizon stands in the order. When few of these are left the column
+    is looked through, a part with each pick, for the pages that are due first of all others. 9 bytes a page.
+    """
+
+    def __init__(self) -> None:
+        self.at: FloatArray = np.zeros(0)
+        self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._horizon = -np.inf
+        # Found by the last look through the column, and filed since.
+        self._pages: IndexArray = np.zeros(0, np.intp)
+        self._times: FloatArray = np.zeros(0)
+        self._next = 0
+        self._heap: list[tuple[float, int]] = []
+        self._look: Iterator[None] | None = None
+        self._filed_meanwhile: list[IndexArray] = []
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what a copy is made of; half a look cannot be copied: it is finished first."""
+        self._finish_look()
+        return self.__dict__
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many pages; amortised O(1) a page."""
+        size = self.place.size
+        if capacity > size:
+            capacity = max(capacity, size + size // 4)
+            self.at, self.place = grown(self.at, capacity), grown(self.place, capacity)
+
+    def set(self, pages: IndexArray, times: FloatArray) -> None:
+        """Say when distinct pages are due that wait from now on; O(1) a page, O(log n) for one that is due soon."""
+        self.at[pages] = times
+        self.place[pages] = WAITING
+        soon = (times <= self._horizon) & (times < np.inf)
+        if soon.any():
+            self._put_in_order(pages[soon])
+            if len(self._heap) > 2 * _MOST_SOON:
+                self._shorten()
+        if self._look is not None:
+            self._filed_meanwhile.append(pages[~soon])
+
+    def _put_in_order(self, pages: IndexArray) -> None:
+        self.place[pages] = SOON
+        for entry in zip(self.at[pages].tolist(), pages.tolist(), strict=True):
+            heappush(self._heap, entry)
+
+    def _shorten(self) -> None:
+        """Leave only those in the order that are due first: as many pages come at once when a store is read."""
+        pages = np.concatenate([np.array([page for _, page in self._heap], np.intp), self._pages[self._next :]])
+        pages = np.unique(pages[self.place[pages] == SOON])
+        order = pages[np.argsort(self.at[pages], kind="stable")]
+        self.place[order[_MOST_SOON:]] = WAITING
+        self._pages = order[:_MOST_SOON]
+        self._times, self._next, self._heap = self.at[self._pages], 0, []
+        if order.size > _MOST_SOON:
+            self._horizon = self._times.item(-1)
+            if self._look is not None:
+                self._filed_meanwhile.append(order[_MOST_SOON:])
+
+    def take(self, until: float, most: int) -> IndexArray:
+        """Take out up to so many pages that are due at a time, about in their order; amortised O(log n) each."""
+        found: list[int] = []
+        while len(found) < most:
+            self._drop_stale()
+            from_heap = self._heap and not (
+                self._next < self._times.size and self._times[self._next] < self._heap[0][0]
+            )
+            if from_heap and self._heap[0][0] <= until:
+                page = heappop(self._heap)[1]
+            elif not from_heap and self._next < self._times.size and self._times[self._next] <= until:
+                page = self._pages.item(self._next)
+                self._next += 1
+            elif self._horizon < until and self._is_in_column():
+                continue
+            else:
+                break
+            found.append(page)
+            self.place[page] = CANDIDATE
+        return np.array(found, np.intp)
+
+    def _drop_stale(self) -> None:
+        """Drop entries of pages that stand elsewhere by now, or are due at another time, from the beginnings."""
+        place, at, heap = self.place, self.at, self._heap
+        while heap and not (place.item(heap[0][1]) == SOON and at.item(heap[0][1]) == heap[0][0]):
+            heappop(heap)
+        while self._next < self._times.size:
+            page = self._pages.item(self._next)
+            if place.item(page) == SOON and at.item(page) == self._times.item(self._next):
+                break
+            self._next += 1
+
+    def next_time(self) -> float:
+        """Return when the first page that waits is due; inf: none is. Amortised O(log n)."""
+        while True:
+            self._drop_stale()
+            times = [self._heap[0][0]] if self._heap else []
+            if self._next < self._times.size:
+                times.append(self._times.item(self._next))
+            if times:
+                return min(times)
+            if not self._is_in_column():
+                return np.inf
+
+    def soonest(self, n: int) -> IndexArray:
+        """Return up to about so many pages of the order, those that are due first. O(n log n)."""
+        self.next_time()
+        some = nsmallest(n, self._heap)
+        times = np.concatenate([np.array([time for time, _ in some]), self._times[self._next : self._next + n]])
+        pages = np.concatenate(
+            [np.array([page for _, page in some], np.intp), self._pages[self._next : self._next + n]]
+        )
+        order = np.argsort(times, kind="stable")
+        pages = pages[order[self.place[pages[order]] == SOON]]
+        return np.array(list(dict.fromkeys(pages.tolist()))[:n], np.intp)
+
+    # -- the column is looked through
+
+    def work(self) -> None:
+        """Look through a part of the column, if soon nobody stands in the order. O(1)."""
+        if self._look is None and self._horizon < np.inf and 4 * (self._times.size - self._next) < _MOST_SOON:
+            self._look = self._look_through()
+        if self._look is not None:
+            next(self._look, None)
+
+    def _is_in_column(self) -> bool:
+        """Look through the whole column, if others may wait there; return whether there were any."""
+        if self._horizon == np.inf and self._look is None:
+            return False
+        before = self._horizon
+        self._finish_look()
+        return before < self._horizon or self._next < self._times.size or bool(self._heap)
+
+    def _finish_look(self) -> None:
+        look = self._look or self._look_through()
+        self._look = look
+        for _ in look:
+            pass
+
+    def _look_through(self) -> Iterator[None]:
+        """Put the pages of the column that are due first into the order, in parts."""
+        pages, times, latest = np.zeros(0, np.intp), np.zeros(0), np.inf
+        self._filed_meanwhile = []
+        for start in range(0, self.place.size, _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            rows = start + np.flatnonzero((self.place[part] == WAITING) & (self.at[part] <= latest))
+            pages, times = np.concatenate([pages, rows]), np.concatenate([times, self.at[rows]])
+            if pages.size > 2 * _MOST_SOON:
+                first = np.argpartition(times, _MOST_SOON)[:_MOST_SOON]
+                pages, times = pages[first], times[first]
+                latest = float(times.max())
+            if start + _ROWS_AT_ONCE < self.place.size:
+                yield
+        meanwhile = np.concatenate([np.zeros(0, np.intp), *self._filed_meanwhile])
+        pages = np.unique(np.concatenate([pages, meanwhile]))
+        pages = pages[(self.place[pages] == WAITING) & (self.at[pages] <= latest) & (self.at[pages] < np.inf)]
+        pages = pages[np.argsort(self.at[pages], kind="stable")]
+        self._horizon = latest if pages.size <= _MOST_SOON else self.at.item(pages.item(_MOST_SOON - 1))
+        pages = pages[:_MOST_SOON]
+        times = self.at[pages]
+        self.place[pages] = SOON
+        # Those that still stood in the order go on the heap: they are few.
+        for entry in zip(self._times[self._next :].tolist(), self._pages[self._next :].tolist(), strict=True):
+            heappush(self._heap, entry)
+        self._pages, self._times, self._next, self._look = pages, times, 0, None
+
+    def check(self) -> None:
+        """Raise `AssertionError` unless each page of the order stands there once, and no other page is due before.
+
+        O(n).
+        """
+        heap = {page for time, page in self._heap if self.at[page] == time}
+        column = self._pages[self._next :][self.at[self._pages[self._next :]] == self._times[self._next :]]
+        soon = set(np.flatnonzero(self.place == SOON).tolist())
+        assert soon <= heap | set(column.tolist())
+        waiting = np.flatnonzero(self.place == WAITING)
+        assert not (self.at[waiting] < self._horizon).any() or self._look is not None

@@ -1,0 +1,216 @@
+"""The papers' policies: at every slot the page of the highest crawl value of all, with one number for each rate."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value
+from crawlsched.crawl_value.rules import evidence_of, natural_parameters
+from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
+from crawlsched.simulation.rates import EstimatedRates
+from crawlsched.simulation.truth import Visit
+
+__all__ = ["BruteForce", "Judged", "listens"]
+
+# A block of slots is as many as one in so many pages; fewer than two are not worth it.
+_PAGES_A_SLOT = 64
+# Values are right to 1e-13 or so; what can be left out of a block stays clear of that.
+_SLACK = 1.0 - 1e-9
+# GREEDY-CIS+ believes announcements of a precision and a recall above these (section 6.7 of the noisy-signals paper).
+_PRECISE, _COMPLETE = 0.7, 0.6
+
+
+def listens(policy: str) -> bool:
+    """Return whether a rule counts announcements."""
+    return policy != "greedy"
+
+
+def _trusted(change_rate: FloatArray, recall: FloatArray, false: FloatArray) -> tuple[Any, Any, Any]:
+    """Return alpha, gamma and kappa where every announcement is taken for a true one."""
+    return (1.0 - recall) * change_rate, recall * change_rate, np.full(change_rate.size, inf)
+
+
+def _trusted_if_good(change_rate: FloatArray, recall: FloatArray, false: FloatArray) -> tuple[Any, Any, Any]:
+    """Return alpha, gamma and kappa where good announcements are taken for true ones, and others are not heard."""
+    true = recall * change_rate
+    good = (true > _PRECISE * (true + false)) & (recall > _COMPLETE)
+    deaf = change_rate, np.zeros(change_rate.size), np.zeros(change_rate.size)
+    trusted = _trusted(change_rate, recall, false)
+    alpha, gamma, kappa = (np.where(good, one, other) for one, other in zip(trusted, deaf, strict=True))
+    return alpha, gamma, kappa
+
+
+class BruteForce(Arm):
+    """Crawl the page of the highest crawl value, the lowest of equals.
+
+    Parameters
+    ----------
+    setting : Setting
+        With rates.
+    rule : str
+        ``greedy``, ``greedy_cis``, ``greedy_cis_plus``, ``greedy_ncis``, ``greedy_ncis_approx_j``, ``age``, ``delay``.
+
+    Notes
+    -----
+    Between its crawl and its next announcement the value of a page only grows. So slots are taken in blocks of k. At
+    each of these some page is worth at least the k-th best value at the beginning. Pages worth less even at the end of
+    the block need not be looked at in it; what happens to a page is looked at with the next slot.
+    """
+
+    def __init__(self, setting: Setting, rule: str) -> None:
+        super().__init__(setting)
+        assert setting.rates is not None
+        n_pages = self.there.size
+        none = np.zeros(n_pages)
+        self._rates, self._learns = setting.rates, isinstance(setting.rates, EstimatedRates)
+        self._recall = none if setting.recall is None else setting.recall
+        self._false = none if setting.false_signal_rate is None else setting.false_signal_rate
+        self._rule = rule
+        self._max_terms = float(rule.rpartition("_")[2]) if "approx" in rule else inf
+        natural = {"greedy_cis": _trusted, "greedy_cis_plus": _trusted_if_good}.get(rule, natural_parameters)
+        self._natural = natural
+        self._change_rate = np.empty(n_pages)
+        self._alpha, self._gamma, self._kappa = np.empty((3, n_pages))
+        self._set_rates(np.arange(n_pages))
+        self._n_signals = np.zeros(n_pages)
+        self._is_candidate = np.zeros(n_pages, bool)
+        self._touched: list[IndexArray] = []
+        self._slots_left, self._block_ends, self._level = 0.0, -inf, -inf
+
+    def _set_rates(self, rows: IndexArray) -> None:
+        self._change_rate[rows] = rate = self._rates.change_rate(rows)
+        natural = self._natural(rate, self._recall[rows], self._false[rows])
+        self._alpha[rows], self._gamma[rows], self._kappa[rows] = natural
+
+    def _values(self, rows: IndexArray, elapsed: FloatArray) -> FloatArray:
+        rate, importance = self._change_rate[rows], self.setting.importance[rows]
+        if self._rule == "greedy":
+            found: FloatArray = unchecked_greedy(elapsed, rate, importance)
+            return found
+        alpha, kappa = self._alpha[rows], self._kappa[rows]
+        evidence = evidence_of(self._n_signals[rows], kappa)
+        values = unchecked_noisy_value(elapsed, evidence, alpha, self._gamma[rows], kappa, self._max_terms)
+        return importance * np.where(rate > 0.0, values, 0.0)
+
+    def values(self, rows: IndexArray, now: float) -> FloatArray:
+        """Return what some pages that are there are worth."""
+        with np.errstate(under="ignore", over="ignore"):
+            return self._values(rows, now - self.crawled_at[rows])
+
+    def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
+        """Pages are there."""
+        super().begin(rows, crawled_at, now)
+        self._touch(rows)
+
+    def end(self, rows: IndexArray, now: float) -> None:
+        """Pages are there no more: others may be among the best."""
+        super().end(rows, now)
+        self._slots_left = 0.0
+
+    def signalled(self, rows: IndexArray, now: float) -> None:
+        """Count announcements."""
+        if not listens(self._rule):
+            return
+        if self.setting.signal_delay:
+            rows = rows[now - self.crawled_at[rows] >= self.setting.signal_delay]
+        self._n_signals[rows] += 1.0
+        self._touch(rows)
+
+    def crawled(self, visit: Visit) -> None:
+        """Learn from a visit."""
+        super().crawled(visit)
+        row = np.array([visit.row])
+        self._n_signals[row] = 0.0
+        if self._learns:
+            self._rates.observe(visit)
+            self._set_rates(row)
+        self._touch(row)
+
+    def _touch(self, rows: IndexArray) -> None:
+        self._is_candidate[rows] = True
+        self._touched.append(rows)
+
+    def choose(self, now: float) -> int:
+        """Return the page of the highest value."""
+        with np.errstate(under="ignore", over="ignore"):
+            if self._slots_left < 1.0 or now > self._block_ends:
+                self._begin_block(now)
+            self._slots_left -= 1.0
+            rows = np.flatnonzero(self._is_candidate)
+            touched = np.concatenate([*self._touched, rows[:0]])
+            self._touched.clear()
+            if self._level == -inf:
+                touched = touched[:0]
+            elapsed = np.concatenate([now - self.crawled_at[rows], self._block_ends - self.crawled_at[touched]])
+            values = self._values(np.concatenate([rows, touched]), elapsed)
+            self._is_candidate[touched[values[rows.size :] < self._level]] = False
+        return int(rows[values[: rows.size].argmax()])
+
+    def _begin_block(self, now: float) -> None:
+        rows = np.flatnonzero(self.there)
+        self._is_candidate[:] = self.there
+        self._touched.clear()
+        n_slots = rows.size // _PAGES_A_SLOT
+        if n_slots < 2:
+            self._slots_left, self._block_ends, self._level = inf, inf, -inf
+            return
+        self._slots_left, self._block_ends = float(n_slots), now + (n_slots - 1) / self.setting.bandwidth
+        values = self._values(rows, now - self.crawled_at[rows])
+        self._level = _SLACK * float(np.partition(values, -n_slots)[-n_slots])
+        later = self._values(rows, self._block_ends - self.crawled_at[rows])
+        self._is_candidate[rows[later < self._level]] = False
+
+
+class Judged(Arm):
+    """Crawl what one arm picks, and tell how much it is worth of the best that brute force finds on the same pages.
+
+    Parameters
+    ----------
+    arm : Arm
+    judge : BruteForce
+        By the same values.
+
+    Attributes
+    ----------
+    worth : list of float
+        Of each pick, the value of the page picked by that of the best; 1 where the best is worth nothing.
+    """
+
+    def __init__(self, arm: Arm, judge: BruteForce) -> None:
+        super().__init__(judge.setting)
+        self._arms, self._arm, self._judge = (arm, judge), arm, judge
+        self.worth: list[float] = []
+
+    def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
+        """Pages are there."""
+        for arm in self._arms:
+            arm.begin(rows, crawled_at, now)
+
+    def end(self, rows: IndexArray, now: float) -> None:
+        """Pages are there no more."""
+        for arm in self._arms:
+            arm.end(rows, now)
+
+    def signalled(self, rows: IndexArray, now: float) -> None:
+        """Pass announcements on."""
+        for arm in self._arms:
+            arm.signalled(rows, now)
+
+    def pick(self, now: float) -> int:
+        """Return the arm's pick."""
+        row = self._arm.pick(now)
+        if row != NO_PAGE:
+            picked, best = self._judge.values(np.array([row, self._judge.choose(now)]), now).tolist()
+            self.worth.append(picked / best if best > 0.0 else 1.0)
+        return row
+
+    choose = pick
+
+    def crawled(self, visit: Visit) -> None:
+        """The page picked was crawled."""
+        for arm in self._arms:
+            arm.crawled(visit)

@@ -1,0 +1,132 @@
+"""Drawing: panels of curves, all by the same code; matplotlib is an extra, and is not imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil, isinf
+from typing import Any
+
+import numpy as np
+
+from crawlsched.simulation.figures.table import Label, Row, Table
+
+__all__ = ["Panel", "drawn"]
+
+# With more points than these, standard errors are a band around the curve.
+_MOST_BARS = 25
+_PANEL_INCHES = (4.2, 3.6)
+# Of a normal distribution, 95 % lie within so many standard deviations.
+_WIDTH_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Some quantities against a label; bars or bands are standard errors.
+
+    Attributes
+    ----------
+    styles : mapping of str to str
+        The quantities, and how each is drawn, as in ``axes.plot``.
+    x : str
+        The label on the horizontal axis.
+    lines : tuple of str
+        Labels whose values are lines of their own.
+    each : str
+        A label whose values are panels of their own.
+    where : mapping of str to Label
+        What other labels have to be.
+    spread : str
+        A quantity that holds standard deviations: the band is 95 % of a normal distribution.
+    levels : tuple of Label
+        Values on the horizontal axis that are horizontal lines instead. What stands at infinity is one anyway.
+    level : float, optional
+        A dotted horizontal line.
+    axes : mapping of str to object
+        What ``axes.set`` takes.
+    """
+
+    styles: Mapping[str, str]
+    x: str
+    lines: tuple[str, ...] = ()
+    each: str = ""
+    where: Mapping[str, Label] = field(default_factory=dict)
+    spread: str = ""
+    levels: tuple[Label, ...] = ()
+    level: float | None = None
+    axes: Mapping[str, Any] = field(default_factory=dict)
+
+    def split(self, table: Table) -> list[Panel]:
+        """Return the panels that this one stands for."""
+        if not self.each:
+            return [self]
+        values = [
+            value for value in table.values(self.each) if any(table.some(q, **{self.each: value}) for q in self.styles)
+        ]
+        titles = [f"m = {value}" if self.each == "pages" else f"{self.each} {value}" for value in values]
+        return [
+            replace(self, each="", where={**self.where, self.each: value}, axes={"title": title, **self.axes})
+            for value, title in zip(values, titles, strict=True)
+        ]
+
+    def draw(self, table: Table, axes: Any) -> None:
+        """Draw it."""
+        if self.level is not None:
+            axes.axhline(self.level, color="black", linestyle=":", linewidth=1)
+        for quantity, style in self.styles.items():
+            series: dict[str, list[Row]] = {}
+            for row in table.some(quantity, **self.where):
+                # What is black stands for all lines at once.
+                words = [] if style.startswith("k") else [str(table.label(row, name)) for name in self.lines]
+                series.setdefault(", ".join(words if len(self.styles) == 1 else [quantity, *words]), []).append(row)
+            for name, rows in series.items():
+                self._draw_series(table, axes, rows, style, name)
+        axes.set(**{"xlabel": self.x, "ylabel": next(iter(self.styles)), **self.axes})
+        axes.grid(visible=True, alpha=0.3)
+
+    def _draw_series(self, table: Table, axes: Any, rows: list[Row], style: str, name: str) -> None:
+        points = []
+        for row in rows:
+            x = table.label(row, self.x)
+            if x in self.levels:
+                axes.axhline(row.mean, color=("red", "blue")[self.levels.index(x)], label=str(x))
+            elif isinstance(x, float) and isinf(x):
+                axes.axhline(row.mean, color="gray", linestyle=":", linewidth=1)
+            else:
+                points.append((x, row))
+        if not points:
+            return
+        places, means = [x for x, _ in points], np.array([row.mean for _, row in points])
+        errors = np.nan_to_num([row.standard_error for _, row in points])
+        if self.spread:
+            same = {label: table.label(rows[0], label) for label in self.lines}
+            errors = _WIDTH_95 * np.nan_to_num([row.mean for row in table.some(self.spread, **self.where, **same)])
+        bars = errors if errors.any() and len(points) <= _MOST_BARS else None
+        line = axes.errorbar(places, means, bars, fmt=style, capsize=3, markersize=4, label=name or None)[0]
+        if errors.any() and bars is None:
+            color = line.get_color()
+            axes.fill_between(places, means - errors, means + errors, color=color, alpha=0.2, linewidth=0)
+
+
+def drawn(*panels: Panel, columns: int = 3) -> Callable[[Table, Any], None]:
+    """Return how to draw panels from left to right in so many columns; those with the same lines share a legend."""
+
+    def draw(table: Table, canvas: Any) -> None:
+        some = [one for panel in panels for one in panel.split(table)]
+        across = min(columns, len(some))
+        down = ceil(len(some) / across)
+        canvas.set_size_inches(1 + _PANEL_INCHES[0] * across, 1 + _PANEL_INCHES[1] * down)
+        grid = canvas.subplots(down, across, squeeze=False).ravel()
+        for axes, panel in zip(grid, some, strict=False):
+            panel.draw(table, axes)
+        for axes in grid[len(some) :]:
+            axes.set_axis_off()
+        legends = [axes.get_legend_handles_labels() for axes in grid]
+        if all(labels == legends[0][1] for _, labels in legends[: len(some)]):
+            canvas.legend(*legends[0], loc="outside lower center", ncols=4, fontsize=8)
+        else:
+            for axes, (lines, labels) in zip(grid, legends, strict=True):
+                if labels:
+                    axes.legend(lines, labels, fontsize=8)
+
+    return draw

@@ -1,0 +1,115 @@
+"""What a source has proved to be worth: one figure, with what it rests on, for everything that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crawlsched.estimators import SignalQuality
+from crawlsched.estimators.recall_interval import recall_interval
+from crawlsched.store import Source
+
+__all__ = ["VISITS", "named", "quality", "quality_of", "unknown_since"]
+
+#: Visits, the newest, that quality is fitted from.
+VISITS = 200_000
+# Visits, the newest, that recall is fitted from, page by page: in a tenth of a second.
+_OF_RECALL = 10_000
+# An interval of this width says nothing of a share.
+_NEARLY_ALL = 0.8
+_DAY = 86_400.0
+_FEEDS = ("rss", "atom", "json")
+
+
+def quality(visits: Mapping[str, Any], chosen: Any) -> dict[str, Any]:
+    """Fit some visits: precision, recall and false announcements, with what they were counted from.
+
+    Parameters
+    ----------
+    visits : mapping
+        As `Store.signal_observations` gives them.
+    chosen : array_like of bool
+        Those to fit.
+
+    Returns
+    -------
+    dict
+        ``visits``, ``heard`` (those after an announcement) and ``true`` (those of them that found a change);
+        ``precision``, ``recall`` and ``false_per_day`` with ``_interval``. A share is None while its interval spans
+        nearly everything, and the interval while nothing was heard; false announcements go with the precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> page, ones = np.arange(9), np.ones(9)
+    >>> visits = {"page": page, "elapsed": 60.0 * ones, "n_signals": ones, "changed": page >= 0}
+    >>> found = quality(visits, visits["page"] >= 0)
+    >>> found["precision"], found["true"], found["heard"]
+    (None, 9, 9)
+    """
+    usable = chosen & (visits["elapsed"] > 0)
+    pages, elapsed, n_signals, changed = (visits[name][usable] for name in ("page", "elapsed", "n_signals", "changed"))
+    loud = n_signals > 0
+    counts = {"visits": int(usable.sum()), "heard": int(loud.sum()), "true": int((loud & changed).sum())}
+    names = [f"{name}{end}" for name in ("precision", "recall", "false_per_day") for end in ("", "_interval")]
+    if not loud.any():
+        return {**counts, **dict.fromkeys(names)}
+    fit = SignalQuality.fit(elapsed, n_signals, changed)
+    newest = slice(_OF_RECALL)
+    of_these = fit if pages.size <= _OF_RECALL else None
+    found = recall_interval(pages[newest], elapsed[newest], n_signals[newest], changed[newest], of_these)
+    precision = _known(fit.precision, fit.precision_interval)
+    recall = (None, None) if found is None else (_known(found[0], found[1:]), found[1:])
+    false = tuple(rate * _DAY for rate in fit.false_signal_rate_interval(float(n_signals.sum())))
+    per_day = None if precision is None else fit.false_signal_rate * _DAY
+    values = precision, fit.precision_interval, *recall, per_day, false
+    return {**counts, **dict(zip(names, values, strict=True))}
+
+
+def _known(share: float, interval: tuple[float, ...]) -> float | None:
+    return share if interval[1] - interval[0] < _NEARLY_ALL else None
+
+
+def quality_of(source: Source, visits: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `quality` of a source, and in ``unknown`` why there is no precision, if there is none."""
+    found = quality(visits, visits["source"] == source.source)
+    return {**found, "unknown": None if found["precision"] is not None else unknown_since(source, found)}
+
+
+def unknown_since(source: Source, found: Mapping[str, Any]) -> str:
+    """Say why nothing is known of a source yet: what has not happened.
+
+    Examples
+    --------
+    >>> source = Source(0, "sitemap", "https://a.example/map.xml", "a.example")
+    >>> unknown_since(source, {"heard": 0}), unknown_since(source, {"heard": 14, "true": 14})
+    ('not read yet', '14 of 14 true')
+    """
+    if found["heard"]:
+        return f"{found['true']:,} of {found['heard']:,} true"
+    if source.kind == "sitemap" and source.polled_at is None:
+        return "not read yet"
+    announced = source.quality.get("announced", 0)
+    if source.kind == "sitemap" and not announced:
+        return "has announced nothing yet"
+    seen = source.quality.get("seen", 0)
+    if not announced:
+        return "none visited since"
+    return f"{announced:,} announced, {f'{seen:,} of them seen before' if seen else 'none visited since'}"
+
+
+def named(source: Source) -> str:
+    """Name a source for what it is.
+
+    Examples
+    --------
+    >>> named(Source(0, "sitemap", "https://a.example/feed", "a.example", quality={"document": "rss"}))
+    'feed https://a.example/feed'
+    """
+    if source.kind == "backwards":
+        return f"doubtful dates of {source.url}"
+    if source.kind == "links":
+        return "links of the spider"
+    document = source.quality.get("document")
+    kind = "feed" if document in _FEEDS else "sitemap index" if document == "index" else source.kind
+    return f"{kind} {source.url}"

@@ -1,0 +1,27 @@
+"""Tracking: the parameters of a link by which campaigns are told apart."""
+
+import re
+
+__all__ = ["without_tracking"]
+
+_TRACKING = re.compile(
+    r"(?:amp;)*(?:utm_[^=]*|fbclid|gclid|dclid|msclkid|yclid|mc_cid|mc_eid|_hsenc|_hsmi|mkt_tok)(?:=|$)", re.IGNORECASE
+)
+
+
+def without_tracking(url: str) -> str:
+    """Return a URL without the parameters by which campaigns are told apart, such as ``utm_source``.
+
+    They are for the statistics of who reads a feed, and name no other page.
+
+    Examples
+    --------
+    >>> without_tracking("https://a.example/1?utm_source=rss&b=%20&utm_medium=feed#top"), without_tracking("/?a&utm")
+    ('https://a.example/1?b=%20#top', '/?a&utm')
+    """
+    start, _, fragment = url.partition("#")
+    path, mark, query = start.partition("?")
+    if not mark:
+        return url
+    kept = "&".join(parameter for parameter in query.split("&") if not _TRACKING.match(parameter))
+    return path + (f"?{kept}" if kept or not query else "") + (f"#{fragment}" if fragment else "")

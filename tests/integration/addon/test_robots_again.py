@@ -1,0 +1,100 @@
+"""robots.txt is read again while a crawl goes on, and what it says takes effect at once."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from aiohttp import web
+
+from crawlsched.cli import main
+from tests.crawling import VISITING_SPIDER, Crawl, Project
+from tests.site import Site
+
+OPEN = "User-agent: *\nAllow: /\nSitemap: {site}/one.xml\n"
+CLOSED = "User-agent: *\nDisallow: /shelf/\nSitemap: {site}/two.xml\n"
+# Seconds of the crawl at which the site says something else; it may be kept for ten.
+CLOSES, BREAKS, OPENS, ENDS = 5.0, 15.0, 25.0, 36
+
+
+class Told(NamedTuple):
+    """What a crawl has asked for, and when, in seconds since the first request."""
+
+    crawl: Crawl
+    asked: list[tuple[float, str]]
+
+    def between(self, begin: float, end: float, path: str) -> int:
+        """Count the requests for what begins with a path."""
+        return sum(begin < at < end and asked.startswith(path) for at, asked in self.asked)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    folder = tmp_path_factory.mktemp("robots")
+    with Site() as site:
+        began: list[float] = []
+
+        def age() -> float:
+            began.append(time.monotonic())
+            return began[-1] - began[0]
+
+        def robots(request: web.Request) -> web.Response:
+            now = age()
+            if BREAKS <= now < OPENS:
+                return web.Response(status=503)
+            text = CLOSED if CLOSES <= now < BREAKS else OPEN
+            return web.Response(text=text.format(site=site.url("")), headers={"Cache-Control": "public, max-age=3"})
+
+        def page(request: web.Request) -> web.Response:
+            return web.Response(text=f"<p>{request.path} {int(age())}</p>", content_type="text/html")
+
+        site.page("/robots.txt", robots)
+        for name in ("one", "two"):
+            site.page(f"/{name}.xml", f"<urlset><url><loc>{site.url(f'/{name}')}</loc></url></urlset>")
+        site.default = page
+        urls = [site.url(f"/{kind}/{number}") for kind in ("shelf", "free") for number in range(10)]
+        crawl = Project(
+            folder,
+            VISITING_SPIDER.format(urls=urls),
+            ROBOTSTXT_OBEY="True",
+            CRAWLSCHED_BANDWIDTH="30/s",
+            CRAWLSCHED_SOURCE_INTERVAL="1",
+            CLOSESPIDER_TIMEOUT=str(ENDS),
+        ).run(timeout=80)
+        first = site.times[0]
+        asked = [(at - first, path) for at, (path, _) in zip(site.times, site.requests, strict=True)]
+    return Told(crawl, asked)
+
+
+def test_it_is_read_again_in_time_and_seldom(told: Told) -> None:
+    """Not before ten seconds have passed, whatever max-age says; once in a hundred requests."""
+    reads = [at for at, path in told.asked if path == "/robots.txt"]
+    assert 4 <= len(reads) <= 1 + len(told.asked) / 100
+    assert all(later - earlier > 9.5 for earlier, later in pairwise(reads))
+    assert "ERROR" not in told.crawl.log
+
+
+def test_what_it_forbids_is_asked_no_more_until_it_is_allowed(told: Told) -> None:
+    """Also while it cannot be read: what it said last stays in force."""
+    assert told.between(0.0, CLOSES, "/shelf/") > 10
+    assert told.between(CLOSES + 10.0, OPENS, "/shelf/") == 0
+    assert told.between(CLOSES + 10.0, OPENS, "/free/") > 50
+    assert told.between(OPENS, ENDS, "/shelf/") > 10
+
+
+def test_what_it_forbids_is_listed(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    """`withheld` has the pages, and the log says it once."""
+    assert told.crawl.log.count("forbidden by the robots.txt of their host") == 1
+    assert main(["withheld", "--reason", "robots", "--database", told.crawl.database_url, "--collection", "test"]) == 0
+    assert "/shelf/" in capsys.readouterr().out
+
+
+def test_its_sitemaps_come_and_go(told: Told) -> None:
+    """A line that is new is read, and one that is gone is read no more until it is there again."""
+    assert told.between(0.0, CLOSES, "/one.xml")
+    assert not told.between(0.0, CLOSES, "/two.xml")
+    assert told.between(CLOSES, OPENS, "/two.xml")
+    assert not told.between(CLOSES + 10.0, OPENS, "/one.xml")
+    assert told.between(OPENS, ENDS, "/one.xml")

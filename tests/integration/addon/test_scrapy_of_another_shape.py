@@ -1,0 +1,72 @@
+"""What Scrapy does not document may change with its next release: a crawl goes on without it, and says so once."""
+
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from crawlsched import scrapy_versions
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+from scrapy.core.downloader import Downloader as Scrapys
+
+class Downloader:
+    # What Scrapy's engine asks of it, and nothing else: no `slots`, no `handlers`.
+    def __init__(self, crawler):
+        self._renamed = Scrapys(crawler)
+        self.middleware = self._renamed.middleware
+
+    @property
+    def active(self):
+        return self._renamed.active
+
+    def fetch(self, *arguments):
+        return self._renamed.fetch(*arguments)
+
+    def needs_backout(self):
+        return self._renamed.needs_backout()
+
+    def close(self):
+        self._renamed.close()
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = {urls!r}
+    custom_settings = {{"DOWNLOADER": Downloader, "AUTOTHROTTLE_ENABLED": False}}
+
+    def parse(self, response):
+        yield {{"url": response.url}}
+"""
+
+
+def test_a_downloader_without_slots_and_handlers_loses_no_page(tmp_path: Path) -> None:
+    """Each page is downloaded and delivered; each nicety that is lost is named in one line of the log."""
+    with Site() as site:
+        urls = [site.page(f"/{n}", f"<p>Page {n}</p>") for n in range(12)]
+        urls[0] = site.page("/old", "", status=302, Location=urls[0])
+        crawl = Project(tmp_path, SPIDER.format(urls=urls), TEST_CLOSE_AFTER_RESOLVED=12).run()
+    assert crawl.returncode == 0
+    assert crawl.stats["item_scraped_count"] == 12
+    assert "downloader/exception_count" not in crawl.stats
+    for lost in ("delays are kept by Scrapy alone", "no second gate before the network", "redirects and retries wait"):
+        assert crawl.log.count(lost) == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "without"),
+    [
+        (scrapy_versions.under_way, frozenset()),
+        (scrapy_versions.is_closing, False),
+        (scrapy_versions.wake, None),
+        (scrapy_versions.download_handlers, None),
+        (lambda crawler: scrapy_versions.switch_off_retries(crawler, "http"), None),
+    ],
+)
+def test_what_is_missing_has_an_answer_that_ends_nothing(ask, without, caplog) -> None:
+    """An engine of another shape is asked; the answer is the one that costs no page."""
+    with caplog.at_level(logging.WARNING):
+        assert ask(SimpleNamespace(engine=SimpleNamespace())) == without

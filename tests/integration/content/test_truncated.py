@@ -1,0 +1,61 @@
+"""A body that was cut short is evidence of nothing, by a real crawl."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from aiohttp import web
+
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = [{urls}]
+
+    def parse(self, response):
+        yield {{"path": response.url[-6:], "is_cut": "dataloss" in response.flags}}
+"""
+# Which answers of each page are cut short, by their numbers.
+CUT = {"/first": {0, 1}, "/later": {1, 2, 4}, "/every": set(range(1000))}
+
+
+def test_what_is_cut_short_is_delivered_once_and_counts_as_nothing(tmp_path: Path) -> None:
+    """Where nothing was delivered before, as by plain Scrapy; the whole body follows, and nothing has changed."""
+    asked: Counter[str] = Counter()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        body = "".join(f"<p>paragraph {number} of {request.path}</p>" for number in range(60)).encode()
+        is_cut = asked[request.path] in CUT[request.path]
+        asked[request.path] += 1
+        response = web.StreamResponse(headers={"Content-Type": "text/html", "Content-Length": str(len(body))})
+        await response.prepare(request)
+        await response.write(body[: len(body) // (2 if is_cut else 1)])
+        if is_cut:
+            assert request.transport is not None
+            request.transport.close()
+        return response
+
+    with Site() as site:
+        for path in CUT:
+            site.page(path, answer)
+        feed = tmp_path / "items.jl"
+        crawl = Project(
+            tmp_path,
+            SPIDER.format(urls=", ".join(repr(site.url(path)) for path in CUT)),
+            DOWNLOAD_FAIL_ON_DATALOSS="False",
+            CRAWLSCHED_BANDWIDTH="5/s",
+            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            FEEDS=json.dumps({str(feed): {"format": "jsonlines"}}),
+            CLOSESPIDER_TIMEOUT="16",
+        ).run()
+    items = Counter((item["path"], item["is_cut"]) for item in map(json.loads, feed.read_text().splitlines()))
+    assert items == {("/first", True): 1, ("/first", False): 1, ("/later", False): 1, ("/every", True): 1}
+    assert "crawlsched/changes_found" not in crawl.stats
+    assert crawl.stats["crawlsched/truncated"] >= 6
+    assert 3 <= asked["/every"] <= 6  # soon, and ever more rarely

@@ -1,0 +1,132 @@
+"""The feed tells what vanishes, moves, fails and comes back: once each, over a kill and restarts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from crawlsched.feed import Cursor, Feed
+from crawlsched.feed.atom import atom
+from crawlsched.store import Store
+from tests import children
+from tests.crawling import Project
+from tests.site import Site
+
+SPIDER = """
+import scrapy
+
+class Spider(scrapy.Spider):
+    name = "test"
+
+    async def start(self):
+        for url in {urls!r}:
+            yield scrapy.Request(url, errback=self.failed)
+
+    def parse(self, response):
+        yield {{"url": response.url}}
+
+    def failed(self, failure):
+        with open("errback.txt", "a") as file:
+            print(failure.value.response.url, failure.value.response.status, file=file)
+"""
+
+
+def test_each_transition_is_told_once_with_its_status_and_since_when(tmp_path: Path) -> None:
+    """Pages are gone, fail, move and return while the crawl is killed and started again; each is told once."""
+    answers: dict[str, tuple[int, str]] = {}
+    posts: list[dict[str, Any]] = []
+
+    def answer(request: web.Request) -> web.Response:
+        status, to = answers.get(request.path, (200, ""))
+        return web.Response(
+            status=status,
+            text=f"<p>{request.path}</p>",
+            content_type="text/html",
+            headers={"Location": to} if to else {},
+        )
+
+    async def hook(request: web.Request) -> web.Response:
+        posts.append(json.loads(await request.read()))
+        return web.Response(status=204)
+
+    def told() -> list[Any]:
+        store = Store.open(project.database_url, "test", read_only=True)
+        try:
+            return list(Feed(store).all_after(Cursor({})))
+        finally:
+            store.close()
+
+    def kinds(path: str) -> list[str]:
+        return [change.kind for change in told() if change.url == site.url(path)]
+
+    def until(condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + 30.0
+        while not condition():
+            assert time.monotonic() < end, [(change.url, change.kind) for change in told()]
+            time.sleep(0.1)
+
+    with children.all_ended(), Site() as site:
+        site.default = answer
+        site.page("/hook", hook)
+        paths = ("/stays", "/gone", "/fails", "/moves", "/flaps")
+        project = Project(
+            tmp_path,
+            SPIDER.format(urls=[site.url(path) for path in paths]),
+            CRAWLSCHED_BANDWIDTH="20/s",
+            CRAWLSCHED_ERROR_INTERVAL="0.2",
+            CRAWLSCHED_GONE_INTERVAL="0.2",
+            CRAWLSCHED_MAX_CRAWL_INTERVAL="1",
+            CRAWLSCHED_WEBHOOK=site.url("/hook"),
+            RETRY_ENABLED="False",
+            CLOSESPIDER_TIMEOUT="120",
+        )
+        crawl = project.start()
+        project.wait_for_log("Collection 'test' in")
+        until(lambda: len(told()) == len(paths))
+        answers |= {"/gone": (404, ""), "/fails": (503, ""), "/moves": (301, site.url("/new")), "/flaps": (410, "")}
+        until(lambda: {"gone", "failing", "moved"} <= {change.kind for change in told()} and kinds("/flaps")[1:])
+        crawl.kill()
+        project.finish(crawl)
+        crawl = project.start()
+        until(lambda: len(site.visits("/gone")) > 6 and len(site.visits("/fails")) > 6)
+        answers.pop("/flaps")
+        until(lambda: kinds("/flaps")[-1] == "back")
+        crawl.terminate()
+        project.finish(crawl)
+        answers.pop("/gone"), answers.pop("/fails")
+        answers["/flaps"] = (404, "")
+        crawl = project.start()
+        until(lambda: kinds("/gone")[-1] == "back" and kinds("/fails")[-1] == "recovered")
+        until(lambda: kinds("/flaps")[-1] == "gone")
+        until(lambda: bool(posts) and posts[-1]["changes"][-1]["id"] == told()[-1].id)
+        crawl.terminate()
+        project.finish(crawl)
+        found = told()
+    for path, expected in (
+        ("/stays", ["new"]),
+        ("/gone", ["new", "gone", "back"]),
+        ("/fails", ["new", "failing", "recovered"]),
+        ("/moves", ["new", "moved"]),
+        ("/new", ["new"]),
+        ("/flaps", ["new", "gone", "back", "gone"]),
+    ):
+        assert [change.kind for change in found if change.url == site.url(path)] == expected, path
+    by_kind = {change.kind: change for change in found}
+    assert [by_kind[kind].status for kind in ("failing", "recovered", "back")] == [503, 200, 200]
+    assert {change.status for change in found if change.kind == "gone"} == {404, 410}
+    assert by_kind["moved"].target == site.url("/new")
+    failing, recovered = by_kind["failing"], by_kind["recovered"]
+    assert failing.found_at is not None and failing.since == recovered.since < failing.found_at  # noqa: PT018
+    assert "fails (503), since" in failing.sentence
+    assert f"Failing: {site.url('/fails')}".encode() in atom(found, "test", "http://x/", now=0.0)
+    posted = [change for post in posts for change in post["changes"]]
+    assert sorted(change["id"] for change in posted) == [change.id for change in found]
+    assert {change["kind"] for change in posted} == {change.kind for change in found}
+    errbacks = (tmp_path / "errback.txt").read_text().splitlines()
+    assert f"{site.url('/gone')} 404" in errbacks
+    assert f"{site.url('/fails')} 503" in errbacks

@@ -1,0 +1,192 @@
+"""Sites that fail and come back, in simulated time: how often they are asked, what is said, and when all are back."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from crawlsched.feed import Cursor, Feed
+from crawlsched.refresh.refresher import Body, Fetched, Refresher
+from crawlsched.refresh.requested import Asked
+from crawlsched.settings import Settings
+from crawlsched.web.vitals import checks, vitals
+
+HOUR = 3600.0
+N_PAGES = 21
+LOG_IN = "<html><body><h1>Log in</h1><p>Who are you? Name, password, and a word to prove that you are no robot."
+Answers = Callable[[str, int, float], int]
+
+
+class World:
+    """Two sites and a crawl of them at a request a second, without a network and in time of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now, self.asked, self.answers = 1_000_000.0, list[tuple[str, int, float, int]](), self.well
+        self._settings = Settings.from_scrapy(
+            {
+                "CRAWLSCHED_DATABASE_URL": f"sqlite:///{folder / 'crawl.db'}",
+                "CRAWLSCHED_COLLECTION": "test",
+                "CRAWLSCHED_BANDWIDTH": "1/s",
+            }
+        )
+        self.open()
+
+    @staticmethod
+    def well(host: str, number: int, now: float) -> int:
+        return 200
+
+    def open(self) -> None:
+        self.refresher = Refresher(
+            self._settings,
+            "test",
+            count=lambda name, n=1: None,
+            request_fingerprint=lambda url: hashlib.sha1(url.encode()).digest(),
+            clock=lambda: self.now,
+            rng=Random(0),
+        )
+        self.refresher.open()
+        for host in ("a.example", "b.example"):
+            for number in range(N_PAGES):
+                url = f"http://{host}/{number}"
+                name = hashlib.sha1(url.encode()).digest()
+                self.refresher.requested(Asked(url, name, host, None, None, {}, False), self.now)
+
+    def close(self) -> None:
+        for step in self.refresher.closing():
+            if step is not None:
+                step()
+
+    def run(self, seconds: float, every: float = 1.0) -> None:
+        """Let slots pass, one in so many seconds."""
+        refresher = self.refresher
+        for _ in range(int(seconds / every)):
+            self.now += every
+            begun = refresher.next_probe(self.now, refresher.hosts.free_at)
+            begun = begun or refresher.next_page(self.now, refresher.hosts.free_at)
+            if begun is not None:
+                self._answer(*begun)
+            if self.now % 5 == 0:
+                refresher.flush(self.now)
+            while refresher.has_work:
+                refresher.work(1.0)
+
+    def _answer(self, visit, facts) -> None:
+        host, _, name = facts.url.partition("//")[2].partition("/")
+        number = int(name) if name.isdigit() else -1
+        self.refresher.hosts.asked(visit.host, self.now)
+        status = self.answers(host, number, self.now)
+        self.asked.append((host, number, self.now, status))
+        if status == 302:  # Scrapy follows it, and what comes is a log-in page
+            status, text = 200, f"{LOG_IN} Ray {len(self.asked) * 7919:016x}</p>"
+        elif status == 200:
+            text = f"<html><body><h1>Tea {number}</h1><p>{' '.join(f'{number}x{n}' for n in range(60))}</p>"
+        if status == 0:  # so slow that Scrapy gives up
+            visit.unanswered = True
+            self.refresher.failed(visit, self.now)
+            return
+        if status != 200:
+            self.refresher.crawled(visit, Fetched(status), self.now)
+            return
+        read, _ = self.refresher.reading(visit, Body(text.encode(), "text/html", "utf-8", facts.url), None)
+        self.refresher.crawled(visit, Fetched(200, read()), self.now)
+        self.refresher.deliveries.called_back(visit.token, self.now)
+
+    def first_after(self, host: str, since: float) -> dict[int, float]:
+        """Return for each page of a host how long after a time it was first asked and there."""
+        found: dict[int, float] = {}
+        for name, number, at, status in self.asked:
+            if name == host and at >= since and status == 200 and number >= 0:
+                found.setdefault(number, at - since)
+        return found
+
+    def n_asked(self, host: str, since: float, until: float) -> int:
+        return sum(name == host and since <= at < until for name, _, at, _ in self.asked)
+
+    def answering(self) -> bool:
+        """Return what `crawlsched check` says of the hosts, once all is written."""
+        collection = self.refresher.collection
+        self.refresher.flush(self.now)
+        until = time.monotonic() + 20.0
+        while collection.n_written < collection.unsaved.number - 1:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        return {check.name: check.is_well for check in checks(vitals(collection.store))}["answering"]
+
+    def told(self) -> Counter[tuple[str, str]]:
+        changes = Feed(self.refresher.collection.store).all_after(Cursor({}))
+        return Counter((change.kind, change.url.split("/")[2]) for change in changes)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    yield world
+    if world.refresher.is_open:
+        world.close()
+
+
+@pytest.mark.parametrize("status", [403, 404, 503, 429, 302, 0])
+def test_a_site_that_is_away_for_an_hour_is_told_once_and_visited_soon_after(
+    status: int, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is asked at a small share of its rate; once it is back, each page is visited within five minutes."""
+    caplog.set_level(logging.INFO, "crawlsched")
+    world.run(600)
+    began = world.now
+    world.answers = lambda host, number, now: status if host == "b.example" else 200
+    world.run(HOUR / 2)
+    world.close()
+    world.open()  # a restart tells nothing twice
+    world.run(HOUR / 2)
+    back = world.now
+    assert world.n_asked("b.example", began + 300, back) < 0.05 * (back - began)
+    assert world.n_asked("a.example", began, back) > 100
+    (failing,) = world.refresher.collection.failing_hosts.values()
+    assert failing["since"] < began + 300
+    assert not world.answering()
+    world.answers = world.well
+    world.run(1200)
+    first = world.first_after("b.example", back)
+    assert len(first) == N_PAGES
+    assert max(first.values()) < 300.0
+    assert not world.refresher.collection.failing_hosts
+    assert world.answering()
+    said = [record for record in caplog.records if "b.example" in record.getMessage() and "pages" in record.msg]
+    assert [record.levelname for record in said] == ["WARNING", "INFO"]
+    told = world.told()
+    away = ("gone", "back") if status == 404 else ("failing", "recovered")
+    assert told[away[0], "b.example"] == told[away[1], "b.example"] > 0
+    assert not any(host == "a.example" for kind, host in told if kind not in ("new", "changed"))
+
+
+def test_half_a_site_that_vanishes_for_an_hour_is_visited_soon_after(world: World) -> None:
+    """The other half answers all the while, so its host never rests; one page that is back brings the others."""
+    world.run(600)
+    began = world.now
+    world.answers = lambda host, number, now: 404 if host == "b.example" and number % 2 else 200
+    world.run(HOUR)
+    back = world.now
+    odd = [at - began for name, number, at, status in world.asked if status == 404 and number == 7]
+    assert odd[1] - odd[0] < 200.0
+    assert odd[-1] - odd[-2] > 600.0
+    world.answers = world.well
+    world.run(HOUR)
+    first = [after for number, after in world.first_after("b.example", back).items() if number % 2]
+    assert sorted(first)[-1] - sorted(first)[0] < 120.0
+
+
+def test_pages_that_are_gone_for_good_make_no_host_fail(world: World) -> None:
+    """After a day of tries a page is gone, and its host is what its other pages are."""
+    world.run(600)
+    world.answers = lambda host, number, now: 404 if host == "b.example" and number < 14 else 200
+    world.run(600)
+    assert len(world.refresher.collection.failing_hosts) == 1
+    world.run(20 * HOUR, every=20.0)
+    assert not world.refresher.collection.failing_hosts
