@@ -120,7 +120,7 @@ class Judge:
             finding,
             (None, None),
             first=first,
-            may_ask=first is None and self.with_probes,
+            may_ask=first is None and self.probes.may_ask(facts.page, 0, detector.noise),
             confirms_return=self.probes.confirms_return(detector.noise),
             knows_template=not self.with_probes or self.probes.knows(detector.noise),
         )

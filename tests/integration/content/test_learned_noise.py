@@ -67,7 +67,9 @@ def test_a_clock_and_a_counter_are_learned_once_for_all_pages_of_a_template(site
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
     assert crawl.stats["crawlsched/slots/used"] >= crawl.stats["crawlsched/dispatched"]
     assert crawl.stats["crawlsched/resolved/unchanged"] > 60
-    assert false_changes(crawl) <= 10  # told until it was known
+    assert (
+        false_changes(crawl) <= 2
+    )  # two pages have to say it before it is known for the site's0  # told until it was known
     store = crawl.store()
     (template,) = store.masked_templates()
     assert template.startswith("127.0.0.1/http:")
