@@ -265,8 +265,7 @@ class _Elements:
             fact = "url" if not media or "html" in media else "other type"
         elif fact == "id" and attributes.get("isPermaLink", "").lower() == "false":
             return
-        if RAW_AMPERSAND in text:
-            text = self._plain(text)
+        text = self._plain(text)
         if text and (text := text.strip()):
             if fact in ("url", "other type") and self.kind in ("rss", "atom"):
                 # A link within CDATA is escaped as HTML, more often than not.
