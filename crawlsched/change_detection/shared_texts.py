@@ -77,12 +77,11 @@ class SharedTexts:
         ]
         if not open_edits:
             return
-        # What says something else now is no longer what it was before the edit.
-        changed = {one.place for one in found}
+        shows = {_edit_of(one) for one in found}
         texts = trace.texts_at({edit[0] for edit, _ in open_edits if edit[0] in places})
         for edit, shown in open_edits:
             place, kind, _ = edit
-            if place in changed:
+            if edit in shows:
                 continue
             if kind == "-":
                 is_without = any(_holds(text, shown.text) for text in texts.get(place, ()))
@@ -124,9 +123,6 @@ class SharedTexts:
         is_alike = self._alike.get(one.place, False)
         shown = self._edits.get(edit)
         if shown is None:
-            if one.n <= 1:  # what a page said there is over, and news if it comes back
-                for other in [key for key, known in self._edits.items() if key[0] == one.place and page in known.pages]:
-                    del self._edits[other]
             shown = self._edits[edit] = _Shown(now, one.new or one.old, around)
             if len(self._edits) > _MOST_EDITS:
                 del self._edits[next(iter(self._edits))]
