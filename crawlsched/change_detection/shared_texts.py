@@ -32,6 +32,7 @@ class _Shown:
     since: float
     text: str
     around: int
+    is_whole: bool = False
     pages: dict[int, int] = field(default_factory=dict)
     n_without: int = 0
 
@@ -77,19 +78,19 @@ class SharedTexts:
         ]
         if not open_edits:
             return
-        # What says something else now is no longer what it was before the edit.
-        changed = {one.place for one in found}
+        shows = {_edit_of(one) for one in found}
         texts = trace.texts_at({edit[0] for edit, _ in open_edits if edit[0] in places})
         for edit, shown in open_edits:
             place, kind, _ = edit
-            if place in changed:
+            if edit in shows:
                 continue
             if kind == "-":
                 is_without = any(_holds(text, shown.text) for text in texts.get(place, ()))
             elif kind == Kind.ORDER:
                 is_without = place in places
             elif place in places:
-                is_without = not any(_holds(text, shown.text) for text in texts[place])
+                says = texts[place]
+                is_without = shown.text not in says if shown.is_whole else not any(_holds(t, shown.text) for t in says)
             else:
                 is_without = shown.around in parents or not shown.around
             if is_without:
@@ -124,10 +125,7 @@ class SharedTexts:
         is_alike = self._alike.get(one.place, False)
         shown = self._edits.get(edit)
         if shown is None:
-            if one.n <= 1:  # what a page said there is over, and news if it comes back
-                for other in [key for key, known in self._edits.items() if key[0] == one.place and page in known.pages]:
-                    del self._edits[other]
-            shown = self._edits[edit] = _Shown(now, one.new or one.old, around)
+            shown = self._edits[edit] = _Shown(now, one.new or one.old, around, one.is_whole)
             if len(self._edits) > _MOST_EDITS:
                 del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
@@ -148,7 +146,7 @@ class SharedTexts:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
         edits = [
-            (*edit, shown.text, shown.around, list(shown.pages.items()), shown.n_without)
+            (*edit, shown.text, shown.around, shown.is_whole, list(shown.pages.items()), shown.n_without)
             for edit, shown in self._edits.items()
         ]
         return {"version": 3, "edits": edits, "alike": list(self._alike.items())}
@@ -158,8 +156,8 @@ class SharedTexts:
         """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
         if data.get("version") == 3:
-            for place, kind, digest, text, around, pages, n_without in data["edits"]:
-                made._edits[place, kind, digest] = _Shown(-inf, text, around, dict(pages), n_without)
+            for place, kind, digest, text, around, is_whole, pages, n_without in data["edits"]:
+                made._edits[place, kind, digest] = _Shown(-inf, text, around, is_whole, dict(pages), n_without)
             made._alike = dict(data["alike"])
         return made
 

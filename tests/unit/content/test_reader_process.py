@@ -56,7 +56,7 @@ def test_another_process_reads_what_this_one_reads(reader: ReaderProcess, by: Re
     assert (there.seen is None) == (here.seen is None)
     if there.seen is not None and here.seen is not None:
         assert (there.seen.page, there.seen.trace.packed()) == (here.seen.page, here.seen.trace.packed())
-        known = reader.read(reading(page(), by, before=here.fingerprint.digest))
+    known = reader.read(reading(page(), by, before=here.fingerprint.digest))
     assert known.text is None
 
 
