@@ -136,6 +136,7 @@ def test_no_input_raises_or_takes_long(name: str) -> None:
     assert slowest < 5.0
 
 
+@pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with pages, visits, sources, a plan."""
     path = tmp_path_factory.mktemp("fuzz") / "sound.db"
