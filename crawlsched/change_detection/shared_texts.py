@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from math import inf
 from typing import Any
 
@@ -125,6 +125,10 @@ class SharedTexts:
         is_alike = self._alike.get(one.place, False)
         shown = self._edits.get(edit)
         if shown is None:
+            if one.n <= 1:  # what a page said there is over, and news if it comes back; what was contradicted stays so
+                for other, known in list(self._edits.items()):
+                    if other[0] == one.place and page in known.pages and not known.n_without:
+                        del self._edits[other]
             shown = self._edits[edit] = _Shown(now, one.new or one.old, around, one.is_whole)
             if len(self._edits) > _MOST_EDITS:
                 del self._edits[next(iter(self._edits))]
@@ -146,7 +150,7 @@ class SharedTexts:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
         edits = [
-            (*edit, shown.text, shown.around, shown.is_whole, list(shown.pages.items()), shown.n_without)
+            (*edit, *astuple(shown)[1:4], list(shown.pages.items()), shown.n_without)
             for edit, shown in self._edits.items()
         ]
         return {"version": 3, "edits": edits, "alike": list(self._alike.items())}
@@ -156,8 +160,8 @@ class SharedTexts:
         """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
         if data.get("version") == 3:
-            for place, kind, digest, text, around, is_whole, pages, n_without in data["edits"]:
-                made._edits[place, kind, digest] = _Shown(-inf, text, around, is_whole, dict(pages), n_without)
+            for place, kind, digest, *known, pages, n_without in data["edits"]:
+                made._edits[place, kind, digest] = _Shown(-inf, *known, dict(pages), n_without)
             made._alike = dict(data["alike"])
         return made
 
