@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -150,7 +150,7 @@ class SharedTexts:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
         edits = [
-            (*edit, *astuple(shown)[1:4], list(shown.pages.items()), shown.n_without)
+            (*edit, shown.text, shown.around, shown.is_whole, list(shown.pages.items()), shown.n_without)
             for edit, shown in self._edits.items()
         ]
         return {"version": 3, "edits": edits, "alike": list(self._alike.items())}
@@ -160,8 +160,8 @@ class SharedTexts:
         """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
         if data.get("version") == 3:
-            for place, kind, digest, *known, pages, n_without in data["edits"]:
-                made._edits[place, kind, digest] = _Shown(-inf, *known, dict(pages), n_without)
+            for place, kind, digest, text, around, is_whole, pages, n_without in data["edits"]:
+                made._edits[place, kind, digest] = _Shown(-inf, text, around, is_whole, dict(pages), n_without)
             made._alike = dict(data["alike"])
         return made
 
