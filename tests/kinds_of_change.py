@@ -77,7 +77,7 @@ COMMON: set[str] = set()
 #: What is slower than two fetches made at once, and not alike on other pages: it is told each time. Of those that
 #: differ at most visits it is suggested to leave them out.
 SLOW = {
-    "list_in_another_order_every_six_hours": False, "previous_and_next_title": False, "poll_of_readers": True,
+    "list_in_another_order_every_six_hours": True, "previous_and_next_title": False, "poll_of_readers": True,
     "views_counted_up": True, "in_so_many_baskets": True, "counter_without_a_telling_name": True,
     "two_counters_and_a_clock": True, "meta_updated_time": True,
 }  # fmt: skip

@@ -73,7 +73,7 @@ class Restless:
         leaves = ""
         if self.name.startswith("@"):
             leaves = f"; `CRAWLSCHED_FINGERPRINT_IGNORE_KEYS = [{self.name[1:].rpartition('.')[2]!r}]` leaves it out"
-        elif " " not in self.name or ">" in self.name:
+        elif " " not in self.name or ">" in self.name or self.name.startswith("["):
             leaves = f"; `CRAWLSCHED_FINGERPRINT_DROP = [{self.name!r}]` leaves it out"
         return (
             f"`{self.name.removeprefix('@')}` differed at {self.differed} of {self.differed + self.still} visits on "
