@@ -6,7 +6,6 @@ import time
 import pytest
 from sqlalchemy import text
 
-from crawlsched.collection import collection
 from crawlsched.refresh.shared.membership import Membership
 from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
 from crawlsched.store.lease import process_start
