@@ -235,7 +235,10 @@ class Frontier(Filing):
             best: tuple[Candidates, int, float] | None = None
             n_resting = len(self._resting.until)
             for queue in self._queues:
-                if (found := queue.best(now, is_free)) is not None:
+                found = queue.best(now, is_free)
+                if len(self._resting.until) > n_resting:
+                    break
+                if found is not None:
                     page = queue.going.pages.item(found[0])
                     if best is None or (-found[1], page) < (-best[2], best[0].going.pages.item(best[1])):
                         best = queue, *found
