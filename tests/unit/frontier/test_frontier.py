@@ -292,7 +292,7 @@ class SmallLimits(Histories):
             setattr(module, name, value)
 
 
-# The same histories each time: of new ones a few in a hundred find a first copy with a longest interval that goes by value.
+# The same histories each time: a few in a hundred new ones find a first copy that goes by value, not by deadline.
 _settings = settings(max_examples=30, stateful_step_count=40, derandomize=True, database=None)
 TestHistories = Histories.TestCase
 TestHistories.settings = _settings
