@@ -44,8 +44,8 @@ class Intervals:
     --------
     >>> intervals = Intervals(Limits(0.0, np.inf), [Limits(60.0, 3600.0)])
     >>> intervals.put(np.array([2]), np.array([1], np.uint8))
-    >>> intervals.shortest(np.arange(3)), intervals.longest_one(2)
-    (array([ 0.,  0., 60.]), 3600.0)
+    >>> intervals.shortest(np.arange(3)), intervals.longest(np.array([2]))
+    (array([ 0.,  0., 60.]), array([3600.]))
     """
 
     def __init__(self, general: Limits = Limits(), rules: Sequence[Limits] = ()) -> None:  # noqa: B008
@@ -79,10 +79,6 @@ class Intervals:
     def shortest_one(self, page: int) -> float:
         """Return the shortest interval of one page; O(1)."""
         return self.general.shortest if self._rule is None else float(self._shortest[self.rule_of(page)])
-
-    def longest_one(self, page: int) -> float:
-        """Return the longest interval of one page; O(1)."""
-        return self.general.longest if self._rule is None else float(self._longest[self.rule_of(page)])
 
     def _rules(self, pages: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
         assert self._rule is not None

@@ -111,8 +111,6 @@ class OneOfSeveral:
         Numbers what is for shards of other processes.
     start_has_ended : bool
         Whether start() had ended before this shard was claimed.
-    pages_and_rate : callable
-        Gives how many pages all shards of the process have, and the crawls per second of them together.
     """
 
     shard: Shard
@@ -121,7 +119,6 @@ class OneOfSeveral:
     tell_parent: Callable[[int, float], None]
     handing_over: HandingOver
     start_has_ended: bool
-    pages_and_rate: Callable[[], tuple[int, float]]
 
 
 class Refresher:

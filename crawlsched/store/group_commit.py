@@ -27,9 +27,6 @@ _OWNED = text(
     "SELECT shard, token FROM leases WHERE collection = :collection AND shard = ANY (:shards) ORDER BY shard"
     " FOR KEY SHARE"
 ).bindparams(_SHARDS)
-_NOTED = text(
-    "UPDATE collections SET last_change = gen_random_uuid() WHERE collection = :collection AND shard = ANY (:shards)"
-).bindparams(_SHARDS)
 
 
 class _Saving(NamedTuple):
@@ -107,13 +104,11 @@ class GroupCommit:
         return owned
 
     def _owned(self, connection: Connection, some: Sequence[_Saving]) -> list[_Saving]:
-        """Return what may be written, keep it so until the end of the transaction, and leave word of the changes."""
+        """Return what may be written, and keep it so until the end of the transaction."""
         connection.exec_driver_sql(NOT_LONG_IDLE)
         wanted = {"collection": self._collection, "shards": [saving.lease.shard for saving in some]}
         tokens = {row.shard: row.token for row in connection.execute(_OWNED, wanted)}
-        owned = [saving for saving in some if tokens.get(saving.lease.shard) == saving.lease.token]
-        connection.execute(_NOTED, {**wanted, "shards": [saving.lease.shard for saving in owned]})
-        return owned
+        return [saving for saving in some if tokens.get(saving.lease.shard) == saving.lease.token]
 
 
 def joined(several: Sequence[list[Group]]) -> list[Group]:

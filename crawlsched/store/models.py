@@ -121,7 +121,6 @@ collections = Table(
     metadata,
     *_key(),
     Column("name", Text, nullable=False),
-    Column("last_change", Text),  # of its pages: another text after each
     # The largest numbers of `changes` that were ever given out, as far as rows were deleted, and deleted by age.
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),

@@ -256,12 +256,12 @@ def _find_hosts(division: _Division) -> None:
 def _divide_collections(division: _Division) -> None:
     """Let each shard have a row of the collection."""
     connection, table = division.connection, models.collections
-    wanted = select(table.c.shard, table.c.last_change).where(table.c.collection == division.number)
+    wanted = select(table.c.shard).where(table.c.collection == division.number)
     for row in connection.execute(wanted).all():
         for child in division.children(row.shard):
             if child != row.shard:
                 key = {"shard": child, "collection": division.number, "name": division.name}
-                connection.execute(insert(table).values(**key, last_change=row.last_change))
+                connection.execute(insert(table).values(**key))
 
 
 def _divide_plans(division: _Division, n_visited: list[int]) -> None:

@@ -2,14 +2,13 @@
 
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, delete, insert, select, text, update
+from sqlalchemy import Connection, delete, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
 from crawlsched.change_signals import FurtherRow
@@ -228,13 +227,6 @@ class Store:
         """Give the first number of a delivered change that was never given out."""
         return self._read(changes.next_number)
 
-    def last_change(self) -> str | None:
-        """Give a text that is another one after each change of a page, by whichever process; None: there was none."""
-        table = models.collections
-        with self.database.reading() as connection:
-            found: str | None = connection.execute(select(table.c.last_change).where(*self._own(table))).scalar_one()
-        return found
-
     def counts(self) -> list[tuple[str, int, int, int]]:
         """Count the pages: host, state, source (-1: none announces them), how many."""
         return self._read(reading.counts)
@@ -380,11 +372,11 @@ class Store:
         with self._turn:
             groups = self._groups(batch, saved)
             try:
-                self._write_pages(lambda connection: saving.write(connection, groups))
+                self._write(lambda connection: saving.write(connection, groups))
             except Exception as error:
                 if not is_row_error(error):
                     raise
-                self._write_pages(lambda connection: saving.write_carefully(connection, groups, saved))
+                self._write(lambda connection: saving.write_carefully(connection, groups, saved))
         saved.rows -= sum(saved.refused.values())
         return saved
 
@@ -517,7 +509,7 @@ class Store:
         forgotten = []
         for pages in forgetting.matching(self.database, self.key, kind, value):
             self._forgotten.update(pages.tolist())
-            self._write_slice(self._noted(partial(forgetting.delete_pages, key=self.key, pages=pages)))
+            self._write_slice(partial(forgetting.delete_pages, key=self.key, pages=pages))
             forgotten.append(pages)
         clear = forgetting.delete_collection if kind == "collection" else forgetting.delete_unused_templates
         self._write(lambda connection: clear(connection, self.key))
@@ -665,19 +657,6 @@ class Store:
                     "written by this one; stop this crawl (crawlsched status shows the new owner)."
                 )
             return change(connection)
-
-    def _write_pages(self, change: Callable[[Connection], T]) -> T:
-        """Change pages, and leave word of it in the same transaction."""
-        return self._write(self._noted(change))
-
-    def _noted(self, change: Callable[[Connection], T]) -> Callable[[Connection], T]:
-        table = models.collections
-
-        def noted(connection: Connection) -> T:
-            connection.execute(update(table).where(*self._own(table)).values(last_change=uuid.uuid4().hex))
-            return change(connection)
-
-        return noted
 
     def _write_slice(self, change: Callable[[Connection], T]) -> T:
         """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""

@@ -6,7 +6,6 @@ from functools import lru_cache
 from math import exp
 
 import numpy as np
-import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value.sources import merge_sources
@@ -179,10 +178,6 @@ class Announcements:
             rate, weight, heard = self.known(pages[rows])
             found[:, rows] = rate, weight, weight * heard
         return found
-
-    def deciding(self, pages: IndexArray) -> list[npt.NDArray[np.float32]]:
-        """Return what is known of the announcements of pages beside the columns of `Pages`; see `CrawlValues`."""
-        return list(self._own.columns(pages).values())
 
     def signals_one(self, page: int) -> tuple[float, float]:
         """Return what `signals` returns, to the last bit, for one page."""

@@ -251,7 +251,6 @@ class SharedRefresher:
             self.deliveries.untracked_ended,
             self._handing_over,
             self.starts.has_ended,
-            lambda: (sum(part.planner.pages.n for part in self._parts.values()), self._rate),
         )
         part = Refresher(
             self.settings, self._spider, clock=self.clock, count=self.count, several=several, **self._others
