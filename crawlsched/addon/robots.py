@@ -6,6 +6,7 @@ import logging
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
+from urllib.parse import urlsplit
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -73,7 +74,7 @@ class RobotsFiles:
         """Scrapy has asked for a robots.txt the first time, wherever that led; None: there was no answer."""
         url = request.meta.get("redirect_urls", [request.url])[0]
         body, seconds = (b"", _LONGEST) if response is None else (response.body, _seconds(response))
-        self._copies[urlparse_cached(Request(url)).netloc] = _Copy(url, self._refresher.clock(), seconds, _digest(body))
+        self._copies[urlsplit(url).netloc] = _Copy(url, self._refresher.clock(), seconds, _digest(body))
 
     def refused(self, request: Request) -> None:
         """A page was not asked for, since the robots.txt of its host forbids it."""

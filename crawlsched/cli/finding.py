@@ -66,14 +66,14 @@ def why_forgotten(stone: "Tombstone", now: float) -> str:
     """
     option = "" if stone.kind == "url" else f"--{stone.kind} "
     return (
-        f"{forgotten_as(stone.kind, stone.value)} was forgotten ({say_past(stone.created_at, now)}); "
+        f"the {forgotten_as(stone.kind, stone.value)} was forgotten ({say_past(stone.created_at, now)}); "
         f"take that back with `crawlsched forget --undo {option}{quote(stone.value)}`"
     )
 
 
 def forgotten_as(kind: str, value: str) -> str:
     """Name a URL, a pattern or a host."""
-    return f"the {'page' if kind == 'url' else kind} {value}"
+    return f"{'page' if kind == 'url' else kind} {value}"
 
 
 def pages_like(store: "Store", text: str) -> list[str]:

@@ -3,6 +3,8 @@
 import argparse
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.finding import forgotten_as
@@ -64,8 +66,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             _ask(kind, value, sum(found.values()))
         named = {"collection": stores.name, "kind": kind, "value": value}
         alone = stores.all[0]
-        if stores.shared is None and owner_now(alone) is None and n_shards_of(alone) is None:
-            return {**named, "pages": _forget(alone, kind, value)}
+        if _is_idle(stores):
+            with _owned(alone):
+                return {**named, "pages": len(alone.forget(kind, value, time.time()))}
         asked = {"kind": kind, "value": value}
         # All are told, so that what is forgotten comes back in none.
         answers = stores.ask([(store, asked) for store in found], "forget", timeout=_ANSWER_WITHIN)
@@ -82,9 +85,12 @@ def say(report: dict[str, Any]) -> str:
         return _say_list(report)
     if "waiting_shards" in report:
         text = (
-            f"T{forgotten_as(report['kind'], report['value'])[1:]} is no longer forgotten in {report['collection']!r}."
+            f"The {forgotten_as(report['kind'], report['value'])} is no longer forgotten in {report['collection']!r}."
         )
-        return f"{text} It becomes a page again when it is found or imported."
+        text += " It becomes a page again when it is found or imported."
+        if waiting := report["waiting_shards"]:
+            text += f"\n{say_count(waiting, 'shard')} will hear of it when a process crawls them again; none does now."
+        return text
     what = {"url": "It", "pattern": f"What matches {report['value']}", "host": f"The host {report['value']}"}
     pages = say_count(report["pages"], "page")
     text = f"{pages} deleted from {report['collection']!r}. {what[report['kind']]} will not come back by itself."
@@ -106,17 +112,14 @@ def _take_back(stores: Stores, kind: str, value: str) -> dict[str, Any]:
     stones = [(store, stone) for store in stores for stone in store.tombstones if stone[:2] == (kind, value)]
     if not stones:
         raise CrawlschedError(
-            f"T{forgotten_as(kind, value)[1:]} was not forgotten in {stores.name!r}; "
+            f"The {forgotten_as(kind, value)} was not forgotten in {stores.name!r}; "
             "`crawlsched forget --list` says what was."
         )
     named = {"collection": stores.name, "kind": kind, "value": value}
     alone = stores.all[0]
-    if stores.shared is None and owner_now(alone) is None and n_shards_of(alone) is None:
-        lease = alone.take_lease("crawlsched forget")
-        try:
+    if _is_idle(stores):
+        with _owned(alone):
             alone.take_back(kind, value)
-        finally:
-            lease.release()
         return {**named, "waiting_shards": 0}
     asked = {"kind": kind, "value": value}
     answers = stores.ask([(store, asked) for store, _ in stones], "take_back", timeout=_ANSWER_WITHIN)
@@ -138,7 +141,7 @@ def _what(arguments: argparse.Namespace, stores: Stores) -> tuple[str, str]:
 
 
 def _ask(kind: str, value: str, n_pages: int) -> None:
-    what = {"url": f"the page {value}", "pattern": f"the pattern {value}", "host": f"the host {value}"}[kind]
+    what = f"the {forgotten_as(kind, value)}"
     if not sys.stdin.isatty():
         raise CrawlschedError(
             f"Forgetting {what} would delete {say_count(n_pages, 'page')} for good, and nobody is here to be asked; "
@@ -150,10 +153,17 @@ def _ask(kind: str, value: str, n_pages: int) -> None:
         raise CrawlschedError("Nothing was deleted.")
 
 
-def _forget(store: "Store", kind: str, value: str) -> int:
-    """Delete while no crawl runs, and let none start in the middle."""
+def _is_idle(stores: Stores) -> bool:
+    """Whether no crawl runs that would have to be asked."""
+    alone = stores.all[0]
+    return stores.shared is None and owner_now(alone) is None and n_shards_of(alone) is None
+
+
+@contextmanager
+def _owned(store: "Store") -> Iterator[None]:
+    """Let no crawl start in the middle."""
     lease = store.take_lease("crawlsched forget")
     try:
-        return len(store.forget(kind, value, time.time()))
+        yield
     finally:
         lease.release()

@@ -96,9 +96,11 @@ class Tombstones:
 
     def cover(self, urls: Sequence[str]) -> list[bool]:
         """Say for each URL whether it was forgotten."""
-        return [self.covering(url) is not None for url in urls] if len(self) else [False] * len(urls)
+        return [self.covering(url) is not None for url in urls]
 
     def covering(self, url: str) -> Tombstone | None:
         """Return what a URL was forgotten by; None: it was not."""
+        if not self._stones:
+            return None
         found = self._stones.get(("url", url)) or self._stones.get(("host", host_of(url)))
         return found or next((stone for stone, compiled in self._patterns.items() if compiled.fullmatch(url)), None)
