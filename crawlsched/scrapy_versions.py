@@ -199,6 +199,11 @@ def slot_name(crawler: Crawler, request: Request) -> str:
     return _slot_name(crawler, request) or urlparse_cached(request).hostname or ""
 
 
+def dupefilter_of(scheduler: Any) -> Any:
+    """Return the filter of a scheduler; None if it has none, as one of the project's own may not."""
+    return getattr(scheduler, "df", None)
+
+
 @_nicety("requests that another component has replaced are found late", frozenset())
 def under_way(crawler: Crawler) -> Collection[Request]:
     """Return the requests that the downloader has."""

@@ -42,6 +42,7 @@ from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
     download_slot,
+    dupefilter_of,
     is_closing,
     run_in_thread,
     slot_name,
@@ -133,7 +134,7 @@ class Scheduler(BaseScheduler):
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
         # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.
         is_own = self._filters and filter_class is not RFPDupeFilter
-        self._own_filter: Any = getattr(fallback, "df", None) if is_own else None
+        self._own_filter: Any = dupefilter_of(fallback) if is_own else None
         self._passed: set[bytes] = set()
         # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
         of_a_sitemap, of_all = 2 * refresher.settings.sitemap_max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
