@@ -211,7 +211,6 @@ def test_while_renewals_wait_for_a_lock_the_grant_runs_on(crawl, database, caplo
         "LOCK TABLE observations IN ACCESS EXCLUSIVE MODE",
         "LOCK TABLE pages IN ACCESS EXCLUSIVE MODE",
         "SELECT 1 FROM leases FOR UPDATE",
-        "SELECT 1 FROM collections FOR UPDATE",
     ],
 )
 def test_what_cannot_be_written_for_a_lock_is_written_later(crawl, database, caplog, lock) -> None:
@@ -233,3 +232,11 @@ def test_what_cannot_be_written_for_a_lock_is_written_later(crawl, database, cap
     said = [record.message for record in caplog.records if record.name == "crawlsched.store"]
     assert "another process holds the database locked (canceling statement due to lock timeout" in said[0]
     assert "The database can be written again" in said[-1]
+
+
+def test_a_lock_on_the_row_of_the_collection_holds_no_visit_back(crawl, database) -> None:
+    """A visit writes to the rows of its page and its shard only."""
+    with held(database, "SELECT 1 FROM collections FOR UPDATE"):
+        crawl.goes_on()
+        assert crawl.all_stored() == crawl.all_made() - crawl.lost
+    crawl.all_is_well()
