@@ -79,6 +79,10 @@ class Candidates:
         others: IndexArray = pages[~enough]
         return others
 
+    def highest(self, now: float) -> float:
+        """Return what the best candidate is worth, whether its host is free or not; -inf: none. O(candidates)."""
+        return float(self.going.values_at(now).max(initial=-np.inf))
+
     def best(self, now: float, is_free: Callable[[int], bool]) -> tuple[int, float] | None:
         """Return the row of the candidate that is worth most, the lowest page among equals, and its value.
 

@@ -141,17 +141,14 @@ class Filing:
             self._overdue.discard(page)
 
     def deadline_of(self, page: int) -> float:
-        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval. O(1)."""
+        """Return when a page becomes overdue, POSIX seconds; inf without a longest interval, or a copy. O(1)."""
         return float(self._deadlines(np.array([page]))[0])
 
     def _deadlines(self, pages: IndexArray) -> FloatArray:
         if not self._intervals.come:
             return np.full(pages.size, np.inf)
         last = self._pages.crawled_at[pages]
-        never = last == -np.inf
-        if never.any():
-            last = np.where(never, self._pages.first_seen[pages], last)
-        found: FloatArray = last + self._intervals.longest(pages)
+        found: FloatArray = np.where(last > -np.inf, last, np.inf) + self._intervals.longest(pages)
         return found
 
     def _eligible_at(self, pages: IndexArray) -> FloatArray:
@@ -285,17 +282,20 @@ class Filing:
     # -- levels come down
 
     def _fill(self, queue: Candidates, now: float, least: float) -> bool:
-        """Bring the level of an empty queue down, to `least` at most, until it has candidates; whether it has."""
+        """Bring the level of a queue down to what its best candidate is worth, or `least`; whether one is worth more.
+
+        A page that waits can be worth the level.
+        """
         if now < queue.idle_until:
             return False
         self._gather(now)
-        while not len(queue.going) and queue.level > least:
+        while max(highest := queue.highest(now), least) < ENOUGH * queue.level:
             if not self._go_on(queue) and not self._bring_down(queue, now, least):
                 break
             self._gather(now)
-        if len(queue.going):
+        if highest > least:
             queue.steps = 0
-        return len(queue.going) > 0
+        return highest > least
 
     def _bring_down(self, queue: Candidates, now: float, least: float) -> bool:
         """Lower a level to where some pages are that may go; False if there are none."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
-from crawlsched.frontier.candidates import Candidates
+from crawlsched.frontier.candidates import ENOUGH, Candidates
 from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, OVERDUE, SOON
 from crawlsched.frontier.filing import Filing
 
@@ -148,7 +148,7 @@ class Frontier(Filing):
         self._gather(now)
 
     def bound(self, now: float) -> float:
-        """Return about what no page that `pick` could give now is worth more than.
+        """Return what no page that `pick` could give now is worth more than, by more than a twentieth.
 
         O(candidates).
 
@@ -157,8 +157,8 @@ class Frontier(Filing):
         if self._goes_first(now):
             return np.inf
         while True:
-            value = max(float(queue.going.values_at(now).max(initial=-np.inf)) for queue in self._queues)
-            if not self._fill_empty(now, value):
+            value = max(queue.highest(now) for queue in self._queues)
+            if not self._fill_low(now, value):
                 return value
 
     def best_value(self, now: float, host_free_at: HostFreeAt) -> float:
@@ -245,13 +245,13 @@ class Frontier(Filing):
             if len(self._resting.until) > n_resting:
                 continue  # rows are others now
             value = -np.inf if best is None else best[2]
-            if not self._fill_empty(now, value):
+            if not self._fill_low(now, value):
                 return best
 
-    def _fill_empty(self, now: float, value: float) -> bool:
-        """Whether a queue that had no candidate has some now, which could be worth more than a value."""
-        empty = [queue for queue in self._queues if not len(queue.going) and queue.level > value]
-        return any(self._fill(queue, now, value) for queue in empty)
+    def _fill_low(self, now: float, value: float) -> bool:
+        """Whether a queue, whose waiting pages could be worth more than a value, has such a candidate now."""
+        low = [queue for queue in self._queues if ENOUGH * queue.level > value]
+        return any(self._fill(queue, now, value) for queue in low)
 
     def _send_off(self, page: int) -> None:
         self._leave(page)

@@ -53,10 +53,8 @@ class BruteForce:
         eligible = allowed[eligible_at <= now]
         longest = np.broadcast_to(longest, allowed.shape)[eligible_at <= now]
         if (longest < np.inf).any():
-            since = np.where(
-                pages.crawled_at[eligible] > -np.inf, pages.crawled_at[eligible], pages.first_seen[eligible]
-            )
-            deadline = since + longest
+            # A page without a copy has no deadline.
+            deadline = np.where(pages.crawled_at[eligible] > -np.inf, pages.crawled_at[eligible], np.inf) + longest
             overdue = eligible[deadline <= now]
             if overdue.size:
                 return int(overdue[np.lexsort((overdue, deadline[deadline <= now]))[0]]), "overdue"
@@ -105,7 +103,6 @@ class Histories(RuleBasedStateMachine):
         self.now = 1000.0
         self.busy: dict[int, float] = {}
         self.visits: list[int] = []
-        self.unsettled = 0
         self.planner.add(0, self.now)
 
     @rule(n=st.integers(1, 40), equal=st.booleans())
@@ -128,7 +125,6 @@ class Histories(RuleBasedStateMachine):
             "n_crawls": np.ones(n, int),
         }
         self.planner.load(columns, self.rng.integers(0, 9000, (n, rates)).astype(np.uint16), self.now)
-        self.unsettled = 40
 
     @rule(seconds=st.sampled_from([0.0, 0.01, 0.5, 0.5, 3.0, 40.0, 3000.0]))
     def wait(self, seconds: float) -> None:
@@ -146,7 +142,7 @@ class Histories(RuleBasedStateMachine):
             # What it tells of its best page beforehand is so, and changes nothing.
             bound, value = self.planner.bound(self.now), self.planner.best_value(self.now, self.busy_until)
             pick = self.planner.pick(self.now, self.busy_until)
-            assert value <= bound * (1 + 1e-6)
+            assert not self.enough or value * self.enough <= bound
             given = -np.inf if pick is None else pick.crawl_value if pick.reason == "value" else np.inf
             assert value == given
             assert (pick is None) == (wanted is None)
@@ -170,11 +166,8 @@ class Histories(RuleBasedStateMachine):
         columns, shortest = self.planner.pages, self.planner.intervals.shortest_one(page)
         assert self.busy.get(int(columns.host[page]), 0.0) <= self.now
         assert max(columns.not_before.item(page), columns.crawled_at.item(page) + shortest) <= self.now
-        # Of pages that have just come from the store due times are reckoned with the next picks.
-        self.unsettled = max(0, self.unsettled - 1)
-        if not self.unsettled:
-            picked, highest = self.planner.crawl_values.value_at(np.array([page, best]), self.now)
-            assert picked >= self.enough * highest
+        picked, highest = self.planner.crawl_values.value_at(np.array([page, best]), self.now)
+        assert picked >= self.enough * highest
 
     @precondition(lambda self: self.visits)
     @rule(outcome=st.sampled_from(["crawled"] * 6 + ["failed", "gone", "moved", "refused", "release"]))
@@ -292,8 +285,7 @@ class SmallLimits(Histories):
             setattr(module, name, value)
 
 
-# The same histories each time: a few in a hundred new ones find a first copy that goes by value, not by deadline.
-_settings = settings(max_examples=30, stateful_step_count=40, derandomize=True, database=None)
+_settings = settings(max_examples=30, stateful_step_count=40)
 TestHistories = Histories.TestCase
 TestHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase
