@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
 
@@ -26,8 +25,10 @@ _FEWEST, _MOST = 64, 4096
 _SLOTS_TOGETHER, _PAGES_A_SLOT = 16, 256
 # So many pages become candidates with one pick.
 _AT_ONCE = 1024
-# So many pages are looked at to find a lower level, and have their due times reckoned anew with one pick then.
-_SAMPLE = 256
+# So many pages are looked at to find a level, and so many due times are reckoned anew with one pick when it came down.
+_SAMPLE, _SWEPT_AT_ONCE = 2048, 512
+# A level comes down by so much at least; by twice, four times, ... as much while nothing is found.
+_FINEST = 0.995
 # Who was looked at in vain waits for this share of its time since the crawl.
 _WAIT_AGAIN = 0.005
 
@@ -50,13 +51,6 @@ class Filing:
         # A heap of deadlines and pages that were due, which may stand elsewhere by now.
         self._deadlines_of_due: list[tuple[float, int]] = []
         self._now, self._gather_at = -np.inf, -np.inf
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return what a copy is made of; what is half done cannot be copied: it is finished first."""
-        for queue in self._queues:
-            while self._go_on(queue):
-                pass
-        return self.__dict__
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -312,21 +306,31 @@ class Filing:
                 return False
             pages = pages[:: 1 + pages.size // _SAMPLE]
         # By a small step, as many pages may stand just below; and ever larger ones while none is found.
-        step = ENOUGH**2.0**queue.steps * queue.level
+        highest, lowest = (queue.level * step**2.0**queue.steps for step in (_FINEST, ENOUGH))
         queue.steps += 1
-        queue.level = max(min(self._level_of(pages, now), ENOUGH * queue.level), step, least, 0.0)
+        queue.level = max(min(self._level_of(pages, now), highest), lowest, least, 0.0)
         best = pages[self.values.value_at(pages, now) >= queue.level]
         self._due.set(best, np.full(best.size, now))
-        queue.passes.append(self._reckon_all(None))
+        queue.to_sweep = self._pages.n
         return True
 
     def _go_on(self, queue: Candidates) -> bool:
         """Reckon some due times anew, if that is under way since a level of a queue came down; whether it is."""
-        while queue.passes:
-            if next(queue.passes[0], self) is not self:
-                return True
-            queue.passes.popleft()
-        return False
+        if queue.of_hosts.size:
+            rows, queue.of_hosts = queue.of_hosts[:_SWEPT_AT_ONCE], queue.of_hosts[_SWEPT_AT_ONCE:]
+        elif queue.to_sweep > 0:
+            rows = np.arange(queue.swept, min(queue.swept + _SWEPT_AT_ONCE, self._pages.n))
+            queue.swept = queue.swept + rows.size if queue.swept + rows.size < self._pages.n else 0
+            queue.to_sweep -= rows.size
+        else:
+            return False
+        rows = rows[rows < self._due.place.size]
+        place = self._due.place[rows]
+        rows = rows[((place == WAITING) | (place == SOON)) & (self._due.at[rows] > self._now)]
+        rows = rows[self._by_queue(rows)[self._queues.index(queue)]]
+        if rows.size:
+            self._reckon(rows, self._now)
+        return True
 
     def _level_of(self, pages: IndexArray, now: float, most: int | None = None) -> float:
         """Return what so many of all pages are worth more than, by a sample of them; half of the room by default."""
@@ -350,18 +354,7 @@ class Filing:
                 queue.host_levels[host] = level
             else:
                 del queue.host_levels[host]
-            queue.passes.append(self._reckon_all(rows))
-
-    def _reckon_all(self, rows: IndexArray | None) -> Iterator[None]:
-        """Reckon the due times of pages that wait, of some or all, in parts: they come sooner where a level fell."""
-        for start in range(0, self._pages.n if rows is None else rows.size, _SAMPLE):
-            stop = start + _SAMPLE
-            part = np.arange(start, min(stop, self._due.place.size)) if rows is None else rows[start:stop]
-            place = self._due.place[part]
-            part = part[((place == WAITING) | (place == SOON)) & (self._due.at[part] > self._now)]
-            if part.size:
-                self._reckon(part, self._now)
-            yield
+            queue.of_hosts = np.concatenate([queue.of_hosts, rows])
 
     def _may_go(
         self, rows: IndexArray, now: float, queue: Candidates | None = None, resting: bool = False
@@ -387,8 +380,7 @@ class Filing:
         """Do a part of what is to be done between picks."""
         self._due.work()
         for queue in self._queues:
-            if queue.passes:
-                self._go_on(queue)
+            self._go_on(queue)
 
     # -- hosts
 
