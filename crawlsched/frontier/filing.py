@@ -26,9 +26,11 @@ _SLOTS_TOGETHER, _PAGES_A_SLOT = 16, 256
 # So many pages become candidates with one pick.
 _AT_ONCE = 1024
 # So many pages are looked at to find a level, and so many due times are reckoned anew with one pick when it came down.
-_SAMPLE, _SWEPT_AT_ONCE = 2048, 512
-# A level comes down by so much at least; by twice, four times, ... as much while nothing is found.
+_SAMPLE, _SWEPT_AT_ONCE = 2048, 1024
+# A level comes down by so much at least; by twice, four times, ... as much while too few are found.
 _FINEST = 0.995
+# It does so where less than this share of the room is filled: who is left goes while the next ones are looked for.
+_LEFT = 0.25
 # Who was looked at in vain waits for this share of its time since the crawl.
 _WAIT_AGAIN = 0.005
 
@@ -43,7 +45,7 @@ class Filing:
         # Pages with a copy, and pages without one, each with a level of its own.
         self._queues = tuple(Candidates(pages, values) for _ in range(2))
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
-        self._force_numbers = count()
+        self._force_numbers, self._samples = count(), count()
         self._filed: list[int] = []
         self._hosts_to_check: set[int] = set()
         # Pages in flight that will be due again so soon that they are not left until others are looked at.
@@ -293,25 +295,24 @@ class Filing:
 
     def _bring_down(self, queue: Candidates, now: float, least: float) -> bool:
         """Lower a level to where some pages are that may go; False if there are none."""
-        rows = np.arange(0, self._pages.n, 1 + self._pages.n // _SAMPLE)
-        pages = self._may_go(rows, now, queue)
+        step = 1 + self._pages.n // _SAMPLE
+        pages = self._may_go(np.arange(next(self._samples) % step, self._pages.n, step), now, queue)
         if not pages.size:
             if now < queue.searched_until:
                 return False
             rows = np.arange(self._pages.n)
             pages = self._may_go(rows, now, queue)
             if not pages.size:
-                queue.searched_until = now + rows.size // _AT_ONCE * self.slot
+                queue.searched_until = now + max(rows.size // _AT_ONCE, _SLOTS_TOGETHER) * self.slot
                 queue.idle_until = self._next_eligible(queue, now)
                 return False
             pages = pages[:: 1 + pages.size // _SAMPLE]
-        # By a small step, as many pages may stand just below; and ever larger ones while none is found.
-        highest, lowest = (queue.level * step**2.0**queue.steps for step in (_FINEST, ENOUGH))
+        highest = queue.level * _FINEST**2.0**queue.steps
         queue.steps += 1
-        queue.level = max(min(self._level_of(pages, now), highest), lowest, least, 0.0)
+        queue.level = max(min(self._level_of(pages, now), highest), least, 0.0)
         best = pages[self.values.value_at(pages, now) >= queue.level]
         self._due.set(best, np.full(best.size, now))
-        queue.to_sweep = self._pages.n
+        queue.to_sweep, self._gather_at = self._pages.n, -np.inf
         return True
 
     def _go_on(self, queue: Candidates) -> bool:
@@ -322,6 +323,8 @@ class Filing:
             rows = np.arange(queue.swept, min(queue.swept + _SWEPT_AT_ONCE, self._pages.n))
             queue.swept = queue.swept + rows.size if queue.swept + rows.size < self._pages.n else 0
             queue.to_sweep -= rows.size
+            if not queue.to_sweep:
+                self._gather_at = -np.inf
         else:
             return False
         rows = rows[rows < self._due.place.size]
@@ -379,6 +382,11 @@ class Filing:
     def _work(self, now: float) -> None:
         """Do a part of what is to be done between picks."""
         self._due.work()
+        known = self._queues[0]
+        if len(known.going) >= _LEFT * self._room:
+            known.steps = 0
+        elif known.level > 0.0 and not known.to_sweep and now >= max(known.idle_until, known.searched_until):
+            self._bring_down(known, now, 0.0)
         for queue in self._queues:
             self._go_on(queue)
 
