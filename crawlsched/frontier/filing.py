@@ -298,12 +298,12 @@ class Filing:
         step = 1 + self._pages.n // _SAMPLE
         pages = self._may_go(np.arange(next(self._samples) % step, self._pages.n, step), now, queue)
         if not pages.size:
-            if now < queue.searched_until:
+            if len(queue.going) or now < queue.searched_until:
                 return False
             rows = np.arange(self._pages.n)
             pages = self._may_go(rows, now, queue)
             if not pages.size:
-                queue.searched_until = now + max(rows.size // _AT_ONCE, _SLOTS_TOGETHER) * self.slot
+                queue.searched_until = now + rows.size // _AT_ONCE * self.slot
                 queue.idle_until = self._next_eligible(queue, now)
                 return False
             pages = pages[:: 1 + pages.size // _SAMPLE]
@@ -385,7 +385,7 @@ class Filing:
         known = self._queues[0]
         if len(known.going) >= _LEFT * self._room:
             known.steps = 0
-        elif known.level > 0.0 and not known.to_sweep and now >= max(known.idle_until, known.searched_until):
+        elif len(known.going) and known.level > 0.0 and not known.to_sweep:
             self._bring_down(known, now, 0.0)
         for queue in self._queues:
             self._go_on(queue)
