@@ -168,7 +168,6 @@ class Collection:
             if not self.credentials.keep:
                 self.store.rewrite_templates(without_credentials)
             self._load(now)
-            self.store.save_grid(self.planner.grid, self.planner.posterior.rates.tolist())
         except BaseException:
             self._close_store()
             raise

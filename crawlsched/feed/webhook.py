@@ -86,7 +86,7 @@ class Webhook:
     def start(self) -> None:
         """Begin where it ended; a new address hears of what is delivered from now on."""
         if self._store.position_of(self.name) is None:
-            self._store.put_position(self.name, self._feed.end()[self._store.key[0]], self._clock())
+            self._store.put_position(self.name, self._feed.end()[self._store.key[0]])
         self._thread.start()
 
     def stop(self, timeout: float = _LAST_POSTS) -> None:
@@ -137,7 +137,7 @@ class Webhook:
         if not changes:
             return False
         self._post(changes)
-        self._store.put_position(self.name, changes[-1].id, self._clock())
+        self._store.put_position(self.name, changes[-1].id)
         self._count("posts")
         self._count("changes", len(changes))
         return True

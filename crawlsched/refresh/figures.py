@@ -44,7 +44,6 @@ _COUNTED = {
     "errors": "resolved/error",
     "changes": "changes_found",
     "delivered": "delivered",
-    "undelivered": "undelivered",
 }
 
 
@@ -82,7 +81,7 @@ class Figures:
     def _counted(self) -> dict[str, float]:
         refresher = self._refresher
         counts = {name: float(self._stat(stat) or 0) for name, stat in _COUNTED.items()}
-        return {**counts, "missed": float(refresher.slots.missed), "withheld": refresher.collection.withheld.n_noted}
+        return {**counts, "missed": float(refresher.slots.missed)}
 
     def _sampling(self) -> Iterator[None]:
         refresher, now = self._refresher, self._refresher.clock()
@@ -103,13 +102,9 @@ class Figures:
         self.newest = {
             **{name: n - before[name] for name, n in counts.items()},
             "seconds": seconds,
-            "bandwidth": refresher.slots.rate,
-            "threshold": planner.threshold,
             "expected_freshness": None if estimate is None else estimate.share,
             "freshness_error": None if estimate is None else estimate.error,
-            "pages": float(len(refresher.collection.index)),
             "wanted": float(rows.size * every),
-            "failing": float(np.count_nonzero(planner.pages.failing(rows)) * every),
         }
         store, figures = refresher.collection.store, self.newest
         refresher.collection.aside.run("the sample", lambda: store.put_sample(now, figures))

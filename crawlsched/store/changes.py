@@ -161,11 +161,11 @@ def position_of(connection: Connection, key: Key, follower: str) -> int | None:
     return position
 
 
-def put_position(connection: Connection, key: Key, follower: str, position: int, now: float) -> None:
+def put_position(connection: Connection, key: Key, follower: str, position: int) -> None:
     """Note how far a follower has read."""
-    names = ("shard", "collection", "name", "position", "time")
+    names = ("shard", "collection", "name", "position")
     statement = upsert(models.followers, names, connection.dialect)
-    columns: dict[str, Any] = dict(zip(names, (*key, follower, position, now), strict=True))
+    columns: dict[str, Any] = dict(zip(names, (*key, follower, position), strict=True))
     connection.exec_driver_sql(statement.sql, statement.rows(columns, 1)[0])
 
 

@@ -1,8 +1,7 @@
 """Partitions: in PostgreSQL the observations of a day are a table, and what is too old goes with its table.
 
-Deleting rows costs as much as writing them, and leaves holes. Days are those of UTC. Beside them stand
-``observations_before``, what there was when the database was upgraded, and ``observations_default``, what fits nowhere:
-nothing is ever refused because nobody has made its day.
+Deleting rows costs as much as writing them, and leaves holes. Days are those of UTC. Beside them stands
+``observations_default``, what fits nowhere: nothing is ever refused because nobody has made its day.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ _TABLES = text(
     " JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'observations'::regclass"
 )
 _IS_TAKEN = text("SELECT EXISTS (SELECT 1 FROM observations_default WHERE time >= :begin AND time < :end)")
-_BEFORE = "observations_before"
-_OF_NO_DAY = (_BEFORE, "observations_default")
+_OF_NO_DAY = "observations_default"
 
 
 def _begin(day: float) -> float:
@@ -105,7 +103,7 @@ def drop(database: Database, key: tuple[int, int], before: float) -> None:
 def is_deleted(before: float) -> ColumnElement[bool]:
     """Give the condition that an observation is deleted by itself: its day is over, or it is of no day's table."""
     time = models.observations.c.time
-    of_no_day = func.split_part(literal_column("observations.tableoid::regclass::text"), ".", -1).in_(_OF_NO_DAY)
+    of_no_day = func.split_part(literal_column("observations.tableoid::regclass::text"), ".", -1) == _OF_NO_DAY
     return (time < before) & or_(time < _begin(before), of_no_day)
 
 
@@ -121,5 +119,4 @@ def _ends(connection: Connection) -> dict[str, float]:
 
 
 def _missing(connection: Connection, days: dict[str, float]) -> list[str]:
-    ends = _ends(connection)
-    return sorted(name for name, begin in days.items() if name not in ends and begin >= ends.get(_BEFORE, 0.0))
+    return sorted(days.keys() - _ends(connection).keys())

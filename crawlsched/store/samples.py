@@ -17,9 +17,7 @@ _DAY = 86_400
 _LEVELS = ((2 * _DAY, 600), (14 * _DAY, 3_600))
 _KEPT = 730 * _DAY
 #: Figures that are counts of the seconds before; all others are of their moment.
-_COUNTS = frozenset(
-    ("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered", "undelivered")
-) | {"withheld"}
+_COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"))
 
 
 def put(connection: Connection, key: Key, time: float, figures: Mapping[str, float | None]) -> None:

@@ -47,8 +47,6 @@ def insert(table: Table, columns: tuple[str, ...], dialect: Dialect) -> Statemen
     """Insert rows and leave those whose primary key is there already."""
     statement = _insert(table, dialect)
     keys = [column.name for column in table.primary_key]
-    if dialect.name == "postgresql" and "partitioned_by" in table.info:
-        keys.append(table.info["partitioned_by"])
     compiled = statement.on_conflict_do_nothing(index_elements=keys).compile(dialect=dialect, column_keys=list(columns))
     return _inserting(compiled, dialect)
 
@@ -84,17 +82,18 @@ def replacing_text(table: Table, columns: tuple[str, ...], dialect: Dialect) -> 
 
 @lru_cache(maxsize=256)
 def updating(table: Table, columns: tuple[str, ...], dialect: Dialect) -> Statement:
-    """Change rows found by their primary key; a row that is not there is not made."""
+    """Change rows found by their number, the third of their key; a row that is not there is not made."""
+    keys = list(table.primary_key)[:3]
     statement = (
         update(table)
-        .where(*[column == bindparam(column.name, type_=column.type) for column in table.primary_key])
+        .where(*[column == bindparam(column.name, type_=column.type) for column in keys])
         .values({table.c[name]: bindparam("to_" + name, type_=table.c[name].type) for name in columns})
     )
     compiled = statement.compile(dialect=dialect)
     if not _writes_many(dialect):
         return Statement(compiled)
     names = Statement(compiled).names
-    return Statement(compiled, _updating_many(table, names, tuple(column.name for column in table.primary_key)))
+    return Statement(compiled, _updating_many(table, names, tuple(column.name for column in keys)))
 
 
 @lru_cache(maxsize=16)

@@ -453,17 +453,6 @@ class Store:
         with self.database.explained("read"), self.database.reading() as connection:
             yield from reading.visits(connection, self.key, first, last)
 
-    def save_grid(self, grid: str, rates: Sequence[float]) -> None:
-        """Keep the change rates (per second) of a grid by its name, unless they are there."""
-        table = models.rate_grids
-        with self.database.reading() as connection:
-            known = select(table.c.position).where(*self._own(table), table.c.grid == grid).limit(1)
-            if connection.execute(known).first() is not None:
-                return
-        own = {"shard": self.key[0], "collection": self.key[1], "grid": grid}
-        rows = [{**own, "position": position, "change_rate": rate} for position, rate in enumerate(rates)]
-        self._write(lambda connection: connection.execute(insert(table), rows))
-
     def newest_plan(self, after: int = -1) -> StoredPlan | None:
         """Give the newest plan; None if there is none with an id above `after`."""
         table = models.plans
@@ -602,9 +591,9 @@ class Store:
         """Give the number of the last change that arrived at a follower; None: it has not begun."""
         return self._read(changes.position_of, follower)
 
-    def put_position(self, follower: str, position: int, now: float) -> None:
+    def put_position(self, follower: str, position: int) -> None:
         """Note how far a follower has come."""
-        self._write(lambda connection: changes.put_position(connection, self.key, follower, position, now))
+        self._write(lambda connection: changes.put_position(connection, self.key, follower, position))
 
     # --- commands of another process
 

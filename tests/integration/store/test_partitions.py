@@ -4,7 +4,6 @@ import pytest
 from sqlalchemy import text
 
 from crawlsched.store import Batch, ObservationRow, Store, schema
-from crawlsched.store.database import Database
 
 DAY = 86_400.0
 # Far behind the tables that an upgrade of today leaves.
@@ -27,35 +26,6 @@ def store(postgresql_url):
     opened = Store.open(postgresql_url, "spider", upgrade=True)
     yield opened
     opened.close()
-
-
-def test_rows_of_before_are_there_after_the_upgrade_and_after_going_back(postgresql_url) -> None:
-    """None of them is moved, none is lost, and a batch that is written again changes nothing."""
-    rows = [seen(1, 1.7e9), seen(2, 1.75e9), seen(3, NOON)]
-    Store.open(postgresql_url, "spider", upgrade=True).close()
-    schema.downgrade(postgresql_url, "0014")
-    database = Database(postgresql_url)
-    with database.writing() as connection:
-        for row in rows:
-            connection.execute(
-                text(
-                    "INSERT INTO observations (shard, collection, id, page, time, n_signals, source, outcome)"
-                    " VALUES (0, 1, :id, 0, :time, 0, -1, 'changed')"
-                ),
-                {"id": row.id, "time": row.time},
-            )
-    database.close()
-    schema.upgrade(postgresql_url)
-    store = Store.open(postgresql_url, "spider")
-    assert found(store) == dict.fromkeys([1, 2, 3], "observations_before")
-    assert store.save(Batch(observations=rows)).refused == {}
-    assert [row.id for row in store.observations_of(0)] == [3, 2, 1]
-    store.close()
-    schema.downgrade(postgresql_url, "0014")
-    schema.upgrade(postgresql_url)
-    store = Store.open(postgresql_url, "spider")
-    assert set(found(store)) == {1, 2, 3}
-    store.close()
 
 
 def test_a_plan_makes_the_tables_of_the_next_days_and_what_has_none_is_kept_all_the_same(store) -> None:
