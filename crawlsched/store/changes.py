@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, select, update
 
 from crawlsched.store import models
-from crawlsched.store.statements import upsert
+from crawlsched.store.statements import put
 
 __all__ = [
     "DeliveredChange",
@@ -163,10 +163,8 @@ def position_of(connection: Connection, key: Key, follower: str) -> int | None:
 
 def put_position(connection: Connection, key: Key, follower: str, position: int) -> None:
     """Note how far a follower has read."""
-    names = ("shard", "collection", "name", "position")
-    statement = upsert(models.followers, names, connection.dialect)
-    columns: dict[str, Any] = dict(zip(names, (*key, follower, position), strict=True))
-    connection.exec_driver_sql(statement.sql, statement.rows(columns, 1)[0])
+    row = {"shard": key[0], "collection": key[1], "name": follower, "position": position}
+    put(connection, models.followers, [row])
 
 
 def _own(table: Any, key: Key) -> tuple[Any, Any]:

@@ -1,12 +1,10 @@
 """First pages: which pages stand first in several orders, as of the last plan."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, insert, select
 
 from crawlsched.store import models
-from crawlsched.store.statements import insert
 
 __all__ = ["put", "read"]
 
@@ -18,16 +16,13 @@ def put(connection: Connection, key: Key, view: str, pages: Sequence[int], value
     table = models.first_pages
     own = (table.c.shard == key[0], table.c.collection == key[1])
     connection.execute(delete(table).where(*own, table.c.view == view))
-    names = ("shard", "collection", "view", "place", "page", "value")
-    statement = insert(table, names, connection.dialect)
-    columns: dict[str, Any] = {
-        **dict(zip(names, (*key, view), strict=False)),
-        "place": list(range(len(pages))),
-        "page": list(pages),
-        "value": list(values),
-    }
-    if pages:
-        connection.exec_driver_sql(statement.sql, statement.rows(columns, len(pages)))
+    first = {"shard": key[0], "collection": key[1], "view": view}
+    rows = [
+        {**first, "place": place, "page": page, "value": value}
+        for place, (page, value) in enumerate(zip(pages, values, strict=True))
+    ]
+    if rows:
+        connection.execute(insert(table), rows)
 
 
 def read(connection: Connection, key: Key, view: str, offset: int, limit: int) -> list[tuple[int, float]]:

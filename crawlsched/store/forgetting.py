@@ -11,7 +11,7 @@ from crawlsched.store import changes, models
 from crawlsched.store.database import Database, among
 from crawlsched.store.partitions import is_deleted
 from crawlsched.store.rows import digest, to_json, url_digest
-from crawlsched.store.statements import insert
+from crawlsched.store.statements import put
 from crawlsched.store.tombstones import KINDS, pattern
 
 __all__ = [
@@ -63,10 +63,9 @@ def _after(database: Database, wanted: Select[Any], last: int) -> list[Any]:
 
 def leave_tombstone(connection: Connection, key: Key, kind: str, value: str, now: float) -> None:
     """Remember that something was forgotten on purpose."""
-    names = ("shard", "collection", "kind", "digest", "value", "created_at")
-    statement = insert(models.tombstones, names, connection.dialect)
-    columns: dict[str, Any] = dict(zip(names, (*key, kind, digest(value), value, now), strict=True))
-    connection.exec_driver_sql(statement.sql, statement.rows(columns, 1))
+    own = {"shard": key[0], "collection": key[1]}
+    stone = {"kind": kind, "digest": digest(value), "value": value, "created_at": now}
+    put(connection, models.tombstones, [{**own, **stone}], "insert")
 
 
 def take_tombstone(connection: Connection, key: Key, kind: str, value: str) -> None:

@@ -19,11 +19,11 @@ from crawlsched.sharing import LEASE, Answer, Renewal, is_number_of_shards
 from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
 from crawlsched.store.database import Database, among
-from crawlsched.store.group_commit import GroupCommit
 from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me, process_has_ended
 from crawlsched.store.rows import json_like, to_json
-from crawlsched.store.saving import outgoing_group, write
+from crawlsched.store.saving import outgoing_row
 from crawlsched.store.schema import ADVISORY_LOCK
+from crawlsched.store.statements import put
 from crawlsched.store.store import Store
 from crawlsched.store.writing import Writing
 
@@ -165,7 +165,7 @@ class SharedCollection:
         self.number = number
         self.n_shards = n_shards
         #: Writes the batches of all shards of this process.
-        self.writing = Writing(GroupCommit(database, number).save)
+        self.writing = Writing()
         self._in_turn = threading.Lock()
 
     @classmethod
@@ -347,7 +347,7 @@ class SharedCollection:
         if not rows:
             return
         with self.database.explained("written"), self.database.writing() as connection:
-            write(connection, [outgoing_group(rows, self.number, self.database.engine.dialect)])
+            put(connection, models.inbox, [{"collection": self.number, **outgoing_row(row)} for row in rows], "insert")
 
     def received(self, shards: Sequence[int], limit: int) -> list[Received]:
         """Read what waits for some shards, at most `limit` of each, oldest first; it is deleted by `Batch.received`."""

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from crawlsched.store import models
-from crawlsched.store.statements import upsert
+from crawlsched.store.statements import put as put_rows
 
 __all__ = ["joined", "put", "since", "thin", "thinned"]
 
@@ -22,11 +22,8 @@ _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visit
 
 def put(connection: Connection, key: Key, time: float, figures: Mapping[str, float | None]) -> None:
     """Write a row; one of the same second is replaced."""
-    names = ("shard", "collection", "time", *models.FIGURES)
-    statement = upsert(models.samples, names, connection.dialect)
-    values = (*key, int(time), *[figures.get(name) for name in models.FIGURES])
-    columns: dict[str, Any] = {name: [value] for name, value in zip(names, values, strict=True)}
-    connection.exec_driver_sql(statement.sql, statement.rows(columns, 1)[0])
+    told = {name: figures.get(name) for name in models.FIGURES}
+    put_rows(connection, models.samples, [{"shard": key[0], "collection": key[1], "time": int(time), **told}])
 
 
 def since(connection: Connection, key: Key, time: float) -> list[dict[str, Any]]:

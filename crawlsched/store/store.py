@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -31,7 +31,7 @@ from crawlsched.store.database import Database, database_url, is_row_error
 from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, ShardLease, lease_row
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.rows import json_like, to_json
-from crawlsched.store.saving import Group, Saved
+from crawlsched.store.saving import Prepared, Saved
 from crawlsched.store.tombstones import Tombstone, Tombstones
 
 __all__ = ["Store", "StoredPlan"]
@@ -79,8 +79,8 @@ class Store:
         self._forgotten: set[int] = set()
         # Request templates that were written while unused ones are looked for; None: nobody looks.
         self._templates_saved: set[bytes] | None = None
-        # Two threads of one process take turns here, instead of waiting for each other's locks in the database.
-        self._turn = threading.RLock()
+        #: Two threads of one process take turns here, instead of waiting for each other's locks in the database.
+        self.turn = threading.RLock()
         table = models.tombstones
         with database.reading() as connection:
             columns = (table.c.kind, table.c.value, table.c.created_at)
@@ -368,34 +368,23 @@ class Store:
         StoreError
             If the database cannot be written now; nothing was written.
         """
-        saved = Saved()
-        with self._turn:
-            groups = self._groups(batch, saved)
+        with self.turn:
+            saved = Saved()
+            rows = self.prepared(batch, saved)
             try:
-                self._write(lambda connection: saving.write(connection, groups))
+                self._write(lambda connection: saving.write(connection, [rows]))
             except Exception as error:
                 if not is_row_error(error):
                     raise
-                self._write(lambda connection: saving.write_carefully(connection, groups, saved))
+                self._write(lambda connection: saving.write_carefully(connection, rows, saved))
         saved.rows -= sum(saved.refused.values())
         return saved
 
-    @contextmanager
-    def grouped(self, batch: Batch, saved: Saved) -> Iterator[list[Group] | None]:
-        """Give a batch as groups, to be written inside with those of other stores; None: another thread writes here."""
-        if not self._turn.acquire(blocking=False):
-            yield None
-            return
-        try:
-            yield self._groups(batch, saved)
-        finally:
-            self._turn.release()
-
-    def _groups(self, batch: Batch, saved: Saved) -> list[Group]:
+    def prepared(self, batch: Batch, saved: Saved) -> Prepared:
+        """Make a batch into rows, which are to be written before the `turn` is given away."""
         if self._templates_saved is not None:
             self._templates_saved.update(batch.templates)
-        batch = batch.without(self._forgotten) if self._forgotten else batch
-        return saving.groups(batch, self.key, self.database.engine.dialect, saved)
+        return saving.prepared(batch, self.key, saved, self._forgotten)
 
     def add_source(self, kind: str, url: str, host: str, parent: int | None = None) -> Source:
         """Give the source with this kind and URL, a new one if there is none."""
@@ -406,8 +395,7 @@ class Store:
                     return known
             number = reading.next_number(connection, self.key, models.sources.c.source)
             source = Source(number, kind, url, host, parent)
-            dialect = self.database.engine.dialect
-            saving.write(connection, saving.groups(Batch(sources={number: source}), self.key, dialect, Saved()))
+            saving.write(connection, [saving.prepared(Batch(sources={number: source}), self.key, Saved())])
             return source
 
         return self._write(add)
@@ -525,24 +513,24 @@ class Store:
 
         Only the process that owns the collection may do this: it alone knows what it is about to write.
         """
-        with self._turn:
+        with self.turn:
             self._templates_saved = saved = set[bytes]()
         # Looking through all pages takes long, and must not keep others from writing.
         unused = self._read(forgetting.unused_templates, limit)
         deleted = 0
         for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
-            with self._turn:
+            with self.turn:
                 # A page may have come to one of them meanwhile.
                 some = [digest for digest in unused[start : start + _TEMPLATES_AT_ONCE] if digest not in saved]
                 self._write_slice(partial(forgetting.delete_templates, key=self.key, digests=some))
                 deleted += len(some)
-        with self._turn:
+        with self.turn:
             self._templates_saved = None
         return deleted
 
     def rewrite_templates(self, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
         """Write other data into request templates; None: leave one as it is."""
-        with self._turn:
+        with self.turn:
             self._write(partial(forgetting.rewrite_templates, key=self.key, other=other))
 
     def prune_texts(self, max_bytes: int) -> int:
@@ -634,7 +622,7 @@ class Store:
 
     def _write(self, change: Callable[[Connection], T]) -> T:
         """Change something, if this process still may; the error of a row that is refused is given on as it is."""
-        with self._turn, self.database.explained("written"), self.database.writing() as connection:
+        with self.turn, self.database.explained("written"), self.database.writing() as connection:
             if self.lease is not None and not self.lease.is_own(connection):
                 if isinstance(self.lease, ShardLease):
                     raise CollectionInUse(

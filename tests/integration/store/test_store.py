@@ -139,10 +139,9 @@ def test_a_batch_written_twice_counts_once(store):
 
 
 def test_a_retried_new_page_takes_its_newest_numbers(store):
-    """A new page that comes again merged with a later visit is not left at the first one."""
-    first = batch_of(1, columns=columns([0], n_crawls=[1]))
-    store.save(first)
-    store.save(first.merge(Batch(columns=columns([0], n_crawls=[2]))))
+    """A new page that comes again with a later visit is not left at the first one."""
+    store.save(batch_of(1, columns=columns([0], n_crawls=[1])))
+    store.save(batch_of(1, columns=columns([0], n_crawls=[2])))
     assert loaded(store)["n_crawls"].tolist() == [2]
 
 
@@ -395,35 +394,6 @@ def test_columns_must_be_complete():
     """A batch without one of the columns would silently keep old values; it is refused at once."""
     with pytest.raises(ValueError, match="columns has no 'importance'; give page and all of state, importance"):
         Batch(columns={"page": np.array([1]), "state": np.array([2])})
-
-
-def test_merged_batches_say_the_latest_of_each_row():
-    """Where two batches speak of one row, the later one counts; observations add up."""
-    first = Batch(
-        since=5.0,
-        columns=columns([1, 2], n_crawls=[1, 1]),
-        contents={1: {"etag": "a", "recipe": "r"}},
-        observations=[observation(0)],
-        announcements={(1, 0): (1.0, 1)},
-    )
-    second = Batch(
-        since=6.0,
-        columns=columns([2, 3], n_crawls=[2, 2]),
-        contents={1: {"etag": "b"}},
-        observations=[observation(1)],
-        announcements={(1, 0): (2.0, 2)},
-    )
-    merged = first.merge(second)
-    assert dict(zip(merged.columns["page"].tolist(), merged.columns["n_crawls"].tolist(), strict=True)) == {
-        1: 1,
-        2: 2,
-        3: 2,
-    }
-    assert merged.contents == {1: {"etag": "b", "recipe": "r"}}
-    assert [row.id for row in merged.observations] == [0, 1]
-    assert (merged.since, merged.announcements) == (5.0, {(1, 0): (2.0, 2)})
-    with pytest.raises(ValueError, match="grid is 'other' in the later batch; it has to be '', as in this one"):
-        merged.merge(Batch(columns=columns([1]), grid="other"))
 
 
 def test_a_url_that_had_to_be_cleaned_is_found_as_it_is_stored(store):

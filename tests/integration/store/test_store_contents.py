@@ -4,6 +4,7 @@ import pytest
 
 from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.store import Batch, KeptText, NewPage, ObservationRow, Store, WriteBehind
+from crawlsched.store.writing import Writing
 
 NOW = 1.7e9
 
@@ -47,13 +48,18 @@ def test_a_mask_is_kept_by_its_template(store):
 
 
 def test_the_text_before_is_kept_with_the_text(store):
-    """Written one by one, in one batch or twice: always the last two."""
+    """Written one by one, in one transaction or twice: always the last two."""
     one, two, three = (KeptText(NOW + n, packed(f"text {n}", 100)) for n in range(3))
     for batch in (Batch(texts={1: one}), Batch(texts={1: two}), Batch(texts={1: two})):
         store.save(batch)
     kept = store.text_of(1)
     assert (unpacked(kept.text), unpacked(kept.before), kept.before_seen_at) == ("text 1", "text 0", NOW)
-    store.save(Batch(texts={2: one}).merge(Batch(texts={2: two})).merge(Batch(texts={2: three})))
+    writing = Writing()
+    behind = WriteBehind(store, writing=writing)
+    with writing.together():
+        for text in (one, two, three):
+            behind.submit(Batch(texts={2: text}))
+    assert behind.close()
     kept = store.text_of(2)
     assert (unpacked(kept.text), unpacked(kept.before)) == ("text 2", "text 1")
     assert store.text_of(3) is None
