@@ -107,7 +107,7 @@ class Figures:
             "wanted": float(rows.size * every),
         }
         store, figures = refresher.collection.store, self.newest
-        refresher.collection.aside.run("the sample", lambda: store.put_sample(now, figures))
+        refresher.collection.aside.run("the sample", lambda: store.samples.put(now, figures))
 
     def _ranking(self) -> Iterator[None]:
         planner = self._refresher.planner
@@ -139,7 +139,7 @@ class Figures:
         times = ("oldest", "new")
         ranked = [(v, pages.tolist(), (-x if v in times else x).tolist()) for v, (pages, x) in best.items()]
         store = self._refresher.collection.store
-        self._refresher.collection.aside.run("the first pages", lambda: store.put_first_pages(ranked))
+        self._refresher.collection.aside.run("the first pages", lambda: store.first_pages.put(ranked))
 
 
 def _first(pages: Any, values: Any) -> tuple[Any, Any]:

@@ -40,7 +40,7 @@ class NewPage(NamedTuple):
 
 
 class ObservationRow(NamedTuple):
-    """One visit; the process gives out `id` (`Store.next_observation` at the start): written twice, it counts once."""
+    """One visit; the process gives out `id` (`Reader.next_observation` at the start): written twice, it counts once."""
 
     id: int
     page: int
@@ -59,7 +59,7 @@ class ObservationRow(NamedTuple):
 
 
 class ChangeRow(NamedTuple):
-    """A row of the change feed; `id` as for `ObservationRow` (`Store.next_change`)."""
+    """A row of the change feed; `id` as for `ObservationRow` (`Reader.next_change`)."""
 
     id: int
     page: int
@@ -186,7 +186,7 @@ class Batch:
     sources, hosts : dict
         Whole rows, by number and by name; they replace what is there.
     tombstones : dict of (kind, value) to float
-        When it was made. `Store.forget` writes its own.
+        When it was made. `Forgetting.forget` writes its own.
     finished : dict of int to (float, JSON)
         Commands which are done: when, and with what result.
     retracted : dict of int to str
@@ -237,7 +237,7 @@ def facts_with(facts: list[PageFacts | None], pages: list[int], batches: list[Ba
     Parameters
     ----------
     facts : list of PageFacts or None
-        As `Store.facts` gives them for `pages`.
+        As `Reader.facts` gives them for `pages`.
     pages : list of int
     batches : list of Batch
         Oldest first.

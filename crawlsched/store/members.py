@@ -6,7 +6,6 @@ for as long as one call of a function in the server takes.
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -166,7 +165,6 @@ class SharedCollection:
         self.n_shards = n_shards
         #: Writes the batches of all shards of this process.
         self.writing = Writing()
-        self._in_turn = threading.Lock()
 
     @classmethod
     def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
@@ -222,9 +220,7 @@ class SharedCollection:
 
     def store(self, shard: int) -> Store:
         """Return the store of a shard, on the connections that all shards of this process have in common."""
-        store = Store(self.database, self.name, (shard, self.number))
-        store.in_turn = self._in_turn
-        return store
+        return Store(self.database, self.name, (shard, self.number))
 
     def look(self) -> Seen:
         """Read who is there and what each shard wants, without a lock: it is advice, and the sum is kept by `renew`."""

@@ -119,7 +119,8 @@ class WriteBehind:
             # What is submitted meanwhile may be written before it is read, or after. It counts in any case.
             self._put_over.append(batches)
         try:
-            facts = self.store.facts(numbers)
+            with self._writing.asking:
+                facts = self.store.reader.facts(numbers)
         finally:
             with self._changed:
                 self._put_over = [others for others in self._put_over if others is not batches]

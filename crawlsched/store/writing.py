@@ -65,10 +65,13 @@ class Writing:
     ----------
     changed : threading.Condition
         Guards what waits to be written, of all of them.
+    asking : threading.Lock
+        Facts are asked for inside: shards do so at the same moments, and should not need a connection each.
     """
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
+        self.asking = threading.Lock()
         self._members: list[Waiting] = []
         self._thread: threading.Thread | None = None
         self._n_held = 0

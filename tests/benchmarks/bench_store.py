@@ -97,7 +97,7 @@ def by_driver(store: Store, batch: Batch) -> None:
 def writing(store: Store, n: int, rng: np.random.Generator, repetitions: int = 40) -> list[tuple[str, float, float]]:
     """Time batches of 500 pages and 500 observations, ours and the driver's in turn."""
     ours, theirs = [], []
-    first = store.next_observation()
+    first = store.reader.next_observation()
     for _ in range(repetitions):
         for times, write in ((ours, store.save), (theirs, lambda batch: by_driver(store, batch))):
             batch = one_batch(rng.choice(n, 500, replace=False), first, rng)
@@ -138,11 +138,11 @@ def reading(store: Store, n: int, rng: np.random.Generator) -> list[tuple[str, f
     pages = rng.choice(n, 100, replace=False)
     started = time.perf_counter()
     for _ in range(20):
-        store.facts(pages)
+        store.reader.facts(pages)
     together = (time.perf_counter() - started) / 20
     started = time.perf_counter()
     for page in pages:
-        store.facts([page])
+        store.reader.facts([page])
     return [("facts of 100 pages (ms)", 1000 * together, 1000 * (time.perf_counter() - started))]
 
 

@@ -67,7 +67,7 @@ def loaded(url):
     planner, hosts = Planner(simulated.HOUR), Hosts()
     for _ in load_pages(store, planner, hosts, NOW, "scrapy"):
         pass
-    plan = store.newest_plan()
+    plan = store.plans.newest()
     assert plan is not None
     planner.adopt(Plan.from_dict(plan.data, hosts.number), NOW)
     while planner.work(NOW):

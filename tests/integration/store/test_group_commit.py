@@ -79,7 +79,7 @@ def test_a_shard_that_was_lost_and_a_row_that_is_refused_cost_the_other_shards_n
     assert "taken over by another process" in writers[2].lost
     assert [dict(writer.refused) for writer in writers] == [{}, {"hosts": 1}, {}, {}]
     assert set(transactions(shared)) == {0, 1, 3}
-    assert opened[1].count_hosts() == 1
+    assert opened[1].reader.count_hosts() == 1
 
 
 def test_a_shard_whose_batch_is_no_rows_says_so_and_costs_the_others_nothing(shared, caplog) -> None:
@@ -96,7 +96,7 @@ def test_a_shard_whose_batch_is_no_rows_says_so_and_costs_the_others_nothing(sha
         assert writers[shard].drain(30.0)
         writers[shard].submit(Batch(hosts={"b": Host("b")}))
         assert writers[shard].drain(30.0)
-    assert [store.count_hosts() for store in opened] == [2, 0, 2, 2]
+    assert [store.reader.count_hosts() for store in opened] == [2, 0, 2, 2]
     assert "'list' object has no attribute" in writers[1].failure
     assert "Nothing can be written" in caplog.text
     assert not writers[1].close(0.1)

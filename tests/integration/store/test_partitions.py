@@ -31,12 +31,12 @@ def store(postgresql_url):
 def test_a_plan_makes_the_tables_of_the_next_days_and_what_has_none_is_kept_all_the_same(store) -> None:
     """Each observation is in the table of its day, in UTC."""
     store.save(Batch(observations=[seen(1, NOON - 10 * DAY)]))
-    store.save_plan({}, NOON)
-    store.save_plan({}, NOON)
+    store.plans.save({}, NOON)
+    store.plans.save({}, NOON)
     store.save(Batch(observations=[seen(2, NOON), seen(3, NOON + 3 * DAY), seen(4, NOON + 9 * DAY)]))
     names = ["observations_default", "observations_21000101", "observations_21000104", "observations_default"]
     assert found(store) == dict(enumerate(names, 1))
-    store.save_plan({}, NOON + 9 * DAY)  # that day has a row where it fits nowhere, and stays there
+    store.plans.save({}, NOON + 9 * DAY)  # that day has a row where it fits nowhere, and stays there
     store.save(Batch(observations=[seen(5, NOON + 9 * DAY), seen(6, NOON + 10 * DAY)]))
     assert [found(store)[id] for id in (4, 5, 6)] == ["observations_default"] * 2 + ["observations_21000111"]
     assert schema.differences(store.database.text) == []
@@ -46,7 +46,7 @@ def test_a_day_that_is_too_old_is_dropped_when_no_collection_wants_it_any_more(s
     """Until then each deletes its own rows, and what is younger stays to the end of its day."""
     other = Store.open(store.database.text, "other")
     for each in (store, other):
-        each.save_plan({}, NOON)
+        each.plans.save({}, NOON)
         each.save(Batch(observations=[seen(each.key[1], NOON), seen(10 + each.key[1], NOON + DAY)]))
 
     def tables() -> set[str]:
@@ -54,8 +54,8 @@ def test_a_day_that_is_too_old_is_dropped_when_no_collection_wants_it_any_more(s
             named = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^observations_[0-9]+$'"
             return set(connection.execute(text(named)).scalars())
 
-    assert store.prune(NOON + DAY) == 1  # its row of the first day; that of the second day is not a day over
+    assert store.forgetting.prune(NOON + DAY) == 1  # its row of the first day; that of the second day is not a day over
     assert (set(found(store)), "observations_21000101" in tables()) == ({2, 11, 12}, True)
-    assert other.prune(NOON + DAY) == 0
+    assert other.forgetting.prune(NOON + DAY) == 0
     assert (set(found(store)), "observations_21000101" in tables()) == ({11, 12}, False)
     other.close()

@@ -60,9 +60,9 @@ def crawled_url(sqlite_url) -> str:
             tombstones={("pattern", "http://*/old"): NOW},
         )
     )
-    store.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
-    store.save_plan({**store.newest_plan().data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
-    store.send("recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
+    store.forgetting.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
+    store.plans.save({**store.plans.newest().data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
+    store.commands.send("recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
     lease.heartbeat(NOW, {"bandwidth": 3.0, "recipes": {"html": "blocks/4"}})
     lease.release(NOW)
     store.close()

@@ -27,7 +27,7 @@ def reloaded(store: Store, bandwidth: float, now: float) -> Planner:
         1000, host_number=number, grid=planner.grid, n_rates=planner.posterior.rates.size, fingerprinter=""
     ):
         planner.load(block, block["log_likelihood"], now)
-    stored = store.newest_plan()
+    stored = store.plans.newest()
     assert stored is not None
     planner.adopt(Plan.from_dict(stored.data, number), now)
     while planner.work(now):
