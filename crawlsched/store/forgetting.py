@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import Connection, Select, delete, func, select, update
 
-from crawlsched.store import changes, models, partitions
+from crawlsched.store import changes, models
 from crawlsched.store.database import Database, among
 from crawlsched.store.rows import digest, to_json, url_digest
 from crawlsched.store.statements import put
@@ -118,8 +118,6 @@ class Forgetting:
 
     def prune(self, before: float, limit: int = 10_000) -> int:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
-        if not self._store.database.is_sqlite:
-            partitions.drop(self._store.database, self._store.key, before)
         return self._store.write_slice(partial(_prune, key=self._store.key, before=before, limit=limit))
 
     def note_templates(self, digests: Iterable[bytes]) -> None:
@@ -265,10 +263,7 @@ def _prune(connection: Connection, key: Key, before: float, limit: int) -> int:
         (models.commands, models.commands.c.done_at),
     ):
         own = (table.c.shard == key[0], table.c.collection == key[1])
-        is_old = time < before
-        if table is models.observations and connection.dialect.name == "postgresql":
-            is_old = partitions.is_deleted(before)
-        oldest = select(table.c.id).where(*own, is_old).order_by(time).limit(limit)
+        oldest = select(table.c.id).where(*own, time < before).order_by(time).limit(limit)
         result = connection.execute(delete(table).where(*own, table.c.id.in_(oldest)))
         deleted = max(deleted, result.rowcount)
     return max(deleted, changes.prune(connection, key, before, limit))

@@ -124,7 +124,6 @@ collections = Table(
     # The largest numbers of `changes` that were ever given out, as far as rows were deleted, and deleted by age.
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
-    Column("observations_pruned", Float(53)),  # none before this time is wanted; NULL: all are
     PrimaryKeyConstraint("shard", "collection"),
     UniqueConstraint("shard", "name"),
 )
@@ -279,8 +278,7 @@ observations = Table(
     Column("changed_share", Float(53)),  # of the page's blocks; NULL: no change, or not known
     Column("similarity", Float(53)),  # of its text to the one before
     Column("time_since_modified", Float(53)),  # seconds, by an honest Last-Modified; NULL: not known
-    # In PostgreSQL each day is a table (`crawlsched.store.partitions`), which a key there has to tell.
-    PrimaryKeyConstraint("shard", "collection", "id", "time"),
+    PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "shard", "collection", "time"),
     Index(None, "page", "shard", "collection", "time"),  # with the time, or "the newest of a page" reads them all
     sqlite_with_rowid=False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import delete, select
 
-from crawlsched.store import models, partitions
+from crawlsched.store import models
 from crawlsched.store.commands import insert_numbered
 from crawlsched.store.rows import json_like, to_json
 
@@ -36,10 +36,8 @@ class Plans:
         self._store = store
 
     def save(self, data: dict[str, Any], now: float, keep: int = 5) -> int:
-        """Keep a plan (JSON) and the newest few before it; gives its id. The next days' observations get tables."""
+        """Keep a plan (JSON) and the newest few before it; gives its id."""
         store, table = self._store, models.plans
-        if not store.database.is_sqlite:
-            partitions.make_ahead(store.database, now)
         values = {"made_at": now, "data": to_json(data)}
         number = insert_numbered(store.database, store.key, table.c.id, values)
         old = delete(table).where(*store.own(table), table.c.id <= number - keep)

@@ -152,16 +152,10 @@ def differences(url: str) -> list[object]:
     database = Database(url)
     try:
         with database.reading() as connection:
-            options = {"version_table": VERSION_TABLE, "include_name": _is_no_partition}
-            context = MigrationContext.configure(connection, opts=options)
+            context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
             return list(compare_metadata(context, metadata))
     finally:
         database.close()
-
-
-def _is_no_partition(name: str | None, kind: str, parents: object) -> bool:
-    """Say whether something is to be compared: the tables of single days are not among the models."""
-    return kind != "table" or not str(name).startswith("observations_")
 
 
 def _made_new(url: str) -> bool:

@@ -122,7 +122,6 @@ def upgrade() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("changes_given", sa.BigInteger()),
         sa.Column("changes_pruned", sa.BigInteger()),
-        sa.Column("observations_pruned", _FLOAT),
         sa.PrimaryKeyConstraint("shard", "collection", name="pk_collections"),
         sa.UniqueConstraint("shard", "name", name="uq_collections_shard_name"),
     )
@@ -252,8 +251,7 @@ def upgrade() -> None:
         sa.Column("changed_share", _FLOAT),
         sa.Column("similarity", _FLOAT),
         sa.Column("time_since_modified", _FLOAT),
-        sa.PrimaryKeyConstraint("shard", "collection", "id", "time", name="pk_observations"),
-        postgresql_partition_by="RANGE (time)",
+        sa.PrimaryKeyConstraint("shard", "collection", "id", name="pk_observations"),
         sqlite_with_rowid=False,
     )
     op.create_index(
@@ -422,6 +420,4 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("shard", "collection", "kind", "digest", name="pk_tombstones"),
     )
     if op.get_bind().dialect.name == "postgresql":
-        # A day of visits is a table (`crawlsched.store.partitions`); here is what no day has a table for.
-        op.execute("CREATE TABLE observations_default PARTITION OF observations DEFAULT")
         op.execute(_RENEW)
