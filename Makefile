@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4
 
-.PHONY: help demo demo-many docs test test-quick versions checked scrapy-tests fuzz bench lint format clean
+.PHONY: help demo demo-many docs test test-quick versions scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -46,17 +46,15 @@ demo-many: $(VENV)/.for-demo-many
 # There are more processes than cores: numpy's threads would only wait for each other, and take a core for that.
 test test-quick: export OPENBLAS_NUM_THREADS := 1
 
-test: checked
+test: lint
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) $(PYTEST_ARGUMENTS)
 
-test-quick: checked
+test-quick: lint
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'quick or not (crawls or statistics)' $(PYTEST_ARGUMENTS)
 
 docs: $(VENV)/.for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "The documentation is in build/site/index.html"
-
-checked: lint
 
 lint: $(VENV)/.for-tests
 	$(BIN)/ruff check .

@@ -17,7 +17,7 @@ MODULES = sorted(
     if ".migrations" not in module.name and not module.name.endswith("__main__")
 )
 HEAVY = ("scrapy", "twisted", "sqlalchemy", "alembic", "apscheduler", "numpy")
-OF_MARKUP = ("lxml", "parsel", "cssselect", "feedparser")
+OF_MARKUP = ("lxml", "parsel", "cssselect")
 MATHEMATICS = (
     "crawl_value",
     "bandwidth",

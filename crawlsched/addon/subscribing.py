@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urljoin
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from crawlsched.change_signals.pings import subscription_form
+from crawlsched.receiver.pings import subscription_form
 from crawlsched.scrapy_versions import download
 from crawlsched.sources.sources import POLLED_KINDS
 from crawlsched.sources.subscriptions import Subscription, is_reachable_hub, kept, subscription_of

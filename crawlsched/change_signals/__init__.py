@@ -4,9 +4,8 @@ Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 """
 
 from crawlsched.change_signals.announcements import Announcements, announcements
-from crawlsched.change_signals.attribution import attributed, newest_of_each
-from crawlsched.change_signals.change_signal import SOURCE_KINDS, ChangeSignal, FurtherRow
-from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries, SitemapEntry
+from crawlsched.change_signals.attribution import FurtherRow, attributed, newest_of_each
+from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
 from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.limits import Limits
@@ -18,9 +17,7 @@ from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
 
 __all__ = [
     "PROBLEM_KINDS",
-    "SOURCE_KINDS",
     "Announcements",
-    "ChangeSignal",
     "FurtherRow",
     "Hubs",
     "Limits",
@@ -29,7 +26,6 @@ __all__ = [
     "SitemapChildren",
     "SitemapDocument",
     "SitemapEntries",
-    "SitemapEntry",
     "absolute_sitemaps",
     "announcements",
     "ascii_host",

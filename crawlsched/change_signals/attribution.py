@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["attributed", "newest_of_each"]
+__all__ = ["FurtherRow", "attributed", "newest_of_each"]
+
+#: What a source beside a page's first one announced of it, as a row that a store keeps: n_signals, n_signals_total,
+#: signalled_since, n_heard, signalled_at (None: never), true_signals and false_signals.
+FurtherRow = tuple[int, int, float, int, float | None, float, float]
 
 
 def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

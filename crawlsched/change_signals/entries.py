@@ -1,21 +1,8 @@
 """Entries: what a sitemap says of each page, as parallel lists."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["SitemapChildren", "SitemapEntries", "SitemapEntry"]
-
-
-@dataclass(frozen=True, slots=True)
-class SitemapEntry:
-    """What a sitemap says of one page; see `SitemapEntries` for the fields."""
-
-    url: str
-    lastmod: float | None
-    lastmod_text: str | None
-    precision: str | None
-    priority: float | None
-    changefreq: str | None
+__all__ = ["SitemapChildren", "SitemapEntries"]
 
 
 @dataclass(slots=True)
@@ -63,7 +50,3 @@ class SitemapEntries(SitemapChildren):
 
     priority: list[float | None] = field(default_factory=list)
     changefreq: list[str | None] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[SitemapEntry]:
-        columns = (self.url, self.lastmod, self.lastmod_text, self.precision, self.priority, self.changefreq)
-        return (SitemapEntry(*row) for row in zip(*columns, strict=True))

@@ -1,6 +1,7 @@
 """The dates in sitemaps and feeds: the W3C profile of ISO 8601, RFC 2822, and what others write in their place."""
 
 import re
+from calendar import isleap
 from datetime import date
 from functools import lru_cache
 from hashlib import blake2b
@@ -14,7 +15,7 @@ _BASIC_TIME = r"(?P<hour>\d\d)(?P<minute>\d\d)(?:(?P<second>\d\d)(?:[.,](?P<frac
 _OFFSET = r"(?P<sign>[+-])(?P<zone_hours>\d{1,2}):?(?P<zone_minutes>\d\d)?"
 _ZONE = (
     r"(?:\s*(?P<meridiem>[ap]\.?m\.?)(?![a-z]))?"
-    rf"(?:\s*(?:(?:z|ut|utc|gmt)?\s?{_OFFSET}(?:\s+(?P<name>[a-z]{{1,5}}))?|(?P<zone>[a-z]{{1,5}})))?"
+    rf"(?:\s*(?:(?:z|ut|utc|gmt)?\s?{_OFFSET}(?:\s+(?P<name>[a-z]{{1,5}}))?|(?:etc/)?(?P<zone>[a-z]{{1,5}})))?"
 )
 # In any language: it adds nothing to the date.
 _WEEKDAY = r"(?:[^\d,]{1,30},\s*|[^\s\d,]{1,20}\s+)?"
@@ -26,6 +27,8 @@ _FORMS = [
     for form in (
         # 2026-11
         rf"{_YEAR}(?:[-/](?P<number>\d\d?))?",
+        # 2026-325, the day of the year
+        rf"{_YEAR}-(?P<day_of_year>\d{{3}})",
         # 2026-11-20+01:00, as xsd:date writes a day
         rf"{_YEAR}-(?P<number>\d\d)-(?P<day>\d\d)(?:z|(?P<sign>[+-])(?P<zone_hours>\d\d):(?P<zone_minutes>\d\d))",
         # 2026-11-20T09:15:30.5+01:00, with slashes, and with a word for the zone as databases, Ruby and Go write it
@@ -137,10 +140,11 @@ def _read(said: dict[str, str | None]) -> tuple[float, str] | None:
     offset = _offset(said)
     clock = hour, int(said.get("minute") or 0), int(said.get("second") or 0)
     seconds = _seconds((year, month, int(said.get("day") or 1)), clock)
-    if seconds is None or offset is None:
+    day_of_year = int(said.get("day_of_year") or 1)
+    if seconds is None or offset is None or not 1 <= day_of_year <= 365 + isleap(year):
         return None
     fraction = said.get("fraction")
-    seconds += (float(f"0.{fraction}") if fraction else 0.0) - offset
+    seconds += 86_400 * (day_of_year - 1) + (float(f"0.{fraction}") if fraction else 0.0) - offset
     return seconds, "day" if said.get("hour") is None else "second"
 
 

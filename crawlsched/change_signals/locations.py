@@ -152,7 +152,7 @@ class Locations:
     Examples
     --------
     >>> problems = ProblemCounter()
-    >>> Locations("https://example.com/sitemap.xml", (), problems).accept("/a page")
+    >>> Locations("https://example.com/sitemap.xml", (), problems).accept_first(["/a page"])
     'https://example.com/a%20page'
     >>> [problem.kind for problem in problems.problems()]
     ['space-in-url', 'relative-url']
@@ -166,10 +166,6 @@ class Locations:
         if own:
             self._hosts.add(own)
         self._prefixes = tuple(f"{scheme}://{host}/" for host in self._hosts for scheme in ("https", "http"))
-
-    def accept(self, location: str) -> str | None:
-        """Give the absolute URL of a location, or None if it is refused."""
-        return self.accept_first([location])
 
     def accept_first(self, locations: Sequence[str]) -> str | None:
         """Give the URL of the first location that is not refused; None, and why the first one is, if all are."""

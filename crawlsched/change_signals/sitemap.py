@@ -9,12 +9,10 @@ from crawlsched.change_signals.collected import Collected
 from crawlsched.change_signals.decoding import characters
 from crawlsched.change_signals.decompression import plain_chunks
 from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
-from crawlsched.change_signals.feeds import MOST_CHARACTERS, read_feed
 from crawlsched.change_signals.hubs import Hubs
 from crawlsched.change_signals.json_feed import read_json_feed
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import Locations
-from crawlsched.change_signals.mending import RAW_AMPERSAND, Mender
 from crawlsched.change_signals.problems import Problem, ProblemCounter
 from crawlsched.change_signals.sitemap_xml import read_xml
 from crawlsched.change_signals.url_list import read_lines
@@ -62,7 +60,6 @@ def read_sitemap(
     *,
     hosts: Collection[str] = (),
     ancestors: Sequence[str] = (),
-    feedparser: bool = True,
 ) -> SitemapDocument:
     """Read a sitemap, a sitemap index, a list of URLs, or a feed (RSS, Atom, JSON Feed).
 
@@ -78,9 +75,6 @@ def read_sitemap(
         Hosts whose URLs are accepted beside that of `url`, as where one host's robots.txt names another's sitemap.
     ancestors : sequence of str
         URLs of the index files through which this document was found; a child among them is a loop.
-    feedparser : bool
-        Let feedparser read what lxml knows for a feed of at most 200 KB; what it reads counts if that is no less.
-        False: lxml alone, as of longer ones.
 
     Returns
     -------
@@ -128,14 +122,6 @@ def read_sitemap(
         kind = read_lines(text, collected, limits, problems)
     if kind == "unknown" and start:
         problems.add("not-a-sitemap", start)
-    if feedparser and kind in ("rss", "atom"):
-        again = ProblemCounter()
-        other = Collected(url, limits, Locations(url, hosts, again), ancestors, again)
-        if _read_feed(body, other, limits, again) and len(other.entries) >= len(collected.entries):
-            _add_dates(other.entries, collected.entries)
-            # Of which date of several it took, feedparser says nothing.
-            told = again.problems() + [found for found in problems.problems() if found.kind == "second-lastmod"]
-            return SitemapDocument(url, kind, other.entries, other.children, told, collected.hubs)
     return SitemapDocument(url, kind, collected.entries, collected.children, problems.problems(), collected.hubs)
 
 
@@ -164,31 +150,3 @@ def _read_json(text: Iterable[str], collected: Collected, problems: ProblemCount
             problems.add("too-large", f"JSON of more than {_MOST_OF_JSON} characters")
             return "unknown"
     return "json" if read_json_feed(whole, collected) else "unknown"
-
-
-def _read_feed(body: bytes, collected: Collected, limits: Limits, problems: ProblemCounter) -> bool:
-    """Let feedparser read a feed, if it is short enough."""
-    decoded = characters(plain_chunks(body, limits.max_bytes, problems), problems)
-    _, text = _start(decoded, problems)
-    mender = Mender(problems, 2 * limits.max_text + 1024, limits.max_elements)
-    pieces: list[str] = []
-    length = 0
-    for piece in mender.mended(text):
-        pieces.append(piece)
-        length += len(piece)
-        if length > MOST_CHARACTERS:
-            return False
-    if mender.declared:  # of what the document declares nothing is believed
-        return False
-    return read_feed("".join(pieces).replace(RAW_AMPERSAND, "&amp;"), collected, problems)
-
-
-def _add_dates(entries: SitemapEntries, others: SitemapEntries) -> None:
-    """Add dates that only the other reading has: the first that can be used counts."""
-    dated = {url: number for number, url in enumerate(others.url) if others.lastmod[number] is not None}
-    for number, url in enumerate(entries.url):
-        if entries.lastmod[number] is None and url in dated:
-            other = dated[url]
-            entries.lastmod[number] = others.lastmod[other]
-            entries.lastmod_text[number] = others.lastmod_text[other]
-            entries.precision[number] = others.precision[other]

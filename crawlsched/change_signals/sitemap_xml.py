@@ -56,9 +56,7 @@ def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, pr
     mender = Mender(problems, 2 * limits.max_text + 1024, limits.max_elements)
     elements = _Elements(collected, limits, mender.declared, problems)
     # Nothing is resolved or fetched, and there is nothing to be: the mender lets no document type through.
-    parser = etree.XMLParser(
-        target=elements, encoding="utf-8", recover=True, resolve_entities=False, no_network=True, load_dtd=False
-    )
+    parser = etree.XMLParser(target=elements, encoding="utf-8", recover=True, no_network=True, load_dtd=False)
     parser.feed(f"<{_AROUND}>".encode() * _LEVELS)
     for piece in mender.mended(characters):
         # libxml2 works without the interpreter's lock, but for the calls of `elements`.
@@ -67,6 +65,9 @@ def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, pr
             return elements.kind
         sleep(0)  # gives up the interpreter lock
     elements.finish(mender.tail)
+    errors = parser.feed_error_log.filter_from_errors()
+    if errors and elements.kind in ("rss", "atom"):
+        problems.add("damaged-feed", errors[0].message, len(errors))
     return elements.kind
 
 
@@ -264,11 +265,11 @@ class _Elements:
             fact = "url" if not media or "html" in media else "other type"
         elif fact == "id" and attributes.get("isPermaLink", "").lower() == "false":
             return
-        if RAW_AMPERSAND in text:
-            text = self._plain(text)
+        text = self._plain(text)
         if text and (text := text.strip()):
             if fact in ("url", "other type") and self.kind in ("rss", "atom"):
-                text = _join(self._base(), text)
+                # A link within CDATA is escaped as HTML, more often than not.
+                text = _join(self._base(), text.replace("&amp;", "&"))
             if fact in ("modified", "published") and self._dated.setdefault(self._child, text) != text:
                 self._problems.add("second-lastmod", text)
             self._said.setdefault(fact, []).append(text)

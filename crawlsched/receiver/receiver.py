@@ -13,7 +13,10 @@ import math
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
-from crawlsched.change_signals.pings import (
+from crawlsched.exceptions import CrawlschedError, require_aiohttp
+from crawlsched.receiver.allowance import Allowance
+from crawlsched.receiver.connections import Connections
+from crawlsched.receiver.pings import (
     MOST_URLS,
     PingRefused,
     Signature,
@@ -21,9 +24,6 @@ from crawlsched.change_signals.pings import (
     is_equal,
     read_indexnow,
 )
-from crawlsched.exceptions import CrawlschedError, require_aiohttp
-from crawlsched.receiver.allowance import Allowance
-from crawlsched.receiver.connections import Connections
 from crawlsched.refresh.pings import pinged
 from crawlsched.sources.sources import POLLED_KINDS
 from crawlsched.sources.subscriptions import Subscription, kept, subscription_of

@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 from crawlsched.change_signals import read_sitemap, robots_sitemaps
-from crawlsched.change_signals.pings import PingRefused, read_indexnow
 from crawlsched.cli import main
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages, planner_for
 from crawlsched.exceptions import SettingError
+from crawlsched.receiver.pings import PingRefused, read_indexnow
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.settings import SETTINGS, Settings
 from crawlsched.showing import shown, without_secrets
@@ -136,6 +136,7 @@ def test_no_input_raises_or_takes_long(name: str) -> None:
     assert slowest < 5.0
 
 
+@pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with pages, visits, sources, a plan."""
     path = tmp_path_factory.mktemp("fuzz") / "sound.db"

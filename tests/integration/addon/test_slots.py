@@ -201,6 +201,7 @@ def test_slots_with_nothing_to_do_are_counted_apart(site: Site, tmp_path: Path) 
         SPIDER.format(urls=[site.page("/", "<p>x</p>")], posts=0, post=""),
         CRAWLSCHED_BANDWIDTH="20/s",
         CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
         CLOSESPIDER_TIMEOUT="3",
     )
     stats = project.run().stats

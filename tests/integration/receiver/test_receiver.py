@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 from aiohttp import web
 
-from crawlsched.change_signals.pings import subscription_form
 from crawlsched.receiver.connections import MOST_CONNECTIONS
+from crawlsched.receiver.pings import subscription_form
 from tests.crawling import VISITING_SPIDER, Project
 from tests.site import Site
 

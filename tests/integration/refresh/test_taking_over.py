@@ -6,7 +6,6 @@ import time
 import pytest
 from sqlalchemy import text
 
-from crawlsched.collection import collection
 from crawlsched.refresh.shared.membership import Membership
 from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
 from crawlsched.store.lease import process_start
@@ -98,16 +97,6 @@ def test_who_is_given_a_shard_asks_for_it_soon(shared, heir, sleeper) -> None:
     joins(shared, sleeper)
     assert heir.renew() < 0.5
     assert heir.mine() == {}
-
-
-def test_a_shard_that_comes_waits_for_no_compiler(shared, monkeypatch, caplog) -> None:
-    """Compiling takes twenty seconds on a machine that has not done it yet; nobody would crawl the shard meanwhile."""
-    monkeypatch.setattr(collection, "_WORTH_COMPILING", 1)
-    for _ in range(2):
-        with caplog.at_level("INFO"), process(shared) as refresher:
-            for host in HOSTS:
-                refresher.requested(asked(f"http://{host}/"), refresher.clock())
-    assert not [record.message for record in caplog.records if "compiled" in record.message]
 
 
 def test_who_is_about_to_end_is_left_nothing(shared, heir) -> None:

@@ -1,4 +1,4 @@
-"""ChangeSignals: dates, announcements, the sitemaps of a robots.txt, and the signals themselves."""
+"""ChangeSignals: dates, announcements, and the sitemaps of a robots.txt."""
 
 import calendar
 import doctest
@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from crawlsched.change_signals import (
     PROBLEM_KINDS,
-    SOURCE_KINDS,
-    ChangeSignal,
     SitemapChildren,
     announcements,
     parse_lastmod,
@@ -282,16 +280,6 @@ def test_a_sitemap_line_that_names_no_url_is_reported() -> None:
     robots = read_robots(b"Sitemap: ftp://a.example/m.xml\nSitemap: see below\n", "https://a.example/robots.txt")
     assert robots.url == []
     assert [(problem.kind, problem.count) for problem in robots.problems] == [("bad-url", 2)]
-
-
-# Signals
-
-
-def test_a_change_signal_names_its_kind() -> None:
-    """Another kind is refused in one sentence."""
-    assert [ChangeSignal("http://a/", 0.0, "x", kind).kind for kind in SOURCE_KINDS] == ["sitemap", "feed", "ping"]
-    with pytest.raises(ValueError, match=r"^kind is 'rumour'; a ChangeSignal comes from one of sitemap, feed, ping\.$"):
-        ChangeSignal("http://a/", 0.0, "x", "rumour")
 
 
 # Documents

@@ -96,8 +96,7 @@ def test_atom_entries_link_to_their_page_and_were_updated_rather_than_published(
     assert document.problems == []
 
 
-@pytest.mark.parametrize("feedparser", [False, True])
-def test_links_of_a_feed_are_relative_to_what_it_says(feedparser: bool) -> None:
+def test_links_of_a_feed_are_relative_to_what_it_says() -> None:
     """xml:base of the feed, of the entry and of the link, one within the other (RFC 4287, section 2)."""
     body = (
         b"<feed xmlns='http://www.w3.org/2005/Atom' xml:base='http://a.example/base/?a=1&amp;b=2'>"
@@ -105,7 +104,7 @@ def test_links_of_a_feed_are_relative_to_what_it_says(feedparser: bool) -> None:
         b"<entry xml:base='/other/'><link xml:base='deep/' href='3'/></entry>"
         b"<entry xml:base='http://['><link href='http://a.example/4'/></entry></feed>"
     )
-    document = read_sitemap(body, "http://a.example/dir/feed", feedparser=feedparser)
+    document = read_sitemap(body, "http://a.example/dir/feed")
     assert [url.removeprefix("http://a.example/") for url in document.entries.url] == [
         "base/sub/1",
         "base/2",
@@ -458,7 +457,6 @@ def assert_sound(document: SitemapDocument) -> None:
     assert all(url.lower().startswith(("http://", "https://")) for url in entries.url + document.children.url)
     assert all(problem.kind in PROBLEM_KINDS and problem.count > 0 for problem in document.problems)
     assert all(0.0 <= priority <= 1.0 for priority in entries.priority if priority is not None)
-    assert len(list(entries)) == len(entries)
 
 
 @given(st.binary(max_size=600))

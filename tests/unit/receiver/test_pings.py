@@ -10,17 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_signals.pings import (
+from crawlsched.receiver.pings import (
     Ping,
     PingRefused,
+    Signature,
     callback_token,
-    is_signed,
     read_indexnow,
     subscription_form,
 )
 from crawlsched.settings import Settings
 
 KEY = "0123456789abcdef"
+
+
+def is_signed(header: str | None, body: bytes, topic: str, key: str) -> bool:
+    signature = Signature(header, topic, key)
+    signature.add(body)
+    return signature.is_right()
 
 
 def _post(**told: object) -> Ping:

@@ -19,7 +19,6 @@ __all__ = [
     "Signature",
     "callback_token",
     "is_equal",
-    "is_signed",
     "read_indexnow",
     "subscription_form",
 ]
@@ -86,7 +85,7 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Pin
     Ping(host='example.com', urls=('https://example.com/a',))
     >>> read_indexnow({"url": "https://example.com/a", "key": "guess"}, None, "0123456789")
     Traceback (most recent call last):
-    crawlsched.change_signals.pings.PingRefused: The key is wrong.
+    crawlsched.receiver.pings.PingRefused: The key is wrong.
     """
     if body is None:
         _check_key(query.get("key"), key)
@@ -191,13 +190,6 @@ class Signature:
     def is_right(self) -> bool:
         """Whether the body so far was signed with the topic's secret."""
         return self._wanted is not None and is_equal(self._digits.lower(), self._wanted.hexdigest())
-
-
-def is_signed(header: str | None, body: bytes, topic: str, key: str) -> bool:
-    """Whether a notification was signed with a topic's secret; see `Signature`."""
-    signature = Signature(header, topic, key)
-    signature.add(body)
-    return signature.is_right()
 
 
 def subscription_form(address: str, source: int, topic: str, key: str, mode: str = "subscribe") -> dict[str, str]:
