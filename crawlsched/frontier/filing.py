@@ -165,7 +165,7 @@ class Filing:
         if not self._intervals.come:
             return np.full(pages.size, np.inf)
         last = self._pages.crawled_at[pages]
-        found: FloatArray = np.where(last > -np.inf, last + self._intervals.longest(pages), np.inf)
+        found: FloatArray = np.where(last > -np.inf, last, np.inf) + self._intervals.longest(pages)
         return found
 
     def _eligible_at(self, pages: IndexArray) -> FloatArray:
