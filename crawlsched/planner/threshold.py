@@ -21,13 +21,15 @@ class Threshold:
     """
 
     def __init__(self) -> None:
-        self.value = 0.0
+        self.value, self._n = 0.0, 0
 
     def follow(self, crawl_value: float) -> None:
         """Let the threshold follow a value that was picked: the one at which pages that have a copy go."""
+        self._n += 1
         if self.value <= 0.0:
             self.value = crawl_value
         else:
             # A page that is sure to have changed can be worth thousands of times what others are: one is no trend.
             ratio = min(max(crawl_value / self.value, 1 / _LARGEST_RATIO), _LARGEST_RATIO)
-            self.value *= ratio ** (_STEP_UP if ratio > 1.0 else _STEP_DOWN)
+            # The first values are those of a young collection: it is their mean until there are enough.
+            self.value *= ratio ** max(_STEP_UP if ratio > 1.0 else _STEP_DOWN, 1.0 / self._n)

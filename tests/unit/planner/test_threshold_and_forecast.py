@@ -152,7 +152,7 @@ def test_where_half_of_the_pages_are_announced_four_fifths_go_within_three_times
 def test_no_other_time_is_likelier_to_come_within_three_times(announced: int) -> None:
     """Announcements are drawn one by one, and what pages go at; the time to wake is said where it is as good."""
     world, rng = World(200, announced=announced), np.random.default_rng(4)
-    n_woken = n_sooner = 0
+    n_woken, n_sooner, lost = 0, 0, []
     for page in rng.choice(200, 12, replace=False).tolist():
         seen = explain(world.planner, page, world.now)
         woken = seen.wake_time - world.now
@@ -161,11 +161,12 @@ def test_no_other_time_is_likelier_to_come_within_three_times(announced: int) ->
         waits = visits_drawn(world.planner, page, seen.signal_rate, world.now, rng)
         told = [seen.likely_time - world.now, *np.geomspace(0.1, woken, 100)]
         likely, *chances = [np.mean((0.3 * t <= waits) & (waits <= 3.0 * t)) for t in told]
-        assert likely > max(chances) - 0.04
+        lost.append(max(chances) - likely)
         if chances[-1] > max(chances) - 0.001:
             assert seen.likely_time == seen.wake_time
         n_woken += seen.likely_time == seen.wake_time
         n_sooner += seen.likely_time < seen.wake_time
+    assert np.mean(lost) < 0.02  # of a page a twelfth, where one more of the twelve values lies within
     assert n_sooner > 0 if announced else n_woken > n_sooner
 
 
