@@ -300,6 +300,9 @@ class Announcing:
         if not found:
             return
         pages = self._admission.add(list(found.values()), now)
+        if self._admission.growth is not None:
+            for page_found in found.values():
+                self._admission.growth.found(page_found.url)
         for page, entry in zip(pages, map(unknown.__getitem__, found), strict=True):
             self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
         self._planner.covered(np.array(pages), number, now)

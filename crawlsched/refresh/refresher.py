@@ -47,6 +47,7 @@ from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
+from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, HandingOver, found_again
 from crawlsched.refresh.mishaps import Mishaps
@@ -227,6 +228,7 @@ class Refresher:
             self.owing.released = self.one_pass.released
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
+        self.growth = Growth(self._n_copies, lambda: self.planner.bandwidth, clock())
         self._admission = Admission(
             self.collection,
             settings,
@@ -235,6 +237,7 @@ class Refresher:
             withhold=self.collection.withheld.note,
             asks_robots=not obeys_robots,
             elsewhere=None if several is None else Elsewhere(several.shard, several.handing_over),
+            growth=self.growth,
         )
         self._announcing = Announcing(
             self.collection,
@@ -263,6 +266,7 @@ class Refresher:
             self._failing_hosts,
             settings.min_change,
             self._admission.is_elsewhere,
+            self.growth,
         )
         self.guard = Guard(count, clock) if several is None else several.guard
         self.watchdog = Watchdog(clock())
@@ -844,6 +848,7 @@ class Refresher:
             ("what follows on work in the other thread", self.collection.aside.collect),
             ("which first visits have ended", self._delivering.look_at_ended),
             ("reading ahead", lambda: self.collection.read_ahead(now)),
+            ("what grows without end", lambda: self.growth.look(now)),
         ):
             self.guard.run(name, step)
         if now - self._swept_at > _SWEEP_INTERVAL:
@@ -886,6 +891,9 @@ class Refresher:
         except Exception as error:  # the crawl ends anyway, and nothing depends on this
             logger.warning("The last heartbeat could not be written: %s", error)
 
+    def _n_copies(self) -> int:
+        return len(self.collection.index) - self.planner.n_new
+
     def status(self, now: float) -> dict[str, Any]:
         """What a running crawl says of itself, for `crawlsched status`."""
         return {
@@ -896,6 +904,12 @@ class Refresher:
             "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.not_data,
+            "growth": self.growth.told,
+            "first_copies": {
+                "made": self.growth.n_first_copies,
+                "waiting": self.planner.n_new,
+                "per_second": self.growth.pace(now),
+            },
             "recipes": self._other_recipes.status(),
             **self.owing.status(),
             "slots": {**self._slot_counts, "missed": self.slots.missed},
