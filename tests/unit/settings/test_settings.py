@@ -350,6 +350,10 @@ def test_an_unknown_name_without_a_likeness_points_to_the_readme() -> None:
 
 def test_a_setting_of_an_earlier_version_is_said_to_do_nothing() -> None:
     """Once, where it stands; a project without it hears nothing."""
+    assert of_earlier_versions({"CRAWLSCHED_DISCOVERY_HORIZON": 60}) == [
+        "CRAWLSCHED_DISCOVERY_HORIZON is a setting of an earlier version and does nothing any more; leave it out, or "
+        "say by CRAWLSCHED_DISCOVERY_SHARE how much goes to new pages."
+    ]
     assert of_earlier_versions({"CRAWLSCHED_EXPLORATION_ROUNDS": 10}) == [
         "CRAWLSCHED_EXPLORATION_ROUNDS is a setting of an earlier version and does nothing any more; leave it out."
     ]
@@ -470,7 +474,11 @@ def test_every_policy_that_the_planner_knows_can_be_set() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
-        ("PAGES", [("*/a", {})], "'*/a' may have importance, min_interval, max_interval"),
+        ("PAGES", [("*/a", {})], "'*/a' may have importance, min_interval, max_interval, max_pages"),
+        ("PAGES", [("*/a", {"max_pages": 1.5})], "a number of '*/a' must be a whole number, zero or more"),
+        ("IGNORE_PARAMETERS", ["*"], "a list of names of parameters such as sid or utm_*"),
+        ("IGNORE_PARAMETERS", "a=b", "a list of names of parameters such as sid or utm_*"),
+        ("MAX_PAGES", -1, "a whole number, zero or more"),
         ("PAGES", [("*/a", {"imporance": 3})], "not 'imporance'"),
         ("PAGES", [("a.example/b", {"importance": 3})], "'a.example/b' fits no URL"),
         ("PAGES", [("*/a", {"importance": -1})], "a number of '*/a' must be 0 or more"),
