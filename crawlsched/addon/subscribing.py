@@ -36,8 +36,6 @@ _KEEPS_THE_FORM = (307, 308)
 class Subscribing:
     """Ask hubs for notices of the feeds that name them.
 
-    Where ``CRAWLSCHED_WEBSUB`` is off, those that were asked before are asked to stop.
-
     Parameters
     ----------
     crawler : Crawler
@@ -67,7 +65,7 @@ class Subscribing:
                 yield
             if source.kind not in POLLED_KINDS or "websub" not in source.quality:
                 continue
-            mode = subscription_of(source).due(self._refresher.clock(), wanted=self._refresher.settings.websub)
+            mode = subscription_of(source).due(self._refresher.clock(), wanted=True)
             if mode and n_asked < _MOST_ASKED:
                 n_asked += 1
                 self._ask(source.source, mode)
@@ -80,10 +78,10 @@ class Subscribing:
         before = subscription_of(source)
         # Before the hub is asked: it may want to make sure before it answers.
         self._note(number, before.ask(mode, self._refresher.clock()))
-        if settings.receiver_url is None or settings.receiver_key is None or before.hub is None:
+        if settings.receiver is None or settings.receiver.url is None or before.hub is None:
             return
         form = subscription_form(
-            settings.receiver_url, number, before.topic or source.url, settings.receiver_key, mode=mode
+            settings.receiver.url, number, before.topic or source.url, settings.receiver.key, mode=mode
         )
         self._refresher.count("crawlsched/websub/asked")
         deferred_from_coro(self._send(number, before.hub, form))

@@ -27,7 +27,7 @@ from crawlsched.store import (
 )
 from crawlsched.store.batch import Batch, Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.commands import Command
-from crawlsched.store.database import Database, database_url, is_row_error
+from crawlsched.store.database import Database, is_row_error
 from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, ShardLease, lease_row
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.rows import json_like, to_json
@@ -117,7 +117,8 @@ class Store:
             Its name.
         shard : int
         upgrade : bool, optional
-            Bring the database to this version's schema first. None: on SQLite yes, on PostgreSQL no.
+            Bring the database to this version's schema first. None: on SQLite, and where
+            there are no tables yet.
         read_only : bool
             Refuse to write; upgrades nothing.
         create : bool, optional
@@ -137,8 +138,9 @@ class Store:
             On Windows.
         """
         require_posix()
-        is_sqlite = database_url(url).get_backend_name() == "sqlite"
-        if (is_sqlite if upgrade is None else upgrade) and not read_only:
+        if upgrade is None and not read_only:
+            schema.prepare(url)
+        elif upgrade and not read_only:
             schema.upgrade(url)
         else:
             schema.check(url)

@@ -216,7 +216,7 @@ def _dispatching(status: dict[str, Any]) -> Check:
     if status.get("paused_since") is not None:
         return Check("dispatching", True, "paused by hand")
     if status.get("rests"):
-        return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_HOURS)")
+        return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_BANDWIDTH)")
     silence = float(status.get("silence") or 0.0)
     longest = max(_LONGEST_SILENCE, _LONGEST_SLOTS / float(status.get("bandwidth") or 1.0))
     said = "requests go out as they should" if silence <= longest else f"nothing has gone out for {silence:.0f} s"
