@@ -22,7 +22,7 @@ from crawlsched.addon.scheduler import FALLBACK_SCHEDULER, Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
 from crawlsched.collection.heap import share_one_heap
 from crawlsched.collection.project import named_collection
-from crawlsched.exceptions import require_posix
+from crawlsched.exceptions import SettingError, require_posix
 from crawlsched.scrapy_versions import running_command
 from crawlsched.settings import Settings
 
@@ -53,7 +53,7 @@ class Addon:
     Raises
     ------
     SettingError
-        If a ``CRAWLSCHED_*`` setting is wrong.
+        If a ``CRAWLSCHED_*`` setting is wrong, in a script. Scrapy's commands end with a line of the log for each.
     UnsupportedPlatform
         On Windows.
     """
@@ -71,7 +71,14 @@ class Addon:
         spider = self._crawler.spider
         # Scrapy's test helpers apply the settings before there is a spider.
         name = getattr(spider or self._crawler.spidercls, "name", None) or "default"
-        checked = Settings.from_scrapy(settings, name)
+        try:
+            checked = Settings.from_scrapy(settings, name)
+        except SettingError as error:
+            if running_command() is None:  # a script may catch it
+                raise
+            for sentence in str(error).splitlines():
+                logger.error("crawlsched cannot start: %s", sentence)
+            raise SystemExit(1) from None
         require_posix()
         if (command := _other_command()) is not None:
             raise NotConfigured(f"scrapy {command} is no crawl, so the spider's pages are left alone.")

@@ -67,7 +67,8 @@ def test_wrong_settings_stop_the_start_with_a_sentence_each(site: Site, tmp_path
     )
     crawl = project.run()
     assert crawl.returncode == 1
-    assert "CRAWLSCHED_BANDWIDTH" in crawl.log
+    assert "ERROR: crawlsched cannot start: CRAWLSCHED_BANDWIDTH must be " in crawl.log
+    assert "Traceback" not in crawl.log
     assert "CRAWLSCHED_SOURCE_INTERVALL is not a setting; did you mean CRAWLSCHED_SOURCE_INTERVAL?" in crawl.log
     assert site.requests == []
 
