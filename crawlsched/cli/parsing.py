@@ -44,7 +44,11 @@ class CommandParser(argparse.ArgumentParser):
         takes = self._get_positional_actions()
         if args is not None and takes and not isinstance(takes[0], argparse._SubParsersAction):
             args = _json_alone(args)
-        return super().parse_known_args(args, namespace)
+        found, left = super().parse_known_args(args, namespace)
+        for name in (text.partition("=")[0] for text in left if text.startswith("--")):
+            if near := get_close_matches(name, list(self._option_string_actions), n=1):
+                self.error(f"There is no option {name}; did you mean {near[0]}?")
+        return found, left
 
 
 def _json_alone(args: Sequence[str]) -> list[str]:

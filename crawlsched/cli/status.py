@@ -252,9 +252,9 @@ def _say_owner(owner: dict[str, Any] | None, now: float) -> str:
     who = f"spider {owner['spider']!r}, pid {owner['pid']} on {owner['host']}"
     if owner["running"]:
         beat = say_duration(max(now - owner["heartbeat_at"], 0.0))
-        return f"crawling for {say_duration(now - owner['started_at'])} ({who}; last heard of {beat} ago)"
+        return f"crawling for {say_duration(now - owner['started_at'])} ({who}; last sign of life {beat} ago)"
     if owner["released_at"] is None:
-        return f"not crawling; {who} broke off, last heard of {say_past(owner['heartbeat_at'], now)}"
+        return f"not crawling; {who} broke off, its last sign of life {say_past(owner['heartbeat_at'], now)}"
     return f"not crawling; the last crawl ended {say_past(owner['released_at'], now)} ({who})"
 
 

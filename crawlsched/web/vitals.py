@@ -189,9 +189,9 @@ def _leased(seen: Vitals) -> Check:
         return Check("leased", False, "it was never crawled")
     age = max(seen.time - seen.owner.heartbeat_at, 0.0)
     if seen.is_running:
-        return Check("leased", True, f"the crawl was heard of {age:.0f} s ago")
+        return Check("leased", True, f"the crawl runs (last sign of life {age:.0f} s ago)")
     ended = "ended" if seen.owner.released_at is not None else "broke off"
-    return Check("leased", False, f"no crawl runs; the last one {ended}, and was last heard of {age:.0f} s ago")
+    return Check("leased", False, f"no crawl runs; the last one {ended}, and its last sign of life was {age:.0f} s ago")
 
 
 def _passed(seen: Vitals, longest: float) -> Check:

@@ -161,6 +161,7 @@ def test_what_is_misspelt_gets_what_is_like_it(folder: Path) -> None:
     for arguments, code, words in (
         (["statuss"], 2, "There is no command 'statuss'; did you mean status?"),
         (["qqq"], 2, "There is no command 'qqq'; there are status, "),
+        (["status", "--colection", "news"], 2, "There is no option --colection; did you mean --collection?"),
         (["db", "chek"], 2, "There is no action 'chek'; did you mean check?"),
         (["status", *given, "-s", "CRAWLSCHED_BANDWITH=1"], 1, "did you mean CRAWLSCHED_BANDWIDTH?"),
         (["why", "/p/3", *given], 1, "did you mean http://a.example/p/3?"),

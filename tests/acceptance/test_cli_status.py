@@ -180,7 +180,7 @@ def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path: Path) -> Non
     assert status["owner"]["pid"] == os.getpid()
     assert status["budget"]["slots"] == slots
     said = run("status", "--database", url)
-    assert re.search(r"  crawling for 9\d(\.\d)? s \(spider 'news', pid \d+ on \S+; last heard of", said)
+    assert re.search(r"  crawling for 9\d(\.\d)? s \(spider 'news', pid \d+ on \S+; last sign of life", said)
     assert "slots of this crawl: used 90 %, idle 6 %, no free host 3 %, missed 1 %" in said
     lease.release(time.time())
     store.close()
