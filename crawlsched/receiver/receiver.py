@@ -276,7 +276,7 @@ class Receiver:
             raise PingRefused(404, "This was not asked for.")
         lease = _seconds(request.query.get("hub.lease_seconds"))
         self._refresher.count(f"crawlsched/websub/{mode}d")
-        self._note(number, lambda before: before.confirm(mode, topic, lease, self._refresher.clock()))
+        self._note(number, lambda before: before.confirm(topic, lease, self._refresher.clock()))
         return web.Response(text=challenge)
 
     def _note(self, number: int, change: Callable[[Subscription], Subscription]) -> None:

@@ -309,7 +309,9 @@ def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path:
     store = Store.open(url, "news")
     simulated = crawl(store, time.time(), n_pages=10, days=0.5)
     lease = store.take_lease("news", time.time())
-    lease.heartbeat(time.time(), {"bandwidth": 1.0, "threshold": 1.0, "planner": {"min_crawl_interval": 30 * 86_400.0}})
+    lease.heartbeat(
+        time.time(), {"bandwidth": 1.0, "threshold": 1.0, "planner": {"pages": [["*", {"min_interval": "30d"}]]}}
+    )
     assert report("why", simulated.url(5), "--database", url)["binds"] == "min_interval"
     lease.heartbeat(time.time(), {"bandwidth": 1.0, "threshold": 1.0})
     lease.release(time.time())
@@ -331,9 +333,9 @@ def test_why_counts_those_that_have_waited_for_too_many_rounds_too(tmp_path: Pat
     oldest = np.argsort(simulated.planner.pages.crawled_at[:120], kind="stable")
     patience = time.time() - simulated.planner.pages.crawled_at[oldest[40]] + 5.0
     lease = store.take_lease("news", time.time())
-    status = {"bandwidth": 120.0 / patience, "pages": 120, "threshold": 1e9, "planner": {"max_crawl_rounds": 1.0}}
+    status = {"bandwidth": 480.0 / patience, "pages": 120, "threshold": 1e9}  # four rounds
     lease.heartbeat(time.time(), status)
-    wait = 0.5 * 40 * 16 * patience / 120
+    wait = 0.5 * 40 * 16 * patience / 480
     waits, next_one = (report("why", simulated.url(int(page)), "--database", url) for page in oldest[[20, 60]])
     assert waits["round_ends"] < waits["time"]
     assert waits["next_crawl_at"] == pytest.approx(waits["time"] + wait, abs=60.0)
@@ -348,7 +350,7 @@ def test_while_only_first_crawls_go_a_page_with_a_copy_waits_for_their_end(tmp_p
     store = Store.open(url, "news")
     simulated = crawl(store, time.time())
     lease = store.take_lease("news", time.time())
-    usual = {"bandwidth": simulated.planner.bandwidth, "pages": 120, "planner": {"max_crawl_rounds": 400.0}}
+    usual = {"bandwidth": simulated.planner.bandwidth, "pages": 12_000}  # so that four rounds are very long
     page = int(np.argmax(simulated.planner.pages.crawled_at[:120]))
     lease.heartbeat(time.time(), {**usual, "threshold": 1e9})
     never = report("why", simulated.url(page), "--database", url)
