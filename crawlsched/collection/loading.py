@@ -12,6 +12,7 @@ from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.page_rules import limits
 from crawlsched.estimators import LearnedRates
 from crawlsched.planner import Planner
+from crawlsched.planner.options import MAX_CRAWL_ROUNDS
 from crawlsched.settings import Settings
 from crawlsched.store import Store, sound_pages
 
@@ -32,14 +33,10 @@ def planner_for(settings: Settings, *, picks: bool = True) -> Planner:
     return Planner(
         settings.bandwidth,
         crawl_value=settings.crawl_value,
-        min_crawl_interval=settings.min_crawl_interval,
-        max_crawl_interval=settings.max_crawl_interval,
         interval_rules=limits(settings),
-        max_crawl_rounds=settings.max_crawl_rounds,
+        max_crawl_rounds=MAX_CRAWL_ROUNDS,
         discovery_horizon=settings.discovery_horizon,
-        signal_delay=settings.signal_delay,
         error_interval=settings.error_interval,
-        gone_interval=settings.gone_interval,
         learned=learned,
         picks=picks,
     )
