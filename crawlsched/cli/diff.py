@@ -35,7 +35,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     try:
         store, page = stores.find_page(arguments.url)
         kept = _kept(store, page, arguments.url)
-        last = next((row for row in store.observations_of(page, 100) if row.changed), None)
+        last = next((row for row in store.reader.observations_of(page, 100) if row.changed), None)
     finally:
         stores.close()
     assert kept.before is not None
@@ -54,7 +54,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _kept(store: "Store", page: int, url: str) -> "KeptText":
-    kept = store.text_of(page)
+    kept = store.reader.text_of(page)
     if kept is None or kept.before is None:
         what = "No text of" if kept is None else "Only one text of"
         raise CrawlschedError(

@@ -68,7 +68,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         store, page = stores.find_page(arguments.url)
         url = _facts(store, page, arguments.url).url
         first, *others = [
-            _of_page(store, target, number, arguments, now) for number in sorted({page, *store.pages_of(url)})
+            _of_page(store, target, number, arguments, now) for number in sorted({page, *store.reader.pages_of(url)})
         ]
         return {**first, "variants": others}
     finally:
@@ -76,7 +76,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _facts(store: "Store", page: int, url: str) -> "PageFacts":
-    facts = store.facts([page])[0]
+    facts = store.reader.facts([page])[0]
     if facts is None:  # forgotten between two questions
         raise UnknownPage(url, store.name)
     return facts
@@ -133,7 +133,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "ignored": _ignored(store, facts),
         **_host_notes(store, facts.url),
         **_rules(settings, facts.url),
-        "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
+        "visits": [_visit(row) for row in store.reader.observations_of(page, arguments.visits)],
         **_announced_by(store, page, int(columns["source"])),
     }
 
@@ -152,7 +152,7 @@ def _ignored(store: "Store", facts: Any) -> list[dict[str, Any]]:
 
     if facts.recipe is None:
         return []
-    learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
+    learned = Learned(store.reader.noise_mask, [*store.reader.masked_templates(), *store.reader.learned_sites()])
     known = learned.detector(facts.url, facts.recipe).noise.known()
     return [{"place": place, "since": since, "evidence": evidence} for place, since, evidence in known]
 
@@ -162,7 +162,7 @@ def _host_notes(store: "Store", url: str) -> dict[str, Any]:
     from crawlsched.content.validators import standings
     from crawlsched.store import host_of
 
-    host = store.host(host_of(url))
+    host = store.reader.host(host_of(url))
     return {"validators": standings({} if host is None else host.counts.get("validators", {}))}
 
 
@@ -182,7 +182,7 @@ def _rules(settings: Settings, url: str) -> dict[str, Any]:
 def _rest_until(store: "Store", url: str) -> float:
     from crawlsched.store import host_of
 
-    host = store.host(host_of(url))
+    host = store.reader.host(host_of(url))
     return 0.0 if host is None else host.rest_until
 
 
@@ -236,9 +236,9 @@ def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
     """Say which sources list the page, and what each has proved to be worth, as `crawlsched sources` says it."""
     from crawlsched.sources.source_quality import VISITS, named, quality_of
 
-    listed = {number: (lastmod, n) for number, lastmod, n in store.announcements_of(page)}
-    sources = [source for source in store.sources() if source.source in listed or source.source == first]
-    visits = store.signal_observations(0.0, VISITS) if sources else {}
+    listed = {number: (lastmod, n) for number, lastmod, n in store.reader.announcements_of(page)}
+    sources = [source for source in store.reader.sources() if source.source in listed or source.source == first]
+    visits = store.reader.signal_observations(0.0, VISITS) if sources else {}
     rows = []
     for source in sources:
         lastmod, n_announced = listed.get(source.source, (None, 0))

@@ -68,7 +68,7 @@ _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": Non
 
 def visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
     """Read the visits from which the sources' quality is learned; takes long."""
-    return newest_of_each(store.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
+    return newest_of_each(store.reader.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
 
 
 def make_plan(
@@ -105,7 +105,7 @@ def make_plan(
     data = made.to_dict(hosts)
     if counts is not None:
         data["page_counts"] = {**counts._asdict(), "sources": list(counts.sources.items())}
-    store.save_plan(data, now)
+    store.plans.save(data, now)
     return made
 
 
@@ -120,7 +120,7 @@ def placed(visits: Mapping[str, NDArray[Any]], planner: Planner) -> dict[str, ND
 def _with_doubts(made: Plan, store: Store) -> Plan:
     """Give little weight to doubtful dates, until visits have shown what they are worth."""
     weights = made.signal_weights.copy()
-    for source in store.sources():
+    for source in store.reader.sources():
         if source.kind == "backwards" and source.source < weights.size - 1:
             low, high = made.precision_intervals[source.source]
             if low <= 0.0 and high >= 1.0:
@@ -131,7 +131,7 @@ def _with_doubts(made: Plan, store: Store) -> Plan:
 def prune(store: Store, before: float) -> int:
     """Delete the observations made before this time, some at once; return how many."""
     deleted = 0
-    while n := store.prune(before, _PRUNED_AT_ONCE):
+    while n := store.forgetting.prune(before, _PRUNED_AT_ONCE):
         deleted += n
     if deleted:
         logger.info("%d old observations were deleted.", deleted)
@@ -213,7 +213,7 @@ class CrawlJobs:
         """Adopt the plan that another process made, if there is a newer one."""
         if self._is_too_soon():
             return
-        newest = await run_in_thread(self._refresher.collection.store.newest_plan, self._newest_plan)
+        newest = await run_in_thread(self._refresher.collection.store.plans.newest, self._newest_plan)
         if newest is not None:
             self._newest_plan = newest.id
             await self._adopt(Plan.from_dict(newest.data, self._refresher.hosts.number))
@@ -242,8 +242,8 @@ class CrawlJobs:
         before = self._refresher.clock() - self._settings.observation_retention
         store = self._refresher.collection.store
         await run_in_thread(prune, store, before)
-        await run_in_thread(store.prune_templates)
-        await run_in_thread(store.thin_samples, self._refresher.clock())
+        await run_in_thread(store.forgetting.prune_templates)
+        await run_in_thread(store.samples.thin, self._refresher.clock())
 
     async def check_store(self) -> None:
         """Look whether the database is sound."""
@@ -315,11 +315,11 @@ class JobsProcess:
     def poll_sitemaps(self) -> None:
         """Tell the crawl which sitemaps' time has come, unless it has been told and has not come to it yet."""
         now = self._clock()
-        told = {command.arguments.get("url") for command in self._store.pending_commands() if command.name == "poll"}
-        for source in self._store.sources():
+        told = {command.arguments.get("url") for command in self._store.commands.pending() if command.name == "poll"}
+        for source in self._store.reader.sources():
             due = source.next_poll_at is not None and source.next_poll_at <= now
             if due and source.url not in told:
-                self._store.send("poll", {"url": source.url}, now)
+                self._store.commands.send("poll", {"url": source.url}, now)
 
     def prune(self) -> None:
         """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION."""

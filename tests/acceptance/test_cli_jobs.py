@@ -28,15 +28,15 @@ def test_jobs_make_plans_and_prune_until_they_are_ended(tmp_path: Path, end: sig
     url = f"sqlite:///{tmp_path}/crawl.db"
     store = Store.open(url, "news")
     crawl(store, time.time(), n_pages=20, days=1.0)
-    before = store.newest_plan()
+    before = store.plans.newest()
     assert before is not None
     command = [sys.executable, "-W", "error", "-m", "crawlsched.cli", "jobs", "--database", url]
     pipe = subprocess.PIPE
     process = children.start(*command, "-s", "CRAWLSCHED_OBSERVATION_RETENTION=12h", stdout=pipe, stderr=pipe)
     try:
-        wait_until(lambda: store.newest_plan(after=before.id) is not None, process)
+        wait_until(lambda: store.plans.newest(after=before.id) is not None, process)
         half_a_day_ago = time.time() - 12 * 3600.0
-        wait_until(lambda: all(v.time > half_a_day_ago - 60.0 for v in store.observations_of(3, 1000)), process)
+        wait_until(lambda: all(v.time > half_a_day_ago - 60.0 for v in store.reader.observations_of(3, 1000)), process)
     finally:
         process.send_signal(end)
         _, log = process.communicate(timeout=20.0)
