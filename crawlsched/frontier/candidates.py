@@ -39,8 +39,6 @@ class Candidates:
         The others, by host.
     idle_until, searched_until : float
         No page may go sooner that is no candidate; all pages are not looked through sooner for one that may go.
-    steps : int
-        How often the level was lowered since there were candidates.
     swept, to_sweep : int
         Due times are reckoned anew after the level came down: of so many pages still, from that one on.
     of_hosts : ndarray of int
@@ -54,7 +52,7 @@ class Candidates:
         self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
         self.idle_until = self.searched_until = -np.inf
-        self.steps = self.swept = self.to_sweep = 0
+        self.swept = self.to_sweep = 0
         self.of_hosts: IndexArray = np.zeros(0, np.intp)
 
     def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:

@@ -23,15 +23,13 @@ __all__ = ["Filing"]
 # There is room for so many candidates at least and at most; between, of so many pages as the fewest one is a candidate.
 _FEWEST, _MOST = 64, 4096
 # What falls due in so many slots is looked at together, at the beginning: it takes hardly longer than for one page.
-# Among fewer pages than so many for each slot they are fewer slots, as one can come back after some.
-_SLOTS_TOGETHER, _PAGES_A_SLOT = 16, 256
-# So many pages become candidates with one pick.
+# Among fewer pages than the most candidates they are fewer slots, as one can come back after some.
+_SLOTS_TOGETHER = 16
+# So many pages become candidates with one pick, and of so many due times are reckoned anew after a level came down.
 _AT_ONCE = 1024
-# So many pages are looked at to find a level, and so many due times are reckoned anew with one pick when it came down.
-_SAMPLE, _SWEPT_AT_ONCE = 2048, 1024
-# A level comes down by so much at least; by twice, four times, ... as much while too few are found.
-_FINEST = 0.995
-# It does so where less than this share of the room is filled: who is left goes while the next ones are looked for.
+# So many pages are looked at to find a level.
+_SAMPLE = 2048
+# A level comes down where less than this share of the room is filled: who is left goes while the next ones are found.
 _LEFT = 0.25
 # Who was looked at in vain waits for this share of its time since the crawl.
 _WAIT_AGAIN = 0.005
@@ -252,7 +250,7 @@ class Filing:
         """For how many seconds what falls due is looked at together."""
         if self._intervals.come:
             return 0.0
-        return min(self._pages.n // _PAGES_A_SLOT, _SLOTS_TOGETHER) * self.slot
+        return min(self._pages.n * _SLOTS_TOGETHER // _MOST, _SLOTS_TOGETHER) * self.slot
 
     @property
     def _room(self) -> int:
@@ -316,8 +314,6 @@ class Filing:
             if not self._go_on() and not self._bring_down(now):
                 break
             self._gather(now)
-        if len(queue.going):
-            queue.steps = 0
         return highest > before
 
     def _bring_down(self, now: float) -> bool:
@@ -335,9 +331,7 @@ class Filing:
                 queue.idle_until = self._next_eligible(now)
                 return False
             pages = pages[:: 1 + pages.size // _SAMPLE]
-        highest = queue.level * _FINEST**2.0**queue.steps
-        queue.steps += 1
-        queue.level = max(min(self._level_of(pages, now), highest), 0.0)
+        queue.level = min(self._level_of(pages, now), queue.level)
         best = pages[self.values.value_at(pages, now) >= queue.level]
         self._due.set(best, np.full(best.size, now))
         queue.to_sweep, self._gather_at = self._pages.n, -np.inf
@@ -347,9 +341,9 @@ class Filing:
         """Reckon some due times anew, if that is under way since a level came down; whether it is."""
         queue = self._queue
         if queue.of_hosts.size:
-            rows, queue.of_hosts = queue.of_hosts[:_SWEPT_AT_ONCE], queue.of_hosts[_SWEPT_AT_ONCE:]
+            rows, queue.of_hosts = queue.of_hosts[:_AT_ONCE], queue.of_hosts[_AT_ONCE:]
         elif queue.to_sweep > 0:
-            rows = np.arange(queue.swept, min(queue.swept + _SWEPT_AT_ONCE, self._pages.n))
+            rows = np.arange(queue.swept, min(queue.swept + _AT_ONCE, self._pages.n))
             queue.swept = queue.swept + rows.size if queue.swept + rows.size < self._pages.n else 0
             queue.to_sweep = max(queue.to_sweep - rows.size, 0)
             if not queue.to_sweep:
@@ -406,9 +400,7 @@ class Filing:
     def _work(self, now: float) -> None:
         """Do a part of what is to be done between picks."""
         self._due.work()
-        if len(self._queue.going) >= _LEFT * self._room:
-            self._queue.steps = 0
-        elif len(self._queue.going) and self._queue.level > 0.0 and not self._queue.to_sweep:
+        if 0 < len(self._queue.going) < _LEFT * self._room and self._queue.level > 0.0 and not self._queue.to_sweep:
             self._bring_down(now)
         self._go_on()
 

@@ -269,7 +269,7 @@ class Histories(RuleBasedStateMachine):
 
 
 class SmallLimits(Histories):
-    """The same with room for so few that levels, passes and looks through the column are used by some dozen pages.
+    """The same with room for so few that levels, sweeps and looks through the column are used by some dozen pages.
 
     What falls due is looked at a few slots together then, so that nothing is said of values.
     """
@@ -280,7 +280,7 @@ class SmallLimits(Histories):
         (due_times, "_ROWS_AT_ONCE", 8),
         (filing, "_FEWEST", 4),
         (filing, "_SAMPLE", 8),
-        (filing, "_PAGES_A_SLOT", 8),
+        (filing, "_MOST", 128),
     )
 
     def __init__(self) -> None:
