@@ -95,9 +95,9 @@ class Crawl:
         try:
             found: dict[str, list[str]] = {}
             for block in store.load():
-                for facts in store.facts(block["page"]):
+                for facts in store.reader.facts(block["page"]):
                     assert facts is not None
-                    rows = store.observations_of(facts.page, limit=10_000)
+                    rows = store.reader.observations_of(facts.page, limit=10_000)
                     found[facts.url] = [row.outcome for row in reversed(rows)]
             return found
         finally:

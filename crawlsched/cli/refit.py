@@ -118,7 +118,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         from crawlsched.jobs.refit import refit
 
         settings = settings_of(stores.all[0], target)
-        n_all = sum(store.next_page() for store in stores)
+        n_all = sum(store.reader.next_page() for store in stores)
         n_pages = n_visits = n_left = 0
         with _alone(stores), _executor(arguments) as executor, shown_progress("Learning") as progress:
             beat_at = time.monotonic()

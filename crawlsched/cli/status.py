@@ -103,11 +103,11 @@ def _of_store(store: "Store", target: Target, now: float, count: bool) -> dict[s
     from crawlsched.sources.source_quality import VISITS
 
     owner = store.owner()
-    sources = [source for source in store.sources() if source.kind != "robots"]
-    plan = store.newest_plan()
+    sources = [source for source in store.reader.sources() if source.kind != "robots"]
+    plan = store.plans.newest()
     counts, counted_at = _counted(store, None if count else plan)
-    visits = store.signal_observations(0.0, VISITS)
-    host_rows = list(store.host_rows())
+    visits = store.reader.signal_observations(0.0, VISITS)
+    host_rows = list(store.reader.hosts())
     return {
         "status": owner.status if owner is not None else {},
         "owner": _owner(owner, store.clock()),
@@ -127,10 +127,10 @@ def _counted(store: "Store", plan: "StoredPlan | None") -> "tuple[PageCounts, fl
     """Count the pages, as of now; of very many, say what was counted for a plan, if there is one, and when that was."""
     from crawlsched.pages.counts import PageCounts
 
-    if plan is not None and "page_counts" in plan.data and store.end_of_pages() > _ALL_COUNTED:
+    if plan is not None and "page_counts" in plan.data and store.reader.next_page() > _ALL_COUNTED:
         found = plan.data["page_counts"]
         return PageCounts(found["states"], dict(found["sources"]), found["hosts"]), plan.made_at
-    return _all_counted(store.counts()), None
+    return _all_counted(store.reader.counts()), None
 
 
 def _sums(counted: "Sequence[Mapping[str, int]]") -> dict[str, int]:

@@ -107,7 +107,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     try:
         present = _present_bandwidth(stores, target)
         asked = [_read_bandwidth(text, present) for text in arguments.bandwidths]
-        polls = sum(_polls(source) for store in stores for source in store.sources())
+        polls = sum(_polls(source) for store in stores for source in store.reader.sources())
         looked = _look(stores, target, now, present, within, arguments.sample)
         outlook: Outlook = looked.pop("outlook")
         result = {
@@ -167,7 +167,7 @@ def _look(
     """Look at all pages of which a fresh copy is wanted, or at an even sample of them."""
     from crawlsched.planner.reports.outlook import Outlook
 
-    last = {store: store.next_page() for store in stores}
+    last = {store: store.reader.next_page() for store in stores}
     every = max(1, -(-sum(last.values()) // most))
     sampled = ((store, None if every == 1 else list(range(0, n, every))) for store, n in last.items())
     outlook, signalled_pages = None, 0

@@ -59,7 +59,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         store, page = stores.find_page(arguments.url)
         url = _facts(store, page, arguments.url).url
         first, *others = [
-            _of_page(store, target, number, arguments, now) for number in sorted({page, *store.pages_of(url)})
+            _of_page(store, target, number, arguments, now) for number in sorted({page, *store.reader.pages_of(url)})
         ]
         return {**first, "variants": others}
     finally:
@@ -67,7 +67,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _facts(store: "Store", page: int, url: str) -> "PageFacts":
-    facts = store.facts([page])[0]
+    facts = store.reader.facts([page])[0]
     if facts is None:  # forgotten between two questions
         raise UnknownPage(url, store.name)
     return facts
@@ -124,7 +124,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "ignored": _ignored(store, facts),
         **_host_notes(store, facts.url),
         **_rules(settings, facts.url),
-        "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
+        "visits": [_visit(row) for row in store.reader.observations_of(page, arguments.visits)],
         **_announced_by(store, page, int(columns["source"])),
         **({"diff": _difference(store, page, facts.url)} if arguments.diff else {}),
     }
@@ -134,7 +134,7 @@ def _difference(store: "Store", page: int, url: str) -> dict[str, Any]:
     """Compare the last two texts that are kept of a page."""
     from crawlsched.content.kept_texts import differences
 
-    kept = store.text_of(page)
+    kept = store.reader.text_of(page)
     if kept is None or kept.before is None:
         what = "No text of" if kept is None else "Only one text of"
         raise CrawlschedError(
@@ -162,7 +162,7 @@ def _ignored(store: "Store", facts: Any) -> list[dict[str, Any]]:
 
     if facts.recipe is None:
         return []
-    learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
+    learned = Learned(store.reader.noise_mask, [*store.reader.masked_templates(), *store.reader.learned_sites()])
     known = learned.detector(facts.url, facts.recipe).noise.known()
     return [{"place": place, "since": since, "evidence": evidence} for place, since, evidence in known]
 
@@ -172,7 +172,7 @@ def _host_notes(store: "Store", url: str) -> dict[str, Any]:
     from crawlsched.content.validators import standings
     from crawlsched.store import host_of
 
-    host = store.host(host_of(url))
+    host = store.reader.host(host_of(url))
     return {"validators": standings({} if host is None else host.counts.get("validators", {}))}
 
 
@@ -192,7 +192,7 @@ def _rules(settings: Settings, url: str) -> dict[str, Any]:
 def _rest_until(store: "Store", url: str) -> float:
     from crawlsched.store import host_of
 
-    host = store.host(host_of(url))
+    host = store.reader.host(host_of(url))
     return 0.0 if host is None else host.rest_until
 
 
@@ -246,9 +246,9 @@ def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
     """Say which sources list the page, and what each has proved to be worth, as `crawlsched sources` says it."""
     from crawlsched.sources.source_quality import VISITS, named, quality_of
 
-    listed = {number: (lastmod, n) for number, lastmod, n in store.announcements_of(page)}
-    sources = [source for source in store.sources() if source.source in listed or source.source == first]
-    visits = store.signal_observations(0.0, VISITS) if sources else {}
+    listed = {number: (lastmod, n) for number, lastmod, n in store.reader.announcements_of(page)}
+    sources = [source for source in store.reader.sources() if source.source in listed or source.source == first]
+    visits = store.reader.signal_observations(0.0, VISITS) if sources else {}
     rows = []
     for source in sources:
         lastmod, n_announced = listed.get(source.source, (None, 0))

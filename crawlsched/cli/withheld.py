@@ -34,7 +34,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         rows = [
             {"host": host.host, "reason": reason, **row}
             for store in stores
-            for host in store.host_rows()
+            for host in store.reader.hosts()
             for reason, row in host.counts.get("withheld", {}).items()
             if arguments.host in (None, host.host) and arguments.reason in (None, reason)
         ]

@@ -172,9 +172,8 @@ class Collection:
         try:
             self.lease = self._take_lease()
             if not self.credentials.keep:
-                self.store.rewrite_templates(without_credentials)
+                self.store.forgetting.rewrite_templates(without_credentials)
             self._load(now)
-            self.store.save_grid(self.planner.grid, self.planner.posterior.rates.tolist())
         except BaseException:
             self._close_store()
             raise
@@ -227,11 +226,11 @@ class Collection:
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
         self._load_pages(now)
-        self.variants.load((page, self._request_fingerprint(url)) for page, url in store.variants())
+        self.variants.load((page, self._request_fingerprint(url)) for page, url in store.reader.variants())
         marks = planner.pages.marks[: planner.pages.n]
         if marks.any():
             marks &= ~np.uint16(RUN_ONLY)
-        for host in store.host_rows():
+        for host in store.reader.hosts():
             number = self.hosts.number(host.host)
             self.hosts.rest(number, host.rest_until)
             self.hosts.set_crawl_delay(number, host.crawl_delay)
@@ -241,12 +240,14 @@ class Collection:
             if failing := host.counts.get("failing"):
                 self.failing_hosts[number] = failing
                 self.hosts.failed_before(number, failing["since"], self.settings.error_interval)
-        self.sources.load(store.sources(), now)
-        self.learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
-        self.texts = TextBudget(_KEPT_TEXTS_BYTES, store.bytes_of_texts())
+        self.sources.load(store.reader.sources(), now)
+        self.learned = Learned(
+            store.reader.noise_mask, [*store.reader.masked_templates(), *store.reader.learned_sites()]
+        )
+        self.texts = TextBudget(_KEPT_TEXTS_BYTES, store.reader.bytes_of_texts())
         key = "" if planner.learned is None else planner.learned.key
-        self.unsaved = Unsaved(planner.grid, store.next_observation(), key, store.next_change())
-        undelivered = store.undelivered()
+        self.unsaved = Unsaved(planner.grid, store.reader.next_observation(), key, store.reader.next_change())
+        undelivered = store.reader.undelivered()
         if undelivered:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
             planner.force(np.array(undelivered), now)
@@ -269,7 +270,7 @@ class Collection:
                 if number % _BLOCKS_LEFT_OVER == 0:
                     give_memory_back()
 
-        self.index.load(keys(), store.next_page())
+        self.index.load(keys(), store.reader.next_page())
         if n_others:
             logger.warning(
                 "%d pages were found with another REQUEST_FINGERPRINTER_CLASS; their fingerprints are computed anew.",
@@ -279,7 +280,7 @@ class Collection:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", planner.clipped)
 
     def _newest_plan(self) -> Plan | None:
-        newest = self.store.newest_plan()
+        newest = self.store.plans.newest()
         try:
             return None if newest is None else Plan.from_dict(newest.data, self.hosts.number)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -293,7 +294,7 @@ class Collection:
             pages = block["page"][others]
             found = [
                 variant_fingerprint(self._request_fingerprint(facts.url), facts.variant)
-                for facts in self.store.facts(pages)
+                for facts in self.store.reader.facts(pages)
                 if facts is not None
             ]
             names = names.copy()
@@ -506,7 +507,7 @@ class Collection:
             self._not_submitted = None
         if self.texts.is_full:
             room = int(_TEXTS_LEFT * self.texts.limit)
-            self.aside.run("deleting old texts", lambda: self.store.prune_texts(room), self.texts.refill)
+            self.aside.run("deleting old texts", lambda: self.store.forgetting.prune_texts(room), self.texts.refill)
 
     @property
     def n_written(self) -> int:

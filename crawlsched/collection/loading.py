@@ -49,7 +49,7 @@ def load_pages(
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Load a store's pages into a planner, in blocks; yield each block."""
     # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
-    planner.reserve(store.next_page())
+    planner.reserve(store.reader.next_page())
     blocks = store.load(
         _LOADED_AT_ONCE,
         host_number=hosts.number,
@@ -57,7 +57,7 @@ def load_pages(
         n_rates=len(planner.posterior.rates),
         fingerprinter=fingerprinter,
     )
-    end, n_sources = store.next_page(), store.end_of_sources()
+    end, n_sources = store.reader.next_page(), store.reader.end_of_sources()
     for found in blocks:
         block = sound_pages(found, end, n_sources)
         if not block["page"].size:
@@ -66,15 +66,15 @@ def load_pages(
         yield block
     if planner.learned is not None:
         _load_learned(store, planner, now)
-    planner.load_further(store.further_sources(), now)
+    planner.load_further(store.reader.further_sources(), now)
 
 
 def _load_learned(store: Store, planner: Planner, now: float) -> None:
     """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
     assert planner.learned is not None
-    for pages, rows in store.estimator_states(planner.learned.key):
+    for pages, rows in store.reader.estimator_states(planner.learned.key):
         planner.load_learned(pages, rows, now)
-    visits = store.visits_without_state(planner.learned.key)
+    visits = store.reader.visits_without_state(planner.learned.key)
     if visits["page"].size:
         known = visits["page"] < planner.pages.n
         planner.relearn({name: column[known] for name, column in visits.items()}, now)

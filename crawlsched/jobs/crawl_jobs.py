@@ -65,7 +65,7 @@ _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": Non
 
 def visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
     """Read the visits from which the sources' quality is learned; takes long."""
-    return newest_of_each(store.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
+    return newest_of_each(store.reader.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
 
 
 def make_plan(
@@ -102,7 +102,7 @@ def make_plan(
     data = made.to_dict(hosts)
     if counts is not None:
         data["page_counts"] = {**counts._asdict(), "sources": list(counts.sources.items())}
-    store.save_plan(data, now)
+    store.plans.save(data, now)
     return made
 
 
@@ -117,7 +117,7 @@ def placed(visits: Mapping[str, NDArray[Any]], planner: Planner) -> dict[str, ND
 def _with_doubts(made: Plan, store: Store) -> Plan:
     """Give little weight to doubtful dates, until visits have shown what they are worth."""
     weights = made.signal_weights.copy()
-    for source in store.sources():
+    for source in store.reader.sources():
         if source.kind == "backwards" and source.source < weights.size - 1:
             low, high = made.precision_intervals[source.source]
             if low <= 0.0 and high >= 1.0:
@@ -128,7 +128,7 @@ def _with_doubts(made: Plan, store: Store) -> Plan:
 def prune(store: Store, before: float) -> int:
     """Delete the observations made before this time, some at once; return how many."""
     deleted = 0
-    while n := store.prune(before, _PRUNED_AT_ONCE):
+    while n := store.forgetting.prune(before, _PRUNED_AT_ONCE):
         deleted += n
     if deleted:
         logger.info("%d old observations were deleted.", deleted)
@@ -222,8 +222,8 @@ class CrawlJobs:
         before = self._refresher.clock() - self._settings.observation_retention
         store = self._refresher.collection.store
         await run_in_thread(prune, store, before)
-        await run_in_thread(store.prune_templates)
-        await run_in_thread(store.thin_samples, self._refresher.clock())
+        await run_in_thread(store.forgetting.prune_templates)
+        await run_in_thread(store.samples.thin, self._refresher.clock())
 
     async def check_store(self) -> None:
         """Look whether the database is sound."""

@@ -41,12 +41,12 @@ def obey_pending(refresher: Refresher) -> None:
         refresher.commands_under_way &= {command.id for command in commands}
         _obey(refresher, commands)
 
-    collection.aside.run("reading commands", collection.store.pending_commands, found)
+    collection.aside.run("reading commands", collection.store.commands.pending, found)
 
 
 def obey_waiting(refresher: Refresher) -> None:
     """Do what was asked for while no crawl ran, before the first slot: a pause lets nothing go out."""
-    _obey(refresher, refresher.collection.store.pending_commands())
+    _obey(refresher, refresher.collection.store.commands.pending())
 
 
 def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
@@ -128,7 +128,7 @@ def _recrawl_all(refresher: Refresher, arguments: dict[str, Any], command: int) 
             yield
         collection.unsaved.command(command, {"pages": int(pages.size), "unknown": []}, refresher.clock())
 
-    collection.aside.run(f"looking for {value}", lambda: collection.store.matching(kind, value), found)
+    collection.aside.run(f"looking for {value}", lambda: collection.store.forgetting.matching(kind, value), found)
 
 
 def _import(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
@@ -219,13 +219,13 @@ def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command
     def delete() -> NDArray[np.int64]:
         # What was written of a page after it is gone would be kept under its number.
         collection.write_behind.drain(_LONGEST_DRAIN)
-        return store.forget(kind, value, now)
+        return store.forgetting.forget(kind, value, now)
 
     def deleted(pages: NDArray[np.int64]) -> None:
         collection.forget(pages)  # those that were found meanwhile
         collection.unsaved.command(command, {"pages": len(pages)}, refresher.clock())
 
-    collection.aside.run(f"forgetting {value}", lambda: store.matching(kind, value), found)
+    collection.aside.run(f"forgetting {value}", lambda: store.forgetting.matching(kind, value), found)
 
 
 def _take_back(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
@@ -235,7 +235,7 @@ def _take_back(refresher: Refresher, arguments: dict[str, Any], command: int) ->
     def done(was_forgotten: bool) -> None:
         collection.unsaved.command(command, {"was_forgotten": was_forgotten}, refresher.clock())
 
-    collection.aside.run(f"taking back {value}", lambda: collection.store.take_back(kind, value), done)
+    collection.aside.run(f"taking back {value}", lambda: collection.store.forgetting.take_back(kind, value), done)
 
 
 def _urls(arguments: dict[str, Any]) -> list[str]:

@@ -230,7 +230,7 @@ def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: S
     counts = np.zeros(len(entries), np.int64)
     for start in range(0, len(entries), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        seen, before, n = store.announcements_for(read.pages[part], source.source)
+        seen, before, n = store.reader.announcements_for(read.pages[part], source.source)
         counts[part] = n
         for url, is_seen, lastmod in zip(entries.url[part], seen.tolist(), before.tolist(), strict=True):
             if is_seen:

@@ -70,11 +70,11 @@ def vitals(store: Store) -> Vitals:
     with store.database.reading() as connection:
         undelivered = int(connection.execute(pending).scalar_one())
     withheld: dict[str, int] = {}
-    hosts = store.notable_hosts(now)
+    hosts = store.reader.hosts(notable_at=now)
     for host in hosts:
         for reason, row in host.counts.get("withheld", {}).items():
             withheld[reason] = withheld.get(reason, 0) + int(row.get("n", 0))
-    samples = store.samples(now - 3 * 60.0)
+    samples = store.samples.since(now - 3 * 60.0)
     return Vitals(
         time=now,
         owner=owner,

@@ -102,7 +102,7 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: P
     loaded = [(planner, np.arange(rows.size)) for planner, rows in planners(store, target, now)]
     likely = np.concatenate([planner.values.fresh(rows, now) for planner, rows in loaded])
     values = np.concatenate([planner.crawl_values.value_at(rows, now) for planner, rows in loaded])
-    median = store.urls([page := int(np.argsort(values)[values.size // 2])])[page]
+    median = store.reader.urls([page := int(np.argsort(values)[values.size // 2])])[page]
     store.close()
     status = report("status", "--database", url)
     assert 0.0 < status["freshness_error"] < 0.01

@@ -28,7 +28,7 @@ def overview(context: Context) -> Html:
     seen = vitals(context.store)
     span = context.query.get("span", "24h")
     span = span if span in _SPANS else "24h"
-    rows = with_gaps(joined(context.store.samples(context.now - _SPANS[span]), _MOST_POINTS))
+    rows = with_gaps(joined(context.store.samples.since(context.now - _SPANS[span]), _MOST_POINTS))
     hour = [row for row in rows if row["time"] >= context.now - 3600.0] if span != "1h" else rows
     return tag(
         "main",

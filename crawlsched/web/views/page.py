@@ -142,7 +142,7 @@ def _visits(visits: list[dict[str, Any]], now: float) -> Html:
 
 
 def _difference(context: Context, report: dict[str, Any]) -> Html | None:
-    kept = context.store.text_of(report["page"])
+    kept = context.store.reader.text_of(report["page"])
     if kept is None or kept.before is None:
         return None
     lines = differences(kept.before, kept.text)[:_LINES] or ["(nothing that is kept of them differs)"]

@@ -51,7 +51,7 @@ def importance_of(crawl: Crawl) -> dict[str, float]:
     try:
         found: dict[str, float] = {}
         for block in store.load():
-            facts = store.facts(block["page"])
+            facts = store.reader.facts(block["page"])
             for fact, weight in zip(facts, block["importance"].tolist(), strict=True):
                 assert fact is not None
                 found[fact.url.rsplit("/", 1)[1]] = weight

@@ -54,7 +54,7 @@ def _columns(store: Store) -> dict[str, dict[str, float]]:
     found = {}
     for block in store.load():
         for row, page in enumerate(block["page"]):
-            facts = store.facts([page])[0]
+            facts = store.reader.facts([page])[0]
             assert facts is not None
             found[facts.url] = {"importance": float(block["importance"][row]), "n_crawls": int(block["n_crawls"][row])}
     return found
@@ -162,5 +162,5 @@ def test_the_same_on_every_database(site: Site, tmp_path: Path, database_url: st
     store = Store.open(database_url, "test", read_only=True)
     assert {facts["n_crawls"] for facts in _columns(store).values()} == {1}
     assert len(_columns(store)) == 4
-    assert json.dumps(sorted({host for host, *_ in store.counts()})) == '["127.0.0.1"]'
+    assert json.dumps(sorted({host for host, *_ in store.reader.counts()})) == '["127.0.0.1"]'
     store.close()

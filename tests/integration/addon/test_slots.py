@@ -269,8 +269,8 @@ def test_the_rate_changes_while_the_crawl_runs(site: Site, tmp_path: Path) -> No
         assert process.poll() is None, project.log()
         asyncio.run(asyncio.sleep(0.05))
     store = Store.open(project.database_url, "test")
-    number = store.send("bandwidth", {"bandwidth": "25/s"}, now=0.0)
-    answer = store.wait_for(number, timeout=5.0)
+    number = store.commands.send("bandwidth", {"bandwidth": "25/s"}, now=0.0)
+    answer = store.commands.wait_for(number, timeout=5.0)
     changed_at = site.times[-1]
     store.close()
     assert answer is not None

@@ -71,8 +71,8 @@ def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path: Path)
     store, planner = crawl.store(), Planner(1.0)
     for block in store.load(grid=planner.grid, n_rates=planner.posterior.rates.size, host_number=lambda name: 0):
         planner.load(block, block["log_likelihood"], time.time())
-    found = {facts.url: facts.page for facts in store.facts(range(len(urls))) if facts is not None}
-    rows = {url: store.observations_of(page, 100)[::-1] for url, page in found.items()}
+    found = {facts.url: facts.page for facts in store.reader.facts(range(len(urls))) if facts is not None}
+    rows = {url: store.reader.observations_of(page, 100)[::-1] for url, page in found.items()}
     store.close()
     compared = sorted((row.time, url, row) for url in rows for row in rows[url] if row.changed is not None)
     for host in (HONEST, RESTLESS):

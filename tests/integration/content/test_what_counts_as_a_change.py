@@ -114,7 +114,7 @@ def test_recipes_are_chosen_by_pattern_host_and_request(site: Site, tmp_path: Pa
     assert set(outcomes_of(crawl)[site.url("/other")][1:]) == {"unchanged"}
     # It is kept with the page: a crawl that finds the page in its database goes by it.
     store = crawl.store()
-    assert store.facts([0])[0].template_data == {"meta": {"crawlsched_recipe": "visible_text"}}
+    assert store.reader.facts([0])[0].template_data == {"meta": {"crawlsched_recipe": "visible_text"}}
     store.close()
 
 
@@ -144,7 +144,7 @@ def test_small_changes_are_not_delivered_below_the_threshold(site: Site, tmp_pat
     url = site.page("/", in_turn(text))
     crawl = project(tmp_path, [url], CRAWLSCHED_MIN_CHANGE="0.33", TEST_CLOSE_AFTER_RESOLVED="25").run()
     store = crawl.store()
-    rows = store.observations_of(0, 100)[::-1]
+    rows = store.reader.observations_of(0, 100)[::-1]
     store.close()
     changed = [row.changed for row in rows[:25]]
     assert changed[:3] == [None, False, False]
@@ -208,7 +208,7 @@ def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_pat
     assert "-Number 1 tells of leaves and water, of cups and all that is 1." in answer.stdout, answer
     assert "+Number 1 tells of leaves and milk, of cups and all that is 1." in answer.stdout
     store = crawl.store()
-    assert 0 < store.bytes_of_texts() <= 4000
+    assert 0 < store.reader.bytes_of_texts() <= 4000
     store.close()
     refused = command(crawl, "why", site.url("/none"), "--diff")
     assert refused.returncode == 1
@@ -242,7 +242,7 @@ def test_validators_that_move_with_every_change_prove_honest(site: Site, tmp_pat
     assert crawl.stats["crawlsched/validators/trials"] >= 10
     assert crawl.stats["crawlsched/resolved/not_modified"] >= 5
     store = crawl.store()
-    (host,) = store.host_rows()
+    (host,) = store.reader.hosts()
     store.close()
     assert standings(host.counts["validators"]) == {"ETag": "honest", "Last-Modified": "honest"}
     assert Tally(*host.counts["validators"]["last_modified"]).tells_time

@@ -47,7 +47,7 @@ def crawled(database_url: str, **more) -> Settings:
         for page in range(40):
             other.crawled(page, START + day * 24 * HOUR + 1, None if day == 0 else page % 3 == 0)
     made = plan(other.snapshot(), 1.0)
-    collection.store.save_plan(made.to_dict([f"o{n}.example" for n in range(40)]), START)
+    collection.store.plans.save(made.to_dict([f"o{n}.example" for n in range(40)]), START)
     planner.adopt(made, START)
     urls = [f"http://h{number}.example/" for number in range(N)]
     pages = collection.add_pages([FoundPage(url, fingerprint(url), url[7:-1]) for url in urls], START)

@@ -84,7 +84,7 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_pa
     assert crawl.stats["crawlsched/change_signals/unknown_url"] == 1
     assert crawl.stats["crawlsched/pings/urls"] == 5
     store = crawl.store()
-    assert [source.url for source in store.sources() if source.kind == "ping"] == ["indexnow 127.0.0.1"]
+    assert [source.url for source in store.reader.sources() if source.kind == "ping"] == ["indexnow 127.0.0.1"]
     store.close()
 
 
@@ -202,7 +202,7 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site: Site, tmp_path: Path
     assert crawl.stats["crawlsched/websub/asked"] == crawl.stats["crawlsched/websub/subscribed"] == 2
     assert len(site.visits("/feed.xml")) == polls + 1
     store = crawl.store()
-    leases = [source.quality["websub"]["lease"] for source in store.sources() if source.kind == "sitemap"]
+    leases = [source.quality["websub"]["lease"] for source in store.reader.sources() if source.kind == "sitemap"]
     store.close()
     assert leases == [3_600.0, 3_600.0]
 
@@ -246,8 +246,8 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, 
     mean = (sum(visits) - flooded) / (len(visits) - 1)
     # While the sender's precision is being learned each ping may bring a visit; once it is, none does.
     store = crawl.store()
-    plan = store.newest_plan()
-    [source] = [source for source in store.sources() if source.kind == "ping"]
+    plan = store.plans.newest()
+    [source] = [source for source in store.reader.sources() if source.kind == "ping"]
     store.close()
     assert plan is not None
     assert plan.data["signal_weights"][source.source] < 0.2

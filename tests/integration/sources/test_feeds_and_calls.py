@@ -68,7 +68,7 @@ def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tm
         assert {headers.get("if-none-match") for headers in again} == {f'"{name}"'}
     assert crawl.stats["taken"] == 1
     store = crawl.store()
-    told = {source.url: source.kind for source in store.sources()}
+    told = {source.url: source.kind for source in store.reader.sources()}
     store.close()
     assert told["shop system"] == "ping"
 
@@ -97,7 +97,7 @@ def test_feeds_and_sitemaps_that_pages_name_become_sources(site: Site, tmp_path:
         CLOSESPIDER_TIMEOUT="4",
     ).run()
     store = crawl.store()
-    read = {source.url: source for source in store.sources() if source.polled_at and source.kind != "robots"}
+    read = {source.url: source for source in store.reader.sources() if source.polled_at and source.kind != "robots"}
     store.close()
     assert set(read) == ({site.url("/feed"), site.url("/map.xml")} if is_wanted else set())
     assert ({news, old} <= set(crawl.outcomes())) == is_wanted

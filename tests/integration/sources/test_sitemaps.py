@@ -63,7 +63,7 @@ def test_robots_index_and_gzip_lead_to_pages(site: Site, tmp_path: Path) -> None
     assert set(crawl.outcomes()) == {site.url("/"), *pages}
     assert sorted((tmp_path / "seen.txt").read_text().split()) == sorted({site.url("/"), *pages})
     store = crawl.store()
-    sources = {source.url: source for source in store.sources()}
+    sources = {source.url: source for source in store.reader.sources()}
     store.close()
     assert set(sources) == {site.url("/index.xml"), site.url("/pages.xml.gz")}
     assert sources[site.url("/pages.xml.gz")].n_entries == 5
@@ -145,8 +145,8 @@ def test_a_lastmod_that_differs_is_a_change_signal(site: Site, tmp_path: Path) -
     assert len(site.visits("/sitemap.xml")) >= 4
     assert crawl.stats["crawlsched/change_signals/received"] == 1
     store = crawl.store()
-    [(_, _, n)] = store.announcements_of(0)
-    signalled = [row.n_signals for row in store.observations_of(0, limit=1000) if row.n_signals]
+    [(_, _, n)] = store.reader.announcements_of(0)
+    signalled = [row.n_signals for row in store.reader.observations_of(0, limit=1000) if row.n_signals]
     store.close()
     assert (n, signalled) == (1, [1])
 
@@ -185,7 +185,7 @@ def test_a_sitemap_on_another_host_counts_if_robots_txt_names_it(tmp_path: Path)
     assert page in crawl.outcomes()
     assert crawl.stats["crawlsched/sources/problems/other-host"] == 1
     store = crawl.store()
-    sources = [(source.url, source.hosts) for source in store.sources() if source.kind == "sitemap"]
+    sources = [(source.url, source.hosts) for source in store.reader.sources() if source.kind == "sitemap"]
     store.close()
     assert (other, ["127.0.0.1"]) in sources
 
@@ -253,9 +253,9 @@ def test_a_doubtful_date_is_counted_and_worth_little(
     ]
     assert crawl.stats["crawlsched/change_signals/received"] == 1
     store = crawl.store()
-    kinds = {source.kind: source.source for source in store.sources()}
-    heard = {source: n for _, source, n, *_ in store.further_sources()}
-    plan = store.newest_plan()
+    kinds = {source.kind: source.source for source in store.reader.sources()}
+    heard = {source: n for _, source, n, *_ in store.reader.further_sources()}
+    plan = store.plans.newest()
     store.close()
     assert heard[kinds["backwards"]] == 1
     assert plan is not None

@@ -81,7 +81,7 @@ def test_what_a_new_owner_has_claimed_the_old_one_cannot_write(shared) -> None:
         old.save(Batch(hosts={"b": Host("b")}))
     new.lease = shared.lease(2, "new", 2)
     assert new.save(Batch(hosts={"c": Host("c")})).rows == 1
-    assert [host.host for host in new.host_rows()] == ["a", "c"]
+    assert [host.host for host in new.reader.hosts()] == ["a", "c"]
 
 
 def test_who_is_stopped_right_after_a_call_holds_nobody_up(shared) -> None:

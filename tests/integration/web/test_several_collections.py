@@ -21,7 +21,7 @@ def fill(store: Store, now: float) -> None:
     batch = Batch(new_pages={0: NewPage(0, url, url[7:16], sha1(url.encode()).digest(), now)})
     batch.changes.append(ChangeRow(1, 0, now, "new", None))
     store.save(batch)
-    store.put_sample(now, {"seconds": 60.0, "expected_freshness": 0.75, "used": 30.0, "idle": 30.0, "changes": 4.0})
+    store.samples.put(now, {"seconds": 60.0, "expected_freshness": 0.75, "used": 30.0, "idle": 30.0, "changes": 4.0})
 
 
 def test_each_collection_of_a_database_has_a_line_and_views_of_its_own(tmp_path: Path) -> None:
