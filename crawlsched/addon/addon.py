@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -21,8 +23,8 @@ from crawlsched.addon.extensions import Refresh
 from crawlsched.addon.scheduler import FALLBACK_SCHEDULER, Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
 from crawlsched.collection.heap import share_one_heap
-from crawlsched.collection.project import named_collection
-from crawlsched.exceptions import SettingError, require_posix
+from crawlsched.collection.project import anchored, named_collection
+from crawlsched.exceptions import CollectionInUse, SettingError, require_posix
 from crawlsched.scrapy_versions import running_command
 from crawlsched.settings import Settings
 
@@ -41,6 +43,8 @@ _SCRAPYS_OWN = (
 )
 # Of Scrapy's commands, and those that others add, these crawl as a spider says; the others want one URL, or an end.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
+# The crawls of this process, by database and collection.
+_crawls: WeakValueDictionary[tuple[str, str], Crawler] = WeakValueDictionary()
 
 
 class Addon:
@@ -54,6 +58,8 @@ class Addon:
     ------
     SettingError
         If a ``CRAWLSCHED_*`` setting is wrong, in a script. Scrapy's commands end with a line of the log for each.
+    CollectionInUse
+        If another crawl of this process keeps the collection.
     UnsupportedPlatform
         On Windows.
     """
@@ -85,7 +91,9 @@ class Addon:
         if issubclass(self._crawler.spidercls, DefaultSpider):
             raise NotConfigured("there is no spider, so no pages are kept.")
         if spider is not None and checked.collection is not None:
-            named_collection(checked.collection, spider.name, vars(spider))
+            collection = named_collection(checked.collection, spider.name, vars(spider))
+            if checked.shards is None:
+                self._refuse_a_second_crawl(anchored(checked.database_url, Path.cwd()), collection)
         share_one_heap()
         self._install_scheduler(settings)
         settings.setdefault_in_component_priority_dict(
@@ -97,6 +105,19 @@ class Addon:
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Refresh, 0)
         _set_unless_the_project_does(settings)
         _say_what_slows(settings, checked)
+
+    def _refuse_a_second_crawl(self, database_url: str, collection: str) -> None:
+        """Raise where it is `crawl()` that fails: later Scrapy would close the spider, and the script hear nothing."""
+        other = _crawls.get((database_url, collection))
+        if other is not None and other.crawling and other is not self._crawler:
+            error = CollectionInUse(
+                f"Another crawl of this process keeps the collection {collection!r}; start this one when that has "
+                "ended, or give each a collection of its own (CRAWLSCHED_COLLECTION = '{name}-{tag}' makes one for "
+                "each value of the spider argument 'tag')."
+            )
+            logger.error("crawlsched cannot start: %s", error)  # a line of its own, whatever Scrapy makes of the error
+            raise error
+        _crawls[database_url, collection] = self._crawler
 
     def _install_scheduler(self, settings: BaseSettings) -> None:
         priority = settings.getpriority("SCHEDULER") or 0

@@ -37,6 +37,8 @@ from crawlsched.visits.visits import NOT_RETRIED, Visit
 __all__ = ["RefreshMiddleware"]
 
 _WITH_CONTENT = range(200, 300)
+# What Scrapy flags with DOWNLOAD_FAIL_ON_DATALOSS = False, and after StopDownload(fail=False).
+_CUT_SHORT = frozenset({"dataloss", "download_stopped"})
 _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
 
@@ -254,8 +256,8 @@ def _fetched(request: Request, response: Response, content: Content | None) -> F
 
 
 def _is_cut_short(response: Response) -> bool:
-    """Whether a body ended before its time (DOWNLOAD_FAIL_ON_DATALOSS = False)."""
-    return response.status in _WITH_CONTENT and "dataloss" in response.flags
+    """Whether a body ended before its time: the connection did, or a component of the project's stopped it."""
+    return response.status in _WITH_CONTENT and not _CUT_SHORT.isdisjoint(response.flags)
 
 
 def _text(response: Response, name: str) -> str | None:

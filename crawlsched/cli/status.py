@@ -92,6 +92,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             row.host: row.counts["failing"] for part in parts for row in part["host_rows"] if row.counts.get("failing")
         },
         "withheld": _withheld([host for part in parts for host in part["host_rows"]]),
+        "growth": [said["growth"]["says"] for said in statuses if said.get("growth")],
         "not_data": _sums([said.get("not_data") or {} for said in statuses]),
         "failing_callbacks": _sums([said.get("failing_callbacks") or {} for said in statuses]),
         "sources": sorted(sources, key=lambda source: (*worth(source), source["pages"]), reverse=True),
@@ -329,7 +330,7 @@ def _say_hosts(report: dict[str, Any]) -> list[str]:
 
 def _say_held_back(report: dict[str, Any]) -> list[str]:
     """Say what does not reach the spider, and which of its callbacks need a look."""
-    lines = []
+    lines = list(report["growth"])
     for reason, hosts in sorted(report["withheld"].items()):
         if reason != "known":  # that is how it should be
             names = sorted(hosts, key=lambda host: -hosts[host])

@@ -30,7 +30,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
-from scrapy.utils.python import global_object_name
 
 from crawlsched.change_signals import absolute_sitemaps
 from crawlsched.collection.collection import Collection
@@ -40,6 +39,7 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
+from crawlsched.frontier import DiscoveryShare
 from crawlsched.pages import REFUSED
 from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
@@ -47,6 +47,7 @@ from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
+from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, HandingOver, found_again
 from crawlsched.refresh.mishaps import Mishaps
@@ -62,6 +63,7 @@ from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
 from crawlsched.store import Outcome, PageFacts, Source, host_of
+from crawlsched.visits.fingerprints import fingerprints
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts
@@ -113,6 +115,8 @@ class OneOfSeveral:
         Numbers what is for shards of other processes.
     start_has_ended : bool
         Whether start() had ended before this shard was claimed.
+    discovery_share : DiscoveryShare
+        Of the slots of the process.
     """
 
     shard: Shard
@@ -121,6 +125,7 @@ class OneOfSeveral:
     tell_parent: Callable[[int, float], None]
     handing_over: HandingOver
     start_has_ended: bool
+    discovery_share: DiscoveryShare
 
 
 class Refresher:
@@ -176,7 +181,9 @@ class Refresher:
         self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, shard)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
-        self.planner.first_copies.limits = self.hosts.limits
+        self.planner.host_limit = self.hosts.limit
+        if several is not None:
+            self.planner.share = several.discovery_share
         self.sources = self.collection.sources
         self.visits = Visits(None if several is None else several.tokens)
         self.probes = Probes(
@@ -223,6 +230,7 @@ class Refresher:
             self.owing.released = self.one_pass.released
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
+        self.growth = Growth(self._n_copies, lambda: self.planner.bandwidth, clock())
         self._admission = Admission(
             self.collection,
             settings,
@@ -231,6 +239,7 @@ class Refresher:
             withhold=self.collection.withheld.note,
             asks_robots=not obeys_robots,
             elsewhere=None if several is None else Elsewhere(several.shard, several.handing_over),
+            growth=self.growth,
         )
         self._announcing = Announcing(
             self.collection,
@@ -259,6 +268,7 @@ class Refresher:
             self._failing_hosts,
             settings.min_change,
             self._admission.is_elsewhere,
+            self.growth,
         )
         self.guard = Guard(count, clock) if several is None else several.guard
         self.watchdog = Watchdog(clock())
@@ -313,13 +323,14 @@ class Refresher:
         settings = replace(settings, database_url=anchored(settings.database_url, Path.cwd()))
         if spider is not None and settings.collection is not None:
             settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
+        fingerprinter, fingerprint = fingerprints(crawler.request_fingerprinter, settings.ignore_parameters)
         others = {
             "arguments": argument_digests(arguments),
             "count": crawler.stats.inc_value,
-            "request_fingerprint": lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
+            "request_fingerprint": lambda url: fingerprint(Request(url)),
             "clock": lambda: offset + time.monotonic(),
             "rng": Random(),
-            "fingerprinter": global_object_name(type(crawler.request_fingerprinter)),
+            "fingerprinter": fingerprinter,
             "obeys_robots": crawler.settings.getbool("ROBOTSTXT_OBEY"),
             "least_delay": crawler.settings.getfloat("DOWNLOAD_DELAY"),
         }
@@ -563,7 +574,7 @@ class Refresher:
         is_slow = self.hosts.limit(host) < self.slots.rate
         if self.one_pass is not None:
             return not is_slow and self.one_pass.is_drained
-        return not is_slow or not self.planner.first_copies.wait_for(host)
+        return not is_slow or not self.planner.new_pages_of(host)
 
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
@@ -832,6 +843,7 @@ class Refresher:
             ("what follows on work in the other thread", self.collection.aside.collect),
             ("which first visits have ended", self._delivering.look_at_ended),
             ("reading ahead", lambda: self.collection.read_ahead(now)),
+            ("what grows without end", lambda: self.growth.look(now)),
         ):
             self.guard.run(name, step)
         if now - self._swept_at > _SWEEP_INTERVAL:
@@ -874,24 +886,32 @@ class Refresher:
         except Exception as error:  # the crawl ends anyway, and nothing depends on this
             logger.warning("The last heartbeat could not be written: %s", error)
 
+    def _n_copies(self) -> int:
+        return len(self.collection.index) - self.planner.n_new
+
     def status(self, now: float) -> dict[str, Any]:
         """What a running crawl says of itself, for `crawlsched status`."""
         return {
             "bandwidth": self.planner.bandwidth,
             "threshold": self.planner.threshold,
-            "first_crawls": self.planner.crawls_for_the_first_time,
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.not_data,
+            "growth": self.growth.told,
+            "first_copies": {
+                "made": self.growth.n_first_copies,
+                "waiting": self.planner.n_new,
+                "per_second": self.growth.pace(now),
+            },
             "recipes": self._other_recipes.status(),
             **self.owing.status(),
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "planner": {
                 "crawl_value": self.settings.crawl_value,
                 "estimator": self.settings.estimator,
-                "discovery_horizon": self.settings.discovery_horizon,
+                "discovery_share": self.planner.share.share,
                 "error_interval": self.settings.error_interval,
                 "pages": [rule.said() for rule in self.settings.pages],
                 "host_shares": dict(self.settings.host_shares),

@@ -31,6 +31,7 @@ from crawlsched.settings.values import (
     read_count,
     read_database_url,
     read_function,
+    read_names,
     read_networks,
     read_one_pass,
     read_optional,
@@ -189,11 +190,12 @@ class Settings:
         "parameters `{'name': 'momentum', 'beta': 0.75}`. With one number the crawl value `posterior` is that of "
         "`greedy_ncis`.",
     )
-    discovery_horizon: float = _setting(
-        86400.0,
-        read_positive_seconds,
-        "How far ahead a first crawl counts, in seconds; at least one round. The longer, the sooner a new page goes "
-        "before known ones.",
+    discovery_share: float = _setting(
+        0.6,
+        read_share,
+        "While pages that have a copy are due, at most this share of the slots goes to pages that were never crawled. "
+        "What either side leaves goes to the other. New pages go by the priority of their requests; of one priority "
+        "hosts take turns, and in each the directories of its site. With `CRAWLSCHED_ONE_PASS` it is 1.",
     )
     importance: Callable[..., float] | None = _setting(
         None,
@@ -205,8 +207,20 @@ class Settings:
         [],
         read_page_rules,
         "Rules for some hosts or URL patterns, the first that fits: `[('*/news/*', {'importance': 3, 'max_interval': "
-        "'1h'}), ('shop.example', {'min_interval': '1d'}), ('*', {'max_interval': '7d'})]`. An importance that a "
-        "request or a file states goes before a rule's, and a rule's before that of `CRAWLSCHED_IMPORTANCE`.",
+        "'1h'}), ('shop.example', {'min_interval': '1d'}), ('*/calendar/*', {'max_pages': 500})]`. An importance that "
+        "a request or a file states goes before a rule's, and a rule's before that of `CRAWLSCHED_IMPORTANCE`. Of what "
+        "a rule with `max_pages` fits at most so many URLs are taken as pages.",
+    )
+    max_pages: int = _setting(
+        10_000_000,
+        read_count,
+        "At most so many URLs are taken as pages, of each shard. What is not taken is listed by `crawlsched withheld`.",
+    )
+    ignore_parameters: tuple[str, ...] = _setting(
+        [],
+        read_names,
+        "URLs that differ only in these parameters are one page, which is asked for by the URL found last: "
+        "`['sid', 'utm_*']`.",
     )
     host_shares: tuple[tuple[str, float], ...] = _setting(
         {},
@@ -488,6 +502,7 @@ def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
 _GONE = {
     "DATABASE_UPGRADE": "`crawlsched db upgrade` for the tables of an older version on PostgreSQL; all else is done by "
     "itself",
+    "DISCOVERY_HORIZON": "CRAWLSCHED_DISCOVERY_SHARE = 0.6 for how much goes to new pages",
     "ENABLED": "ADDONS = {} to crawl without crawlsched",
     "FINGERPRINT_IGNORE_KEYS": "CRAWLSCHED_FINGERPRINTS = {'*': {'method': 'json', 'ignore_keys': [...]}}",
     "FINGERPRINT_IMAGES": "CRAWLSCHED_FINGERPRINTS = {'*': {'images': True}}",

@@ -27,6 +27,7 @@ __all__ = [
     "read_count",
     "read_database_url",
     "read_function",
+    "read_names",
     "read_networks",
     "read_one_pass",
     "read_optional",
@@ -293,6 +294,15 @@ def read_urls(value: object) -> tuple[str, ...]:
     if not are_urls:
         raise ValueError(allowed)
     return urls
+
+
+def read_names(value: object) -> tuple[str, ...]:
+    """Read a list of names of parameters, in which ``*`` stands for anything."""
+    allowed = "a list of names of parameters such as sid or utm_*, as a list, as JSON or with commas between them"
+    names = _texts(value, r"[\s,]+", allowed)
+    if any(not name.strip("*") or re.search(r"[=&?#\s]", name) for name in names):
+        raise ValueError(allowed)
+    return names
 
 
 def read_networks(value: object) -> tuple[str, ...]:

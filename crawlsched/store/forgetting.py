@@ -109,6 +109,12 @@ class Forgetting:
         store.write(lambda connection: clear(connection, store.key))
         return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
 
+    def delete(self, pages: np.ndarray) -> None:
+        """Delete pages and all that is known of them; they may come back."""
+        self.pages.update(pages.tolist())
+        for part in np.array_split(pages, 1 + pages.size // _SLICE):
+            self._store.write_slice(partial(_delete_pages, key=self._store.key, pages=part))
+
     def take_back(self, kind: str, value: str) -> bool:
         """Let what was forgotten come back when somebody names it again; say whether it was forgotten."""
         value, stone = value.lower() if kind == "host" else value, models.tombstones

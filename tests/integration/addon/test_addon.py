@@ -170,6 +170,86 @@ def test_several_crawls_in_one_script(site: Site, tmp_path: Path) -> None:
     assert "WARNING" not in ran.stderr
 
 
+TWICE = """
+import sys
+import scrapy
+from scrapy.crawler import {process}
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = [{url!r}]
+
+process = {process}({{
+    "ADDONS": {{"crawlsched.Addon": 500}},
+    "CRAWLSCHED_ONE_PASS": True,
+    "CRAWLSCHED_BANDWIDTH": "20/s",
+    "CRAWLSCHED_PROBES": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+}})
+crawlers = [process.create_crawler(Spider) for _ in range(2)]
+for crawler in crawlers:
+    process.crawl(crawler)
+process.start()
+print([crawler.stats and crawler.stats.get_value("finish_reason") for crawler in crawlers[:1]])
+sys.exit(process.bootstrap_failed)
+"""
+
+
+@pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])
+def test_a_second_crawl_of_a_collection_in_one_script_fails(site: Site, tmp_path: Path, process: str) -> None:
+    """The first goes on to its end; the script hears of the second, by a sentence, and can end with 1."""
+    (tmp_path / "script.py").write_text(TWICE.format(process=process, url=site.url("/")))
+    ran = children.run(sys.executable, "script.py", cwd=tmp_path, timeout=60)
+    assert ran.returncode == 1
+    assert (
+        "ERROR: crawlsched cannot start: Another crawl of this process keeps the collection 'test'; start" in ran.stderr
+    )
+    assert ran.stdout == "['finished']\n"
+
+
+IN_TURN = """
+import asyncio
+import scrapy
+from scrapy.utils.reactor import install_reactor
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+from scrapy.crawler import CrawlerRunner
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.task import react
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = [{url!r}]
+
+    def parse(self, response):
+        print("delivered")
+
+async def main(reactor):
+    settings = {{
+        "ADDONS": {{"crawlsched.Addon": 500}},
+        "CRAWLSCHED_ONE_PASS": True,
+        "CRAWLSCHED_BANDWIDTH": "20/s",
+        "CRAWLSCHED_PROBES": False,
+    }}
+    runner = CrawlerRunner(settings)
+    for _ in range(2):
+        await maybe_deferred_to_future(runner.crawl(Spider))
+    first = runner.crawl(Spider)
+    await maybe_deferred_to_future(runner.crawl(Spider))
+
+react(lambda reactor: deferred_from_coro(main(reactor)))
+"""
+
+
+def test_crawls_of_a_collection_in_one_script_follow_one_another(site: Site, tmp_path: Path) -> None:
+    """What one has crawled the next goes on with; two at once end the script that awaits them."""
+    (tmp_path / "script.py").write_text(IN_TURN.format(url=site.url("/")))
+    ran = children.run(sys.executable, "script.py", cwd=tmp_path, timeout=60)
+    assert ran.returncode == 1
+    assert ran.stdout.splitlines()[:2] == ["delivered", "delivered"]
+    assert "CollectionInUse: Another crawl of this process keeps the collection 'test'; start" in ran.stderr
+
+
 def test_one_database_from_wherever_the_project_is_started(site: Site, tmp_path: Path) -> None:
     """The path counts from where scrapy.cfg is; other arguments than those of the last crawl are said."""
     options = ["-s", "CRAWLSCHED_ONE_PASS=True", "-s", "CRAWLSCHED_PROBES=False", "-s", "CRAWLSCHED_BANDWIDTH=20/s"]
