@@ -33,6 +33,7 @@ def overview(context: Context) -> Html:
     return tag(
         "main",
         _health(seen),
+        *([tag("p", growth["says"], class_="ill")] if (growth := seen.status.get("growth")) else []),
         tag("div", *_cards(context, seen, rows, hour), class_="cards"),
         tag(
             "div",
@@ -84,6 +85,7 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
     slots, used = (sum(_slots(row) for row in hour), sum(row["used"] or 0 for row in hour))
     changes, visits = (sum(row[name] or 0 for row in hour) for name in ("changes", "visits"))
     bandwidth = status.get("bandwidth")
+    waiting = status.get("first_copies") or {}
     held = sum(n for reason, n in seen.withheld.items() if reason != "known")
     return [
         card(
@@ -102,12 +104,19 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
         ),
         card("changes found, last hour", words.number(changes), f"in {words.number(visits)} visits", href="changes"),
         card("pages", words.short(status.get("pages")), "search, sort, ask why", href="pages"),
+        card("wait for a first copy", words.short(waiting.get("waiting")), _pace(waiting)),
         card("a page goes at", words.short(status.get("threshold")), "crawl value"),
         card("not delivered yet", words.number(seen.undelivered), None, style="ill" if seen.undelivered else ""),
         card("held back", words.short(held), "since it is counted", href="#withheld"),
         card("hosts resting", words.number(len(seen.resting)), None, href="hosts"),
         card("hosts failing", words.number(len(seen.failing)), None, href="hosts", style="ill" if seen.failing else ""),
     ]
+
+
+def _pace(waiting: dict[str, Any]) -> str | None:
+    """Say when all have their first copy."""
+    pace = waiting.get("per_second")
+    return f"all have one in {words.duration(waiting['waiting'] / pace)}" if pace and waiting["waiting"] else None
 
 
 def _slots(row: dict[str, Any]) -> float:
