@@ -126,8 +126,8 @@ class Project:
             "CRAWLSCHED_PRIVATE_ADDRESSES": "127.0.0.0/8",
             # These make requests of their own, or choose at random: only tests that are about them have them.
             "CRAWLSCHED_PROBES": "False",
-            "CRAWLSCHED_WRONG_PAGES": "False",
-            "CRAWLSCHED_VALIDATOR_TRIALS": "0",
+            "CRAWLSCHED_WITHHOLD": '{"wrong_page": false}',
+            "CRAWLSCHED_CONDITIONAL_REQUESTS": "always",
             "LOG_LEVEL": "INFO",
             "TEST_STATS_FILE": str(folder / "stats.json"),
             "CLOSESPIDER_TIMEOUT": "20",

@@ -1,8 +1,8 @@
 """Planning: the stored pages in the planner that a crawl decides with, so that the same code decides and explains."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,11 +43,17 @@ def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "P
 def settings_of(store: "Store", target: Target) -> Settings:
     """Return the settings that count: the project's, or outside of it those that the crawl has left."""
     owner = store.owner()
-    known = {} if owner is None or target.is_project else dict(owner.status.get("planner", {}))
+    known = {} if owner is None or target.is_project else _planner_settings(owner.status)
     for name, read in (("pages", read_page_rules), ("host_shares", read_host_shares)):
         if name in known:
             known[name] = read(known[name])
     return replace(target.settings, **known)
+
+
+def _planner_settings(status: dict[str, Any]) -> dict[str, Any]:
+    """Return what a crawl has left of its settings, but for those that this version has not."""
+    names = {field.name for field in fields(Settings)}
+    return {name: value for name, value in status.get("planner", {}).items() if name in names}
 
 
 def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None) -> "Plan | None":

@@ -254,21 +254,25 @@ def _say_owner(owner: dict[str, Any] | None, now: float) -> str:
     who = f"spider {owner['spider']!r}, pid {owner['pid']} on {owner['host']}"
     if owner["running"]:
         beat = say_duration(max(now - owner["heartbeat_at"], 0.0))
-        return f"crawling for {say_duration(now - owner['started_at'])} ({who}; last heard of {beat} ago)"
+        return f"crawling for {say_duration(now - owner['started_at'])} ({who}; last sign of life {beat} ago)"
     if owner["released_at"] is None:
-        return f"not crawling; {who} broke off, last heard of {say_past(owner['heartbeat_at'], now)}"
+        return f"not crawling; {who} broke off, its last sign of life {say_past(owner['heartbeat_at'], now)}"
     return f"not crawling; the last crawl ended {say_past(owner['released_at'], now)} ({who})"
 
 
 def _say_sending(report: dict[str, Any], now: float) -> list[str]:
     """Say when the last request went out: a crawl that lives and one that crawls are two things."""
     if not (report["owner"] or {}).get("running"):
-        return ["  paused; the next crawl sends nothing until `crawlsched resume`"] if report["paused_since"] else []
+        return (
+            ["  paused; the next crawl sends nothing until `crawlsched bandwidth resume`"]
+            if report["paused_since"]
+            else []
+        )
     last = report["last_sent_at"]
     sent = "nothing sent yet" if last is None else f"last request {say_duration(max(now - last, 0.0))} ago"
     if report["paused_since"] is not None:
         return [f"  paused since {say_past(report['paused_since'], now)}; {sent}"]
-    return [f"  nothing goes out at this hour (CRAWLSCHED_HOURS); {sent}" if report["rests"] else f"  {sent}"]
+    return [f"  nothing goes out at this hour (CRAWLSCHED_BANDWIDTH); {sent}" if report["rests"] else f"  {sent}"]
 
 
 def _say_pages(report: dict[str, Any], now: float) -> list[str]:
@@ -304,7 +308,8 @@ def _say_budget(report: dict[str, Any]) -> list[str]:
     if total := sum(slots.values()):
         said = ", ".join(f"{name.replace('_', ' ')} {say_share(n / total)}" for name, n in slots.items())
         lines.append(f"  slots of this crawl: {said}")
-    if (policy := report["policy"])["crawl_value"] is not None:
+    policy = report["policy"]
+    if (policy["crawl_value"] or "posterior", policy["estimator"] or "posterior") != ("posterior", "posterior"):
         given = "".join(f", {name} = {value}" for name, value in policy["parameters"].items())
         lines.append(f"  policy: {policy['crawl_value']}; change rates by {policy['estimator'] or 'posterior'}{given}")
     rows = [["", "visits", "changes found", "per 100 visits"]]

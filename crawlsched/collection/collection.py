@@ -47,12 +47,18 @@ from crawlsched.store import (
     WriteBehind,
 )
 
-__all__ = ["Collection", "FoundPage"]
+__all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
 
 logger = logging.getLogger(__name__)
 
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
+#: How often what happened is written down, seconds; a crash forgets at most this and 0.2 s.
+FLUSH_INTERVAL = 0.3
+# How many bytes all kept texts may have; the oldest go.
+_KEPT_TEXTS_BYTES = 1_000_000_000
+# The share of visits without If-None-Match and If-Modified-Since, to see whether they move when the page does.
+_VALIDATOR_TRIALS = 0.1
 # The facts of the pages likely to be picked within so many seconds are read ahead.
 _READ_AHEAD_SECONDS, _READ_AHEAD_EVERY = 1.5, 0.7
 _READ_AHEAD_LEAST = 64
@@ -139,8 +145,8 @@ class Collection:
         self.facts = FactsCache()
         self.aside = Aside()
         self.planner = planner_for(settings)
-        self.validators = ValidatorTrials(rng, settings.validator_trials)
-        self.wrong_pages = WrongPages(rng, enabled=settings.wrong_pages and "wrong_page" in settings.withhold)
+        self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
+        self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
         self.credentials = Credentials(settings.keep_credentials)
         #: Pages that requests of this run have made, and that have not ended yet.
@@ -189,7 +195,7 @@ class Collection:
         if self._shard is not None:
             return self._shard.shared.store(self._shard.number)
         assert settings.collection is not None
-        return Store.open(settings.database_url, settings.collection, upgrade=settings.database_upgrade)
+        return Store.open(settings.database_url, settings.collection)
 
     def _take_lease(self) -> Lease:
         if self._shard is None:
@@ -246,7 +252,7 @@ class Collection:
         self.learned = Learned(
             store.reader.noise_mask, [*store.reader.masked_templates(), *store.reader.learned_sites()]
         )
-        self.texts = TextBudget(self.settings.kept_texts_bytes, store.reader.bytes_of_texts())
+        self.texts = TextBudget(_KEPT_TEXTS_BYTES, store.reader.bytes_of_texts())
         key = "" if planner.learned is None else planner.learned.key
         self.unsaved = Unsaved(planner.grid, store.reader.next_observation(), key, store.reader.next_change())
         undelivered = store.reader.undelivered()
@@ -573,7 +579,7 @@ class Collection:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
         if len(self._stepped_aside) >= _MOST_ASIDE:
             return True
-        return self.unsaved_for(now) > _LONGEST_UNSAVED + self.settings.flush_interval
+        return self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
         """For how many seconds the oldest of what is not written yet has waited; 0: there is nothing."""

@@ -87,7 +87,7 @@ class Import:
         self._store, self._settings, self._fingerprinter = store, settings, fingerprinter
         self._importance, self._now = importance, now
         self._planner = planner_for(settings)
-        self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self._asks_robots = asks_robots and settings.find_sources
         self._sources, self._origins = Sources(settings.source_interval), set[str]()
         if self._asks_robots:
             self._sources.load(store.reader.sources())

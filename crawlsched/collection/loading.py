@@ -13,6 +13,7 @@ from crawlsched.collection.page_rules import limits
 from crawlsched.estimators import LearnedRates
 from crawlsched.planner import Planner
 from crawlsched.planner.knowledge import DAY
+from crawlsched.planner.options import MAX_CRAWL_ROUNDS
 from crawlsched.settings import Settings
 from crawlsched.store import Store, sound_pages
 
@@ -33,14 +34,10 @@ def planner_for(settings: Settings, *, picks: bool = True) -> Planner:
     return Planner(
         settings.bandwidth,
         crawl_value=settings.crawl_value,
-        min_crawl_interval=settings.min_crawl_interval,
-        max_crawl_interval=settings.max_crawl_interval,
         interval_rules=limits(settings),
-        max_crawl_rounds=settings.max_crawl_rounds,
+        max_crawl_rounds=MAX_CRAWL_ROUNDS,
         discovery_share=1.0 if settings.one_pass else settings.discovery_share,
-        signal_delay=settings.signal_delay,
         error_interval=settings.error_interval,
-        gone_interval=settings.gone_interval,
         learned=learned,
         picks=picks,
     )

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.marks import RECRAWL
 from crawlsched.planner import forecast
-from crawlsched.refresh.pings import announce, known_pages, pages_of
+from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.weighing import checked
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
 from crawlsched.sources.sources import POLLED_KINDS
@@ -196,16 +195,6 @@ def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict
     return {"pages": len(pages), "taken": taken, "unknown": unknown}
 
 
-def _importance(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    weights, unknown = {}, []
-    for url, importance in arguments["importance"].items():
-        pages = pages_of(refresher, url)
-        weights.update(dict.fromkeys(pages, checked(importance, url)))
-        unknown += [] if pages else [url]
-    changed = refresher.weigh(list(weights), list(weights.values()), now)
-    return {"pages": len(weights), "changed": changed, "unknown": unknown}
-
-
 def _poll(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     wanted = arguments.get("url")
     asked = (source for source in refresher.sources if source.kind in POLLED_KINDS)
@@ -260,7 +249,6 @@ _ACTIONS: dict[str, Callable[[Refresher, dict[str, Any], float], dict[str, Any]]
     "bandwidth": _bandwidth,
     "next": _next,
     "pause": _pause,
-    "importance": _importance,
     "poll": _poll,
     "recrawl": _recrawl,
     "resume": _resume,

@@ -86,6 +86,8 @@ _SELDOM = 1.0
 _CLOSING_STEP = 0.002
 # A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
+# How often a page is delivered behind which there are requests that are no pages, seconds; and once in each run.
+_UNTRACKED_INTERVAL = 86_400.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
 # A visit whose end nobody announced is looked for this often.
 _SWEEP_INTERVAL = 5.0
@@ -223,7 +225,7 @@ class Refresher:
         if settings.one_pass:
             most = None if settings.one_pass is True else settings.one_pass
             self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
-        self.owing = Owing(self.collection, settings.untracked_interval, clock(), count)
+        self.owing = Owing(self.collection, _UNTRACKED_INTERVAL, clock(), count)
         if self.one_pass is not None:
             self.owing.released = self.one_pass.released
         #: Callbacks whose requests could not be written down, and how often.
@@ -369,18 +371,12 @@ class Refresher:
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
             logger.warning(
-                "%s asks for %.3g crawls a second of these %d pages, more than the %.3g of CRAWLSCHED_BANDWIDTH: pages "
-                "will be overdue, the oldest go first.",
-                self._asked_intervals(),
+                "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
+                "CRAWLSCHED_BANDWIDTH: pages will be overdue, the oldest go first.",
                 demand,
                 len(self.collection.index),
                 self.planner.bandwidth,
             )
-
-    def _asked_intervals(self) -> str:
-        if any(rule.max_interval for rule in self.settings.pages):
-            return "CRAWLSCHED_PAGES, with CRAWLSCHED_MAX_CRAWL_INTERVAL,"
-        return f"CRAWLSCHED_MAX_CRAWL_INTERVAL = {self.settings.max_crawl_interval:g} s"
 
     def _begin_shard(self, shard: Shard) -> None:
         now = self.clock()
@@ -420,7 +416,7 @@ class Refresher:
         # What it has brought about meanwhile is looked at before the first slot, and not in it.
         self.planner.catch_up(self.clock())
         if self.paused_since is not None:
-            logger.warning("The crawl is paused and sends nothing; `crawlsched resume` lets it go on.")
+            logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
         self.follow_hours(self.clock())
         self._rest_or_go_on()
         now, rate = self.clock(), self.slots.rate
@@ -671,7 +667,7 @@ class Refresher:
         number = self.hosts.number(host)
         if self.hosts.set_crawl_delay(number, crawl_delay):
             self.collection.save_host(number, now)
-        if self.settings.sitemaps_from_robots:
+        if self.settings.find_sources:
             named = absolute_sitemaps(sitemaps, url)
             for problem in named.problems:
                 self._announcing.report(url, problem)
@@ -698,7 +694,7 @@ class Refresher:
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """A page that is new or has changed may name feeds and sitemaps."""
-        if self.settings.sources_from_pages and visit.page >= 0:
+        if self.settings.find_sources and visit.page >= 0:
             self._announcing.page_names(visit.page, url, body, now)
 
     def poll_sources(self, now: float) -> int:
@@ -764,26 +760,25 @@ class Refresher:
         self._rest_or_go_on()
 
     def follow_hours(self, now: float) -> None:
-        """Go at the rate that CRAWLSCHED_HOURS has for this time; the planner reckons with the mean of the day."""
+        """Go at the rate that CRAWLSCHED_BANDWIDTH has for this time; the planner reckons with the mean of the day."""
         if self._hours is None:
             return
-        usual = self.settings.bandwidth
-        rate = self._hours.rate_at(now, usual)
+        rate = self._hours.rate_at(now)
         if now >= self._mean_until:  # it is another one where the clocks are changed
             self._mean_until = now + _MEAN_FOR
-            self.planner.set_bandwidth(self._hours.mean(now, usual), now)
+            self.planner.set_bandwidth(self._hours.mean(now), now)
         rests, was = rate == 0.0, (self._rests_by_hours, self.slots.rate)
         self._rests_by_hours = rests
         if not rests and rate != self.slots.rate:
             self._set_rate(rate, now)
         if (rests, self.slots.rate) != was:
             said = "nothing goes out" if rests else f"{rate:g} crawls a second go out"
-            logger.info("By CRAWLSCHED_HOURS %s from now on.", said)
+            logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
             self._rest_or_go_on()
 
     @property
     def rests(self) -> bool:
-        """Whether nothing may go out: in a pause, or by CRAWLSCHED_HOURS."""
+        """Whether nothing may go out: in a pause, or by the hours of CRAWLSCHED_BANDWIDTH."""
         return self.paused_since is not None or self._rests_by_hours
 
     def pause(self, now: float) -> None:
@@ -916,13 +911,8 @@ class Refresher:
             "planner": {
                 "crawl_value": self.settings.crawl_value,
                 "estimator": self.settings.estimator,
-                "min_crawl_interval": self.settings.min_crawl_interval,
-                "max_crawl_interval": self.settings.max_crawl_interval,
-                "max_crawl_rounds": self.settings.max_crawl_rounds,
                 "discovery_share": self.planner.share.share,
-                "signal_delay": self.settings.signal_delay,
                 "error_interval": self.settings.error_interval,
-                "gone_interval": self.settings.gone_interval,
                 "pages": [rule.said() for rule in self.settings.pages],
                 "host_shares": dict(self.settings.host_shares),
             },

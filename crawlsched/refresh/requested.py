@@ -187,7 +187,7 @@ class Admission:
         self._count = count
         self._owe = owe
         self._withhold = withhold
-        self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self._asks_robots = asks_robots and settings.find_sources
         self._elsewhere = elsewhere
         self.weighing = Weighing(collection, settings, count)
         self._said_too_many = False

@@ -186,6 +186,7 @@ class Responses:
         is_first = facts.fingerprint is None and facts.pending_fingerprint is None and not n_before
         before = self._delivering.before(facts, is_new=is_first, reason=None, now=now)
         if before is None:
+            self._collection.withheld.note(host_of(facts.url), "truncated", facts.url, now)
             return ForSpider.UNCHANGED
         begun = self._delivering.begin(visit.token, before, is_new=False, changed=None, now=now)
         if begun is None:

@@ -442,7 +442,7 @@ def _find(connection: Connection, database: Database, name: str) -> tuple[int, i
     if any(row.n_shards is None for row in rows):
         raise CollectionInUse(
             f"The collection {name!r} in {database.name!r} belongs to one process at a time; divide it with "
-            "`crawlsched shards split`, set CRAWLSCHED_SHARDS = None, or give the shared one another name with "
+            "`crawlsched db split`, set CRAWLSCHED_SHARDS = None, or give the shared one another name with "
             "CRAWLSCHED_COLLECTION."
         )
     return (rows[0].collection, rows[0].n_shards) if rows else None

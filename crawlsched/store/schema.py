@@ -24,7 +24,7 @@ from crawlsched.exceptions import SchemaOutOfDate, StoreError
 from crawlsched.store.database import Database, database_url
 from crawlsched.store.models import metadata
 
-__all__ = ["check", "current", "differences", "head", "upgrade"]
+__all__ = ["check", "current", "differences", "head", "prepare", "upgrade"]
 
 #: Alembic's table has a name of ours, so that another program's migrations are never taken for ours.
 VERSION_TABLE = "crawlsched_version"
@@ -120,6 +120,15 @@ def check(url: str) -> str:
         state = f"{state} {head()}" if revision is not None else state
         raise SchemaOutOfDate(f"The database {name!r} {state}; run: crawlsched db upgrade")
     return revision
+
+
+def prepare(url: str) -> str:
+    """Bring a database to this version's revision, but refuse older tables on PostgreSQL, which others may still use.
+
+    Returns and raises as `upgrade` and `check` do.
+    """
+    may_upgrade = database_url(url).get_backend_name() == "sqlite" or current(url) is None
+    return upgrade(url) if may_upgrade else check(url)
 
 
 def upgrade(url: str) -> str:

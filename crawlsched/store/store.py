@@ -14,7 +14,7 @@ from crawlsched.store import models, saving, schema
 from crawlsched.store.batch import Batch
 from crawlsched.store.changes import Followers
 from crawlsched.store.commands import Commands
-from crawlsched.store.database import Database, database_url, is_row_error
+from crawlsched.store.database import Database, is_row_error
 from crawlsched.store.first_pages import FirstPages
 from crawlsched.store.forgetting import Forgetting
 from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, ShardLease, lease_row
@@ -108,7 +108,8 @@ class Store:
             Its name.
         shard : int
         upgrade : bool, optional
-            Bring the database to this version's schema first. None: on SQLite yes, on PostgreSQL no.
+            Bring the database to this version's schema first. None: on SQLite, and where
+            there are no tables yet.
         read_only : bool
             Refuse to write; upgrades nothing.
         create : bool, optional
@@ -128,8 +129,9 @@ class Store:
             On Windows.
         """
         require_posix()
-        is_sqlite = database_url(url).get_backend_name() == "sqlite"
-        if (is_sqlite if upgrade is None else upgrade) and not read_only:
+        if upgrade is None and not read_only:
+            schema.prepare(url)
+        elif upgrade and not read_only:
             schema.upgrade(url)
         else:
             schema.check(url)

@@ -57,12 +57,11 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Crawl, P
             folder,
             SPIDER.format(urls=urls),
             CRAWLSCHED_PROBES="True",
-            CRAWLSCHED_WRONG_PAGES="True",
-            CRAWLSCHED_VALIDATOR_TRIALS="0.1",
+            CRAWLSCHED_WITHHOLD="True",
+            CRAWLSCHED_CONDITIONAL_REQUESTS="True",
             CRAWLSCHED_BANDWIDTH="35/s",
             CRAWLSCHED_ERROR_INTERVAL="0.5",
-            CRAWLSCHED_REPLAN_INTERVAL="5",
-            CRAWLSCHED_MAX_CRAWL_INTERVAL="3",
+            CRAWLSCHED_PAGES='[["*", {"max_interval": 3}]]',
             CLOSESPIDER_TIMEOUT=str(SECONDS),
         )
         yield project.run(timeout=SECONDS + 60), folder

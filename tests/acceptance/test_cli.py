@@ -117,7 +117,7 @@ def test_in_a_project_its_settings_say_which_database(run: Run, database: str, t
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "settings.py").write_text(
-        f"CRAWLSCHED_DATABASE_URL = {database!r}\nCRAWLSCHED_COLLECTION = 'news'\nCRAWLSCHED_ENABLED = False\n"
+        f"CRAWLSCHED_DATABASE_URL = {database!r}\nCRAWLSCHED_COLLECTION = 'news'\n"
     )
     Store.open(database, "shops").close()
     answer = run("forget", url_of(3), "--yes", "--json", cwd=tmp_path / "shop")

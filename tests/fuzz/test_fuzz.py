@@ -206,7 +206,7 @@ def test_a_damaged_row_costs_that_row(sound: Path, tmp_path: Path) -> None:
 
 def test_no_argument_ends_a_command_with_a_traceback(sound: Path, tmp_path: Path) -> None:
     """A sentence and exit code 1, or a line of usage and 2."""
-    commands = ("status", "sources", "why", "diff", "bandwidth", "pause", "recrawl", "signal", "forget", "db", "whatif")
+    commands = ("status", "sources", "why", "bandwidth", "recrawl", "signal", "forget", "db", "whatif")
     for number in range(FEWER):
         rng = Random(f"argument {number}")
         arguments = [rng.choice(commands)]

@@ -26,7 +26,9 @@ def links(*paths: str) -> str:
 def crawl(folder: Path, site: Site, resolved: int, **settings: object) -> Crawl:
     spider = SPIDER.format(url=site.url("/"))
     close = str(resolved)
-    return Project(folder, spider, CRAWLSCHED_BANDWIDTH="40/s", TEST_CLOSE_AFTER_RESOLVED=close, **settings).run(timeout=90.0)
+    return Project(folder, spider, CRAWLSCHED_BANDWIDTH="40/s", TEST_CLOSE_AFTER_RESOLVED=close, **settings).run(
+        timeout=90.0
+    )
 
 
 def withheld(run: Crawl) -> int:

@@ -90,8 +90,10 @@ def test_a_floor_that_asks_for_more_than_the_rate_is_said_at_the_start(site: Sit
     """The second start knows the pages, and says that they cannot all be kept to the interval."""
     project = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="8")
     project.run()
-    crawl = project.run(CRAWLSCHED_MAX_CRAWL_INTERVAL="1", CRAWLSCHED_BANDWIDTH="2/s", CLOSESPIDER_TIMEOUT="5")
-    assert "CRAWLSCHED_MAX_CRAWL_INTERVAL = 1 s asks for 4 crawls a second of these 4 pages" in crawl.log
+    crawl = project.run(
+        CRAWLSCHED_PAGES='[["*", {"max_interval": 1}]]', CRAWLSCHED_BANDWIDTH="2/s", CLOSESPIDER_TIMEOUT="5"
+    )
+    assert "CRAWLSCHED_PAGES asks for 4 crawls a second of these 4 pages" in crawl.log
     assert crawl.stats["crawlsched/dispatched/overdue"] >= 4
 
 
@@ -100,7 +102,7 @@ def test_a_restart_goes_on_where_it_stopped(site: Site, tmp_path: Path) -> None:
     project = Project(
         tmp_path,
         SPIDER.format(url=site.url("/")),
-        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
         TEST_CLOSE_AFTER_RESOLVED="4",
     )
     project.run()
@@ -153,8 +155,7 @@ def test_the_same_on_every_database(site: Site, tmp_path: Path, database_url: st
         tmp_path,
         SPIDER.format(url=site.url("/")),
         CRAWLSCHED_DATABASE_URL=database_url,
-        CRAWLSCHED_DATABASE_UPGRADE="True",
-        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
         TEST_CLOSE_AFTER_RESOLVED="4",
     )
     project.run()

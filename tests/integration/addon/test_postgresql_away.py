@@ -102,9 +102,8 @@ def test_a_server_that_is_away_is_waited_for_and_one_that_hangs_keeps_nobody(
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_DATABASE_URL=relay.url,
-            CRAWLSCHED_DATABASE_UPGRADE="True",
             CRAWLSCHED_BANDWIDTH="20/s",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             CLOSESPIDER_TIMEOUT="120",
         )
         process = project.start()

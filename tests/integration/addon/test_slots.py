@@ -200,8 +200,8 @@ def test_slots_with_nothing_to_do_are_counted_apart(site: Site, tmp_path: Path) 
         tmp_path,
         SPIDER.format(urls=[site.page("/", "<p>x</p>")], posts=0, post=""),
         CRAWLSCHED_BANDWIDTH="20/s",
-        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
-        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
+        CRAWLSCHED_FIND_SOURCES="False",
         CLOSESPIDER_TIMEOUT="3",
     )
     stats = project.run().stats

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -61,11 +62,9 @@ def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path: Path)
         crawl = Project(
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
-            CRAWLSCHED_MIN_CRAWL_INTERVAL=str(INTERVAL),
-            CRAWLSCHED_MAX_CRAWL_INTERVAL=str(INTERVAL + 0.1),
-            CRAWLSCHED_VALIDATOR_TRIALS="1",
+            CRAWLSCHED_PAGES=json.dumps([["*", {"min_interval": INTERVAL, "max_interval": INTERVAL + 0.1}]]),
+            CRAWLSCHED_CONDITIONAL_REQUESTS="True",
             CRAWLSCHED_BANDWIDTH="40/s",
-            CRAWLSCHED_JOBS="False",  # no plan: the prior stays as it was
             TEST_CLOSE_AFTER_RESOLVED=str(4 * len(urls)),
             CLOSESPIDER_TIMEOUT="60",
         ).run(timeout=80)

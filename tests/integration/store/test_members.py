@@ -180,7 +180,7 @@ def test_sqlite_and_collections_of_one_process_are_refused(database, sqlite_url)
     """Each with a sentence that says what to do."""
     Store.open(database.text, "of one", upgrade=False).close()
     with pytest.raises(
-        CollectionInUse, match=r"belongs to one process at a time; divide it with `crawlsched shards split`"
+        CollectionInUse, match=r"belongs to one process at a time; divide it with `crawlsched db split`"
     ):
         SharedCollection.open(database, "of one", n_shards=4)
     schema.upgrade(sqlite_url)

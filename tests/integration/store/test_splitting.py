@@ -109,7 +109,7 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, c
     plan = json.loads(before["plans"][-1]["data"])
     assert main(["db", "copy", crawled_url, postgresql_url]) == 0
     for n_shards, words in ((4, ["4"]), (8, [])):
-        assert main(["shards", "split", *words, "--database", postgresql_url]) == 0
+        assert main(["db", "split", *words, "--database", postgresql_url]) == 0
         said = capsys.readouterr().out
         assert f"{N_PAGES - 1} pages of" in said
         assert f"in {n_shards} shards now" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
@@ -85,7 +86,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def serve(folder: Path, database: str, *settings: str) -> Iterator[Served]:
     """Serve it until the end."""
-    options = [f"-sCRAWLSCHED_{setting}" for setting in (f"WEB_TOKEN={TOKEN}", *settings)]
+    web = json.dumps({"address": 0, "token": TOKEN})
+    options = [f"-sCRAWLSCHED_{setting}" for setting in (f"WEB={web}", *settings)]
     command = (sys.executable, "-W", "error", "-m", "crawlsched", "web", "--database", database, "--address", "0")
     with (folder / "web.log").open("w") as log:
         process = children.start(*command, *options, stdout=log, stderr=log)

@@ -73,13 +73,10 @@ def test_each_shard_of_a_shared_collection_has_a_line(tmp_path: Path, postgresql
     shared = SharedCollection.open(Store.open(postgresql_url, "alone").database, "news", 4, 1000.0)
     for shard in range(4):
         fill(Store(shared.database, "news", (shard, shared.number)), 1e9)
-    for served in serve(tmp_path, postgresql_url, "WEB_ACTIONS=True"):
+    for served in serve(tmp_path, postgresql_url):
         paths = re.findall(r'<a href="(c/[^"]+)"', Answer(served, "/", Accept="text/html", **COOKIE).text)
         assert paths == ["c/alone/", *(f"c/news/{shard}/" for shard in range(4))]
         assert "http://2.example/" in Answer(served, "/c/news/2/pages?q=example", **COOKIE).text
         assert "http://1.example/" not in Answer(served, "/c/news/2/pages?q=example", **COOKIE).text
         assert len(Answer(served, f"/c/news/2/changes.jsonl?token={TOKEN}").text.splitlines()) == 4
         assert 'crawlsched_delivered_changes_total{collection="news/3"} 1.0' in Answer(served, "/metrics").text
-        own = {"Origin": served.address.rstrip("/"), **COOKIE}
-        assert "is about all together" in Answer(served, "/c/news/2/act/pause", "POST", "", **own).text
-        assert "No crawl is running" in Answer(served, "/c/alone/act/pause", "POST", "", **own).text

@@ -43,8 +43,7 @@ def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path: Path) -> None:
         project = Project(
             tmp_path,
             VISITING_SPIDER.format(urls=[*urls, site.url("/gone")]),
-            CRAWLSCHED_WEB="0",
-            CRAWLSCHED_WEB_TOKEN=TOKEN,
+            CRAWLSCHED_WEB=json.dumps({"address": 0, "token": TOKEN}),
             CLOSESPIDER_TIMEOUT="90",
             CRAWLSCHED_BANDWIDTH="20/s",
         )
