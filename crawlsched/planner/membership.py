@@ -58,7 +58,6 @@ class Membership:
         now: float,
         importance: npt.ArrayLike = 1.0,
         n: int | None = None,
-        part: npt.ArrayLike = 0,
         interval_rules: npt.NDArray[np.uint8] | None = None,
     ) -> IndexArray:
         """Take in new pages; O(log n) a page.
@@ -73,8 +72,6 @@ class Membership:
             Weight of a fresh copy.
         n : int, optional
             How many pages, where neither of these is an array.
-        part : int or array_like of int
-            Part of its site that each page is in (`crawlsched.change_signals.part_number`).
         interval_rules : ndarray of uint8, optional
             By which of its rules each page has its crawl intervals; 0: by none.
 
@@ -84,7 +81,7 @@ class Membership:
             The new pages.
         """
         now = self._known.at(now)
-        pages = self._known.pages.add(host, now, importance, n, part)
+        pages = self._known.pages.add(host, now, importance, n)
         if interval_rules is not None:
             self._known.intervals.put(pages, interval_rules)
         self._grow()

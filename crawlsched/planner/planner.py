@@ -402,12 +402,13 @@ class Planner:
 
     # -- what is known
 
-    def places(self, pages: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
-        """Return host (-1 for those that were forgotten) and part of its site for each of some pages."""
+    def hosts(self, pages: npt.ArrayLike) -> npt.NDArray[np.int32]:
+        """Return the host of each of some pages; -1 for those that were forgotten."""
         rows = np.asarray(pages, np.intp)
         if rows.size and not (rows.min() >= 0 and rows.max() < self.pages.n):
             raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
-        return np.where(self.pages.state[rows] == FREE, -1, self.pages.host[rows]), self.pages.part[rows]
+        found: npt.NDArray[np.int32] = np.where(self.pages.state[rows] == FREE, -1, self.pages.host[rows])
+        return found
 
     def columns(self, pages: npt.ArrayLike) -> dict[str, npt.NDArray[np.generic]]:
         """Copy all columns of some pages for a store.

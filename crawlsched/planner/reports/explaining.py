@@ -9,7 +9,6 @@ import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.pages import STATE_NAMES
-from crawlsched.planner.parameters.signal_groups import WHOLE_SITE
 from crawlsched.planner.planner import Planner
 from crawlsched.planner.reports.explanation import Explanation
 from crawlsched.planner.reports.readable import interval
@@ -70,10 +69,7 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
 
 def _learned_from(planner: Planner, page: int) -> str:
     pages, groups = planner.pages, planner.in_force.of(page).signal_groups
-    group = groups.of(pages.source.item(page), pages.host.item(page), pages.part.item(page))
-    if group is None:
-        return "source"
-    return "site" if group.part == WHOLE_SITE else "part"
+    return "source" if groups.of(pages.source.item(page), pages.host.item(page)) is None else "site"
 
 
 def _value_at(planner: Planner, page: int, now: float) -> float:

@@ -32,8 +32,8 @@ class Explanation:
     precision : float
         Probability that an announcement is true.
     precision_of : str
-        What that was learned from: ``source``, ``site`` or ``part`` (of the site), the finest with evidence; for a page
-        that several sources cover, of its first one.
+        What that was learned from: ``source``, or ``site`` where that has evidence; for a page that several sources
+        cover, of its first one.
     recall : float
         Probability that a change is announced.
     elapsed : float
