@@ -119,7 +119,6 @@ class Project:
             "EXTENSIONS": json.dumps({"spider_under_test._Closer": 1}),
             "CRAWLSCHED_DATABASE_URL": self.database_url,
             "CRAWLSCHED_BANDWIDTH": "50/s",
-            "CRAWLSCHED_DISCOVERY_HORIZON": "60",
             "TELNETCONSOLE_ENABLED": "False",
             **({} if python else {"EXTENSIONS_BASE": json.dumps(_EXTENSIONS)}),  # another Python has another Scrapy
             "DOWNLOAD_DELAY": "0",

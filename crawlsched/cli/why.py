@@ -87,10 +87,10 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
 
     facts = _facts(store, page, arguments.url)
     planner = planner_of_page(store, target, page, now)
-    threshold, first_crawls = planner.threshold, _status(store).get("first_crawls", False)
+    threshold = planner.threshold
     if planner.plan is not None:
-        # Soon after a first crawl pages of little value go, and not for long; in it, pages without a copy only.
-        planner.threshold = planner.plan.threshold if first_crawls else max(threshold, planner.plan.threshold)
+        # Soon after a first crawl pages of little value go, and not for long.
+        planner.threshold = max(threshold, planner.plan.threshold)
     explanation = {**explain(planner, 0, now).to_dict(), "threshold": threshold}
     settings = settings_of(store, target)
     patience, bandwidth = _patience(store, settings), _status(store).get("bandwidth")
@@ -105,12 +105,11 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
     next_at = _next_crawl_at(explanation, min(explanation["deadline"], goes_at), rest_until, now)
     n_before = 0
     if explanation["binds"] == "value":
-        # Others wait, too: all pages of a first crawl, for which those that have a copy wait, and after it all that are
-        # worth more than what goes when none does.
-        level = explanation["crawl_value"] if first_crawls else max(explanation["crawl_value"], planner.threshold)
+        # Others wait, too: all that are worth more than what goes when none does.
+        level = max(explanation["crawl_value"], planner.threshold)
         n_worth_more = before(store, target, level, now)
         they_have_gone = now + (n_worth_more / bandwidth if bandwidth else 0.0)
-        if first_crawls or they_have_gone >= next_at:
+        if they_have_gone >= next_at:
             n_before, next_at = n_worth_more, max(they_have_gone, next_at)
     return {
         "url": facts.url,

@@ -70,6 +70,10 @@ _LAST_ANSWERS = 4.0
 _TEXTS_LEFT = 0.9
 
 
+def _priority(template: RequestTemplate | None) -> int:
+    return 0 if template is None else int(template.data.get("priority", 0))
+
+
 class FoundPage(NamedTuple):
     """A URL that is to become a page."""
 
@@ -300,7 +304,8 @@ class Collection:
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.array([page.importance for page in found])
         rules = self.rules.numbers([page.url for page in found])
-        added = self.planner.add(hosts, now, importance, interval_rules=rules)
+        priority = [_priority(page.template) for page in found]
+        added = self.planner.add(hosts, now, importance, interval_rules=rules, priority=priority)
         numbers: list[int] = added.tolist()
         for number, page in zip(numbers, found, strict=True):
             name = variant_fingerprint(page.request_fingerprint, page.variant)
@@ -393,6 +398,8 @@ class Collection:
         name, data = (None, None) if template is None else (template.digest, template.data)
         self.facts.put(self.facts_of(page)._replace(template=name, template_data=data), self.unsaved.number)
         self.planner.pages.request_digest[page] = digest
+        if self.planner.pages.state.item(page) == NEW:
+            self.planner.set_priority(page, _priority(template), now)
         to_write = self.credentials.to_write(template) if template else None
         self.unsaved.template(page, name, to_write, now)
         self.unsaved.page(page, now)

@@ -13,6 +13,7 @@ from crawlsched.collection.loading import planner_for
 from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE, NEW, Pages
 from crawlsched.pages.page_index import PageIndex
+from crawlsched.planner.knowledge import DAY
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
 from crawlsched.store import Batch, NewPage, ObservationRow, Outcome, Store
@@ -208,7 +209,7 @@ class Import:
         name, parameters = self._settings.estimator
         learned = None
         if name != "posterior":
-            learned = LearnedRates(name, n, 1.0 / self._settings.discovery_horizon, dict(parameters))
+            learned = LearnedRates(name, n, 1.0 / DAY, dict(parameters))
         likelihood = learned_from(visits, n, self._planner.posterior.rates, learned)
         found = visits.only((visits.changed == 1) & ~visits.is_first)
         n_crawls = np.bincount(visits.row, minlength=n)

@@ -12,6 +12,7 @@ from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.page_rules import limits
 from crawlsched.estimators import LearnedRates
 from crawlsched.planner import Planner
+from crawlsched.planner.knowledge import DAY
 from crawlsched.settings import Settings
 from crawlsched.store import Store, sound_pages
 
@@ -27,8 +28,8 @@ def planner_for(settings: Settings, *, picks: bool = True) -> Planner:
     name, parameters = settings.estimator
     learned = None
     if name != "posterior":
-        # How often pages change is not known before the first plan: once in a discovery horizon is a guess.
-        learned = LearnedRates(name, 0, 1.0 / settings.discovery_horizon, dict(parameters))
+        # How often pages change is not known before the first plan: once in a day is a guess.
+        learned = LearnedRates(name, 0, 1.0 / DAY, dict(parameters))
     return Planner(
         settings.bandwidth,
         crawl_value=settings.crawl_value,
@@ -36,7 +37,7 @@ def planner_for(settings: Settings, *, picks: bool = True) -> Planner:
         max_crawl_interval=settings.max_crawl_interval,
         interval_rules=limits(settings),
         max_crawl_rounds=settings.max_crawl_rounds,
-        discovery_horizon=settings.discovery_horizon,
+        discovery_share=1.0 if settings.one_pass else settings.discovery_share,
         signal_delay=settings.signal_delay,
         error_interval=settings.error_interval,
         gone_interval=settings.gone_interval,

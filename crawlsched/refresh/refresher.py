@@ -40,6 +40,7 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
+from crawlsched.frontier import DiscoveryShare
 from crawlsched.pages import REFUSED
 from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
@@ -111,6 +112,8 @@ class OneOfSeveral:
         Numbers what is for shards of other processes.
     start_has_ended : bool
         Whether start() had ended before this shard was claimed.
+    discovery_share : DiscoveryShare
+        Of the slots of the process.
     """
 
     shard: Shard
@@ -119,6 +122,7 @@ class OneOfSeveral:
     tell_parent: Callable[[int, float], None]
     handing_over: HandingOver
     start_has_ended: bool
+    discovery_share: DiscoveryShare
 
 
 class Refresher:
@@ -174,7 +178,9 @@ class Refresher:
         self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, shard)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
-        self.planner.first_copies.limits = self.hosts.limits
+        self.planner.host_limit = self.hosts.limit
+        if several is not None:
+            self.planner.share = several.discovery_share
         self.sources = self.collection.sources
         self.visits = Visits(None if several is None else several.tokens)
         self.probes = Probes(
@@ -567,7 +573,7 @@ class Refresher:
         is_slow = self.hosts.limit(host) < self.slots.rate
         if self.one_pass is not None:
             return not is_slow and self.one_pass.is_drained
-        return not is_slow or not self.planner.first_copies.wait_for(host)
+        return not is_slow or not self.planner.new_pages_of(host)
 
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
@@ -884,7 +890,6 @@ class Refresher:
         return {
             "bandwidth": self.planner.bandwidth,
             "threshold": self.planner.threshold,
-            "first_crawls": self.planner.crawls_for_the_first_time,
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
@@ -899,7 +904,7 @@ class Refresher:
                 "min_crawl_interval": self.settings.min_crawl_interval,
                 "max_crawl_interval": self.settings.max_crawl_interval,
                 "max_crawl_rounds": self.settings.max_crawl_rounds,
-                "discovery_horizon": self.settings.discovery_horizon,
+                "discovery_share": self.planner.share.share,
                 "signal_delay": self.settings.signal_delay,
                 "error_interval": self.settings.error_interval,
                 "gone_interval": self.settings.gone_interval,

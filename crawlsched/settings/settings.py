@@ -215,11 +215,12 @@ class Settings:
         "A page of any importance waits for hardly more rounds than these, even if it is not worth a crawl. A round is "
         "the time that one crawl of every page takes. `None`: it may wait forever.",
     )
-    discovery_horizon: float = _setting(
-        86400.0,
-        read_positive_seconds,
-        "How far ahead a first crawl counts, in seconds; at least one round. The longer, the sooner a new page goes "
-        "before known ones.",
+    discovery_share: float = _setting(
+        0.6,
+        read_share,
+        "While pages that have a copy are due, at most this share of the slots goes to pages that were never crawled. "
+        "What either side leaves goes to the other. New pages go by the priority of their requests; of one priority "
+        "hosts take turns, and in each the directories of its site. With `CRAWLSCHED_ONE_PASS` it is 1.",
     )
     importance: Callable[..., float] | None = _setting(
         None,
@@ -628,8 +629,11 @@ def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
     return mistakes
 
 
-#: Settings of earlier versions for what is not done any more: projects that have them start as before.
-_WITHOUT_EFFECT = frozenset({"EXPLORATION_ROUNDS"})
+#: Settings of earlier versions for what is not done any more, and what to do: projects that have them start as before.
+_WITHOUT_EFFECT = {
+    "EXPLORATION_ROUNDS": "leave it out.",
+    "DISCOVERY_HORIZON": "leave it out, or say by CRAWLSCHED_DISCOVERY_SHARE how much goes to new pages.",
+}
 
 
 #: Settings that were called otherwise: they are read by their old names where the new ones are not given.
@@ -638,7 +642,10 @@ _OLD_NAMES = {"SOURCE_URLS": "SITEMAP_URLS", "SOURCE_INTERVAL": "SITEMAP_INTERVA
 
 def of_earlier_versions(settings: Mapping[str, Any]) -> list[str]:
     """Return a sentence for each setting that stands in a project and does nothing any more, or has another name."""
-    said = dict.fromkeys(_WITHOUT_EFFECT, "is a setting of an earlier version and does nothing any more; leave it out.")
+    said = {
+        name: f"is a setting of an earlier version and does nothing any more; {what}"
+        for name, what in _WITHOUT_EFFECT.items()
+    }
     said |= {old: f"is called {PREFIX}{new} now; give it that name." for new, old in _OLD_NAMES.items()}
     return [f"{PREFIX}{name} {said[name]}" for name in sorted(said) if settings.get(PREFIX + name) is not None]
 

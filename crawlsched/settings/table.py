@@ -13,7 +13,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "ESTIMATOR",
             "MIN_CRAWL",
             "MAX_CRAWL",
-            "DISCOVERY_HORIZON",
+            "DISCOVERY_SHARE",
             "IMPORTANCE",
             "PAGES",
         ),

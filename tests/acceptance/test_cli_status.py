@@ -334,30 +334,6 @@ def test_why_counts_those_that_have_waited_for_too_many_rounds_too(tmp_path: Pat
     store.close()
 
 
-def test_while_only_first_crawls_go_a_page_with_a_copy_waits_for_their_end(tmp_path: Path) -> None:
-    """And not for the end of its rounds, since nothing that has a copy is worth a first crawl."""
-    url = f"sqlite:///{tmp_path / 'crawl.db'}"
-    store = Store.open(url, "news")
-    simulated = crawl(store, time.time())
-    lease = store.take_lease("news", time.time())
-    usual = {"bandwidth": simulated.planner.bandwidth, "pages": 120, "planner": {"max_crawl_rounds": 400.0}}
-    page = int(np.argmax(simulated.planner.pages.crawled_at[:120]))
-    lease.heartbeat(time.time(), {**usual, "threshold": 1e9})
-    never = report("why", simulated.url(page), "--database", url)
-    lease.heartbeat(time.time(), {**usual, "threshold": 1e9, "first_crawls": True})
-    why = report("why", simulated.url(page), "--database", url)
-    lease.heartbeat(time.time(), usual)
-    after = report("why", simulated.url(page), "--database", url)
-    lease.release(time.time())
-    store.close()
-    assert why["threshold"] == 1e9
-    assert why["n_before"] == pytest.approx(119, abs=3)
-    assert never["next_crawl_at"] > why["next_crawl_at"] + 86_400.0
-    assert why["next_crawl_at"] == pytest.approx(
-        max(after["next_crawl_at"], why["time"] + why["n_before"] / usual["bandwidth"]), abs=60.0
-    )
-
-
 def test_a_page_waits_for_those_that_are_worth_more_than_the_threshold(tmp_path: Path) -> None:
     """After a slow first crawl there are many of them, and one that would go by itself sooner goes after them."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"

@@ -20,6 +20,7 @@ from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import StoreError
+from crawlsched.frontier import DiscoveryShare
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import PAGE, HandingOver
 from crawlsched.refresh.pacing import Line, Pace
@@ -152,6 +153,7 @@ class SharedRefresher:
         application = application_of(self._token)
         self._database = Database(settings.database_url, application=application)
         self._renewing = Database(settings.database_url, answer_within=_ANSWER_WITHIN, application=application)
+        self._discovery_share = DiscoveryShare(1.0 if settings.one_pass else settings.discovery_share)
         self.shared = SharedCollection.open(self._database, settings.collection, settings.shards, settings.bandwidth)
         try:
             self._agree()
@@ -251,6 +253,7 @@ class SharedRefresher:
             self.deliveries.untracked_ended,
             self._handing_over,
             self.starts.has_ended,
+            self._discovery_share,
         )
         part = Refresher(
             self.settings, self._spider, clock=self.clock, count=self.count, several=several, **self._others

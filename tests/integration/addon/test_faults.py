@@ -105,7 +105,6 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path, error: str) 
             SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="40/s",
             CRAWLSCHED_ERROR_INTERVAL="1",
-            CRAWLSCHED_DISCOVERY_HORIZON="86400",
             CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
             CRAWLSCHED_SOURCE_INTERVAL="1",
             TEST_CALLS=json.dumps(CALLS),

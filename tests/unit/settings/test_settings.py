@@ -350,6 +350,10 @@ def test_an_unknown_name_without_a_likeness_points_to_the_readme() -> None:
 
 def test_a_setting_of_an_earlier_version_is_said_to_do_nothing() -> None:
     """Once, where it stands; a project without it hears nothing."""
+    assert of_earlier_versions({"CRAWLSCHED_DISCOVERY_HORIZON": 60}) == [
+        "CRAWLSCHED_DISCOVERY_HORIZON is a setting of an earlier version and does nothing any more; leave it out, or "
+        "say by CRAWLSCHED_DISCOVERY_SHARE how much goes to new pages."
+    ]
     assert of_earlier_versions({"CRAWLSCHED_EXPLORATION_ROUNDS": 10}) == [
         "CRAWLSCHED_EXPLORATION_ROUNDS is a setting of an earlier version and does nothing any more; leave it out."
     ]
