@@ -12,7 +12,7 @@ from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
 from crawlsched.change_signals.robots import RobotsSitemaps, absolute_sitemaps, read_robots, robots_sitemaps
-from crawlsched.change_signals.site_parts import part_of_site
+from crawlsched.change_signals.site_parts import part_number, part_of_site
 from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "linked_hubs",
     "newest_of_each",
     "parse_lastmod",
+    "part_number",
     "part_of_site",
     "read_robots",
     "read_sitemap",

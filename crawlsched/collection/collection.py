@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.change_signals import part_number
 from crawlsched.collection.credentials import Credentials, without_credentials
 from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.collection.heap import give_memory_back
@@ -303,9 +304,10 @@ class Collection:
         """Take pages in, in one go; return their numbers."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.array([page.importance for page in found])
+        parts = np.array([part_number(page.url) for page in found], np.intp)
         rules = self.rules.numbers([page.url for page in found])
         priority = [_priority(page.template) for page in found]
-        added = self.planner.add(hosts, now, importance, interval_rules=rules, priority=priority)
+        added = self.planner.add(hosts, now, importance, part=parts, interval_rules=rules, priority=priority)
         numbers: list[int] = added.tolist()
         for number, page in zip(numbers, found, strict=True):
             name = variant_fingerprint(page.request_fingerprint, page.variant)

@@ -48,6 +48,7 @@ _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("n_signals_total", "u4", 0, True),
     ("source", "i4", -1, True),
     ("further", "i4", 0, False),
+    ("part", "u2", 0, False),
     ("rare", "i4", 0, True),
     ("request_digest", "i8", 0, False),
     ("marks", "u2", 0, False),
@@ -97,6 +98,8 @@ class Pages:
         The first source that covers the page; -1: none does.
     further : ndarray of int32
         Where the planner keeps what further sources say, counted from 1; 0: there is none.
+    part : ndarray of uint16
+        Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
     rare : NumberColumn
         The page's row of rare facts.
     request_digest : ndarray of int64
@@ -125,6 +128,7 @@ class Pages:
     n_signals_total: NumberColumn
     source: NumberColumn
     further: npt.NDArray[np.int32]
+    part: npt.NDArray[np.uint16]
     rare: NumberColumn
     request_digest: npt.NDArray[np.int64]
     marks: npt.NDArray[np.uint16]
@@ -182,6 +186,7 @@ class Pages:
         now: float,
         importance: npt.ArrayLike = 1.0,
         n: int | None = None,
+        part: npt.ArrayLike = 0,
     ) -> npt.NDArray[np.intp]:
         """Give out rows for new pages; O(1) a page.
 
@@ -195,6 +200,8 @@ class Pages:
             Weight of a fresh copy; not negative, finite.
         n : int, optional
             How many pages, where neither `host` nor `importance` is an array.
+        part : int or array_like of int, default 0
+            Part of its site that each page is in.
 
         Returns
         -------
@@ -219,6 +226,7 @@ class Pages:
         self.state[new] = NEW
         self.host[new] = hosts
         self.importance[new] = weights
+        self.part[new] = part
         self.rare[new] = self.rare_facts.give(Facts(first_seen=now), rows.size)
         return rows
 

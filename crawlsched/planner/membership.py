@@ -58,6 +58,7 @@ class Membership:
         now: float,
         importance: npt.ArrayLike = 1.0,
         n: int | None = None,
+        part: npt.ArrayLike = 0,
         interval_rules: npt.NDArray[np.uint8] | None = None,
         priority: Sequence[int] = (),
     ) -> IndexArray:
@@ -73,6 +74,8 @@ class Membership:
             Weight of a fresh copy.
         n : int, optional
             How many pages, where neither of these is an array.
+        part : int or array_like of int
+            Part of its site that each page is in (`crawlsched.change_signals.part_number`).
         interval_rules : ndarray of uint8, optional
             By which of its rules each page has its crawl intervals; 0: by none.
         priority : sequence of int
@@ -84,7 +87,7 @@ class Membership:
             The new pages.
         """
         now = self._known.at(now)
-        pages = self._known.pages.add(host, now, importance, n)
+        pages = self._known.pages.add(host, now, importance, n, part)
         if interval_rules is not None:
             self._known.intervals.put(pages, interval_rules)
         self._grow()

@@ -37,6 +37,7 @@ _TYPES = {
     "true_signals": np.float32,
     "false_signals": np.float32,
     "depth": np.int32,
+    "part": np.uint16,
     "request_digest": np.int64,
     "marks": np.uint16,
 }
@@ -127,6 +128,7 @@ def _select(
             *[table.c[name] for name in models.LOADED_COLUMNS],
             table.c.depth,
             table.c.host,
+            table.c.part,
             table.c.request_fingerprint,
             case((usable, table.c.log_likelihood)).label("log_likelihood")
             if n_rates
@@ -170,7 +172,7 @@ def _arrays(columns: dict[str, Any], hosts: _HostNumbers | None, n_rates: int) -
         raise TypeError("the name of a host is none")
     arrays = {
         name: np.array(columns[name], dtype=_TYPES.get(name, np.float64))
-        for name in ("page", *models.LOADED_COLUMNS, "depth")
+        for name in ("page", *models.LOADED_COLUMNS, "depth", "part")
     }
     never = np.isnan(arrays["crawled_at"])
     arrays["crawled_at"][never] = -np.inf

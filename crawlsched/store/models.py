@@ -164,7 +164,7 @@ pages = Table(
     Column("etag", Text),
     Column("last_modified", Text),
     Column("moved_to", Text),
-    Column("part", Integer, nullable=False, server_default=text("0")),  # nobody reads it any more
+    Column("part", Integer, nullable=False, server_default=text("0")),  # of its site; `change_signals.part_number`
     # How many announcements visits found true and false: `crawlsched.planner.evidence.page_precision`.
     Column("true_signals", Float(53), nullable=False, server_default=text("0")),
     Column("false_signals", Float(53), nullable=False, server_default=text("0")),

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Dialect, Table
 
+from crawlsched.change_signals import part_number
 from crawlsched.store import models
 from crawlsched.store.batch import Batch, ChangeRow, KeptText, NewPage, ObservationRow, Outgoing
 from crawlsched.store.database import is_row_error, reason
@@ -164,7 +165,7 @@ _SOURCE = (
 _HOST = ("host", "rest_until", "crawl_delay", "robots_seen_at", "counts")
 _IDENTITY = (
     *("page", "url", "url_digest", "host", "request_fingerprint", "request_fingerprinter", "template", "depth"),
-    *("first_seen", "variant"),
+    *("part", "first_seen", "variant"),
 )
 
 
@@ -212,7 +213,7 @@ def _identity(page: NewPage, texts: "Counter[str]") -> tuple[Any, ...]:
     url = clean(page.url, texts)
     return (
         *(page.page, url, url_digest(url), page.host, bytes(page.request_fingerprint)),
-        *(page.request_fingerprinter, page.template, page.depth, page.first_seen),
+        *(page.request_fingerprinter, page.template, page.depth, part_number(url), page.first_seen),
         page.variant,
     )
 

@@ -8,6 +8,7 @@ import pytest
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, text
 
+from crawlsched.change_signals import part_number
 from crawlsched.exceptions import SchemaOutOfDate, StoreError
 from crawlsched.store import Batch, NewPage, Store, schema
 from crawlsched.store.models import metadata
@@ -111,6 +112,27 @@ def test_data_survive_each_step_down_and_up(database_url):
     store = Store.open(database_url, "spider")
     assert np.concatenate([block["page"] for block in store.load()]).tolist() == [0]
     store.close()
+
+
+def test_pages_found_by_earlier_versions_get_the_part_of_their_site(database_url):
+    """The migration reads it off their URLs, whatever they are, in as many steps as it takes."""
+    urls = [
+        "http://a.example/",
+        "http://a.example/news/1",
+        "http://[broken/x/y",
+        *(f"http://a/{n}/" for n in range(6000)),
+    ]
+    store = Store.open(database_url, "spider", upgrade=True)
+    store.save(Batch(new_pages={n: NewPage(n, u, "a", n.to_bytes(20, "big"), 1.7e9) for n, u in enumerate(urls)}))
+    saved = np.concatenate([block["part"] for block in store.load()])
+    store.close()
+    schema.downgrade(database_url, "0004")
+    schema.upgrade(database_url)
+    store = Store.open(database_url, "spider")
+    found = np.concatenate([block["part"] for block in store.load()])
+    store.close()
+    assert found.tolist() == saved.tolist() == [part_number(url) for url in urls]
+    assert len(set(found.tolist())) > 5500
 
 
 def test_upgrading_twice_changes_nothing(database_url):
