@@ -107,11 +107,13 @@ class Addon:
         """Raise where it is `crawl()` that fails: later Scrapy would close the spider, and the script hear nothing."""
         other = _crawls.get((database_url, collection))
         if other is not None and other.crawling and other is not self._crawler:
-            raise CollectionInUse(
+            error = CollectionInUse(
                 f"Another crawl of this process keeps the collection {collection!r}; start this one when that has "
                 "ended, or give each a collection of its own (CRAWLSCHED_COLLECTION = '{name}-{tag}' makes one for "
                 "each value of the spider argument 'tag')."
             )
+            logger.error("crawlsched cannot start: %s", error)  # a line of its own, whatever Scrapy makes of the error
+            raise error
         _crawls[database_url, collection] = self._crawler
 
     def _install_scheduler(self, settings: BaseSettings) -> None:
