@@ -56,6 +56,7 @@ from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.store import Outcome, PageFacts
 from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
+from crawlsched.visits.fingerprints import fingerprints
 from crawlsched.visits.visits import NOT_RETRIED, Visit
 
 __all__ = ["Scheduler"]
@@ -129,7 +130,7 @@ class Scheduler(BaseScheduler):
         self._perhaps_lost: set[int] = set()
         self._made_again: dict[int, set[bytes]] = {}
         self._timer: Any = None
-        self._fingerprint = crawler.request_fingerprinter.fingerprint
+        _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
         # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.

@@ -65,8 +65,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.collection.importing import Import
     from crawlsched.store import Store
 
-    requests = Requests(arguments.project_settings)
     settings = target.settings
+    requests = Requests(arguments.project_settings, settings.ignore_parameters)
     store = Store.open(target.database, target.collection, target.shard or 0, upgrade=settings.database_upgrade)
     try:
         if n_shards_of(store) is not None:

@@ -16,6 +16,7 @@ from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages, planner_for
+from crawlsched.collection.page_limits import PageLimits
 from crawlsched.collection.page_rules import PageRules
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
 from crawlsched.collection.shard import Shard
@@ -60,6 +61,8 @@ _READ_AHEAD_MOST = 1_500
 _READ_TOGETHER = 32
 # Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
 _MOST_ASIDE = 200
+# URLs read together to count how many pages each rule has.
+_COUNTED_AT_ONCE = 4_000
 # After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
 # when most is in memory.
 _BLOCKS_LEFT_OVER = 200
@@ -129,6 +132,7 @@ class Collection:
         self._shard = shard
         self.hosts = Hosts(shares=dict(settings.host_shares)) if shard is None else shard.hosts
         self.rules = PageRules(settings.pages)
+        self.limits = PageLimits(settings.max_pages, [rule.max_pages for rule in settings.pages])
         self.sources = Sources(settings.source_interval)
         self.index = PageIndex()
         self.variants = Variants(self.index)
@@ -252,7 +256,7 @@ class Collection:
             planner.force(asked, now)
 
     def _load_pages(self, now: float) -> None:
-        store, planner = self.store, self.planner
+        store, planner, settings = self.store, self.planner, self.settings
         # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
         if (plan := self._newest_plan()) is not None:
             planner.adopt(plan, now)
@@ -267,14 +271,38 @@ class Collection:
                 if number % _BLOCKS_LEFT_OVER == 0:
                     give_memory_back()
 
-        self.index.load(keys(), store.next_page())
+        self.index.load(self._without_the_same(keys()) if settings.ignore_parameters else keys(), store.next_page())
+        self.limits.n = len(self.index)
+        after = -1 if any(rule.max_pages is not None for rule in settings.pages) else store.next_page()
+        while rows := store.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
+            numbers = self.rules.numbers([url for _, url, _, _ in rows])
+            assert numbers is not None
+            self.limits.load(numbers)
+            after = rows[-1][0]
         if n_others:
             logger.warning(
-                "%d pages were found with another REQUEST_FINGERPRINTER_CLASS; their fingerprints are computed anew.",
+                "%d pages were found with another REQUEST_FINGERPRINTER_CLASS, or other CRAWLSCHED_IGNORE_PARAMETERS; "
+                "their fingerprints are computed anew.",
                 n_others,
             )
         if planner.clipped:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", planner.clipped)
+
+    def _without_the_same(
+        self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]
+    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
+        """Of pages that differ in ignored parameters only keep those that were found first, and delete the others."""
+        found = list(blocks)
+        if not found:
+            return
+        keys, pages = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        _, first = np.unique(keys, return_index=True)
+        same = np.delete(pages, first)
+        if same.size:
+            self.planner.remove(same)
+            logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
+            self.aside.run("deleting what is the same page", lambda: self.store.delete(same))
+        yield keys[first], pages[first]
 
     def _newest_plan(self) -> Plan | None:
         newest = self.store.newest_plan()
@@ -326,6 +354,17 @@ class Collection:
             facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
         return numbers
+
+    def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
+        """Return why each of these is not taken in, a key of `REASONS`; None: it is, and counts."""
+        forgotten = self.store.tombstones.cover([page.url for page in found])
+        reasons: list[str | None] = []
+        for page, is_forgotten in zip(found, forgotten, strict=True):
+            has_room = not is_forgotten and self.limits.takes(self.rules.number(page.url))
+            reasons.append("forgotten" if is_forgotten else None if has_room else "max_pages")
+            if reasons[-1] == "max_pages":
+                self.withheld.note(page.host, "max_pages", page.url, now)
+        return reasons
 
     def knows(self, page: int) -> bool:
         """Whether this is a page, and has not been forgotten."""
@@ -406,6 +445,14 @@ class Collection:
         self.unsaved.template(page, name, to_write, now)
         self.unsaved.page(page, now)
 
+    def put_url(self, page: int, url: str, now: float) -> None:
+        """Ask for a page by another URL from now on, which differs in ignored parameters only."""
+        known = self.facts.get(page)
+        if known is None or known.url != url:
+            self.unsaved.url(page, url, now)
+        if known is not None:
+            self.facts.put(known._replace(url=url), self.unsaved.number)
+
     def credentials_came(self, page: int, template: RequestTemplate, now: float) -> bool:
         """The spider asks for a page with this template; return whether it has waited for that, which is over."""
         self.credentials.to_write(template)
@@ -481,6 +528,7 @@ class Collection:
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""
         self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
+        self.limits.gave_up(self.planner.intervals.rules_of(pages))
         self.planner.remove(pages)
         self.index.discard(pages)
         self.unsaved.forget(pages.tolist())

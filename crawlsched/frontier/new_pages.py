@@ -39,11 +39,11 @@ class DiscoveryShare:
 
     @property
     def is_due(self) -> bool:
-        """Whether the next slot is for a first copy, if there is a page for it."""
+        """Whether the next slot is for a first copy, if there is a page for it; O(1)."""
         return self._credit + self.share >= 1.0 - 1e-9
 
     def went(self, *, is_first_copy: bool) -> None:
-        """A slot was used; what neither side wanted costs the other nothing."""
+        """A slot was used; what neither side wanted costs the other nothing. O(1)."""
         if not is_first_copy or self.is_due:
             self._credit = min(self._credit + self.share - is_first_copy, 1.0)
 
@@ -105,7 +105,7 @@ class NewPages:
         self._before, self._priority = grown(self._before, capacity), grown(self._priority, capacity)
 
     def set_priority(self, page: int, priority: int) -> None:
-        """Say which priority a page's request has; it counts when the page is put in."""
+        """Say which priority a page's request has; it counts when the page is put in. O(1)."""
         self._priority[page] = min(max(priority, -(2**31)), 2**31 - 1)
 
     def _key(self, page: int) -> tuple[float, int, int]:

@@ -290,15 +290,17 @@ class Announcing:
         entries = self._public(number, read.unknown[part])
         if self._admission.is_of_a_shard:
             entries = [entry for entry in entries if not self._admission.is_elsewhere(self._found(entry), now)]
-        forgotten = self._collection.store.tombstones.cover([entry.url for entry in entries])
-        found: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
-        for entry, is_forgotten in zip(entries, forgotten, strict=True):
-            if not is_forgotten and not self._collection.variants.pages(entry.request_fingerprint):
-                found.setdefault(entry.request_fingerprint, entry)
+        unknown: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
+        for entry in entries:
+            if not self._collection.variants.pages(entry.request_fingerprint):
+                unknown.setdefault(entry.request_fingerprint, entry)
+        found = {name: self._found(entry) for name, entry in unknown.items()}
+        reasons = self._collection.kept_out(list(found.values()), now)
+        found = {name: page for (name, page), reason in zip(found.items(), reasons, strict=True) if reason is None}
         if not found:
             return
-        pages = self._admission.add([self._found(entry) for entry in found.values()], now)
-        for page, entry in zip(pages, found.values(), strict=True):
+        pages = self._admission.add(list(found.values()), now)
+        for page, entry in zip(pages, map(unknown.__getitem__, found), strict=True):
             self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
         self._planner.covered(np.array(pages), number, now)
         surplus, _ = prospects(self._planner, np.array(pages), now)

@@ -30,7 +30,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
-from scrapy.utils.python import global_object_name
 
 from crawlsched.change_signals import absolute_sitemaps
 from crawlsched.collection.collection import Collection
@@ -63,6 +62,7 @@ from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
 from crawlsched.store import Outcome, PageFacts, Source, host_of
+from crawlsched.visits.fingerprints import fingerprints
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts
@@ -317,13 +317,14 @@ class Refresher:
         settings = replace(settings, database_url=anchored(settings.database_url, Path.cwd()))
         if spider is not None and settings.collection is not None:
             settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
+        fingerprinter, fingerprint = fingerprints(crawler.request_fingerprinter, settings.ignore_parameters)
         others = {
             "arguments": argument_digests(arguments),
             "count": crawler.stats.inc_value,
-            "request_fingerprint": lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
+            "request_fingerprint": lambda url: fingerprint(Request(url)),
             "clock": lambda: offset + time.monotonic(),
             "rng": Random(),
-            "fingerprinter": global_object_name(type(crawler.request_fingerprinter)),
+            "fingerprinter": fingerprinter,
             "obeys_robots": crawler.settings.getbool("ROBOTSTXT_OBEY"),
             "least_delay": crawler.settings.getfloat("DOWNLOAD_DELAY"),
         }

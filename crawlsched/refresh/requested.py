@@ -47,6 +47,8 @@ class Admitted(StrEnum):
     ELSEWHERE = "elsewhere"
     #: It was told to be forgotten.
     FORGOTTEN = "forgotten"
+    #: There are as many pages as there may be.
+    TOO_MANY = "too_many"
 
 
 class Asked(NamedTuple):
@@ -196,6 +198,8 @@ class Admission:
         variant, page = self._place(asked, digest)
         if page < 0:
             return self._found(asked, variant, digest, now)
+        if self._settings.ignore_parameters:
+            self._collection.put_url(page, asked.url, now)
         if asked.template is not None and self._collection.credentials_came(page, asked.template, now):
             self._owe(page, 0, now)
         pages = self._collection.planner.pages
@@ -249,10 +253,6 @@ class Admission:
         return variant, page
 
     def _found(self, asked: Asked, variant: str | None, digest: RequestDigest, now: float) -> tuple[Admitted, int]:
-        if self._collection.store.tombstones.cover([asked.url])[0]:
-            self._count("crawlsched/forgotten")
-            self._withhold(asked.host, "forgotten", asked.url, now)
-            return Admitted.FORGOTTEN, -1
         if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
             self._say_too_many(asked.url)
             return Admitted.ONCE, -1
@@ -266,6 +266,13 @@ class Admission:
             variant,
             asked.importance is not None,
         )
+        if (reason := self._collection.kept_out([found], now)[0]) == "forgotten":
+            self._count("crawlsched/forgotten")
+            self._withhold(asked.host, "forgotten", asked.url, now)
+            return Admitted.FORGOTTEN, -1
+        if reason is not None:
+            self._count("crawlsched/withheld/max_pages")
+            return Admitted.TOO_MANY, -1
         if variant is not None:
             self._count("crawlsched/variants")
         marks = AWAITED | (START | BY_START if asked.is_start else 0)
@@ -378,9 +385,7 @@ class Admission:
         known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
         stated = {page: weight for url, page in known.items() if (weight := importance[url]) is not None}
         weighed = self.weighing.weigh(list(stated), list(stated.values()), now) if stated else 0
-        unknown = [url for url in names if url not in known]
-        forgotten = self._collection.store.tombstones.cover(unknown)
-        found = [
+        unknown = [
             FoundPage(
                 url,
                 names[url],
@@ -388,19 +393,20 @@ class Admission:
                 self.weighing.importance(url, {}, importance[url]),
                 importance_stated=importance[url] is not None,
             )
-            for url, is_forgotten in zip(unknown, forgotten, strict=True)
-            if not is_forgotten
+            for url in names
+            if url not in known
         ]
-        if found:
+        reasons = self._collection.kept_out(unknown, now)
+        if found := [page for page, reason in zip(unknown, reasons, strict=True) if reason is None]:
             self.add(found, now)
-        return {"new": len(found), "weighed": weighed, "forgotten": sum(forgotten)}
+        return {"new": len(found), "weighed": weighed, "forgotten": reasons.count("forgotten")}
 
     def found(self, found: FoundPage, now: float) -> None:
         """Take in a page that another process's site has named, unless it is known or was told to be forgotten."""
         self._add_before(found.request_fingerprint, now)
         if self._collection.variants.pages(found.request_fingerprint):
             return
-        if not self._collection.store.tombstones.cover([found.url])[0]:
+        if self._collection.kept_out([found], now)[0] is None:
             self.add([found], now)
 
     @property

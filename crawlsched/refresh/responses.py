@@ -402,6 +402,7 @@ class Responses:
             if self._is_elsewhere(found, now):  # its owner crawls it, and delivers what it says
                 self.end(visit, Outcome.MOVED, now, fetched)
                 return ForSpider.UNCHANGED
+            self._collection.limits.count(self._collection.rules.number(to.url))
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
         self._delivering.moved(visit.page, page, now)

@@ -26,6 +26,7 @@ from crawlsched.settings.values import (
     read_hours,
     read_key,
     read_keys,
+    read_names,
     read_networks,
     read_one_pass,
     read_optional,
@@ -232,8 +233,20 @@ class Settings:
         [],
         read_page_rules,
         "Rules for some hosts or URL patterns, the first that fits: `[('*/news/*', {'importance': 3, 'max_interval': "
-        "'1h'}), ('shop.example', {'min_interval': '1d'})]`. An importance that a request, a file or a sitemap states "
-        "goes before a rule's, and a rule's before that of `CRAWLSCHED_IMPORTANCE`.",
+        "'1h'}), ('shop.example', {'min_interval': '1d'}), ('*/calendar/*', {'max_pages': 500})]`. An importance that "
+        "a request, a file or a sitemap states goes before a rule's, and a rule's before that of "
+        "`CRAWLSCHED_IMPORTANCE`. Of what a rule with `max_pages` fits at most so many URLs are taken as pages.",
+    )
+    max_pages: int = _setting(
+        10_000_000,
+        read_count,
+        "At most so many URLs are taken as pages, of each shard. What is not taken is listed by `crawlsched withheld`.",
+    )
+    ignore_parameters: tuple[str, ...] = _setting(
+        [],
+        read_names,
+        "URLs that differ only in these parameters are one page, which is asked for by the URL found last: "
+        "`['sid', 'utm_*']`.",
     )
     host_shares: tuple[tuple[str, float], ...] = _setting(
         {},

@@ -16,6 +16,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
             "DISCOVERY_SHARE",
             "IMPORTANCE",
             "PAGES",
+            "MAX_PAGES",
+            "IGNORE_PARAMETERS",
         ),
         *("HOST_SHARES", "GONE_INTERVAL", "ERROR_INTERVAL", "REPLAN_INTERVAL", "STARTS_FIRST"),
     ),

@@ -30,6 +30,7 @@ __all__ = [
     "read_hours",
     "read_key",
     "read_keys",
+    "read_names",
     "read_networks",
     "read_one_pass",
     "read_optional",
@@ -348,6 +349,15 @@ def read_webhook(value: object) -> str:
 def read_keys(value: object) -> tuple[str, ...]:
     """Read a list of names of keys."""
     return _texts(value, r"[\s,]+", "a list of names of keys, as a list, as JSON or with commas between them")
+
+
+def read_names(value: object) -> tuple[str, ...]:
+    """Read a list of names of parameters, in which ``*`` stands for anything."""
+    allowed = "a list of names of parameters such as sid or utm_*, as a list, as JSON or with commas between them"
+    names = _texts(value, r"[\s,]+", allowed)
+    if any(not name.strip("*") or re.search(r"[=&?#\s]", name) for name in names):
+        raise ValueError(allowed)
+    return names
 
 
 def read_networks(value: object) -> tuple[str, ...]:

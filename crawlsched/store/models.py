@@ -81,8 +81,7 @@ READABLE_COLUMNS = (
 #: What is known of a page's content, and who weighs it; `Batch.contents` changes any of them.
 CONTENT_COLUMNS = (
     *("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to", "changed_at"),
-    "template",
-    "importance_stated",
+    *("template", "importance_stated", "url", "url_digest"),
 )
 
 #: What `Store.load` gives of each page.

@@ -36,7 +36,7 @@ from crawlsched.store.tombstones import Tombstone, Tombstones
 
 __all__ = ["Store", "StoredPlan"]
 
-_TEMPLATES_AT_ONCE = 500
+_ROWS_AT_ONCE = 500
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -515,6 +515,12 @@ class Store:
         self._write(lambda connection: clear(connection, self.key))
         return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
 
+    def delete(self, pages: np.ndarray) -> None:
+        """Delete pages and all that is known of them; they may come back."""
+        self._forgotten.update(pages.tolist())
+        for part in np.array_split(pages, 1 + pages.size // _ROWS_AT_ONCE):
+            self._write_slice(partial(forgetting.delete_pages, key=self.key, pages=part))
+
     def take_back(self, kind: str, value: str) -> bool:
         """Let what was forgotten come back when somebody names it again; say whether it was forgotten."""
         value = value.lower() if kind == "host" else value
@@ -541,10 +547,10 @@ class Store:
         # Looking through all pages takes long, and must not keep others from writing.
         unused = self._read(forgetting.unused_templates, limit)
         deleted = 0
-        for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
+        for start in range(0, len(unused), _ROWS_AT_ONCE):
             with self._turn:
                 # A page may have come to one of them meanwhile.
-                some = [digest for digest in unused[start : start + _TEMPLATES_AT_ONCE] if digest not in saved]
+                some = [digest for digest in unused[start : start + _ROWS_AT_ONCE] if digest not in saved]
                 self._write_slice(partial(forgetting.delete_templates, key=self.key, digests=some))
                 deleted += len(some)
         with self._turn:

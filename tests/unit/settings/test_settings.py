@@ -474,7 +474,11 @@ def test_every_policy_that_the_planner_knows_can_be_set() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
-        ("PAGES", [("*/a", {})], "'*/a' may have importance, min_interval, max_interval"),
+        ("PAGES", [("*/a", {})], "'*/a' may have importance, min_interval, max_interval, max_pages"),
+        ("PAGES", [("*/a", {"max_pages": 1.5})], "a number of '*/a' must be a whole number, zero or more"),
+        ("IGNORE_PARAMETERS", ["*"], "a list of names of parameters such as sid or utm_*"),
+        ("IGNORE_PARAMETERS", "a=b", "a list of names of parameters such as sid or utm_*"),
+        ("MAX_PAGES", -1, "a whole number, zero or more"),
         ("PAGES", [("*/a", {"imporance": 3})], "not 'imporance'"),
         ("PAGES", [("a.example/b", {"importance": 3})], "'a.example/b' fits no URL"),
         ("PAGES", [("*/a", {"importance": -1})], "a number of '*/a' must be 0 or more"),
