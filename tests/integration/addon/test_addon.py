@@ -211,7 +211,9 @@ def test_a_second_crawl_of_a_collection_in_one_script_fails(site: Site, tmp_path
     (tmp_path / "script.py").write_text(TWICE.format(process=process, url=site.url("/")))
     ran = children.run(sys.executable, "script.py", cwd=tmp_path, timeout=60)
     assert ran.returncode == 1
-    assert "ERROR: crawlsched cannot start: Another crawl of this process keeps the collection 'test'; start" in ran.stderr
+    assert (
+        "ERROR: crawlsched cannot start: Another crawl of this process keeps the collection 'test'; start" in ran.stderr
+    )
     assert ran.stdout == "['finished']\n"
 
 
