@@ -38,21 +38,7 @@ _PLACED = 2048
 class Knowledge:
     """Pages, what visits and announcements say of them, what they are worth by that, and the frontier they stand in.
 
-    Parameters
-    ----------
-    bandwidth : float
-        Crawls per second.
-    rates : array_like, shape (K,)
-        Grid of change rates per second.
-    rule : str
-        `crawl_value` of the planner.
-    intervals : Intervals
-    discovery_share : float
-        At most this share of the slots goes to first copies while pages that have a copy are due.
-    learned : LearnedRates, optional
-        The estimator of change rates.
-    picks : bool
-        Whether pages are placed in the frontier.
+    Parameters as those of `Planner`, checked; `rule` is its `crawl_value`.
     """
 
     def __init__(
