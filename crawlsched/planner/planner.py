@@ -27,13 +27,13 @@ from crawlsched.pages import (
 from crawlsched.pages.intervals import Intervals, Limits
 from crawlsched.planner.evidence.signal_counts import SignalCounts
 from crawlsched.planner.knowledge import DAY, Knowledge
+from crawlsched.planner.options import check_intervals, check_policy, positive
 from crawlsched.planner.parameters.in_force import SLICE
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.planner.starvation import Rounds
 from crawlsched.planner.threshold import Threshold
-from crawlsched.planner.values.planned_values import POLICIES
 from crawlsched.planner.values.plug_in_values import KnownRates
 from crawlsched.planner.values.rules import RULES, rule_named
 
@@ -171,15 +171,15 @@ class Planner(Knowledge):
         learned: LearnedRates | None = None,
         picks: bool = True,
     ) -> None:
-        _check_policy(crawl_value)
-        _check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
+        check_policy(crawl_value)
+        check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
         longest = np.inf if max_crawl_interval is None else max_crawl_interval
         if not 0.0 <= discovery_share <= 1.0:
             raise ValueError(f"discovery_share must be a number from 0 to 1, got {discovery_share!r}.")
         # Of one rate for each page, the expectation of the crawl value is the papers' most general rule.
         rule = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
         super().__init__(
-            _positive("bandwidth", bandwidth, "crawls per second"),
+            positive("bandwidth", bandwidth, "crawls per second"),
             DEFAULT_GRID if rates is None else rates,
             rule,
             Intervals(Limits(min_crawl_interval, longest), interval_rules),
@@ -188,8 +188,8 @@ class Planner(Knowledge):
             picks,
         )
         self.min_crawl_interval, self.max_crawl_interval = min_crawl_interval, max_crawl_interval
-        self.error_interval = _positive("error_interval", error_interval, "seconds")
-        self.gone_interval = _positive("gone_interval", gone_interval, "seconds")
+        self.error_interval = positive("error_interval", error_interval, "seconds")
+        self.gone_interval = positive("gone_interval", gone_interval, "seconds")
         self.signal_delay = signal_delay
         self.grid = self.posterior.rates_id
         self.clipped = 0
@@ -814,7 +814,7 @@ class Planner(Knowledge):
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on: the threshold follows by itself."""
-        self.bandwidth = _positive("bandwidth", bandwidth, "crawls per second")
+        self.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
         if self.has_frontier:
             self.frontier.slot = 1.0 / bandwidth
 
@@ -893,33 +893,3 @@ class Planner(Knowledge):
             return 0.0
         rows = np.flatnonzero(self.pages.state[: self.pages.n] != FREE)
         return float((np.ones(rows.size) / self.intervals.longest(rows)).sum())
-
-
-def _check_policy(crawl_value: str) -> None:
-    """Raise `ValueError` if there is no such crawl value."""
-    if crawl_value not in ("posterior", *POLICIES) and rule_named(crawl_value) is None:
-        names = ", ".join(("posterior", *RULES, "greedy_ncis_approx_j", *POLICIES))
-        raise ValueError(f"crawl_value must be one of {names}, got {crawl_value!r}.")
-
-
-def _check_intervals(
-    min_crawl_interval: float, max_crawl_interval: float | None, max_crawl_rounds: float | None, signal_delay: float
-) -> None:
-    """Raise `ValueError` if one of these is out of its range, or the longest is shorter than the shortest."""
-    for name, seconds in (("min_crawl_interval", min_crawl_interval), ("signal_delay", signal_delay)):
-        if not 0 <= seconds < np.inf:
-            raise ValueError(f"{name} must be seconds, 0 or more and finite, got {seconds!r}.")
-    if max_crawl_interval is not None and not max(min_crawl_interval, 1e-9) <= max_crawl_interval < np.inf:
-        raise ValueError(
-            f"max_crawl_interval must be None or finite seconds, above 0 and at least min_crawl_interval "
-            f"({min_crawl_interval!r}), got {max_crawl_interval!r}."
-        )
-    if max_crawl_rounds is not None and not 1 <= max_crawl_rounds < np.inf:
-        raise ValueError(f"max_crawl_rounds must be None or finite, 1 or more rounds, got {max_crawl_rounds!r}.")
-
-
-def _positive(name: str, value: float, unit: str) -> float:
-    """Return a number above 0 and finite, or raise `ValueError`."""
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name} must be {unit} above 0 and finite, got {value!r}.")
-    return float(value)
