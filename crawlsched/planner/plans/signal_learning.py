@@ -139,16 +139,18 @@ def _fit_groups(snapshot: Snapshot, visits: Visits, weights: FloatArray, rates: 
     n_heard = {key: int(np.count_nonzero(n_signals)) for key, (_, n_signals, _) in columns.items()}
     sums: dict[int, tuple[float, float]] = {}
     alone = FIRST_PRECISION, 1 - FIRST_PRECISION
-    for (source, host), column in columns.items():
+    for (source, host), (elapsed, n_signals, changed) in columns.items():
         true, heard = sums.get(
             source, (float(-np.expm1(-weights[source])) * _ANNOUNCEMENTS_OF_THE_WHOLE, _ANNOUNCEMENTS_OF_THE_WHOLE)
         )
-        precision, n = SignalQuality.fit(*column, prior=alone, interval=False).precision, n_heard[source, host]
-        sums[source] = true + precision * n, heard + n
+        fit = SignalQuality.fit(elapsed, n_signals, changed, prior=alone, interval=False)
+        n = n_heard[source, host]
+        sums[source] = true + fit.precision * n, heard + n
     found = []
-    for key, column in columns.items():
+    for key, (elapsed, n_signals, changed) in columns.items():
         true = sums[key[0]][0] / sums[key[0]][1] * _ANNOUNCEMENTS_OF_THE_WHOLE
-        fit = SignalQuality.fit(*column, prior=(true, _ANNOUNCEMENTS_OF_THE_WHOLE - true), interval=False)
+        prior = true, _ANNOUNCEMENTS_OF_THE_WHOLE - true
+        fit = SignalQuality.fit(elapsed, n_signals, changed, prior=prior, interval=False)
         rate = _rate_of_site(snapshot, *key, float(rates[key[0]]))
         found.append(SignalGroup(*key, fit.signal_weight, rate, n_heard[key]))
     return SignalGroups(found)
