@@ -21,6 +21,7 @@ from crawlsched.addon.reading import Reading
 from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
+from crawlsched.content.reading import MOST_TEXT_BYTES
 from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider
 from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
 from crawlsched.scrapy_versions import (
@@ -134,7 +135,7 @@ class RefreshMiddleware:
         if response.status not in _WITH_CONTENT or _is_cut_short(response):
             return self._judged(visit, request, response, None)
         try:
-            body = _body(response, self._refresher.settings.max_text_bytes)
+            body = _body(response, MOST_TEXT_BYTES)
             read, is_quick = self._refresher.reading(visit, body, request.meta.get("crawlsched_recipe"))
             content = read() if is_quick else None
         except Exception as error:

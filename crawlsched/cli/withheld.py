@@ -34,12 +34,15 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         rows = [
             {"host": host.host, "reason": reason, **row}
             for store in stores
-            for host in store.host_rows()
+            for host in store.reader.hosts()
             for reason, row in host.counts.get("withheld", {}).items()
             if arguments.host in (None, host.host) and arguments.reason in (None, reason)
         ]
+        # Requests for known pages are as they should be; they are listed where somebody asks for them.
+        n_known = sum(row["n"] for row in rows if row["reason"] == "known")
+        rows = [row for row in rows if row["reason"] != "known" or arguments.reason == "known"]
         rows.sort(key=lambda row: row["last_at"], reverse=True)
-        return {"collection": stores.name, "time": time.time(), "withheld": rows}
+        return {"collection": stores.name, "time": time.time(), "withheld": rows, "known": n_known}
     finally:
         stores.close()
 
@@ -48,11 +51,13 @@ def say(report: dict[str, Any]) -> str:
     """Put it in words: each host and reason with its newest URLs."""
     from crawlsched.content.withheld import REASONS
 
+    known = f"{say_count(report['known'], 'request')} for known pages: `--reason known` lists the newest"
     if not report["withheld"]:
-        return f"Nothing of {report['collection']!r} was held back."
+        nothing = f"Nothing of {report['collection']!r} was held back."
+        return f"{nothing}\n{known}" if report["known"] else nothing
     lines = []
     for row in report["withheld"]:
         times = say_count(row["n"], "time")
         lines.append(f"{row['host']}  {row['reason']}  {times}: pages that {REASONS[row['reason']]}")
         lines += [f"  {say_past(at, report['time'])}  {url}" for url, at in row["urls"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, known] if report["known"] else lines)

@@ -47,12 +47,18 @@ from crawlsched.store import (
     WriteBehind,
 )
 
-__all__ = ["Collection", "FoundPage"]
+__all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
 
 logger = logging.getLogger(__name__)
 
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
+#: How often what happened is written down, seconds; a crash forgets at most this and 0.2 s.
+FLUSH_INTERVAL = 0.3
+# How many bytes all kept texts may have; the oldest go.
+_KEPT_TEXTS_BYTES = 1_000_000_000
+# The share of visits without If-None-Match and If-Modified-Since, to see whether they move when the page does.
+_VALIDATOR_TRIALS = 0.1
 # The facts of the pages likely to be picked within so many seconds are read ahead.
 _READ_AHEAD_SECONDS, _READ_AHEAD_EVERY = 1.5, 0.7
 _READ_AHEAD_LEAST = 64
@@ -139,8 +145,8 @@ class Collection:
         self.facts = FactsCache()
         self.aside = Aside()
         self.planner = planner_for(settings)
-        self.validators = ValidatorTrials(rng, settings.validator_trials)
-        self.wrong_pages = WrongPages(rng, enabled=settings.wrong_pages and "wrong_page" in settings.withhold)
+        self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
+        self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
         self.credentials = Credentials(settings.keep_credentials)
         #: Pages that requests of this run have made, and that have not ended yet.
@@ -174,9 +180,8 @@ class Collection:
         try:
             self.lease = self._take_lease()
             if not self.credentials.keep:
-                self.store.rewrite_templates(without_credentials)
+                self.store.forgetting.rewrite_templates(without_credentials)
             self._load(now)
-            self.store.save_grid(self.planner.grid, self.planner.posterior.rates.tolist())
         except BaseException:
             self._close_store()
             raise
@@ -190,7 +195,7 @@ class Collection:
         if self._shard is not None:
             return self._shard.shared.store(self._shard.number)
         assert settings.collection is not None
-        return Store.open(settings.database_url, settings.collection, upgrade=settings.database_upgrade)
+        return Store.open(settings.database_url, settings.collection)
 
     def _take_lease(self) -> Lease:
         if self._shard is None:
@@ -229,11 +234,11 @@ class Collection:
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
         self._load_pages(now)
-        self.variants.load((page, self._request_fingerprint(url)) for page, url in store.variants())
+        self.variants.load((page, self._request_fingerprint(url)) for page, url in store.reader.variants())
         marks = planner.pages.marks[: planner.pages.n]
         if marks.any():
             marks &= ~np.uint16(RUN_ONLY)
-        for host in store.host_rows():
+        for host in store.reader.hosts():
             number = self.hosts.number(host.host)
             self.hosts.rest(number, host.rest_until)
             self.hosts.set_crawl_delay(number, host.crawl_delay)
@@ -243,12 +248,14 @@ class Collection:
             if failing := host.counts.get("failing"):
                 self.failing_hosts[number] = failing
                 self.hosts.failed_before(number, failing["since"], self.settings.error_interval)
-        self.sources.load(store.sources(), now)
-        self.learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
-        self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
+        self.sources.load(store.reader.sources(), now)
+        self.learned = Learned(
+            store.reader.noise_mask, [*store.reader.masked_templates(), *store.reader.learned_sites()]
+        )
+        self.texts = TextBudget(_KEPT_TEXTS_BYTES, store.reader.bytes_of_texts())
         key = "" if planner.learned is None else planner.learned.key
-        self.unsaved = Unsaved(planner.grid, store.next_observation(), key, store.next_change())
-        undelivered = store.undelivered()
+        self.unsaved = Unsaved(planner.grid, store.reader.next_observation(), key, store.reader.next_change())
+        undelivered = store.reader.undelivered()
         if undelivered:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
             planner.force(np.array(undelivered), now)
@@ -271,10 +278,11 @@ class Collection:
                 if number % _BLOCKS_LEFT_OVER == 0:
                     give_memory_back()
 
-        self.index.load(self._without_the_same(keys()) if settings.ignore_parameters else keys(), store.next_page())
+        n_pages = store.reader.next_page()
+        self.index.load(self._without_the_same(keys()) if settings.ignore_parameters else keys(), n_pages)
         self.limits.n = len(self.index)
-        after = -1 if any(rule.max_pages is not None for rule in settings.pages) else store.next_page()
-        while rows := store.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
+        after = -1 if any(rule.max_pages is not None for rule in settings.pages) else n_pages
+        while rows := store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
             numbers = self.rules.numbers([url for _, url, _, _ in rows])
             assert numbers is not None
             self.limits.load(numbers)
@@ -301,11 +309,11 @@ class Collection:
         if same.size:
             self.planner.remove(same)
             logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
-            self.aside.run("deleting what is the same page", lambda: self.store.delete(same))
+            self.aside.run("deleting what is the same page", lambda: self.store.forgetting.delete(same))
         yield keys[first], pages[first]
 
     def _newest_plan(self) -> Plan | None:
-        newest = self.store.newest_plan()
+        newest = self.store.plans.newest()
         try:
             return None if newest is None else Plan.from_dict(newest.data, self.hosts.number)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -319,7 +327,7 @@ class Collection:
             pages = block["page"][others]
             found = [
                 variant_fingerprint(self._request_fingerprint(facts.url), facts.variant)
-                for facts in self.store.facts(pages)
+                for facts in self.store.reader.facts(pages)
                 if facts is not None
             ]
             names = names.copy()
@@ -555,7 +563,7 @@ class Collection:
             self._not_submitted = None
         if self.texts.is_full:
             room = int(_TEXTS_LEFT * self.texts.limit)
-            self.aside.run("deleting old texts", lambda: self.store.prune_texts(room), self.texts.refill)
+            self.aside.run("deleting old texts", lambda: self.store.forgetting.prune_texts(room), self.texts.refill)
 
     @property
     def n_written(self) -> int:
@@ -571,7 +579,7 @@ class Collection:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
         if len(self._stepped_aside) >= _MOST_ASIDE:
             return True
-        return self.unsaved_for(now) > _LONGEST_UNSAVED + self.settings.flush_interval
+        return self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
         """For how many seconds the oldest of what is not written yet has waited; 0: there is nothing."""

@@ -87,13 +87,13 @@ class Import:
         self._store, self._settings, self._fingerprinter = store, settings, fingerprinter
         self._importance, self._now = importance, now
         self._planner = planner_for(settings)
-        self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self._asks_robots = asks_robots and settings.find_sources
         self._sources, self._origins = Sources(settings.source_interval), set[str]()
         if self._asks_robots:
-            self._sources.load(store.sources())
+            self._sources.load(store.reader.sources())
         self._index = PageIndex()
-        self._next_page = store.next_page()
-        self._next_observation = store.next_observation()
+        self._next_page = store.reader.next_page()
+        self._next_observation = store.reader.next_observation()
         names = ("pages", "new", "forgotten", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
         self.visited: list[NDArray[np.int64]] = []
@@ -124,7 +124,7 @@ class Import:
             else:
                 known[number] = place
         places = list(new.values())
-        forgotten = self._store.tombstoned([named[place].url for place in places])
+        forgotten = self._store.tombstones.cover([named[place].url for place in places])
         self.counts["forgotten"] += sum(forgotten)
         self._add(named, [p for p, is_forgotten in zip(places, forgotten, strict=True) if not is_forgotten], histories)
         if histories is not None or any(named[place].importance is not None for place in known.values()):

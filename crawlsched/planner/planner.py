@@ -730,9 +730,14 @@ class Planner(Knowledge):
         return self.frontier.new.of_host[host] if self.has_frontier else 0
 
     @property
+    def n_new(self) -> int:
+        """How many pages without a copy wait; O(1)."""
+        return len(self.frontier.new) if self.has_frontier else 0
+
+    @property
     def makes_first_copies(self) -> bool:
         """Whether pages without a copy wait; O(1)."""
-        return self.has_frontier and len(self.frontier.new) > 0
+        return self.n_new > 0
 
     def work(self, now: float) -> bool:
         """Do what is to be done between two picks; return whether there is more. About a millisecond.

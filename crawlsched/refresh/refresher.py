@@ -47,6 +47,7 @@ from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
+from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, HandingOver, found_again
 from crawlsched.refresh.mishaps import Mishaps
@@ -85,6 +86,8 @@ _SELDOM = 1.0
 _CLOSING_STEP = 0.002
 # A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
+# How often a page is delivered behind which there are requests that are no pages, seconds; and once in each run.
+_UNTRACKED_INTERVAL = 86_400.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
 # A visit whose end nobody announced is looked for this often.
 _SWEEP_INTERVAL = 5.0
@@ -222,11 +225,12 @@ class Refresher:
         if settings.one_pass:
             most = None if settings.one_pass is True else settings.one_pass
             self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
-        self.owing = Owing(self.collection, settings.untracked_interval, clock(), count)
+        self.owing = Owing(self.collection, _UNTRACKED_INTERVAL, clock(), count)
         if self.one_pass is not None:
             self.owing.released = self.one_pass.released
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
+        self.growth = Growth(self._n_copies, lambda: self.planner.bandwidth, clock())
         self._admission = Admission(
             self.collection,
             settings,
@@ -235,6 +239,7 @@ class Refresher:
             withhold=self.collection.withheld.note,
             asks_robots=not obeys_robots,
             elsewhere=None if several is None else Elsewhere(several.shard, several.handing_over),
+            growth=self.growth,
         )
         self._announcing = Announcing(
             self.collection,
@@ -263,6 +268,7 @@ class Refresher:
             self._failing_hosts,
             settings.min_change,
             self._admission.is_elsewhere,
+            self.growth,
         )
         self.guard = Guard(count, clock) if several is None else several.guard
         self.watchdog = Watchdog(clock())
@@ -365,18 +371,12 @@ class Refresher:
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
             logger.warning(
-                "%s asks for %.3g crawls a second of these %d pages, more than the %.3g of CRAWLSCHED_BANDWIDTH: pages "
-                "will be overdue, the oldest go first.",
-                self._asked_intervals(),
+                "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
+                "CRAWLSCHED_BANDWIDTH: pages will be overdue, the oldest go first.",
                 demand,
                 len(self.collection.index),
                 self.planner.bandwidth,
             )
-
-    def _asked_intervals(self) -> str:
-        if any(rule.max_interval for rule in self.settings.pages):
-            return "CRAWLSCHED_PAGES, with CRAWLSCHED_MAX_CRAWL_INTERVAL,"
-        return f"CRAWLSCHED_MAX_CRAWL_INTERVAL = {self.settings.max_crawl_interval:g} s"
 
     def _begin_shard(self, shard: Shard) -> None:
         now = self.clock()
@@ -416,7 +416,7 @@ class Refresher:
         # What it has brought about meanwhile is looked at before the first slot, and not in it.
         self.planner.catch_up(self.clock())
         if self.paused_since is not None:
-            logger.warning("The crawl is paused and sends nothing; `crawlsched resume` lets it go on.")
+            logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
         self.follow_hours(self.clock())
         self._rest_or_go_on()
         now, rate = self.clock(), self.slots.rate
@@ -667,7 +667,7 @@ class Refresher:
         number = self.hosts.number(host)
         if self.hosts.set_crawl_delay(number, crawl_delay):
             self.collection.save_host(number, now)
-        if self.settings.sitemaps_from_robots:
+        if self.settings.find_sources:
             named = absolute_sitemaps(sitemaps, url)
             for problem in named.problems:
                 self._announcing.report(url, problem)
@@ -694,7 +694,7 @@ class Refresher:
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """A page that is new or has changed may name feeds and sitemaps."""
-        if self.settings.sources_from_pages and visit.page >= 0:
+        if self.settings.find_sources and visit.page >= 0:
             self._announcing.page_names(visit.page, url, body, now)
 
     def poll_sources(self, now: float) -> int:
@@ -760,26 +760,25 @@ class Refresher:
         self._rest_or_go_on()
 
     def follow_hours(self, now: float) -> None:
-        """Go at the rate that CRAWLSCHED_HOURS has for this time; the planner reckons with the mean of the day."""
+        """Go at the rate that CRAWLSCHED_BANDWIDTH has for this time; the planner reckons with the mean of the day."""
         if self._hours is None:
             return
-        usual = self.settings.bandwidth
-        rate = self._hours.rate_at(now, usual)
+        rate = self._hours.rate_at(now)
         if now >= self._mean_until:  # it is another one where the clocks are changed
             self._mean_until = now + _MEAN_FOR
-            self.planner.set_bandwidth(self._hours.mean(now, usual), now)
+            self.planner.set_bandwidth(self._hours.mean(now), now)
         rests, was = rate == 0.0, (self._rests_by_hours, self.slots.rate)
         self._rests_by_hours = rests
         if not rests and rate != self.slots.rate:
             self._set_rate(rate, now)
         if (rests, self.slots.rate) != was:
             said = "nothing goes out" if rests else f"{rate:g} crawls a second go out"
-            logger.info("By CRAWLSCHED_HOURS %s from now on.", said)
+            logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
             self._rest_or_go_on()
 
     @property
     def rests(self) -> bool:
-        """Whether nothing may go out: in a pause, or by CRAWLSCHED_HOURS."""
+        """Whether nothing may go out: in a pause, or by the hours of CRAWLSCHED_BANDWIDTH."""
         return self.paused_since is not None or self._rests_by_hours
 
     def pause(self, now: float) -> None:
@@ -844,6 +843,7 @@ class Refresher:
             ("what follows on work in the other thread", self.collection.aside.collect),
             ("which first visits have ended", self._delivering.look_at_ended),
             ("reading ahead", lambda: self.collection.read_ahead(now)),
+            ("what grows without end", lambda: self.growth.look(now)),
         ):
             self.guard.run(name, step)
         if now - self._swept_at > _SWEEP_INTERVAL:
@@ -886,6 +886,9 @@ class Refresher:
         except Exception as error:  # the crawl ends anyway, and nothing depends on this
             logger.warning("The last heartbeat could not be written: %s", error)
 
+    def _n_copies(self) -> int:
+        return len(self.collection.index) - self.planner.n_new
+
     def status(self, now: float) -> dict[str, Any]:
         """What a running crawl says of itself, for `crawlsched status`."""
         return {
@@ -896,19 +899,20 @@ class Refresher:
             "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.not_data,
+            "growth": self.growth.told,
+            "first_copies": {
+                "made": self.growth.n_first_copies,
+                "waiting": self.planner.n_new,
+                "per_second": self.growth.pace(now),
+            },
             "recipes": self._other_recipes.status(),
             **self.owing.status(),
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "planner": {
                 "crawl_value": self.settings.crawl_value,
                 "estimator": self.settings.estimator,
-                "min_crawl_interval": self.settings.min_crawl_interval,
-                "max_crawl_interval": self.settings.max_crawl_interval,
-                "max_crawl_rounds": self.settings.max_crawl_rounds,
                 "discovery_share": self.planner.share.share,
-                "signal_delay": self.settings.signal_delay,
                 "error_interval": self.settings.error_interval,
-                "gone_interval": self.settings.gone_interval,
                 "pages": [rule.said() for rule in self.settings.pages],
                 "host_shares": dict(self.settings.host_shares),
             },

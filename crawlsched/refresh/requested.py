@@ -16,6 +16,7 @@ from crawlsched.collection.request_templates import PLACE_META, RequestDigest, R
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, SIGHTS, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
+from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.handing_over import Elsewhere
 from crawlsched.refresh.weighing import Weighing
 from crawlsched.settings import Settings
@@ -164,6 +165,8 @@ class Admission:
         Whether robots.txt has to be asked for here: with ROBOTSTXT_OBEY Scrapy reads it, and tells us what it says.
     elsewhere : Elsewhere, optional
         Takes what is of other shards; None: there are none.
+    growth : Growth, optional
+        Hears of what links and sitemaps lead to.
     """
 
     def __init__(
@@ -176,13 +179,15 @@ class Admission:
         withhold: Callable[[str, str, str, float], None],
         asks_robots: bool,
         elsewhere: Elsewhere | None = None,
+        growth: Growth | None = None,
     ) -> None:
         self._collection = collection
+        self.growth = growth
         self._settings = settings
         self._count = count
         self._owe = owe
         self._withhold = withhold
-        self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self._asks_robots = asks_robots and settings.find_sources
         self._elsewhere = elsewhere
         self.weighing = Weighing(collection, settings, count)
         self._said_too_many = False
@@ -273,6 +278,8 @@ class Admission:
         if reason is not None:
             self._count("crawlsched/withheld/max_pages")
             return Admitted.TOO_MANY, -1
+        if self.growth is not None and not asked.is_start:
+            self.growth.found(asked.url)
         if variant is not None:
             self._count("crawlsched/variants")
         marks = AWAITED | (START | BY_START if asked.is_start else 0)

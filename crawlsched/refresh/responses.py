@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from scrapy import Request
@@ -18,6 +19,7 @@ from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.failing_hosts import FailingHosts
+from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.store import Outcome, PageFacts, host_of
 from crawlsched.visits.probes import Probe, Probes
@@ -96,6 +98,8 @@ class Responses:
         A smaller change counts as none; see `ruling.ruling`.
     is_elsewhere : callable
         Hands a page over if it is another shard's, and says whether it was.
+    growth : Growth, optional
+        Hears of what visits brought.
     """
 
     def __init__(
@@ -110,7 +114,9 @@ class Responses:
         failing_hosts: FailingHosts,
         min_change: float = 0.0,
         is_elsewhere: Callable[[FoundPage, float], bool] = lambda found, now: False,
+        growth: Growth | None = None,
     ) -> None:
+        self._growth = growth
         self._delivering = delivering
         self._failing_hosts = failing_hosts
         self._observation = -1
@@ -300,8 +306,11 @@ class Responses:
             self._try_validators(visit, facts, fetched, ruled, now)
             self._note_passing(visit, facts, content, now)
         before = self._delivering.before(facts, is_new=ruled.is_new, reason=ruled.reason or None, now=now)
+        is_first = self._planner.pages.crawled_at.item(page) == -inf
         self._observe(visit, ruled, page, fetched, now)
         self._collection.put_facts(ruled.facts or facts, now)
+        if self._growth is not None:
+            self._growth.visited(facts.url, content.fingerprint.digest, is_first=is_first)
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
         if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)

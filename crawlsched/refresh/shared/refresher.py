@@ -146,10 +146,7 @@ class SharedRefresher:
         settings = self.settings
         assert settings.collection is not None
         assert settings.shards is not None
-        if settings.database_upgrade:
-            schema.upgrade(settings.database_url)
-        else:
-            schema.check(settings.database_url)
+        schema.prepare(settings.database_url)
         application = application_of(self._token)
         self._database = Database(settings.database_url, application=application)
         self._renewing = Database(settings.database_url, answer_within=_ANSWER_WITHIN, application=application)
@@ -176,7 +173,7 @@ class SharedRefresher:
             SharedCollection(self._renewing, self.shared.name, self.shared.number, n),
             self._token,
             about_me(self._spider),
-            rate_now=None if hours is None else lambda now: hours.rate_at(now, settings.bandwidth),
+            rate_now=None if hours is None else hours.rate_at,
             pass_since=None if self.one_pass is None else self.shared.join_pass(),
         )
         self._holding = Holding(
@@ -651,7 +648,7 @@ class SharedRefresher:
 
     @property
     def rests(self) -> bool:
-        """Whether nothing may go out: in a pause, by CRAWLSCHED_HOURS, or without a grant."""
+        """Whether nothing may go out: in a pause, by the hours of CRAWLSCHED_BANDWIDTH, or without a grant."""
         membership = self._membership
         if membership.paused_since is not None or membership.rests_by_hours:
             return True

@@ -60,7 +60,7 @@ def test_what_is_cut_short_is_delivered_once_and_counts_as_nothing(tmp_path: Pat
             SPIDER.format(urls=", ".join(repr(site.url(path)) for path in CUT)),
             DOWNLOAD_FAIL_ON_DATALOSS="False",
             CRAWLSCHED_BANDWIDTH="5/s",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             FEEDS=json.dumps({str(feed): {"format": "jsonlines"}}),
             CLOSESPIDER_TIMEOUT="16",
         ).run()
