@@ -56,7 +56,7 @@ def test_a_column_is_written_by_those_who_may() -> None:
             found.setdefault(module, set()).add(column)
     found.pop("crawlsched.pages.pages", None)
     wrong = []
-    needed = set()
+    needed: set[tuple[str, str]] = set()
     for module, columns in found.items():
         for column in columns:
             may = [name for name in WRITERS.get(column, WRITERS["*"]) if f"{module}.".startswith(f"{name}.")]
