@@ -134,7 +134,7 @@ class Histories(RuleBasedStateMachine):
     @rule(times=st.integers(1, 12))
     def pick(self, times: int) -> None:
         for _ in range(times):
-            pending = bool(self.planner.known.work)
+            pending = bool(self.planner.steps)
             if pending:  # a slice takes effect before the pick of which it is part
                 work = self.planner.work(self.now)
                 while work:
