@@ -127,7 +127,7 @@ class Knowledge:
         return rows
 
     def complain(self, pages: npt.ArrayLike) -> NoReturn:
-        """Raise what says which row numbers there are."""
+        """Raise the number of rows."""
         raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
 
     # -- pages are placed anew
