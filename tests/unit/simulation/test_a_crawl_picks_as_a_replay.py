@@ -36,7 +36,7 @@ def crawl_of(history: History, guess: float | None = None, **settings: object) -
     planner = planner_for(Settings.from_scrapy({**given, "CRAWLSCHED_BANDWIDTH": BANDWIDTH}), max_crawl_rounds=None)
     if guess is not None:
         assert planner.learned is not None
-        planner.learned = planner.known.learned = LearnedRates(str(settings["ESTIMATOR"]), 0, guess)
+        planner.learned = planner.learned = LearnedRates(str(settings["ESTIMATOR"]), 0, guess)
     pages = np.arange(N_PAGES)
     columns = {
         "page": pages,
