@@ -126,7 +126,7 @@ class Evidence:
 
     @property
     def _stands_still_elsewhere(self) -> bool:
-        """Whether most of the pages that have such a place stood still there: what differs at each fetch cannot.
+        """Whether most pages with such a place did not differ there, so that it is no noise.
 
         Second fetches come some seconds after the first ones, and pages that change every few seconds are edited
         between two of them time and again.
