@@ -120,12 +120,10 @@ class Judge:
             finding,
             (None, None),
             first=first,
-            may_ask=first is None and self.with_probes,
+            may_ask=first is None and self.probes.may_ask(facts.page, 0, detector.noise),
             confirms_return=self.probes.confirms_return(detector.noise),
             knows_template=not self.with_probes or self.probes.knows(detector.noise),
         )
-        if ruled.accepts:
-            detector.accept(content.seen, finding)
         return ruled, finding, detector.noise
 
     def _detector(self, content: Content) -> Detector:

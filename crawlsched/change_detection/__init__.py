@@ -19,9 +19,7 @@ from crawlsched.change_detection.detector import (
     Seen,
     are_comparable,
     is_cut,
-    packed_trace,
     page_number,
-    unpacked_trace,
 )
 from crawlsched.change_detection.fingerprint import Fingerprint, compare, is_same
 from crawlsched.change_detection.likeness import likeness
@@ -40,6 +38,7 @@ from crawlsched.change_detection.recipes import (
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.templates import template_of
+from crawlsched.change_detection.trace import Trace
 
 __all__ = [
     "RECIPE_NAMES",
@@ -56,6 +55,7 @@ __all__ = [
     "Selectors",
     "SharedTexts",
     "TemplateNoise",
+    "Trace",
     "UserFunction",
     "VisibleText",
     "are_comparable",
@@ -65,7 +65,6 @@ __all__ = [
     "is_cut",
     "is_same",
     "likeness",
-    "packed_trace",
     "page_blocks",
     "page_number",
     "recipe",
@@ -75,5 +74,4 @@ __all__ = [
     "sketch_changed_share",
     "sketch_similarity",
     "template_of",
-    "unpacked_trace",
 ]

@@ -13,8 +13,6 @@ __all__ = [
     "SKETCH_SIZE",
     "block_sketch",
     "changed_share",
-    "has_new_block",
-    "known_blocks",
     "shingle_similarity",
     "sketch",
     "sketch_changed_share",
@@ -49,7 +47,7 @@ def changed_share(before: PageBlocks, after: PageBlocks) -> float:
     >>> changed_share(page_blocks("<p>a<p>b<p>c<p>d"), page_blocks("<p>a<p>b<p>c<p>e"))
     0.25
     """
-    one, two = Counter(before.texts.values()), Counter(after.texts.values())
+    one, two = Counter(before.texts), Counter(after.texts)
     total = one.total() + two.total()
     return 1.0 - 2.0 * (one & two).total() / total if total else 0.0
 
@@ -151,55 +149,6 @@ def sketch_similarity(before: bytes, after: bytes) -> float:
     smallest = sorted(one | two)[:SKETCH_SIZE]
     both = one & two
     return sum(number in both for number in smallest) / len(smallest) if smallest else 1.0
-
-
-def has_new_block(before: bytes, texts: Iterable[str]) -> bool:
-    """Say whether a page certainly has blocks now that it did not have before.
-
-    Parameters
-    ----------
-    before : bytes
-        As `block_sketch` gave it for the page before.
-    texts : iterable of str
-        Texts of blocks that the page has now.
-
-    Notes
-    -----
-    For a page of at most `SKETCH_SIZE` different blocks every new one is noticed; with n blocks it is noticed with
-    probability `SKETCH_SIZE`/n: if its hash is below the largest that the sketch has kept.
-
-    Examples
-    --------
-    >>> has_new_block(block_sketch(["a", "b"]), ["b"]), has_new_block(block_sketch(["a", "b"]), ["b", "c"])
-    (False, True)
-    """
-    kept = np.frombuffer(before, _HASH).tolist()
-    most, known = kept[-1] if len(kept) == SKETCH_SIZE else np.inf, set(kept)
-    return any(value <= most and value not in known for value in _mixed(_hashed(texts) * _PLACES[0]).tolist())
-
-
-def known_blocks(before: bytes, texts: Iterable[str]) -> list[bool]:
-    """Say of some blocks whether a page certainly had them.
-
-    Parameters
-    ----------
-    before : bytes
-        As `block_sketch` gave it for the page.
-    texts : iterable of str
-        Of the blocks.
-
-    Returns
-    -------
-    list of bool
-        With n different blocks on the page, it is noticed of about `SKETCH_SIZE`/n of those that it had.
-
-    Examples
-    --------
-    >>> known_blocks(block_sketch(["a", "b"]), ["b", "c"])
-    [True, False]
-    """
-    known = set(np.frombuffer(before, _HASH).tolist())
-    return [value in known for value in _mixed(_hashed(texts) * _PLACES[0]).tolist()]
 
 
 def sketch_changed_share(before: bytes, after: bytes) -> float:

@@ -1,4 +1,4 @@
-"""``crawlsched withheld``: what did not reach the spider, by host and reason, and when that was last."""
+"""``crawlsched withheld``: what did not reach the spider, and which places of pages are left out, or might be."""
 
 import argparse
 import time
@@ -29,6 +29,8 @@ def add_parser(commands: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather it, what was last first."""
+    from crawlsched.content.learned import places_of
+
     stores = open_stores(find_target(arguments))
     try:
         rows = [
@@ -39,20 +41,31 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             if arguments.host in (None, host.host) and arguments.reason in (None, reason)
         ]
         rows.sort(key=lambda row: row["last_at"], reverse=True)
-        return {"collection": stores.name, "time": time.time(), "withheld": rows}
+        places = [
+            place
+            for store in stores
+            for place in places_of(store.noise_mask, store.masked_templates())
+            if arguments.host in (None, place["template"].partition("/")[0]) and arguments.reason in (None, "noise")
+        ]
+        return {"collection": stores.name, "time": time.time(), "withheld": rows, "places": places}
     finally:
         stores.close()
 
 
 def say(report: dict[str, Any]) -> str:
-    """Put it in words: each host and reason with its newest URLs."""
+    """Put it in words: each host and reason with its newest URLs; each place with its evidence and last words."""
     from crawlsched.content.withheld import REASONS
 
-    if not report["withheld"]:
-        return f"Nothing of {report['collection']!r} was held back."
-    lines = []
+    lines = [] if report["withheld"] else [f"Nothing of {report['collection']!r} was held back."]
     for row in report["withheld"]:
         times = say_count(row["n"], "time")
         lines.append(f"{row['host']}  {row['reason']}  {times}: pages that {REASONS[row['reason']]}")
         lines += [f"  {say_past(at, report['time'])}  {url}" for url, at in row["urls"]]
+    for place in report["places"]:
+        if "suggestion" in place:
+            lines.append(f"{place['template']}  told: {place['suggestion']}")
+        else:
+            since = say_past(place["since"], report["time"])
+            lines.append(f"{place['template']}  left out since {since}: {place['place']}, which {place['evidence']};")
+            lines.append(f"  it said last: {place['said']}")
     return "\n".join(lines)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from crawlsched.change_detection import (
     Finding,
     Fingerprint,
+    Trace,
     are_comparable,
     compare,
     is_cut,
-    packed_trace,
     sketch_similarity,
-    unpacked_trace,
 )
 from crawlsched.content.reading import Content
 from crawlsched.store import Outcome, PageFacts
@@ -107,15 +105,14 @@ class Ruling(NamedTuple):
     facts: PageFacts | None = None
     size: ChangeSize | None = None
     ask: Ask | None = None
-    accepts: bool = False
 
 
-def given_trace(facts: PageFacts, content: Content) -> Sequence[int] | None:
+def given_trace(facts: PageFacts, content: Content) -> Trace | None:
     """Return the trace of what the page's reader was given, if it can be compared with content that is read now."""
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
-    return unpacked_trace(facts.block_sketch)
+    return Trace.unpacked(facts.block_sketch)
 
 
 def ruling(
@@ -184,9 +181,8 @@ def ruling(
         ignored, reason = (finding.ignored, finding.reason) if finding is not None else ((), "")
         if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
             reason = "flapping"  # what came first was an earlier content, and at once this one came again
-        accepts = reason == "template"
-        kept = _kept(facts_now, content, _history(facts)) if accepts else facts_now
-        return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else None, accepts)
+        kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
+        return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else None)
     if first is None and (suspicion is Suspicion.ASK or (may_ask and suspicion is Suspicion.REPLACED)):
         ask = Ask.IMPOSSIBLE if suspicion is Suspicion.ASK else Ask.SECOND
         return Ruling(Outcome.PROBED, ForSpider.NOTHING, ask=ask)
@@ -229,7 +225,7 @@ def _told(facts: PageFacts, content: Content, changed: bool | None, kind: str, h
     # Not delivered yet: the fingerprint that counts is written when callback and pipelines have finished.
     kept = kept._replace(fingerprint=facts.fingerprint, pending_fingerprint=content.fingerprint.digest)
     outcome = Outcome.CHANGED if changed is not False or kind == "page" else Outcome.UNCHANGED
-    return Ruling(outcome, ForSpider.CHANGED, changed, True, kind, facts=kept, accepts=True)
+    return Ruling(outcome, ForSpider.CHANGED, changed, True, kind, facts=kept)
 
 
 def _withheld(
@@ -238,12 +234,9 @@ def _withheld(
     reason: str,
     ignored: tuple[str, ...] = (),
     size: ChangeSize | None = None,
-    accepts: bool = False,
 ) -> Ruling:
     outcome = Outcome.FLAPPING if reason == "flapping" else Outcome.UNCHANGED
-    return Ruling(
-        outcome, ForSpider.UNCHANGED, changed, reason=reason, ignored=ignored, facts=facts, size=size, accepts=accepts
-    )
+    return Ruling(outcome, ForSpider.UNCHANGED, changed, reason=reason, ignored=ignored, facts=facts, size=size)
 
 
 def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts:
@@ -255,7 +248,7 @@ def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts
         fingerprint=content.fingerprint.digest,
         history=b"".join(digests),
         text_sketch=content.text_sketch or (facts.text_sketch if content.text is None else b""),
-        block_sketch=b"" if content.seen is None else packed_trace(content.seen.trace),
+        block_sketch=b"" if content.seen is None else content.seen.trace.packed(),
     )
 
 

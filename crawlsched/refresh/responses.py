@@ -244,10 +244,7 @@ class Responses:
             content.seen.is_as(given)
         if probe is not None and _is_like(probe.first, content):
             self._learn_at_once(detector, probe, content, now)
-        announced = not self._planner.announcements.is_silent(page)
-        return detector, detector.judge(
-            content.seen, given, now, asked_at=visit.opened_at, learns=probe is None, announced=announced
-        )
+        return detector, detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
 
     def _learn_at_once(self, detector: Detector, probe: Probe, content: Content, now: float) -> None:
         assert probe.first.seen is not None
@@ -292,8 +289,6 @@ class Responses:
         if ruled.reason == "template":
             self._count("crawlsched/template_edits")
         if detector is not None and content.seen is not None and finding is not None:
-            if ruled.accepts:
-                detector.accept(content.seen, finding)
             self._collection.keep_learned(content.url, content.fingerprint.recipe, now)
         if page == visit.page:
             self._try_validators(visit, facts, fetched, ruled, now)
@@ -347,7 +342,7 @@ class Responses:
             assert first is not None
             assert content.seen is not None
             finding = detector.judge(content.seen, first.trace, now, learns=False)
-            if finding.is_change and not detector.noise.are_new_suspects(first.page, finding.left):
+            if finding.is_change and not detector.noise.are_new_suspects(finding.left):
                 # It was edited between the two fetches: the spider is to have what came second, too.
                 return self._seen(visit, visit.page, fetched, content, now)
             self._collection.keep_learned(content.url, content.fingerprint.recipe, now)

@@ -67,11 +67,15 @@ def test_a_clock_and_a_counter_are_learned_once_for_all_pages_of_a_template(site
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
     assert crawl.stats["crawlsched/slots/used"] >= crawl.stats["crawlsched/dispatched"]
     assert crawl.stats["crawlsched/resolved/unchanged"] > 60
-    assert false_changes(crawl) <= 10  # told until it was known
+    assert (
+        false_changes(crawl) <= 2
+    )  # two pages have to say it before it is known for the site's0  # told until it was known
     store = crawl.store()
-    assert store.masked_templates() == ["127.0.0.1/news/*"]
-    assert store.noise_mask("127.0.0.1/news/*")["places"]
-    assert store.facts([0])[0].recipe == "blocks/4"
+    (template,) = store.masked_templates()
+    assert template.startswith("127.0.0.1/http:")
+    assert template.endswith("/news/*")
+    assert store.noise_mask(template)["places"]
+    assert store.facts([0])[0].recipe == "blocks/5"
     store.close()
 
 
@@ -126,6 +130,7 @@ def test_a_release_in_the_header_is_told_once_and_is_no_change_of_any_page(site:
     assert again.stats["crawlsched/template_edits"] >= 5
     store = again.store()
     (name,) = store.learned_sites()
-    assert name == "//127.0.0.1 blocks/4"
+    assert name.startswith("//127.0.0.1 http:")
+    assert name.endswith(" blocks/5")
     assert store.noise_mask(name)["edits"]
     store.close()
