@@ -79,8 +79,9 @@ def token_runs(before: str, now: str) -> list[Run]:
         left = old[i - 1] if i else around[0]
         right = old[j] if j < len(old) else around[1]
         runs.append(Run(_context(left), _context(right), _slice(olds, olds_at[i:j]), _slice(news, news_at[k:m])))
-    n_replaced = max(sum(len(run.old.split()) for run in runs), sum(len(run.new.split()) for run in runs))
-    return runs if kept > n_replaced else whole
+    words = [run for run in runs if shape(run.old) != shape(run.new)]  # digits stand where they stood
+    n_replaced = max(sum(len(run.old.split()) for run in words), sum(len(run.new.split()) for run in words))
+    return runs if kept > n_replaced or not words else whole
 
 
 def _slice(text: str, spans: list[tuple[int, int]]) -> str:

@@ -29,7 +29,10 @@ _SHARE_IF_ANNOUNCED = 1 / 6
 # All second fetches, those of visits that are put off among them: where each page is a template of its own, what looks
 # changed is told without one beyond that. Where pages share a template, what is learned of it serves all of them: there
 # twice as many are made until it is confirmed.
-_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 30, 2
+_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 50, 2
+# So many seconds lie between two fetches of a page: a clock that counts seconds differs each time, and an edit falls
+# between them hardly ever.
+_APART = 1.0
 # While first copies are made no page is fetched twice, until so many visits were made.
 _ENOUGH_VISITS = 1_000
 
@@ -178,7 +181,7 @@ class Probes:
         if not self._have_turn or not self._has_room(host):
             return False
         if finding.reason == "noise" and finding.is_suspect:
-            return self.n_asked < _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
+            return 2 * self.n_asked < _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
         if self.n_asked >= _AT_LEAST + _SHARE * self._n_again:
             return False
         if finding.is_news:
@@ -193,10 +196,11 @@ class Probes:
         self._waiting.append(probe)
         self.n_asked += 1
 
-    def next_due(self, is_free: Callable[[int], bool]) -> Probe | None:
-        """Take out the probe that has waited longest among those whose host may be asked now."""
+    def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
+        """Take out the probe that has waited longest among those whose host may be asked now, for a second at least."""
         for number, probe in enumerate(self._waiting):
-            if is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
+            is_apart = probe.impossible_url is not None or now - probe.asked_at >= _APART
+            if is_apart and is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
                 del self._waiting[number]
                 return probe
         return None
