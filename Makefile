@@ -20,15 +20,16 @@ unexport PYTHONDONTWRITEBYTECODE
 # More than cores: half of them wait for crawls (tests/spreading.py).
 WORKERS ?= 4
 
-.PHONY: help demo demo-many docs test test-quick versions scrapy-tests fuzz bench lint format clean
+.PHONY: help demo demo-many docs test test-quick test-all versions scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    keep a small living site fresh for a minute, beside one that is crawled in turn"
 	@echo "make demo-many    one crawl by three processes on one PostgreSQL, one of them killed, another stopped: a minute and a half"
 	@echo "make docs    the documentation as a site in build/site, every link checked"
-	@echo "make test    style, types, layers and all tests"
-	@echo "make test-quick   without crawls and statistics: some minutes"
+	@echo "make test    style, types, layers and the tests: some minutes"
+	@echo "make test-quick   without crawls: a minute or two"
+	@echo "make test-all    what make test leaves out: statistics over many seeds, fuzz, the demos, the wheel: a quarter of an hour"
 	@echo "make scrapy-tests  Scrapy's own tests of crawling with and without the add-on, a quarter of an hour"
 	@echo "make versions   the core set with each release of Scrapy, SQLAlchemy and the rest, half an hour; PAIRS=oldest for one"
 	@echo "make fuzz    100,000 generated inputs a parser, and damaged databases, some minutes (make test tries a tenth)"
@@ -44,10 +45,13 @@ demo-many: $(VENV)/.for-demo-many
 	@$(BIN)/python example_project/demo_many.py
 
 # There are more processes than cores: numpy's threads would only wait for each other, and take a core for that.
-test test-quick: export OPENBLAS_NUM_THREADS := 1
+test test-quick test-all: export OPENBLAS_NUM_THREADS := 1
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses=$(WORKERS) $(PYTEST_ARGUMENTS)
+	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'not (statistics or programs)' $(PYTEST_ARGUMENTS)
+
+test-all: $(VENV)/.for-tests
+	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'statistics or programs' $(PYTEST_ARGUMENTS)
 
 test-quick: lint
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'quick or not (crawls or statistics)' $(PYTEST_ARGUMENTS)

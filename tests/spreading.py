@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 CRAWLS = ("tests/acceptance/", "tests/integration/")
 #: Folders of integration whose tests need databases and no crawl: they compute, and wait for no clock.
 DATABASES = ("tests/migrations/", "tests/integration/store/", "tests/integration/collection/")
-#: Folders whose tests measure over many seeded runs, or try many inputs.
-STATISTICS = ("tests/papers/", "tests/unit/simulation/", "tests/fuzz/")
+#: Files whose tests measure over many seeded runs, or try many inputs.
+STATISTICS = ("tests/papers/test_figures", "tests/fuzz/")
+#: Files whose tests start the demos and the wheel in environments of their own, as a newcomer does.
+PROGRAMS = ("tests/acceptance/test_demo", "tests/acceptance/test_wheel")
 
 # What computes longest, so that it is not begun last.
 _LONG = (
-    *STATISTICS,
+    "tests/papers/",
+    "tests/fuzz/",
+    "tests/unit/simulation/",
     *DATABASES,
     "tests/unit/planner/",
     "tests/unit/frontier/",
@@ -38,17 +42,19 @@ _NICENESS = 5
 
 def kind_of(path: str) -> str:
     """Name the kind of a test by its file: "databases", "crawls", "statistics" or ""."""
-    for kind, folders in (("databases", DATABASES), ("crawls", CRAWLS), ("statistics", STATISTICS)):
-        if path.startswith(folders):
+    for kind, places in (("databases", DATABASES), ("crawls", CRAWLS), ("statistics", STATISTICS)):
+        if path.startswith(places):
             return kind
     return ""
 
 
 def mark(item: pytest.Item) -> None:
-    """Give a test the mark of its folder, which `make test-quick` looks at."""
+    """Give a test the mark of its place, which `make test` and `make test-quick` look at."""
     kind = kind_of(item.nodeid)
     if kind in ("crawls", "statistics"):
         item.add_marker(kind)
+    if item.nodeid.startswith(PROGRAMS):
+        item.add_marker("programs")
 
 
 def takes_crawls(worker: str) -> bool:

@@ -19,6 +19,7 @@ def test_one(number):
     with open({told!r}, "a") as file:
         print({file!r}, os.environ["PYTEST_XDIST_WORKER"], os.nice(0), file=file)
 """
+MARKS = "[pytest]\nmarkers =\n    crawls: start crawls\n    statistics: measure\n    programs: start demos\n"
 FILES = (
     "tests/acceptance/test_a.py",
     "tests/integration/addon/test_b.py",
@@ -33,7 +34,7 @@ def tree(tmp_path: Path) -> Path:
     for file in FILES:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(TESTS.format(file=file, told=str(tmp_path / "told")))
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    crawls: start crawls\n    statistics: measure\n")
+    (tmp_path / "pytest.ini").write_text(MARKS)
     return tmp_path
 
 
@@ -52,7 +53,7 @@ def test_without_crawls_a_file_of_each_kind_counts_by_its_folder() -> None:
     """Whoever adds a test to a folder need not say more."""
     assert kind_of("tests/integration/store/test_x.py") == "databases"
     assert kind_of("tests/integration/of_tomorrow/test_x.py") == kind_of("tests/acceptance/test_x.py") == "crawls"
-    assert kind_of("tests/papers/test_x.py") == "statistics"
+    assert kind_of("tests/fuzz/test_x.py") == "statistics"
     assert kind_of("tests/unit/planner/test_x.py") == kind_of("README.md") == ""
     assert [takes_crawls(f"gw{number}") for number in range(4)] == [True, False, True, False]
 

@@ -64,6 +64,7 @@ def slopes():
     return {name: np.polyfit(logs, np.log(mean[:, k]), 1)[0] for k, name in enumerate(made)}
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("alpha", "slope"), [("1", -0.5), ("log k", -0.5), ("sqrt k", -0.5), ("k^0.75", -0.25)])
 def test_theorem_1_the_law_of_large_numbers_converges_at_its_rate(alpha, slope):
     """E|x_k - Δ| falls like max(k^-1/2, α_k/k): slopes -1/2, -1/2, -1/2 and -1/4.

@@ -138,6 +138,7 @@ def test_the_threshold_is_where_pages_go_that_nobody_announced() -> None:
     assert 0.8 < np.median(values) < 1.1
 
 
+@pytest.mark.statistics
 def test_where_half_of_the_pages_are_announced_four_fifths_go_within_three_times_of_what_was_said() -> None:
     """The likely time is never later than the time without announcements, by which no more than that go in time."""
     world, rng = World(200, announced=100), np.random.default_rng(3)
@@ -195,6 +196,7 @@ def visits_drawn(planner: Planner, page: int, signal_rate: float, now: float, rn
     return np.maximum(coming, woken.reshape(12, 9)[rng.integers(12, size=4000)]).min(axis=1)
 
 
+@pytest.mark.statistics
 def test_a_page_wakes_when_its_crawl_value_reaches_the_threshold() -> None:
     """Also one whose announcements count already, though none has come since its last crawl."""
     world = World(200, announced=150)
