@@ -194,8 +194,20 @@ class Detector:
             for one in told[:_SHOWN]
         ]
 
-    def learn_at_once(self, first: Seen, second: Seen, given: Trace | None, now: float) -> bool | None:
+    def learn_at_once(
+        self, first: Seen, second: Seen, given: Trace | None, now: float, *, apart: float = 0.0
+    ) -> bool | None:
         """Learn from two fetches of a page, made at once.
+
+        Parameters
+        ----------
+        first, second : Seen
+        given : Trace or None
+            Of what the reader of the page was given last.
+        now : float
+            POSIX seconds.
+        apart : float, default 0
+            The time between the two as a share of that since the visit before: an edit may fall between them.
 
         Returns
         -------
@@ -213,7 +225,9 @@ class Detector:
             return None
         changed = [] if given is None else differences(given, first.trace)
         may_be_stale = bool(changed and between and given is not None and not differences(given, second.trace))
-        return self.noise.learn_at_once(first.page, between, changed, second.trace, now, may_be_stale=may_be_stale)
+        return self.noise.learn_at_once(
+            first.page, between, changed, second.trace, now, apart=apart, may_be_stale=may_be_stale
+        )
 
 
 def _around(one: Difference) -> tuple[str, str]:

@@ -14,6 +14,9 @@ __all__ = ["Evidence"]
 # Two fetches at once differ in half of the cases or more where it is noise, in a tenth at most where it is edited: what
 # one of them says for noise if they differ (Wald 1945, "Sequential tests of statistical hypotheses").
 _EDITED, _LEAST_NOISE, _MOST_NOISE = 0.1, 0.5, 0.95
+# An edit a visit falls between two fetches as often as the time between them is a share of that between visits. Where
+# this is more than a quarter, a page is visited as fast as it can be edited, and nothing could be proved.
+_MOST_EDITED = 0.25
 # It is noise beyond these odds, and no longer when it is as likely edited. Evidence beyond the highest is not kept:
 # what stands still from now on is known for that after four to twelve fetches; two states by turns hardly ever seem to.
 _ODDS, _HIGHEST = log(100.0), 7.0
@@ -69,7 +72,9 @@ class Evidence:
     said_of: dict[int, int] = field(default_factory=dict)
     since: float = 0.0
 
-    def probed(self, page: int, *, differed: bool, had_changed: bool, now: float = 0.0) -> None:
+    def probed(
+        self, page: int, *, differed: bool, had_changed: bool, now: float = 0.0, apart: float = 0.0
+    ) -> None:
         """Two fetches were made at once.
 
         Examples
@@ -85,7 +90,8 @@ class Evidence:
         """
         share = (self.differed + 0.5) / (self.differed + self.agreed + 1.0)
         share = min(max(share, _LEAST_NOISE), _MOST_NOISE)
-        step = log(_LEAST_NOISE / _EDITED) if differed else log((1.0 - share) / (1.0 - _EDITED))
+        edited = min(_EDITED + apart, _MOST_EDITED)
+        step = log(share / edited) if differed else log((1.0 - share) / (1.0 - edited))
         self.score = min(max(self.score + step, 2.0 * _LOWEST), _HIGHEST)
         if had_changed:
             self.score_changed = min(max(self.score_changed + step, 2.0 * _LOWEST), _HIGHEST)

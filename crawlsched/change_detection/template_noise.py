@@ -157,7 +157,7 @@ class TemplateNoise:
 
     def learn_at_once(
         self, page: int, found: Sequence[Difference], changed: Sequence[Difference], trace: Trace, now: float,
-        *, may_be_stale: bool = False,
+        *, apart: float = 0.0, may_be_stale: bool = False,
     ) -> bool:  # fmt: skip
         """Learn from two fetches made at once; return whether they differed where that was not known.
 
@@ -172,6 +172,8 @@ class TemplateNoise:
             Of the second.
         now : float
             POSIX seconds.
+        apart : float, default 0
+            The time between the two as a share of that since the visit before.
         may_be_stale : bool, default False
             Whether the second is what was given before: then only states that were shown before teach something.
         """
@@ -194,11 +196,11 @@ class TemplateNoise:
                 continue
             evidence.only_digits = evidence.only_digits and one.is_digits
             evidence.toggles = evidence.toggles or is_there
-            evidence.probed(page, differed=True, had_changed=one.place in changed_places, now=now)
+            evidence.probed(page, differed=True, had_changed=one.place in changed_places, now=now, apart=apart)
         if may_be_stale and not all_known:
             return False
         for key, evidence in self._standing(trace, differing):
-            evidence.probed(page, differed=False, had_changed=_place_of(key) in changed_places)
+            evidence.probed(page, differed=False, had_changed=_place_of(key) in changed_places, apart=apart)
         self.n_probes += 1
         self.n_quiet = 0 if is_surprised else self.n_quiet + 1
         self.n_learned += 1

@@ -249,7 +249,8 @@ class Responses:
     def _learn_at_once(self, detector: Detector, probe: Probe, content: Content, now: float) -> None:
         assert probe.first.seen is not None
         assert content.seen is not None
-        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, probe.given, now)
+        apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
+        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, probe.given, now, apart=apart)
         self._count("crawlsched/probes/made")
         if is_surprised:
             self._count("crawlsched/probes/noise_found")
@@ -272,6 +273,7 @@ class Responses:
         now: float,
     ) -> ForSpider:
         """Do what a ruling says: note, observe, end, keep, ask, deliver; each once, in this order."""
+        elapsed = now - self._planner.pages.crawled_at.item(page)
         if ruled.outcome is Outcome.WRONG:
             self._collection.withheld.note(host_of(facts.url), "wrong_page", facts.url, now)
             self.end(visit, Outcome.WRONG, now, fetched)
@@ -282,7 +284,7 @@ class Responses:
             url = self._collection.wrong_pages.impossible_url(facts.url) if is_impossible else None
             self.end(visit, Outcome.PROBED, now, fetched)
             given = given_trace(facts, content)
-            self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, given, url))
+            self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, given, url))
             return ForSpider.NOTHING
         if detector is not None and _was_earlier(visit, ruled):
             detector.noise.n_returns = 0 if ruled.reason == "flapping" else detector.noise.n_returns + 1
@@ -300,7 +302,7 @@ class Responses:
         if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
             given = given_trace(facts, content)
-            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, given))
+            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed, given))
         if ruled.is_new and content.packed_text is not None:
             self._collection.keep_text(page, content.packed_text, now)
         if before is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from random import Random
 
 from crawlsched.change_detection import Finding, TemplateNoise, Trace
@@ -29,7 +30,7 @@ _SHARE_IF_ANNOUNCED = 1 / 6
 # All second fetches, those of visits that are put off among them: where each page is a template of its own, what looks
 # changed is told without one beyond that. Where pages share a template, what is learned of it serves all of them: there
 # twice as many are made until it is confirmed.
-_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 50, 2
+_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 30, 2
 # So many seconds lie between two fetches of a page: a clock that counts seconds differs each time, and an edit falls
 # between them hardly ever.
 _APART = 1.0
@@ -55,6 +56,8 @@ class Probe:
         Whether the first fetch was.
     asked_at : float
         POSIX seconds.
+    elapsed : float
+        Seconds since the visit before the first fetch; infinite if there was none.
     given : Trace or None
         The trace of what the reader of the page had been given before.
     impossible_url : str or None
@@ -67,6 +70,7 @@ class Probe:
     is_held: bool
     was_conditional: bool
     asked_at: float
+    elapsed: float = inf
     given: Trace | None = None
     impossible_url: str | None = None
 
@@ -92,7 +96,8 @@ class Probes:
     visits. The rest is judged at once, and some probed nevertheless: those that look changed until five in a row have
     shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
     All second fetches together are 5 in a hundred visits and 30 more at most; twice as many where pages share a
-    template that was not probed twelve times yet. Visits are those of pages that were seen before.
+    template that was not probed twelve times yet. At most half of them only confirm what is left out. Visits are those of
+    pages that were seen before.
     """
 
     def __init__(

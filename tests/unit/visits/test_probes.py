@@ -62,7 +62,7 @@ def test_of_announced_changes_one_visit_in_six_waits_for_a_second_fetch_and_of_o
             noise = TemplateNoise()
             if not probes.knows(noise, announced=announced) and probes.may_ask(page, 0, noise):
                 probes.ask(Probe(page, 0, content, True, False, 0.0))
-                assert probes.next_due(lambda host: True) is not None
+                assert probes.next_due(1.0, lambda host: True) is not None
         return probes.n_asked
 
     assert (n_asked(announced=True), n_asked(announced=False)) == (120 // 6, 30 + 6)
@@ -78,5 +78,16 @@ def test_where_a_host_has_no_room_nothing_is_fetched_twice() -> None:
     probes.ask(to_learn)
     probes.ask(held)
     full.add(0)
-    assert probes.next_due(lambda host: True) is held
+    assert probes.next_due(1.0, lambda host: True) is held
     assert probes.give_up(asked_before=0.0) == [to_learn]
+
+
+def test_two_fetches_of_a_page_lie_a_second_apart() -> None:
+    """A clock of seconds differs each time then; the page that cannot exist is asked for at once."""
+    content = Content("http://a/", Fingerprint("bytes/1", b"x"), None)
+    probes = Probes(Random(1), lambda: False)
+    second, impossible = (Probe(0, 0, content, True, False, 5.0, impossible_url=url) for url in (None, "http://a/x"))
+    probes.ask(second)
+    assert probes.next_due(5.9, lambda host: True) is None
+    probes.ask(impossible)
+    assert [probes.next_due(now, lambda host: True) for now in (5.0, 6.0)] == [impossible, second]
