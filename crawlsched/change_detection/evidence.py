@@ -72,9 +72,7 @@ class Evidence:
     said_of: dict[int, int] = field(default_factory=dict)
     since: float = 0.0
 
-    def probed(
-        self, page: int, *, differed: bool, had_changed: bool, now: float = 0.0, apart: float = 0.0
-    ) -> None:
+    def probed(self, page: int, *, differed: bool, had_changed: bool, now: float = 0.0, apart: float = 0.0) -> None:
         """Two fetches were made at once.
 
         Examples

@@ -96,8 +96,8 @@ class Probes:
     visits. The rest is judged at once, and some probed nevertheless: those that look changed until five in a row have
     shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
     All second fetches together are 5 in a hundred visits and 30 more at most; twice as many where pages share a
-    template that was not probed twelve times yet. At most half of them only confirm what is left out. Visits are those of
-    pages that were seen before.
+    template that was not probed twelve times yet. At most half of them only confirm what is left out. Visits are those
+    of pages that were seen before.
     """
 
     def __init__(
