@@ -6,11 +6,7 @@ A library without Scrapy, store or clock. Begin reading with `recipes`.
 from crawlsched.change_detection.block_recipe import LivingBlocks
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.change_size import (
-    block_sketch,
-    changed_share,
-    shingle_similarity,
     sketch,
-    sketch_changed_share,
     sketch_similarity,
 )
 from crawlsched.change_detection.detector import (
@@ -21,7 +17,7 @@ from crawlsched.change_detection.detector import (
     is_cut,
     page_number,
 )
-from crawlsched.change_detection.fingerprint import Fingerprint, compare, is_same
+from crawlsched.change_detection.fingerprint import Fingerprint, compare
 from crawlsched.change_detection.likeness import likeness
 from crawlsched.change_detection.main_text import MainText
 from crawlsched.change_detection.recipe_kind import Recipe
@@ -59,19 +55,14 @@ __all__ = [
     "UserFunction",
     "VisibleText",
     "are_comparable",
-    "block_sketch",
-    "changed_share",
     "compare",
     "is_cut",
-    "is_same",
     "likeness",
     "page_blocks",
     "page_number",
     "recipe",
     "recipe_from",
-    "shingle_similarity",
     "sketch",
-    "sketch_changed_share",
     "sketch_similarity",
     "template_of",
 ]
