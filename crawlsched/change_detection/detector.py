@@ -194,16 +194,12 @@ class Detector:
             for one in told[:_SHOWN]
         ]
 
-    def learn_at_once(
-        self, first: Seen, second: Seen, given: Trace | None, now: float, *, apart: float = 0.0
-    ) -> bool | None:
+    def learn_at_once(self, first: Seen, second: Seen, now: float, apart: float = 0.0) -> bool | None:
         """Learn from two fetches of a page, made at once.
 
         Parameters
         ----------
         first, second : Seen
-        given : Trace or None
-            Of what the reader of the page was given last.
         now : float
             POSIX seconds.
         apart : float, default 0
@@ -214,20 +210,11 @@ class Detector:
         bool or None
             Whether they differed where that was not known; None where they teach nothing: one of them is cut, or they
             are not of one page.
-
-        Notes
-        -----
-        If the second is what was given before, it may be an old copy, and the first is news. Then it teaches something
-        only where the first shows what was shown before: these are two states by turns.
         """
         between = differences(first.trace, second.trace)
         if between and not are_comparable(first.trace, second.trace):
             return None
-        changed = [] if given is None else differences(given, first.trace)
-        may_be_stale = bool(changed and between and given is not None and not differences(given, second.trace))
-        return self.noise.learn_at_once(
-            first.page, between, changed, second.trace, now, apart=apart, may_be_stale=may_be_stale
-        )
+        return self.noise.learn_at_once(first.page, between, second.trace, now, apart)
 
 
 def _around(one: Difference) -> tuple[str, str]:

@@ -17,16 +17,13 @@ _EDITED, _LEAST_NOISE, _MOST_NOISE = 0.1, 0.5, 0.95
 # An edit a visit falls between two fetches as often as the time between them is a share of that between visits. Where
 # this is more than a quarter, a page is visited as fast as it can be edited, and nothing could be proved.
 _MOST_EDITED = 0.25
-# It is noise beyond these odds, and no longer when it is as likely edited. Evidence beyond the highest is not kept:
-# what stands still from now on is known for that after four to twelve fetches; two states by turns hardly ever seem to.
+# It is noise beyond these odds, and no longer when it is as likely edited. Evidence beyond the highest, on either side,
+# is not kept: what stands still from now on is known for that after four to twelve fetches.
 _ODDS, _HIGHEST = log(100.0), 7.0
-# It is edited beyond these odds: then no second fetch is asked for any more.
-_LOWEST = -log(400.0)
 # A page says otherwise whose fetches agree as they do by chance in fewer cases than these.
 _LIKELY = 0.2
 # Of so many pages is remembered what they showed themselves; of the others is believed what these have in common.
 _MOST_PAGES = 64
-_MOST_STATES = 8
 _LONGEST = 80
 
 
@@ -38,18 +35,14 @@ class Evidence:
     ----------
     differed, agreed : int
         Fetches made at once that differed here, and that did not.
-    score, score_changed : float
-        How far all of them speak for noise, and those of pages that had changed here.
-    n_changed : int
-        How many the latter are.
+    score : float
+        How far they speak for noise.
     only_digits, toggles : bool
         Whether all that differed was digits; whether the block was there and was not.
     is_noise : bool
         Whether chance and edits are ruled out.
     pages : dict of int to [int, int]
         How often two fetches of some pages differed here, and how often they did not.
-    states : list of int
-        Some of the texts, by their digests, that fetches at once have shown.
     said : str
         What was left out last.
     said_of : dict of int to int
@@ -61,28 +54,25 @@ class Evidence:
     differed: int = 0
     agreed: int = 0
     score: float = 0.0
-    score_changed: float = 0.0
-    n_changed: int = 0
     only_digits: bool = True
     toggles: bool = False
     is_noise: bool = False
     pages: dict[int, list[int]] = field(default_factory=dict)
-    states: list[int] = field(default_factory=list)
     said: str = ""
     said_of: dict[int, int] = field(default_factory=dict)
     since: float = 0.0
 
-    def probed(self, page: int, *, differed: bool, had_changed: bool, now: float = 0.0, apart: float = 0.0) -> None:
+    def probed(self, page: int, *, differed: bool, now: float = 0.0, apart: float = 0.0) -> None:
         """Two fetches were made at once.
 
         Examples
         --------
         >>> clock = Evidence()
         >>> for page in (1, 2, 3):
-        ...     clock.probed(page, differed=True, had_changed=True)
+        ...     clock.probed(page, differed=True)
         >>> clock.is_noise, clock.is_noise_of(1), clock.is_noise_of(9)
         (True, True, True)
-        >>> clock.probed(9, differed=False, had_changed=True)
+        >>> clock.probed(9, differed=False)
         >>> clock.is_noise_of(1), clock.is_noise_of(9)
         (True, False)
         """
@@ -90,25 +80,17 @@ class Evidence:
         share = min(max(share, _LEAST_NOISE), _MOST_NOISE)
         edited = min(_EDITED + apart, _MOST_EDITED)
         step = log(share / edited) if differed else log((1.0 - share) / (1.0 - edited))
-        self.score = min(max(self.score + step, 2.0 * _LOWEST), _HIGHEST)
-        if had_changed:
-            self.score_changed = min(max(self.score_changed + step, 2.0 * _LOWEST), _HIGHEST)
-            self.n_changed += 1
+        self.score = min(max(self.score + step, -_HIGHEST), _HIGHEST)
         self.differed += differed
         self.agreed += not differed
         own = self.pages.setdefault(page, [0, 0])
         own[not differed] += 1
         if len(self.pages) > _MOST_PAGES:
             del self.pages[next(iter(self.pages))]
-        if self._odds >= _ODDS and not self.is_noise:
+        if self.score >= _ODDS and not self.is_noise:
             self.is_noise, self.since = True, now
-        elif self._odds <= 0.0:
+        elif self.score <= 0.0:
             self.is_noise = False
-
-    @property
-    def _odds(self) -> float:
-        """Pages that had changed here say more of noise that has two states, and of edits."""
-        return self.score_changed if self.n_changed >= 2 else self.score
 
     def is_noise_of(self, page: int, *, least_others: int = 2) -> bool:
         """Whether it is noise on a page: that has shown it itself, or has not said otherwise, as enough others have."""
@@ -131,20 +113,13 @@ class Evidence:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether it has differed at once, and may be no edit nevertheless."""
-        return self.differed > 0 and self._odds > _LOWEST
+        """Whether it has differed at once, and is more likely noise than edited."""
+        return self.score > 0.0
 
     @property
     def may_be_noise(self) -> bool:
         """Whether it has not stood still at once far more often than it differed."""
         return self.agreed < 4 * self.differed
-
-    def knows(self, digest: int) -> bool:
-        """Whether a text was shown before; from now on it was."""
-        if digest in self.states:
-            return True
-        self.states = [*self.states, digest][-_MOST_STATES:]
-        return False
 
     def stands(self, page: int, text: str) -> bool:
         """Whether the same was left out of a page the last time."""
@@ -159,15 +134,15 @@ class Evidence:
 
     def to_list(self) -> list[Any]:
         """Return it as plain data."""
-        numbers = self.differed, self.agreed, self.score, self.score_changed, self.n_changed
         flags = self.only_digits, self.toggles, self.is_noise
-        return [*numbers, *flags, [*self.pages.items()], self.states, self.said, [*self.said_of.items()], self.since]
+        pages, said_of = [*self.pages.items()], [*self.said_of.items()]
+        return [self.differed, self.agreed, self.score, *flags, pages, self.said, said_of, self.since]
 
     @classmethod
     def from_list(cls, data: Sequence[Any]) -> Evidence:
         """Return what `to_list` gave."""
         made = cls(*data)
-        made.pages, made.said_of = dict(data[8]), dict(data[11])
+        made.pages, made.said_of = dict(data[6]), dict(data[8])
         return made
 
     def say(self) -> str:

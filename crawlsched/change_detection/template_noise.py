@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from crawlsched.change_detection.evidence import Evidence
-from crawlsched.change_detection.trace import Difference, Kind, Trace, digest_of
+from crawlsched.change_detection.trace import Difference, Kind, Trace
 
 __all__ = ["Hidden", "Restless", "TemplateNoise"]
 
@@ -156,9 +156,8 @@ class TemplateNoise:
         return all(all(evidence.may_be_noise for _, evidence in self._speaking_for(one)) for one in found)
 
     def learn_at_once(
-        self, page: int, found: Sequence[Difference], changed: Sequence[Difference], trace: Trace, now: float,
-        *, apart: float = 0.0, may_be_stale: bool = False,
-    ) -> bool:  # fmt: skip
+        self, page: int, found: Sequence[Difference], trace: Trace, now: float, apart: float = 0.0
+    ) -> bool:
         """Learn from two fetches made at once; return whether they differed where that was not known.
 
         Parameters
@@ -166,41 +165,26 @@ class TemplateNoise:
         page : int
         found : sequence of Difference
             Between the two.
-        changed : sequence of Difference
-            From what the reader was given to the first of them.
         trace : Trace
             Of the second.
         now : float
             POSIX seconds.
         apart : float, default 0
             The time between the two as a share of that since the visit before.
-        may_be_stale : bool, default False
-            Whether the second is what was given before: then only states that were shown before teach something.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
-        changed_places = {one.place for one in changed}
         differing: dict[str, set[tuple[str, str]]] = {}
-        all_known = True
         for one, key in self._keys_at_once(found, trace):
             evidence = self._track(key, one, trace)
             slots = differing.setdefault(key, set())
             if (one.left, one.right) in slots:
                 continue
             slots.add((one.left, one.right))
-            # Of what comes and goes the states are that it is there, and that it is not.
-            is_there = one.kind in (Kind.ADDED, Kind.REMOVED)
-            states = [bool(one.old), bool(one.new)] if is_there else [digest_of(one.old), digest_of(one.new)]
-            known = [evidence.knows(state) for state in states]
-            if may_be_stale and not known[0]:
-                all_known = False
-                continue
             evidence.only_digits = evidence.only_digits and one.is_digits
-            evidence.toggles = evidence.toggles or is_there
-            evidence.probed(page, differed=True, had_changed=one.place in changed_places, now=now, apart=apart)
-        if may_be_stale and not all_known:
-            return False
-        for key, evidence in self._standing(trace, differing):
-            evidence.probed(page, differed=False, had_changed=_place_of(key) in changed_places, apart=apart)
+            evidence.toggles = evidence.toggles or one.kind in (Kind.ADDED, Kind.REMOVED)
+            evidence.probed(page, differed=True, now=now, apart=apart)
+        for evidence in self._standing(trace, differing):
+            evidence.probed(page, differed=False, apart=apart)
         self.n_probes += 1
         self.n_quiet = 0 if is_surprised else self.n_quiet + 1
         self.n_learned += 1
@@ -264,7 +248,7 @@ class TemplateNoise:
             del self._evidence[least], self._names[least]
         return evidence
 
-    def _standing(self, trace: Trace, but: Mapping[str, set[tuple[str, str]]]) -> list[tuple[str, Evidence]]:
+    def _standing(self, trace: Trace, but: Mapping[str, set[tuple[str, str]]]) -> list[Evidence]:
         """Return what is known of places that a page has, and in which nothing differed."""
         if not self._evidence:
             return []
@@ -277,7 +261,7 @@ class TemplateNoise:
             for slot, evidence in known.items():
                 # Where a whole block differed its tokens did, and the other way round.
                 if slot not in differing and ("", "") not in differing and not (differing and slot == ("", "")):
-                    standing.append((key, evidence))
+                    standing.append(evidence)
         return standing
 
     def to_dict(self) -> dict[str, Any]:

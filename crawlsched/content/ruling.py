@@ -17,7 +17,7 @@ from crawlsched.change_detection import (
 from crawlsched.content.reading import Content
 from crawlsched.store import Outcome, PageFacts
 
-__all__ = ["Ask", "ChangeSize", "ForSpider", "Ruling", "Suspicion", "given_trace", "ruling"]
+__all__ = ["Ask", "ChangeSize", "ForSpider", "Ruling", "Suspicion", "given_trace", "is_new", "ruling"]
 
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
@@ -115,6 +115,11 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
     return Trace.unpacked(facts.block_sketch)
 
 
+def is_new(facts: PageFacts, content: Content) -> bool:
+    """Whether a page has not said the same before, as far as its history goes."""
+    return _digest(content) not in _history(facts)
+
+
 def ruling(
     facts: PageFacts,
     content: Content,
@@ -187,7 +192,7 @@ def ruling(
         ask = Ask.IMPOSSIBLE if suspicion is Suspicion.ASK else Ask.SECOND
         return Ruling(Outcome.PROBED, ForSpider.NOTHING, ask=ask)
     history = _history(facts)
-    returned = _digest(content) in history
+    returned = not is_new(facts, content)
     if (
         may_ask
         and first is None

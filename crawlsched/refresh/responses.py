@@ -12,7 +12,7 @@ from crawlsched.change_detection import Detector, Finding
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.content.reading import Content
-from crawlsched.content.ruling import Ask, ChangeSize, ForSpider, Ruling, Suspicion, given_trace, ruling
+from crawlsched.content.ruling import Ask, ChangeSize, ForSpider, Ruling, Suspicion, given_trace, is_new, ruling
 from crawlsched.content.validators import seconds_since
 from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
@@ -243,14 +243,17 @@ class Responses:
         if probe is None and given is not None and content.text is None:  # the digest says that it is as it was
             content.seen.is_as(given)
         if probe is not None and _is_like(probe.first, content):
-            self._learn_at_once(detector, probe, content, now)
+            self._learn_at_once(detector, probe, facts, content, now)
         return detector, detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
 
-    def _learn_at_once(self, detector: Detector, probe: Probe, content: Content, now: float) -> None:
+    def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
+        is_other = content.fingerprint.digest != probe.first.fingerprint.digest
+        if probe.was_new and is_other and not is_new(facts, content):
+            return  # the second may be an old copy, and the first an edit
         assert probe.first.seen is not None
         assert content.seen is not None
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
-        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, probe.given, now, apart=apart)
+        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, now, apart)
         self._count("crawlsched/probes/made")
         if is_surprised:
             self._count("crawlsched/probes/noise_found")
@@ -273,7 +276,7 @@ class Responses:
         now: float,
     ) -> ForSpider:
         """Do what a ruling says: note, observe, end, keep, ask, deliver; each once, in this order."""
-        elapsed = now - self._planner.pages.crawled_at.item(page)
+        elapsed, was_new = now - self._planner.pages.crawled_at.item(page), is_new(facts, content)
         if ruled.outcome is Outcome.WRONG:
             self._collection.withheld.note(host_of(facts.url), "wrong_page", facts.url, now)
             self.end(visit, Outcome.WRONG, now, fetched)
@@ -283,8 +286,7 @@ class Responses:
             is_impossible = ruled.ask is Ask.IMPOSSIBLE
             url = self._collection.wrong_pages.impossible_url(facts.url) if is_impossible else None
             self.end(visit, Outcome.PROBED, now, fetched)
-            given = given_trace(facts, content)
-            self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, given, url))
+            self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, was_new, url))
             return ForSpider.NOTHING
         if detector is not None and _was_earlier(visit, ruled):
             detector.noise.n_returns = 0 if ruled.reason == "flapping" else detector.noise.n_returns + 1
@@ -301,8 +303,7 @@ class Responses:
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
         if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
-            given = given_trace(facts, content)
-            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed, given))
+            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed, was_new))
         if ruled.is_new and content.packed_text is not None:
             self._collection.keep_text(page, content.packed_text, now)
         if before is None:
@@ -340,7 +341,8 @@ class Responses:
         first = visit.probe.first.seen
         if _is_like(visit.probe.first, content):
             detector = self._detector(content)
-            self._learn_at_once(detector, visit.probe, content, now)
+            facts = self._collection.facts_of(visit.page)
+            self._learn_at_once(detector, visit.probe, facts, content, now)
             assert first is not None
             assert content.seen is not None
             finding = detector.judge(content.seen, first.trace, now, learns=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from random import Random
 
-from crawlsched.change_detection import Finding, TemplateNoise, Trace
+from crawlsched.change_detection import Finding, TemplateNoise
 from crawlsched.content.reading import Content
 
 __all__ = ["Probe", "Probes"]
@@ -58,8 +58,8 @@ class Probe:
         POSIX seconds.
     elapsed : float
         Seconds since the visit before the first fetch; infinite if there was none.
-    given : Trace or None
-        The trace of what the reader of the page had been given before.
+    was_new : bool
+        Whether the page had not said before what the first fetch gave.
     impossible_url : str or None
         Of the page that cannot exist, if that is what is fetched.
     """
@@ -71,7 +71,7 @@ class Probe:
     was_conditional: bool
     asked_at: float
     elapsed: float = inf
-    given: Trace | None = None
+    was_new: bool = False
     impossible_url: str | None = None
 
 
