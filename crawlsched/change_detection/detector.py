@@ -194,7 +194,9 @@ class Detector:
             for one in told[:_SHOWN]
         ]
 
-    def learn_at_once(self, first: Seen, second: Seen, now: float, apart: float = 0.0) -> bool | None:
+    def learn_at_once(
+        self, first: Seen, second: Seen, now: float, apart: float = 0.0, *, may_be_old: bool = False
+    ) -> bool | None:
         """Learn from two fetches of a page, made at once.
 
         Parameters
@@ -204,6 +206,8 @@ class Detector:
             POSIX seconds.
         apart : float, default 0
             The time between the two as a share of that since the visit before: an edit may fall between them.
+        may_be_old : bool, default False
+            Whether the page said before what the second gave: it may be an old copy, and the first an edit.
 
         Returns
         -------
@@ -214,7 +218,7 @@ class Detector:
         between = differences(first.trace, second.trace)
         if between and not are_comparable(first.trace, second.trace):
             return None
-        return self.noise.learn_at_once(first.page, between, second.trace, now, apart)
+        return self.noise.learn_at_once(first.page, between, second.trace, now, apart, may_be_old=may_be_old)
 
 
 def _around(one: Difference) -> tuple[str, str]:

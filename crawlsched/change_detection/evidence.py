@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log
@@ -24,6 +25,7 @@ _ODDS, _HIGHEST = log(100.0), 7.0
 _LIKELY = 0.2
 # Of so many pages is remembered what they showed themselves; of the others is believed what these have in common.
 _MOST_PAGES = 64
+_MOST_STATES = 8
 _LONGEST = 80
 
 
@@ -43,6 +45,10 @@ class Evidence:
         Whether chance and edits are ruled out.
     pages : dict of int to [int, int]
         How often two fetches of some pages differed here, and how often they did not.
+    states : list of int
+        Some of the texts, by their digests, that fetches at once have shown.
+    kept : list of str or None
+        Where a whole text differs, the tokens that stood still in all pairs of fetches, digits as "#".
     said : str
         What was left out last.
     said_of : dict of int to int
@@ -58,6 +64,8 @@ class Evidence:
     toggles: bool = False
     is_noise: bool = False
     pages: dict[int, list[int]] = field(default_factory=dict)
+    states: list[int] = field(default_factory=list)
+    kept: list[str] | None = None
     said: str = ""
     said_of: dict[int, int] = field(default_factory=dict)
     since: float = 0.0
@@ -121,6 +129,18 @@ class Evidence:
         """Whether it has not stood still at once far more often than it differed."""
         return self.agreed < 4 * self.differed
 
+    def keep(self, tokens: Sequence[str]) -> None:
+        """These tokens stood still while others differed."""
+        counts = Counter(tokens) if self.kept is None else Counter(tokens) & Counter(self.kept)
+        self.kept = [*counts.elements()]
+
+    def knows(self, digest: int) -> bool:
+        """Whether a text was shown before; from now on it was."""
+        if digest in self.states:
+            return True
+        self.states = [*self.states, digest][-_MOST_STATES:]
+        return False
+
     def stands(self, page: int, text: str) -> bool:
         """Whether the same was left out of a page the last time."""
         return self.said_of.get(page) == digest_of(text)
@@ -134,15 +154,15 @@ class Evidence:
 
     def to_list(self) -> list[Any]:
         """Return it as plain data."""
-        flags = self.only_digits, self.toggles, self.is_noise
+        flags, texts = (self.only_digits, self.toggles, self.is_noise), (self.states, self.kept, self.said)
         pages, said_of = [*self.pages.items()], [*self.said_of.items()]
-        return [self.differed, self.agreed, self.score, *flags, pages, self.said, said_of, self.since]
+        return [self.differed, self.agreed, self.score, *flags, pages, *texts, said_of, self.since]
 
     @classmethod
     def from_list(cls, data: Sequence[Any]) -> Evidence:
         """Return what `to_list` gave."""
         made = cls(*data)
-        made.pages, made.said_of = dict(data[6]), dict(data[8])
+        made.pages, made.said_of = dict(data[6]), dict(data[10])
         return made
 
     def say(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from crawlsched.change_detection.evidence import Evidence
-from crawlsched.change_detection.trace import Difference, Kind, Trace
+from crawlsched.change_detection.trace import Difference, Kind, Trace, digest_of
 
 __all__ = ["Hidden", "Restless", "TemplateNoise"]
 
@@ -156,8 +156,9 @@ class TemplateNoise:
         return all(all(evidence.may_be_noise for _, evidence in self._speaking_for(one)) for one in found)
 
     def learn_at_once(
-        self, page: int, found: Sequence[Difference], trace: Trace, now: float, apart: float = 0.0
-    ) -> bool:
+        self, page: int, found: Sequence[Difference], trace: Trace, now: float, apart: float = 0.0,
+        *, may_be_old: bool = False,
+    ) -> bool:  # fmt: skip
         """Learn from two fetches made at once; return whether they differed where that was not known.
 
         Parameters
@@ -171,18 +172,33 @@ class TemplateNoise:
             POSIX seconds.
         apart : float, default 0
             The time between the two as a share of that since the visit before.
+        may_be_old : bool, default False
+            Whether the page said before what the second fetch gave: then only what other fetches have shown before it
+            teaches, as of two states by turns.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
         differing: dict[str, set[tuple[str, str]]] = {}
+        all_known = True
         for one, key in self._keys_at_once(found, trace):
             evidence = self._track(key, one, trace)
             slots = differing.setdefault(key, set())
             if (one.left, one.right) in slots:
                 continue
             slots.add((one.left, one.right))
+            # Of what comes and goes the states are that it is there, and that it is not.
+            is_there = one.kind in (Kind.ADDED, Kind.REMOVED)
+            states = [bool(one.old), bool(one.new)] if is_there else [digest_of(one.old), digest_of(one.new)]
+            known = [evidence.knows(state) for state in states]
+            if may_be_old and not known[0]:
+                all_known = False
+                continue
             evidence.only_digits = evidence.only_digits and one.is_digits
-            evidence.toggles = evidence.toggles or one.kind in (Kind.ADDED, Kind.REMOVED)
+            evidence.toggles = evidence.toggles or is_there
+            if not is_there:
+                evidence.keep(one.kept)
             evidence.probed(page, differed=True, now=now, apart=apart)
+        if not all_known:
+            return False
         for evidence in self._standing(trace, differing):
             evidence.probed(page, differed=False, apart=apart)
         self.n_probes += 1
@@ -294,7 +310,8 @@ def _covers(evidence: Evidence, one: Difference) -> bool:
     """Whether a difference is of the kind that was proved."""
     if one.kind in (Kind.ADDED, Kind.REMOVED):
         return evidence.toggles
-    return one.is_digits or not evidence.only_digits
+    # Where a whole text is noise, what stood still in it is none.
+    return (one.is_digits or not evidence.only_digits) and not Counter(evidence.kept) - Counter(one.kept)
 
 
 def _keys(one: Difference) -> list[str]:

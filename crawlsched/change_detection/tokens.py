@@ -9,13 +9,18 @@ from typing import NamedTuple
 __all__ = ["Run", "shape", "token_runs"]
 
 # A number with its decimals, a word of Latin letters and digits such as a hash, a word of other letters, a sign.
-_TOKEN = re.compile(r"\d++(?:[.,:]\d++)*+(?![A-Za-z_])|[A-Za-z_\d]++|[^\W\d_]++|\S")
+_TOKEN = re.compile(r"\d++(?:[.,:]\d++| \d{3}(?!\d))*+(?![A-Za-z_])|[A-Za-z_\d]++|[^\W\d_]++|\S")
 _DIGITS = re.compile(r"\d+")
 # Tokens that are compared with each other at most, in pairs: 5 ms. Beyond that they are one run.
 _MOST_PAIRS = 10_000
 # Characters in which tokens are looked for: 1 ms. Beyond that they are one run.
 _MOST_CHARACTERS = 8_000
+_AROUND = 200  # characters of it that are looked at on both sides of what differs in a longer text
 _LONGEST_CONTEXT = 24
+
+
+_Change = tuple[int, int, int, int]
+"""From and to, before and now."""
 
 
 class Run(NamedTuple):
@@ -27,12 +32,15 @@ class Run(NamedTuple):
         The tokens before and behind them, digits as "#"; "" at the ends of the text. Both are "" if hardly a token of
         the text is left.
     old, new : str
+    kept : tuple of str
+        Of a text of which hardly a token is left, those that are, digits as "#".
     """
 
     left: str
     right: str
     old: str
     new: str
+    kept: tuple[str, ...] = ()
 
 
 def shape(text: str) -> str:
@@ -51,37 +59,65 @@ def token_runs(before: str, now: str) -> list[Run]:
 
     Examples
     --------
-    >>> token_runs("12 people look at this · € 99", "14 people look at this · € 98")
-    [Run(left='', right='people', old='12', new='14'), Run(left='€', right='', old='99', new='98')]
+    >>> [run[:4] for run in token_runs("12 people look at this · € 99", "14 people look at this · € 98")]
+    [('', 'people', '12', '14'), ('€', '', '99', '98')]
+    >>> token_runs("Buy it for € 99", "Yours today for € 99")
+    [Run(left='', right='for', old='Buy it', new='Yours today', kept=('for', '€', '#'))]
     >>> token_runs("Buy it now", "Order yours today")
-    [Run(left='', right='', old='Buy it now', new='Order yours today')]
+    [Run(left='', right='', old='Buy it now', new='Order yours today', kept=())]
     """
-    start = _n_common(before, now)
-    start = before.rfind(" ", 0, start) + 1
-    end = _n_common_at_end(before[start:], now[start:])
-    space = before.find(" ", len(before) - end) if end else -1
-    end = len(before) - space if space >= 0 else 0
+    start = end = 0
+    if len(before) + len(now) > _MOST_CHARACTERS:  # most of it is as it was: what is around the rest is looked at
+        start = max(_n_common(before, now) - _AROUND, 0)
+        start = before.rfind(" ", 0, start) + 1
+        end = max(_n_common_at_end(before[start:], now[start:]) - _AROUND, 0)
+        space = before.find(" ", len(before) - end) if end else -1
+        end = len(before) - space if space >= 0 else 0
     olds, news = before[start : len(before) - end], now[start : len(now) - end]
-    whole = [Run("", "", before, now)]
     if len(olds) + len(news) > _MOST_CHARACTERS:
-        return whole
+        return [Run("", "", before, now)]
     olds_at, news_at = ([match.span() for match in _TOKEN.finditer(text)] for text in (olds, news))
     old, new = [olds[i:j] for i, j in olds_at], [news[i:j] for i, j in news_at]
-    around = _last_token(before[max(start - _MOST_CHARACTERS, 0) : start]), _first_token(before[len(before) - end :])
-    kept = before.count(" ", 0, start) + before.count(" ", len(before) - end)
-    if len(old) * len(new) > _MOST_PAIRS:
-        return [Run(_context(around[0]), _context(around[1]), olds, news)] if kept > len(old) else whole
+    changes = _changes(old, new)
+    replaced = {at for i, j, _, _ in changes for at in range(i, j)}
+    kept = tuple([shape(token) for at, token in enumerate(old) if at not in replaced])
+    # Digits stand where they stood; of words hardly one may be left.
+    words = [(j - i, m - k) for i, j, k, m in changes if [*map(shape, old[i:j])] != [*map(shape, new[k:m])]]
+    if words and not start and not end and len(kept) <= max(map(sum, zip(*words, strict=True))):
+        return [Run("", "", before, now, kept)]
     runs = []
-    for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            kept += j - i
-            continue
-        left = old[i - 1] if i else around[0]
-        right = old[j] if j < len(old) else around[1]
-        runs.append(Run(_context(left), _context(right), _slice(olds, olds_at[i:j]), _slice(news, news_at[k:m])))
-    words = [run for run in runs if shape(run.old) != shape(run.new)]  # digits stand where they stood
-    n_replaced = max(sum(len(run.old.split()) for run in words), sum(len(run.new.split()) for run in words))
-    return runs if kept > n_replaced or not words else whole
+    for i, j, k, m in changes:
+        right = _context(old[j]) if j < len(old) else ""
+        runs.append(Run(_left(old, i), right, _slice(olds, olds_at[i:j]), _slice(news, news_at[k:m]), kept))
+    return runs
+
+
+def _changes(old: list[str], new: list[str]) -> list[_Change]:
+    """Return which tokens were replaced by which; where but digits differ, one by one."""
+    i, j, k, m = 0, len(old), 0, len(new)
+    while i < min(j, m) and old[i] == new[i]:
+        i = k = i + 1
+    while i < j and k < m and old[j - 1] == new[m - 1]:
+        j, m = j - 1, m - 1
+    if [*map(shape, old[i:j])] == [*map(shape, new[k:m])]:
+        return [(at, at + 1, at, at + 1) for at in range(i, j) if old[at] != new[at]]
+    if (j - i) * (m - k) > _MOST_PAIRS:
+        return [(i, j, k, m)]
+    found: list[_Change] = []
+    for tag, a, b, c, d in SequenceMatcher(None, old[i:j], new[k:m], autojunk=False).get_opcodes():
+        if tag == "replace" and [*map(shape, old[i + a : i + b])] == [*map(shape, new[k + c : k + d])]:
+            found += [(i + a + n, i + a + n + 1, k + c + n, k + c + n + 1) for n in range(b - a)]
+        elif tag != "equal":
+            found.append((i + a, i + b, k + c, k + d))
+    return found
+
+
+def _left(tokens: list[str], at: int) -> str:
+    """Return the tokens before one, back to the first that is no number: numbers side by side are told apart."""
+    start = at
+    while start and tokens[start - 1][0].isdigit():
+        start -= 1
+    return _context(" ".join(tokens[max(start - 1, 0) : at]))
 
 
 def _slice(text: str, spans: list[tuple[int, int]]) -> str:
@@ -110,15 +146,5 @@ def _n_common_at_end(one: str, two: str) -> int:
     return low
 
 
-def _last_token(text: str) -> str:
-    tokens = _TOKEN.findall(text.rpartition(" ")[0].rpartition(" ")[2] if text.endswith(" ") else text)
-    return tokens[-1] if tokens else ""
-
-
-def _first_token(text: str) -> str:
-    match = _TOKEN.search(text)
-    return match[0] if match else ""
-
-
 def _context(token: str) -> str:
-    return shape(token)[:_LONGEST_CONTEXT]
+    return shape(token)[-_LONGEST_CONTEXT:]

@@ -51,6 +51,8 @@ class Difference(NamedTuple):
         Whether only digits differ.
     was, says : str
         The whole text of the block, before and now.
+    kept : tuple of str
+        The tokens of it that stayed, digits as "#".
     """
 
     kind: str
@@ -64,6 +66,7 @@ class Difference(NamedTuple):
     is_digits: bool = False
     was: str = ""
     says: str = ""
+    kept: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -314,7 +317,7 @@ def _of_gap(before: Trace, now: Trace, old: list[int], new: list[int]) -> Iterat
             continue
         for run in token_runs(was, says):
             is_digits = shape(run.old) == shape(run.new)
-            yield Difference(Kind.REPLACED, place, number, 1, *run, is_digits, was, says)
+            yield Difference(Kind.REPLACED, place, number, 1, *run[:4], is_digits, was, says, run.kept)
     for place, there in come.items():
         for number in there:
             says = now.texts[number] or ""

@@ -247,13 +247,11 @@ class Responses:
         return detector, detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
 
     def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
-        is_other = content.fingerprint.digest != probe.first.fingerprint.digest
-        if probe.was_new and is_other and not is_new(facts, content):
-            return  # the second may be an old copy, and the first an edit
+        may_be_old = content.fingerprint != probe.first.fingerprint and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
-        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, now, apart)
+        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, now, apart, may_be_old=may_be_old)
         self._count("crawlsched/probes/made")
         if is_surprised:
             self._count("crawlsched/probes/noise_found")
@@ -276,7 +274,7 @@ class Responses:
         now: float,
     ) -> ForSpider:
         """Do what a ruling says: note, observe, end, keep, ask, deliver; each once, in this order."""
-        elapsed, was_new = now - self._planner.pages.crawled_at.item(page), is_new(facts, content)
+        elapsed = now - self._planner.pages.crawled_at.item(page)
         if ruled.outcome is Outcome.WRONG:
             self._collection.withheld.note(host_of(facts.url), "wrong_page", facts.url, now)
             self.end(visit, Outcome.WRONG, now, fetched)
@@ -286,7 +284,7 @@ class Responses:
             is_impossible = ruled.ask is Ask.IMPOSSIBLE
             url = self._collection.wrong_pages.impossible_url(facts.url) if is_impossible else None
             self.end(visit, Outcome.PROBED, now, fetched)
-            self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, was_new, url))
+            self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, url))
             return ForSpider.NOTHING
         if detector is not None and _was_earlier(visit, ruled):
             detector.noise.n_returns = 0 if ruled.reason == "flapping" else detector.noise.n_returns + 1
@@ -303,7 +301,7 @@ class Responses:
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
         if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
-            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed, was_new))
+            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
         if ruled.is_new and content.packed_text is not None:
             self._collection.keep_text(page, content.packed_text, now)
         if before is None:

@@ -58,8 +58,6 @@ class Probe:
         POSIX seconds.
     elapsed : float
         Seconds since the visit before the first fetch; infinite if there was none.
-    was_new : bool
-        Whether the page had not said before what the first fetch gave.
     impossible_url : str or None
         Of the page that cannot exist, if that is what is fetched.
     """
@@ -71,7 +69,6 @@ class Probe:
     was_conditional: bool
     asked_at: float
     elapsed: float = inf
-    was_new: bool = False
     impossible_url: str | None = None
 
 
