@@ -6,13 +6,14 @@ import struct
 import zipfile
 import zlib
 
+from crawlsched.change_detection.limits import MOST_BLOCKS
+
 __all__ = ["GZIP", "members_of_zip", "unpacked_gzip", "without_dates"]
 
 GZIP = b"\x1f\x8b"
 _MOST_UNPACKED = 16_000_000
 # What is packed more tightly would take a hundred times its size in memory when it is read.
 _MOST_TIMES, _SMALL = 8, 256_000
-_MOST_MEMBERS = 4_096
 _PDF_DATES = re.compile(
     rb"/(?:CreationDate|ModDate)\s*(?:\((?:[^()\\]|\\.)*+\)|<[0-9A-Fa-f]*+>)|/ID\s*\[[^\]]{0,400}+\]"
     rb"|/(?:Producer|Creator)\s*\((?:[^()\\]|\\.){0,400}+\)"
@@ -35,7 +36,7 @@ def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
     >>> members_of_zip(packed.getvalue())
     [('tea.txt', '4b5fa02c 5')]
     """
-    if not body.startswith(b"PK\x03\x04") or body.count(b"PK\x01\x02") > _MOST_MEMBERS:
+    if not body.startswith(b"PK\x03\x04") or body.count(b"PK\x01\x02") > MOST_BLOCKS:
         return None
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:

@@ -8,13 +8,11 @@ from hashlib import blake2b
 
 from crawlsched.change_detection.attributes import data_of, state_words, told_by
 from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
+from crawlsched.change_detection.limits import MOST_BLOCKS
 from crawlsched.change_detection.page_data import ASSET, leaves_of, script_data
 from crawlsched.change_detection.visible_text import visible_text
 
-__all__ = ["MOST_BLOCKS", "PageBlocks", "page_blocks", "path_below"]
-
-MOST_BLOCKS = 4_096
-"""So many blocks of a page are known one by one: judging them takes 15 ms. What lies beyond is one remainder."""
+__all__ = ["PageBlocks", "page_blocks", "path_below"]
 
 _ROOT = 0
 # Tags of a page that are read one by one, 5 µs each; of the rest the text is taken as a whole.

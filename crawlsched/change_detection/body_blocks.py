@@ -6,18 +6,17 @@ import zlib
 from collections.abc import Collection
 
 from crawlsched.change_detection.binary_content import GZIP, members_of_zip, unpacked_gzip, without_dates
-from crawlsched.change_detection.blocks import MOST_BLOCKS, PageBlocks, page_blocks, path_below
+from crawlsched.change_detection.blocks import PageBlocks, page_blocks, path_below
 from crawlsched.change_detection.content_kind import content_kind
 from crawlsched.change_detection.decoding import decoded
 from crawlsched.change_detection.html_scan import normalised
+from crawlsched.change_detection.limits import MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import leaves_of, parsed_json
 from crawlsched.change_detection.xml_text import xml_text
 
 __all__ = ["body_blocks"]
 
 _KEY_AND_VALUE = re.compile(r"\s*#?\s*([A-Za-z][\w./-]{0,39}(?:;[^:]{0,60})?)\s*[:=]\s*(\S.*)")
-# Of more elements than these and one in forty characters XML is no document that anybody wrote: 10 µs each.
-_MOST_ELEMENTS = 20_000
 
 
 def body_blocks(
@@ -63,7 +62,7 @@ def body_blocks(
         return page_blocks(text)
     if kind == "json" and (value := parsed_json(text, ignored=frozenset(ignore_keys))) is not None:
         _add_json(blocks, value)
-    elif kind == "json" or (kind == "xml" and text.count("<") > _MOST_ELEMENTS + len(text) // 40):
+    elif kind == "json" or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
         blocks.rest = normalised(text)
     elif kind == "xml":
         _add_xml(blocks, text)

@@ -8,6 +8,7 @@ from zlib import crc32
 
 from crawlsched.change_detection.blocks import PageBlocks
 from crawlsched.change_detection.evidence import Evidence
+from crawlsched.change_detection.limits import LONGEST_SHOWN, MOST_SHOWN
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.trace import Difference, Trace, differences, trace_of
@@ -18,7 +19,6 @@ __all__ = ["Detector", "Finding", "Seen", "are_comparable", "is_cut", "page_numb
 _LEAST_SHARED = 0.3
 # Where there are but so few blocks all of them may be noise; of more something stays.
 _FEW = 6
-_SHOWN, _LONGEST_SHOWN = 8, 80
 
 
 class Seen:
@@ -191,7 +191,7 @@ class Detector:
         """Keep which blocks were told with what the page says, for who asks."""
         seen.trace.changes = [
             [seen.trace.names.get(one.place, one.kind), *(_short(text) for text in _around(one))]
-            for one in told[:_SHOWN]
+            for one in told[:MOST_SHOWN]
         ]
 
     def learn_at_once(
@@ -231,7 +231,7 @@ def _around(one: Difference) -> tuple[str, str]:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
 def are_comparable(one: Trace, two: Trace) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
+from crawlsched.change_detection.limits import LONGEST_SHOWN
 from crawlsched.change_detection.trace import digest_of
 
 __all__ = ["Evidence"]
@@ -26,7 +27,6 @@ _LIKELY = 0.2
 # Of so many pages is remembered what they showed themselves; of the others is believed what these have in common.
 _MOST_PAGES = 64
 _MOST_STATES = 8
-_LONGEST = 80
 
 
 @dataclass(slots=True)
@@ -147,7 +147,7 @@ class Evidence:
 
     def leave_out(self, page: int, text: str) -> None:
         """A text of a page is left out."""
-        self.said = text[:_LONGEST]
+        self.said = text[:LONGEST_SHOWN]
         self.said_of[page] = digest_of(text)
         if len(self.said_of) > _MOST_PAGES:
             del self.said_of[next(iter(self.said_of))]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from crawlsched.change_detection.html_scan import Tag
+from crawlsched.change_detection.limits import MOST_DENSE
 
 __all__ = ["ASSET", "leaves_of", "parsed_json", "script_data"]
 
@@ -15,8 +16,6 @@ ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)
 
 # Keys of frameworks for themselves: what was built, and what a request was.
 _OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
-# Of more values than these and a twentieth of its characters a document is no data that anybody wrote: 2 µs each.
-_MOST_VALUES = 20_000
 _MOST_KEYS = 20
 # Keys that are made up or numbers are those of a table, and its rows are alike.
 _KEY_OF_A_ROW = re.compile(r"\d|\W{2,}|.{41,}")
@@ -43,7 +42,8 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
 
 
 def _is_dense(text: str) -> bool:
-    return sum(map(text.count, ",[{")) > _MOST_VALUES + len(text) // 20
+    # With more values than a twentieth of its characters it is no data that anybody wrote.
+    return sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // 20
 
 
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:

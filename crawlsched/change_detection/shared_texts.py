@@ -8,17 +8,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from crawlsched.change_detection.limits import FEW, MOST_PAGES, MOST_PLACES
 from crawlsched.change_detection.trace import Difference, Kind, Trace, digest_of
 
 __all__ = ["SharedTexts"]
 
-# Edits that are remembered, the newest: 100 bytes each.
-_MOST_EDITS, _MOST_PLACES, _MOST_PAGES = 512, 1_024, 8
 # Texts of one place in which a part is looked for.
 _MOST_SEARCHED = 64
-# A text of so many words that two pages show alike is no accident. Of shorter ones, as "sold out", two others have to
-# show it where no edit was the site's before.
-_LONG = 3
+# Of texts of hardly a word, as "sold out", so many others have to show it where no edit was the site's before.
 _OTHERS_IF_SHORT = 2
 
 
@@ -113,7 +110,7 @@ class SharedTexts:
         said = {place: Counter(there) for place, there in texts.items()}
         n_new = Counter((one.place, one.new) for one in found)
         return [
-            number < _MOST_EDITS
+            number < MOST_PLACES
             and one.kind != Kind.REST
             and not _is_said_elsewhere(one, said[one.place], n_new[one.place, one.new])
             and self._is_of_site(page, one, whole, parents.get(one.place, 0), now)
@@ -130,20 +127,20 @@ class SharedTexts:
                     if other[0] == one.place and page in known.pages and not known.n_without:
                         del self._edits[other]
             shown = self._edits[edit] = _Shown(now, one.new or one.old, around, one.is_whole)
-            if len(self._edits) > _MOST_EDITS:
+            if len(self._edits) > MOST_PLACES:
                 del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
-        if page in shown.pages or len(shown.pages) < _MOST_PAGES:
+        if page in shown.pages or len(shown.pages) < MOST_PAGES:
             shown.pages[page] = whole
         if shown.n_without:
             return False
         if not others:
             # Among several blocks of a place those of the pages themselves may be.
             return None if is_alike and one.n <= 1 else False
-        if others < (1 if is_alike or len(shown.text.split()) >= _LONG else _OTHERS_IF_SHORT):
+        if others < (1 if is_alike or len(shown.text.split()) >= FEW else _OTHERS_IF_SHORT):
             return False
         self._alike[one.place] = True
-        if len(self._alike) > _MOST_PLACES:
+        if len(self._alike) > MOST_PLACES:
             del self._alike[next(iter(self._alike))]
         return True
 

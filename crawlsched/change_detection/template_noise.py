@@ -8,20 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from crawlsched.change_detection.evidence import Evidence
+from crawlsched.change_detection.limits import FEW, MOST_PAGES, MOST_PLACES
 from crawlsched.change_detection.trace import Difference, Kind, Trace, digest_of
 
 __all__ = ["Hidden", "Restless", "TemplateNoise"]
-
-# Of so many places of a template something is known: 200 bytes each.
-_MOST_PLACES, _MOST_PAGES = 512, 12
-# Three blocks and half of those of a place are all of them: two by chance may be two edits.
-_MANY = 3
-# A number among blocks of one place is another block on a page with more of them.
-_LEAST_NUMBERED = 3
-# A template is known after so many second fetches: three that differ prove noise.
-_FIRST_PROBES = 3
-# A place is suggested when it differed at so many visits of so many pages, and at most of them all.
-_LEAST_VISITS, _LEAST_PAGES = 6, 3
 
 
 class Hidden(NamedTuple):
@@ -66,7 +56,7 @@ class Restless:
     @property
     def is_suggested(self) -> bool:
         """Whether it differs at most visits of several pages."""
-        return self.differed >= _LEAST_VISITS and len(self.pages) >= _LEAST_PAGES and self.differed > self.still
+        return self.differed >= 2 * FEW and len(self.pages) >= FEW and self.differed > self.still
 
     def say(self) -> str:
         """Say how often it differed, and which setting leaves it out."""
@@ -77,7 +67,7 @@ class Restless:
             leaves = f"; `CRAWLSCHED_FINGERPRINT_DROP = [{self.name!r}]` leaves it out"
         return (
             f"`{self.name.removeprefix('@')}` differed at {self.differed} of {self.differed + self.still} visits on "
-            f"{len(self.pages)} pages{' or more' * (len(self.pages) >= _MOST_PAGES)} and is told each time{leaves}"
+            f"{len(self.pages)} pages{' or more' * (len(self.pages) >= MOST_PAGES)} and is told each time{leaves}"
         )
 
 
@@ -106,7 +96,7 @@ class TemplateNoise:
     @property
     def is_known(self) -> bool:
         """Whether so many visits of the template were probed that a change can be told without."""
-        return self.n_probes >= _FIRST_PROBES
+        return self.n_probes >= FEW
 
     @property
     def n_pages(self) -> int:
@@ -118,7 +108,7 @@ class TemplateNoise:
         proved = {}
         for number, one in enumerate(found):
             for key, evidence in self._speaking_for(one):
-                least = _LEAST_NUMBERED if key[0] in "se" else 2
+                least = FEW if key[0] in "se" else 2
                 if _covers(evidence, one) and evidence.is_noise_of(page, least_others=least):
                     proved[number] = evidence
                     break
@@ -208,7 +198,7 @@ class TemplateNoise:
 
     def learn_from_visit(self, page: int, found: Sequence[Difference], trace: Trace, before: Trace) -> None:
         """Count a visit of a page that had been visited before, for suggestions."""
-        if page not in self._pages and len(self._pages) < _MOST_PAGES:
+        if page not in self._pages and len(self._pages) < MOST_PAGES:
             self._pages.append(page)
         differing = {one.place for one in found if one.kind != Kind.REST}
         for place in differing:
@@ -216,10 +206,10 @@ class TemplateNoise:
             if visits is None:
                 name = trace.names.get(place) or before.names.get(place, "?")
                 visits = self._visits[place] = Restless(name)
-                if len(self._visits) > _MOST_PLACES:
+                if len(self._visits) > MOST_PLACES:
                     del self._visits[min(self._visits, key=lambda one: self._visits[one].differed)]
             visits.differed += 1
-            if page not in visits.pages and len(visits.pages) < _MOST_PAGES:
+            if page not in visits.pages and len(visits.pages) < MOST_PAGES:
                 visits.pages.append(page)
         for place in self._visits.keys() & trace.names.keys() - differing:
             self._visits[place].still += 1
@@ -250,7 +240,7 @@ class TemplateNoise:
         counts = Counter(place for place, _, _ in blocks)
         keys = []
         for one in found:
-            is_most = counts[one.place] >= min(_MANY, one.n) and 2 * counts[one.place] >= one.n
+            is_most = counts[one.place] >= min(FEW, one.n) and 2 * counts[one.place] >= one.n
             keys += [(one, key) for key in _keys(one) if one.n <= 1 or (key[0] == "m") == is_most or key[0] == "r"]
         return keys
 
@@ -258,7 +248,7 @@ class TemplateNoise:
         known = self._evidence.setdefault(key, {})
         self._names.setdefault(key, trace.names.get(one.place, "a block that is gone"))
         evidence = known.setdefault((one.left, one.right), Evidence())
-        if len(self._evidence) > _MOST_PLACES:
+        if len(self._evidence) > MOST_PLACES:
             others = (other for other in self._evidence if other != key)
             least = min(others, key=lambda other: max(e.differed for e in self._evidence[other].values()))
             del self._evidence[least], self._names[least]

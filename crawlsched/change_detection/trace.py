@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from crawlsched.change_detection.blocks import PageBlocks
+from crawlsched.change_detection.limits import MOST_SHOWN
 from crawlsched.change_detection.tokens import shape, token_runs
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "trace_of"]
@@ -22,7 +23,6 @@ _PLACE_MASK = 0xFFFF_FFFF
 _MOST_CHARACTERS = 200_000
 # Blocks between two that stayed are aligned by what they say if there are not more pairs: 2 ms.
 _MOST_PAIRS = 2_500
-_MOST_CHANGES = 8
 
 
 class Kind:
@@ -121,7 +121,7 @@ class Trace:
             room -= len(text) if text is not None else 0
             kept.append(digest if text is None or room < 0 else text)
         named = list(self.names.items())
-        data = [named, [index[place] for place in self.places], kept, self.rest, self.changes[:_MOST_CHANGES]]
+        data = [named, [index[place] for place in self.places], kept, self.rest, self.changes[:MOST_SHOWN]]
         written = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
         return bytes([_VERSION]) + zlib.compress(written.encode("ascii"), 1)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawlsched.change_detection import Detector, Finding, Seen, SharedTexts, TemplateNoise, Trace, page_blocks
-from crawlsched.change_detection.blocks import MOST_BLOCKS
+from crawlsched.change_detection.limits import MOST_BLOCKS
 from crawlsched.change_detection.tokens import token_runs
 from crawlsched.change_detection.trace import differences, trace_of
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from crawlsched.change_detection import LivingBlocks, MainText, Recipe, compare, recipe_from
-from crawlsched.change_detection.blocks import MOST_BLOCKS
+from crawlsched.change_detection.limits import MOST_BLOCKS
 from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.settings import Settings
