@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["Run", "shape", "token_runs"]
@@ -54,6 +55,10 @@ def shape(text: str) -> str:
     return _DIGITS.sub("#", text)
 
 
+# Most tokens of pages are the same few thousand.
+_shape_of = lru_cache(maxsize=4_096)(shape)
+
+
 def token_runs(before: str, now: str) -> list[Run]:
     """Return what of a text was replaced.
 
@@ -80,9 +85,9 @@ def token_runs(before: str, now: str) -> list[Run]:
     old, new = [olds[i:j] for i, j in olds_at], [news[i:j] for i, j in news_at]
     changes = _changes(old, new)
     replaced = {at for i, j, _, _ in changes for at in range(i, j)}
-    kept = tuple([shape(token) for at, token in enumerate(old) if at not in replaced])
+    kept = tuple([_shape_of(token) for at, token in enumerate(old) if at not in replaced])
     # Digits stand where they stood; of words hardly one may be left.
-    words = [(j - i, m - k) for i, j, k, m in changes if [*map(shape, old[i:j])] != [*map(shape, new[k:m])]]
+    words = [(j - i, m - k) for i, j, k, m in changes if [*map(_shape_of, old[i:j])] != [*map(_shape_of, new[k:m])]]
     if words and not start and not end and len(kept) <= max(map(sum, zip(*words, strict=True))):
         return [Run("", "", before, now, kept)]
     runs = []
@@ -99,13 +104,13 @@ def _changes(old: list[str], new: list[str]) -> list[_Change]:
         i = k = i + 1
     while i < j and k < m and old[j - 1] == new[m - 1]:
         j, m = j - 1, m - 1
-    if [*map(shape, old[i:j])] == [*map(shape, new[k:m])]:
+    if [*map(_shape_of, old[i:j])] == [*map(_shape_of, new[k:m])]:
         return [(at, at + 1, at, at + 1) for at in range(i, j) if old[at] != new[at]]
-    if (j - i) * (m - k) > _MOST_PAIRS:
+    if (j - i) * (m - k) > _MOST_PAIRS or {*old[i:j]}.isdisjoint(new[k:m]):
         return [(i, j, k, m)]
     found: list[_Change] = []
     for tag, a, b, c, d in SequenceMatcher(None, old[i:j], new[k:m], autojunk=False).get_opcodes():
-        if tag == "replace" and [*map(shape, old[i + a : i + b])] == [*map(shape, new[k + c : k + d])]:
+        if tag == "replace" and [*map(_shape_of, old[i + a : i + b])] == [*map(_shape_of, new[k + c : k + d])]:
             found += [(i + a + n, i + a + n + 1, k + c + n, k + c + n + 1) for n in range(b - a)]
         elif tag != "equal":
             found.append((i + a, i + b, k + c, k + d))
