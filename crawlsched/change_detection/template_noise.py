@@ -171,21 +171,21 @@ class TemplateNoise:
         all_known = True
         for one, key in self._keys_at_once(found, trace):
             evidence = self._track(key, one, trace)
+            is_there = one.kind in (Kind.ADDED, Kind.REMOVED)
+            evidence.only_digits = evidence.only_digits and one.is_digits
+            evidence.toggles = evidence.toggles or is_there
+            if not is_there:
+                evidence.keep(one.kept)
             slots = differing.setdefault(key, set())
             if (one.left, one.right) in slots:
                 continue
             slots.add((one.left, one.right))
             # Of what comes and goes the states are that it is there, and that it is not.
-            is_there = one.kind in (Kind.ADDED, Kind.REMOVED)
             states = [bool(one.old), bool(one.new)] if is_there else [digest_of(one.old), digest_of(one.new)]
             known = [evidence.knows(state) for state in states]
             if may_be_old and not known[0]:
                 all_known = False
                 continue
-            evidence.only_digits = evidence.only_digits and one.is_digits
-            evidence.toggles = evidence.toggles or is_there
-            if not is_there:
-                evidence.keep(one.kept)
             evidence.probed(page, differed=True, now=now, apart=apart)
         if not all_known:
             return False
