@@ -20,7 +20,7 @@ from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.store import Outcome, PageFacts, host_of
-from crawlsched.visits.probes import Probe, Probes
+from crawlsched.visits.probes import APART, Probe, Probes
 from crawlsched.visits.visits import Visit, Visits
 
 __all__ = ["Fetched", "ForSpider", "Responses"]
@@ -247,12 +247,14 @@ class Responses:
         return detector, detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
 
     def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
+        self._count("crawlsched/probes/made")
+        if now - probe.asked_at < APART:  # what counts seconds may agree by chance
+            return
         may_be_old = content.fingerprint != probe.first.fingerprint and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
         is_surprised = detector.learn_at_once(probe.first.seen, content.seen, now, apart, may_be_old=may_be_old)
-        self._count("crawlsched/probes/made")
         if is_surprised:
             self._count("crawlsched/probes/noise_found")
 
@@ -283,8 +285,11 @@ class Responses:
         if ruled.ask is not None:
             is_impossible = ruled.ask is Ask.IMPOSSIBLE
             url = self._collection.wrong_pages.impossible_url(facts.url) if is_impossible else None
+            is_urgent = ruled.ask is not Ask.SECOND
             self.end(visit, Outcome.PROBED, now, fetched)
-            self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, url))
+            self._probes.ask(
+                Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, is_urgent, url)
+            )
             return ForSpider.NOTHING
         if detector is not None and _was_earlier(visit, ruled):
             detector.noise.n_returns = 0 if ruled.reason == "flapping" else detector.noise.n_returns + 1

@@ -11,7 +11,10 @@ from random import Random
 from crawlsched.change_detection import Finding, TemplateNoise
 from crawlsched.content.reading import Content
 
-__all__ = ["Probe", "Probes"]
+__all__ = ["APART", "Probe", "Probes"]
+
+APART = 1.0
+"""So many seconds lie between fetches from which is learned: clocks of seconds differ then, edits fall hardly ever."""
 
 # Visits that look changed are all probed until so many probes in a row have found nothing that was not known.
 _QUIET_PROBES = 5
@@ -31,9 +34,6 @@ _SHARE_IF_ANNOUNCED = 1 / 6
 # changed is told without one beyond that. Where pages share a template, what is learned of it serves all of them: there
 # twice as many are made until it is confirmed.
 _SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 30, 2
-# So many seconds lie between two fetches of a page: a clock that counts seconds differs each time, and an edit falls
-# between them hardly ever.
-_APART = 1.0
 # While first copies are made no page is fetched twice, until so many visits were made.
 _ENOUGH_VISITS = 1_000
 
@@ -58,6 +58,8 @@ class Probe:
         POSIX seconds.
     elapsed : float
         Seconds since the visit before the first fetch; infinite if there was none.
+    is_urgent : bool
+        Whether it goes out as soon as there is a slot, and not a second after the first.
     impossible_url : str or None
         Of the page that cannot exist, if that is what is fetched.
     """
@@ -69,6 +71,7 @@ class Probe:
     was_conditional: bool
     asked_at: float
     elapsed: float = inf
+    is_urgent: bool = False
     impossible_url: str | None = None
 
 
@@ -201,8 +204,8 @@ class Probes:
     def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
         """Take out the probe that has waited longest among those whose host may be asked now, for a second at least."""
         for number, probe in enumerate(self._waiting):
-            is_apart = probe.impossible_url is not None or now - probe.asked_at >= _APART
-            if is_apart and is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
+            may_go = probe.is_urgent or now - probe.asked_at >= APART
+            if may_go and is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
                 del self._waiting[number]
                 return probe
         return None

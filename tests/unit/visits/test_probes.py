@@ -83,11 +83,11 @@ def test_where_a_host_has_no_room_nothing_is_fetched_twice() -> None:
 
 
 def test_two_fetches_of_a_page_lie_a_second_apart() -> None:
-    """A clock of seconds differs each time then; the page that cannot exist is asked for at once."""
+    """A clock of seconds differs each time then; a page that was replaced is asked for at once."""
     content = Content("http://a/", Fingerprint("bytes/1", b"x"), None)
     probes = Probes(Random(1), lambda: False)
-    second, impossible = (Probe(0, 0, content, True, False, 5.0, impossible_url=url) for url in (None, "http://a/x"))
+    second, urgent = (Probe(0, 0, content, True, False, 5.0, is_urgent=urgent) for urgent in (False, True))
     probes.ask(second)
     assert probes.next_due(5.9, lambda host: True) is None
-    probes.ask(impossible)
-    assert [probes.next_due(now, lambda host: True) for now in (5.0, 6.0)] == [impossible, second]
+    probes.ask(urgent)
+    assert [probes.next_due(now, lambda host: True) for now in (5.0, 6.0)] == [urgent, second]
