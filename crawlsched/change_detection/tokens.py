@@ -11,7 +11,7 @@ __all__ = ["Run", "shape", "token_runs"]
 
 # What a tag says, a number with its decimals, a word of Latin letters and digits such as a hash, a word of other
 # letters, a sign.
-_TOKEN = re.compile(r"\[[a-z][a-z -]*+\]|\d++(?:[.,:]\d++| \d{3}(?!\d))*+(?![A-Za-z_])|[A-Za-z_\d]++|[^\W\d_]++|\S")
+_TOKEN = re.compile(r"\[[a-z][a-z -]*+\]|\d++(?:[.,:]\d++)*+(?![A-Za-z_])|[A-Za-z_\d]++|[^\W\d_]++|\S")
 _DIGITS = re.compile(r"\d+")
 # Tokens that are compared with each other at most, in pairs: 5 ms. Beyond that they are one run.
 _MOST_PAIRS = 10_000

@@ -100,6 +100,46 @@ def test_two_states_by_turns_are_noise_though_one_of_them_was_given() -> None:
     assert site.visit(site.page(1, foot=states[1])).reason == "noise"
 
 
+@pytest.mark.parametrize(
+    ("noisy", "told"),
+    [
+        ("{word} for € {price}", True),
+        ("{n} people look at this · € {price}", True),
+        ("{n} 7 {price} {n}", True),
+        ("€ {price} ({n})", True),
+        ("{word} {n}", False),
+    ],
+)
+def test_a_price_beside_noise_in_one_text_is_told(noisy: str, told: bool) -> None:
+    """What stood still in all pairs of fetches is no noise, however much of the text is."""
+    site, rng = Site(), Random(1)
+
+    def page(number: int, price: int) -> Seen:
+        word = rng.choice(["Buy it now", "Order yours today", "Take one home"])
+        return site.page(
+            number, foot=f"<p class=x>{noisy.format(word=word, n=rng.randrange(100, 999), price=price)}</p>"
+        )
+
+    for number in range(8):
+        site.visit(page(number, 99))
+        for _ in range(3):
+            site.probe(page(number, 99), page(number, 99))
+    assert not any(site.visit(page(number, 99)).is_news for number in range(8))
+    assert [site.visit(page(number, 98)).kind == "page" for number in range(8)] == [told] * 8
+
+
+def test_an_old_copy_teaches_nothing_and_two_states_by_turns_do() -> None:
+    """An edit that the second fetch does not show yet is another one each time; states come again."""
+    edits, states = Site(), Site()
+    for number in range(8):
+        edited = edits.page(number, f"words that nobody has said before {number * WORDS[number]}")
+        edits.detector.learn_at_once(edited, edits.page(number), 0.0, may_be_old=True)
+        shown, hidden = (states.page(number, foot=f"{sale}<b>End</b>") for sale in ("<p>Sale</p>", ""))
+        states.detector.learn_at_once(shown, hidden, 0.0, may_be_old=True)
+    assert not edits.detector.noise.known()
+    assert states.detector.noise.known()
+
+
 def test_accidents_teach_nothing() -> None:
     """An answer that is cut; another page."""
     site = Site()
