@@ -15,8 +15,8 @@ from crawlsched.change_detection.visible_text import visible_text
 __all__ = ["PageBlocks", "page_blocks", "path_below"]
 
 _ROOT = 0
-# Tags of a page that are read one by one, 5 µs each; of the rest the text is taken as a whole.
-_MOST_TAGS = 40_000
+# Tags of a page that are read one by one, 5 to 20 µs each; of the rest the text is taken as a whole. Five to a block.
+_MOST_TAGS = 20_000
 _MAX_DEPTH = 256
 _LOOK_BACK = 64
 _VOID = frozenset((
@@ -164,7 +164,7 @@ def page_blocks(
     A block is the text directly below an element; inline elements without a class or an id belong to the block around
     them, and within ``<pre>`` those with a class do, too: they colour the words of a program. Numbers in classes and
     ids do not count, nor does what programs make up in them. The time is linear in the length of the page: no search
-    looks further back than 64 elements, and deeper than 256 all is one path. Of what comes behind 40,000 tags the text
+    looks further back than 64 elements, and deeper than 256 all is one path. Of what comes behind 20,000 tags the text
     counts as a whole.
 
     Examples

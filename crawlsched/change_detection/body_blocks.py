@@ -128,7 +128,7 @@ def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
 def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delimiter: str, names: list[str]) -> None:
     for line in lines[:start]:
         blocks.add(_step(blocks, root, "before"), normalised(line, references=False))
-    paths = [_step(blocks, root, f"@{name}") for name in names[:MOST_BLOCKS]]
+    paths = [_step(blocks, root, f"@{name}") for name in names]
     reader = csv.reader(lines[start:], delimiter=delimiter)
     n_read = 0
     try:
@@ -147,8 +147,8 @@ def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
     """Return the line with the names of the columns, what parts them, and the names; None if there is none."""
     for start, line in enumerate(lines[:5]):
         for delimiter in (",", ";", "\t"):
-            names = line.split(delimiter)
-            if len(names) > 1 and not line.startswith("#"):
+            names = line.split(delimiter, MOST_BLOCKS)
+            if 1 < len(names) <= MOST_BLOCKS and not line.startswith("#"):
                 return start, delimiter, [name.strip().strip('"')[:40] for name in names]
     return None
 

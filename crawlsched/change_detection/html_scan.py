@@ -54,6 +54,7 @@ _SPELLING: dict[int, str] = (
 _SPELLING |= {0x2028: " ", 0x2029: " "}
 _UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
 
+_LONG, _NOT_SINGLE = 100_000, re.compile(r"[^\S ]|  ")
 _MOST_KNOWN_TAGS, _LONGEST_KNOWN_TAG = 4_096, 200
 _KNOWN_TAGS: dict[str, "Tag"] = {}  # what is looked up, or made twice, by two threads at once is the same
 
@@ -169,7 +170,9 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
         position = match.end()
         tag = tags.get(written)
         if tag is None:
-            tag = tags[written] = _known_tag(written)
+            tag = _known_tag(written)
+            if len(tags) < _MOST_KNOWN_TAGS:
+                tags[written] = tag
         if tag.is_raw and tag.name not in without_end and not (is_xhtml and tag.attributes.endswith("/")):
             if inner is not None:
                 inner = "" if tag.is_unseen and tag.name != "script" else inner
@@ -249,4 +252,6 @@ def normalised(text: str, *, references: bool = True) -> str:
         if _UNSEEN_SPELLING.search(text):
             text = text.translate(_SPELLING)
         text = normalize("NFC", text)
+    if len(text) > _LONG and not _NOT_SINGLE.search(text):  # a list of its words would take ten times its size
+        return text.strip()
     return " ".join(text.split())

@@ -1,6 +1,6 @@
 """Limits: numbers that several parts of the detector share, each with its reason."""
 
-__all__ = ["FEW", "LONGEST_SHOWN", "MOST_BLOCKS", "MOST_DENSE", "MOST_PAGES", "MOST_PLACES", "MOST_SHOWN"]
+__all__ = ["FEW", "LONGEST_SHOWN", "MOST_BLOCKS", "MOST_DENSE", "MOST_KEPT", "MOST_PAGES", "MOST_PLACES", "MOST_SHOWN"]
 
 FEW = 3
 """Fewer may be an accident: pages that prove or are suggested, blocks that differ at once, words that pages share."""
@@ -19,3 +19,6 @@ MOST_BLOCKS = 4_096
 
 MOST_DENSE = 20_000
 """Values of JSON and elements of XML beyond which a document is read as one text if it is dense: 2 to 10 µs each."""
+
+MOST_KEPT = 200_000
+"""Characters of a page that are kept as they are, and of what lies beyond a digest of each block: 20 kB compressed."""

@@ -42,8 +42,8 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
 
 
 def _is_dense(text: str) -> bool:
-    # With more values than a twentieth of its characters it is no data that anybody wrote.
-    return sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // 20
+    # With more values than one in 25 of its characters it is no data that anybody wrote.
+    return sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // 25
 
 
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:

@@ -200,7 +200,7 @@ class TemplateNoise:
         """Count a visit of a page that had been visited before, for suggestions."""
         if page not in self._pages and len(self._pages) < MOST_PAGES:
             self._pages.append(page)
-        differing = {one.place for one in found if one.kind != Kind.REST}
+        differing = {one.place for one in found if one.place}
         for place in differing:
             visits = self._visits.get(place)
             if visits is None:

@@ -7,7 +7,12 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
+from crawlsched.change_detection.limits import MOST_KEPT
+
 __all__ = ["Run", "shape", "token_runs"]
+
+# Characters in which tokens are looked for: 1 ms. What differs in more is told, and never noise.
+_MOST_CHARACTERS = 8_000
 
 # What a tag says, a number with its decimals, a word of Latin letters and digits such as a hash, a word of other
 # letters, a sign.
@@ -15,8 +20,6 @@ _TOKEN = re.compile(r"\[[a-z][a-z -]*+\]|\d++(?:[.,:]\d++)*+(?![A-Za-z_])|[A-Za-
 _DIGITS = re.compile(r"\d+")
 # Tokens that are compared with each other at most, in pairs: 5 ms. Beyond that they are one run.
 _MOST_PAIRS = 10_000
-# Characters in which tokens are looked for: 1 ms. Beyond that they are one run.
-_MOST_CHARACTERS = 8_000
 _AROUND = 200  # characters of it that are looked at on both sides of what differs in a longer text
 _LONGEST_CONTEXT = 24
 
@@ -61,7 +64,7 @@ _shape_of = lru_cache(maxsize=4_096)(shape)
 
 
 def token_runs(before: str, now: str) -> list[Run]:
-    """Return what of a text was replaced.
+    """Return what of a text was replaced; nothing where the parts that differ are too long to tell.
 
     Examples
     --------
@@ -73,6 +76,8 @@ def token_runs(before: str, now: str) -> list[Run]:
     [Run(left='', right='', old='Buy it now', new='Order yours today', kept=())]
     """
     start = end = 0
+    if max(len(before), len(now)) > MOST_KEPT:
+        return []
     if len(before) + len(now) > _MOST_CHARACTERS:  # most of it is as it was: what is around the rest is looked at
         start = max(_n_common(before, now) - _AROUND, 0)
         start = before.rfind(" ", 0, start) + 1
@@ -81,7 +86,7 @@ def token_runs(before: str, now: str) -> list[Run]:
         end = len(before) - space if space >= 0 else 0
     olds, news = before[start : len(before) - end], now[start : len(now) - end]
     if len(olds) + len(news) > _MOST_CHARACTERS:
-        return [Run("", "", before, now)]
+        return []
     olds_at, news_at = ([match.span() for match in _TOKEN.finditer(text)] for text in (olds, news))
     old, new = [olds[i:j] for i, j in olds_at], [news[i:j] for i, j in news_at]
     changes = _changes(old, new)

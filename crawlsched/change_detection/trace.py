@@ -11,16 +11,13 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from crawlsched.change_detection.blocks import PageBlocks
-from crawlsched.change_detection.limits import MOST_SHOWN
+from crawlsched.change_detection.limits import MOST_KEPT, MOST_SHOWN
 from crawlsched.change_detection.tokens import shape, token_runs
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "trace_of"]
 
 _VERSION = 3
 _PLACE_MASK = 0xFFFF_FFFF
-# Characters of a page that are kept as they are; of what lies beyond, a digest of each block: a row of a million pages
-# must not become one of a terabyte.
-_MOST_CHARACTERS = 200_000
 # Blocks between two that stayed are aligned by what they say if there are not more pairs: 2 ms.
 _MOST_PAIRS = 2_500
 
@@ -38,7 +35,8 @@ class Difference(NamedTuple):
     ----------
     kind : str
         REPLACED: tokens of a block; ADDED, REMOVED: a block; ORDER: blocks of one place are in another order; MOVED: a
-        block stands at another place, among others; REST: what lies beyond the blocks that are looked at.
+        block stands at another place, among others; REST: what lies beyond the blocks that are looked at, or a block
+        that is too long to look for tokens in it.
     place : int
         32 bits of the path that leads to the block.
     number, n : int
@@ -116,7 +114,7 @@ class Trace:
     def packed(self) -> bytes:
         """Return it as bytes."""
         index = {place: number for number, place in enumerate(self.names)}
-        kept, room = [], _MOST_CHARACTERS
+        kept, room = [], MOST_KEPT
         for text, digest in zip(self.texts, self.digests, strict=True):
             room -= len(text) if text is not None else 0
             kept.append(digest if text is None or room < 0 else text)
@@ -312,10 +310,11 @@ def _of_gap(before: Trace, now: Trace, old: list[int], new: list[int]) -> Iterat
             continue
         number = there.pop(0)
         says = now.texts[number]
-        if was is None or says is None:
-            yield Difference(Kind.REPLACED, place, number, 1, new=says or "", was=was or "", says=says or "")
+        runs = [] if was is None or says is None else token_runs(was, says)
+        if was is None or says is None or not runs:
+            yield Difference(Kind.REST, place, number, 1, new=says or "", was=was or "", says=says or "")
             continue
-        for run in token_runs(was, says):
+        for run in runs:
             is_digits = shape(run.old) == shape(run.new)
             yield Difference(Kind.REPLACED, place, number, 1, *run[:4], is_digits, was, says, run.kept)
     for place, there in come.items():

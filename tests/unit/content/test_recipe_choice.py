@@ -95,7 +95,7 @@ def test_main_text_ignores_what_is_around_the_article() -> None:
 
 
 def test_what_is_beyond_the_blocks_of_a_page_is_one_remainder() -> None:
-    """Beyond 4,096 blocks and 40,000 tags nothing is lost: changes are seen all the same."""
+    """Beyond 4,096 blocks and 20,000 tags nothing is lost: changes are seen all the same."""
     recipe = LivingBlocks()
     body = b"<p>some text</p>" * 140_000
     blocks = recipe.blocks(body, "text/html", None)
