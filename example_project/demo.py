@@ -5,7 +5,7 @@
 with the same seed and epoch, upgrades a database, and runs two crawls side by side as anybody would start them::
 
     scrapy crawl living -a site=http://127.0.0.11:PORT/
-    scrapy crawl in_turn -a site=http://127.0.0.11:OTHER_PORT/ -a rate=25 -s CRAWLSCHED_ENABLED=False
+    scrapy crawl in_turn -a site=http://127.0.0.11:OTHER_PORT/ -a rate=25 -s ADDONS={}
 
 The last line printed is one JSON object. Where its numbers come from:
 
@@ -114,7 +114,7 @@ class Demo:
                 "-a",
                 f"rate={self.bandwidth}",
                 "-s",
-                "CRAWLSCHED_ENABLED=False",
+                "ADDONS={}",
             ],
         }
         for setting, value in (("CRAWL_VALUE", self.policy), ("ESTIMATOR", self.estimator)):

@@ -2,7 +2,9 @@
 
 import gc
 import itertools
+import os
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,8 +27,10 @@ settings.load_profile("any machine")
 def pytest_configure(config: pytest.Config) -> None:
     """Let what tests start feel Ctrl-C, also where the tests themselves do not; and let what computes give way.
 
-    And let nobody ask the network for the suffixes of domains.
+    And let nobody ask the network for the suffixes of domains. Times are shown in the zone of the terminal, here UTC.
     """
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     children.let_children_feel_signals()
     spreading.give_way()
     if (folder := public_suffixes.keep_at_hand()) is not None:

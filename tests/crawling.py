@@ -95,9 +95,9 @@ class Crawl:
         try:
             found: dict[str, list[str]] = {}
             for block in store.load():
-                for facts in store.facts(block["page"]):
+                for facts in store.reader.facts(block["page"]):
                     assert facts is not None
-                    rows = store.observations_of(facts.page, limit=10_000)
+                    rows = store.reader.observations_of(facts.page, limit=10_000)
                     found[facts.url] = [row.outcome for row in reversed(rows)]
             return found
         finally:
@@ -119,7 +119,6 @@ class Project:
             "EXTENSIONS": json.dumps({"spider_under_test._Closer": 1}),
             "CRAWLSCHED_DATABASE_URL": self.database_url,
             "CRAWLSCHED_BANDWIDTH": "50/s",
-            "CRAWLSCHED_DISCOVERY_HORIZON": "60",
             "TELNETCONSOLE_ENABLED": "False",
             **({} if python else {"EXTENSIONS_BASE": json.dumps(_EXTENSIONS)}),  # another Python has another Scrapy
             "DOWNLOAD_DELAY": "0",
@@ -127,8 +126,8 @@ class Project:
             "CRAWLSCHED_PRIVATE_ADDRESSES": "127.0.0.0/8",
             # These make requests of their own, or choose at random: only tests that are about them have them.
             "CRAWLSCHED_PROBES": "False",
-            "CRAWLSCHED_WRONG_PAGES": "False",
-            "CRAWLSCHED_VALIDATOR_TRIALS": "0",
+            "CRAWLSCHED_WITHHOLD": '{"wrong_page": false}',
+            "CRAWLSCHED_CONDITIONAL_REQUESTS": "always",
             "LOG_LEVEL": "INFO",
             "TEST_STATS_FILE": str(folder / "stats.json"),
             "CLOSESPIDER_TIMEOUT": "20",

@@ -124,8 +124,8 @@ def _save(
             },
         )
     )
-    made = plan(planner.snapshot(), planner.bandwidth, store.signal_observations(0.0))
-    store.save_plan(made.to_dict(hosts), now)
+    made = plan(planner.snapshot(), planner.bandwidth, store.reader.signal_observations(0.0))
+    store.plans.save(made.to_dict(hosts), now)
     planner.adopt(made, now)
     while planner.work(now):
         pass

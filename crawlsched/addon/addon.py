@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -18,13 +20,13 @@ from scrapy.utils.spider import DefaultSpider
 
 from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.extensions import Refresh
-from crawlsched.addon.scheduler import Scheduler
+from crawlsched.addon.scheduler import FALLBACK_SCHEDULER, Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
 from crawlsched.collection.heap import share_one_heap
-from crawlsched.collection.project import named_collection
-from crawlsched.exceptions import require_posix
+from crawlsched.collection.project import anchored, named_collection
+from crawlsched.exceptions import CollectionInUse, SettingError, require_posix
 from crawlsched.scrapy_versions import running_command
-from crawlsched.settings import Settings, of_earlier_versions
+from crawlsched.settings import Settings
 
 __all__ = ["Addon"]
 
@@ -41,19 +43,23 @@ _SCRAPYS_OWN = (
 )
 # Of Scrapy's commands, and those that others add, these crawl as a spider says; the others want one URL, or an end.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
+# The crawls of this process, by database and collection.
+_crawls: WeakValueDictionary[tuple[str, str], Crawler] = WeakValueDictionary()
 
 
 class Addon:
     """Install the scheduler, the middlewares and the extension.
 
     Settings are set with the priority "addon", so whatever a project sets itself stands. Nothing is installed, and one
-    line in the log says why, when ``CRAWLSCHED_ENABLED`` is false or the project names a SCHEDULER of its own. It is
+    line in the log says why, when the project names a SCHEDULER of its own. It is
     active in ``scrapy crawl``, ``scrapy runspider`` and scripts; all other commands behave as without it.
 
     Raises
     ------
     SettingError
-        If a ``CRAWLSCHED_*`` setting is wrong.
+        If a ``CRAWLSCHED_*`` setting is wrong, in a script. Scrapy's commands end with a line of the log for each.
+    CollectionInUse
+        If another crawl of this process keeps the collection.
     UnsupportedPlatform
         On Windows.
     """
@@ -71,18 +77,23 @@ class Addon:
         spider = self._crawler.spider
         # Scrapy's test helpers apply the settings before there is a spider.
         name = getattr(spider or self._crawler.spidercls, "name", None) or "default"
-        checked = Settings.from_scrapy(settings, name)
-        if not checked.enabled:
-            raise NotConfigured("CRAWLSCHED_ENABLED is false.")
+        try:
+            checked = Settings.from_scrapy(settings, name)
+        except SettingError as error:
+            if running_command() is None:  # a script may catch it
+                raise
+            for sentence in str(error).splitlines():
+                logger.error("crawlsched cannot start: %s", sentence)
+            raise SystemExit(1) from None
         require_posix()
         if (command := _other_command()) is not None:
             raise NotConfigured(f"scrapy {command} is no crawl, so the spider's pages are left alone.")
         if issubclass(self._crawler.spidercls, DefaultSpider):
             raise NotConfigured("there is no spider, so no pages are kept.")
-        for sentence in of_earlier_versions(settings):
-            logger.warning("%s", sentence)
         if spider is not None and checked.collection is not None:
-            named_collection(checked.collection, spider.name, vars(spider))
+            collection = named_collection(checked.collection, spider.name, vars(spider))
+            if checked.shards is None:
+                self._refuse_a_second_crawl(anchored(checked.database_url, Path.cwd()), collection)
         share_one_heap()
         self._install_scheduler(settings)
         settings.setdefault_in_component_priority_dict(
@@ -95,6 +106,19 @@ class Addon:
         _set_unless_the_project_does(settings)
         _say_what_slows(settings, checked)
 
+    def _refuse_a_second_crawl(self, database_url: str, collection: str) -> None:
+        """Raise where it is `crawl()` that fails: later Scrapy would close the spider, and the script hear nothing."""
+        other = _crawls.get((database_url, collection))
+        if other is not None and other.crawling and other is not self._crawler:
+            error = CollectionInUse(
+                f"Another crawl of this process keeps the collection {collection!r}; start this one when that has "
+                "ended, or give each a collection of its own (CRAWLSCHED_COLLECTION = '{name}-{tag}' makes one for "
+                "each value of the spider argument 'tag')."
+            )
+            logger.error("crawlsched cannot start: %s", error)  # a line of its own, whatever Scrapy makes of the error
+            raise error
+        _crawls[database_url, collection] = self._crawler
+
     def _install_scheduler(self, settings: BaseSettings) -> None:
         priority = settings.getpriority("SCHEDULER") or 0
         configured = settings["SCHEDULER"]
@@ -103,11 +127,9 @@ class Addon:
                 return
             raise NotConfigured(
                 f"SCHEDULER is set to {_path(configured)!r} by the project or the command line, and crawlsched is a "
-                "scheduler itself. To have crawlsched, remove SCHEDULER and set CRAWLSCHED_FALLBACK_SCHEDULER to that "
-                "path instead; until then the crawl goes on without crawlsched."
+                "scheduler itself, so this crawl goes on without it. To have it, remove SCHEDULER."
             )
-        if settings.get("CRAWLSCHED_FALLBACK_SCHEDULER") is None:
-            settings.set("CRAWLSCHED_FALLBACK_SCHEDULER", configured, "addon")
+        settings.set(FALLBACK_SCHEDULER, configured, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
 
 
@@ -140,13 +162,14 @@ def _set_unless_the_project_does(settings: BaseSettings) -> None:
 def _say_what_slows(settings: BaseSettings, checked: Settings) -> None:
     """Log one line when the project's own limits keep the crawl below its bandwidth."""
     delay = settings.getfloat("DOWNLOAD_DELAY")
-    if delay > 0 and checked.bandwidth * delay > 1:
+    if delay > 0 and checked.bandwidth * delay >= 1:
+        n_hosts = int(checked.bandwidth * delay)
         logger.warning(
-            "DOWNLOAD_DELAY = %g lets each host be asked %.3g times a second at most, so the %.3g crawls a second of "
-            "CRAWLSCHED_BANDWIDTH need %d hosts or more; the rate is already limited by CRAWLSCHED_BANDWIDTH, so set "
+            "DOWNLOAD_DELAY = %g lets each host be asked %.3g times a second at most, so with %s or fewer the crawl "
+            "stays below the %.3g a second of CRAWLSCHED_BANDWIDTH; that limits the rate already, so set "
             "DOWNLOAD_DELAY = 0 (scrapy startproject writes 1) if the hosts can bear it.",
             delay,
             1 / delay,
+            "1 host" if n_hosts == 1 else f"{n_hosts} hosts",
             checked.bandwidth,
-            int(-(-checked.bandwidth * delay // 1)),
         )

@@ -21,6 +21,7 @@ from crawlsched.addon.reading import Reading
 from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
+from crawlsched.content.reading import MOST_TEXT_BYTES
 from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider
 from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
 from crawlsched.scrapy_versions import (
@@ -36,6 +37,8 @@ from crawlsched.visits.visits import NOT_RETRIED, Visit
 __all__ = ["RefreshMiddleware"]
 
 _WITH_CONTENT = range(200, 300)
+# What Scrapy flags with DOWNLOAD_FAIL_ON_DATALOSS = False, and after StopDownload(fail=False).
+_CUT_SHORT = frozenset({"dataloss", "download_stopped"})
 _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
 
@@ -132,7 +135,7 @@ class RefreshMiddleware:
         if response.status not in _WITH_CONTENT or _is_cut_short(response):
             return self._judged(visit, request, response, None)
         try:
-            body = _body(response, self._refresher.settings.max_text_bytes)
+            body = _body(response, MOST_TEXT_BYTES)
             read, is_quick = self._refresher.reading(visit, body, request.meta.get("crawlsched_recipe"))
             content = read() if is_quick else None
         except Exception as error:
@@ -253,8 +256,8 @@ def _fetched(request: Request, response: Response, content: Content | None) -> F
 
 
 def _is_cut_short(response: Response) -> bool:
-    """Whether a body ended before its time (DOWNLOAD_FAIL_ON_DATALOSS = False)."""
-    return response.status in _WITH_CONTENT and "dataloss" in response.flags
+    """Whether a body ended before its time: the connection did, or a component of the project's stopped it."""
+    return response.status in _WITH_CONTENT and not _CUT_SHORT.isdisjoint(response.flags)
 
 
 def _text(response: Response, name: str) -> str | None:

@@ -17,6 +17,7 @@ from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.addon.subscribing import Subscribing
 from crawlsched.addon.timers import clear_cancelled_timers
 from crawlsched.addon.web_process import WebProcess
+from crawlsched.collection.collection import FLUSH_INTERVAL
 from crawlsched.feed.webhook import Webhook
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
@@ -96,7 +97,7 @@ class Refresh:
         refresher = self._refresher
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
         for name, function, interval in (
-            ("the timer of the flush", self._flush, refresher.settings.flush_interval),
+            ("the timer of the flush", self._flush, FLUSH_INTERVAL),
             ("the heartbeat", self._heartbeat, _HEARTBEAT_INTERVAL),
             ("obeying commands", self._obey_commands, _COMMANDS_INTERVAL),
             ("the watchdog", self._watch, _WATCH_INTERVAL),
@@ -121,16 +122,14 @@ class Refresh:
             self._web = WebProcess(refresher.settings, refresher.collection.store.name)
             self._web.start()
         if refresher.settings.webhook is not None:
-            self._webhook = Webhook(
-                refresher.collection.store, refresher.settings.webhook, refresher.settings.webhook_key, refresher.clock
-            )
+            self._webhook = Webhook(refresher.collection.store, *refresher.settings.webhook, refresher.clock)
             self._webhook.start()
             refresher.collection.before_release.append(self._webhook.stop)
         if refresher.settings.receiver is not None:
             if is_asyncio_available():
                 self._receiver = Receiver(refresher)
                 deferred_from_coro(self._receiver.start())
-                if refresher.settings.receiver_url is not None:
+                if refresher.settings.receiver.url is not None:
                     timer = create_looping_call(Subscribing(self._crawler, refresher).look)
                     timer.start(Subscribing.INTERVAL, now=False)
                     self._timers.append(timer)

@@ -31,6 +31,7 @@ from twisted.python.failure import Failure
 
 from crawlsched.addon.ending import exit_with_1
 from crawlsched.addon.sending import NotSent, PacedHandlers
+from crawlsched.change_signals.limits import Limits
 from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.refresh.commands import obey_waiting
@@ -56,12 +57,15 @@ from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.store import Outcome, PageFacts
 from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
+from crawlsched.visits.fingerprints import fingerprints
 from crawlsched.visits.visits import NOT_RETRIED, Visit
 
-__all__ = ["Scheduler"]
+__all__ = ["FALLBACK_SCHEDULER", "Scheduler"]
 
 logger = logging.getLogger(__name__)
 
+#: Of Scrapy's settings as the add-on leaves them: the scheduler for requests that are no pages.
+FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
 # While the engine cannot take a request, ask again after this share of the distance between two slots, within bounds.
 _ASK_AGAIN_SHARE = 0.25
 _ASK_AGAIN_WITHIN = (0.005, 0.1)
@@ -129,7 +133,7 @@ class Scheduler(BaseScheduler):
         self._perhaps_lost: set[int] = set()
         self._made_again: dict[int, set[bytes]] = {}
         self._timer: Any = None
-        self._fingerprint = crawler.request_fingerprinter.fingerprint
+        _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
         # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.
@@ -137,15 +141,14 @@ class Scheduler(BaseScheduler):
         self._own_filter: Any = dupefilter_of(fallback) if is_own else None
         self._passed: set[bytes] = set()
         # A sitemap is read up to a limit; what Content-Encoding unfolds to far more than that is not even unpacked.
-        of_a_sitemap, of_all = 2 * refresher.settings.sitemap_max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
+        of_a_sitemap, of_all = 2 * Limits().max_bytes, crawler.settings.getint("DOWNLOAD_MAXSIZE")
         self._longest_source = min(of_a_sitemap, of_all) if of_all else of_a_sitemap
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the scheduler for a crawler, and the one that was configured before it."""
         refresher = refresher_of(crawler)
-        path = refresher.settings.fallback_scheduler
-        assert path is not None  # the add-on sets it
+        path = crawler.settings[FALLBACK_SCHEDULER]
         fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)
         scheduler = cls(crawler, refresher, fallback)
         crawler.signals.connect(scheduler._start, signals.spider_opened)

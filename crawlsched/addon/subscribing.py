@@ -36,8 +36,6 @@ _KEEPS_THE_FORM = (307, 308)
 class Subscribing:
     """Ask hubs for notices of the feeds that name them.
 
-    Where ``CRAWLSCHED_WEBSUB`` is off, those that were asked before are asked to stop.
-
     Parameters
     ----------
     crawler : Crawler
@@ -67,24 +65,21 @@ class Subscribing:
                 yield
             if source.kind not in POLLED_KINDS or "websub" not in source.quality:
                 continue
-            mode = subscription_of(source).due(self._refresher.clock(), wanted=self._refresher.settings.websub)
-            if mode and n_asked < _MOST_ASKED:
+            if n_asked < _MOST_ASKED and subscription_of(source).is_due(self._refresher.clock()):
                 n_asked += 1
-                self._ask(source.source, mode)
+                self._ask(source.source)
         self._is_looking = False
         yield
 
-    def _ask(self, number: int, mode: str) -> None:
+    def _ask(self, number: int) -> None:
         settings = self._refresher.settings
         source = self._refresher.sources[number]
         before = subscription_of(source)
         # Before the hub is asked: it may want to make sure before it answers.
-        self._note(number, before.ask(mode, self._refresher.clock()))
-        if settings.receiver_url is None or settings.receiver_key is None or before.hub is None:
+        self._note(number, before.ask(self._refresher.clock()))
+        if settings.receiver is None or settings.receiver.url is None or before.hub is None:
             return
-        form = subscription_form(
-            settings.receiver_url, number, before.topic or source.url, settings.receiver_key, mode=mode
-        )
+        form = subscription_form(settings.receiver.url, number, before.topic or source.url, settings.receiver.key)
         self._refresher.count("crawlsched/websub/asked")
         deferred_from_coro(self._send(number, before.hub, form))
 

@@ -34,16 +34,11 @@ class WebProcess:
 
     def __init__(self, settings: Settings, collection: str) -> None:
         assert settings.web is not None
-        host, port = settings.web
         self._told = {
             "database": settings.database_url,
             "collection": collection,
             "shard": None,  # of a collection that processes share, all
-            "settings": {
-                "CRAWLSCHED_WEB": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
-                "CRAWLSCHED_WEB_TOKEN": str(settings.web_token),
-                "CRAWLSCHED_WEB_ACTIONS": str(settings.web_actions),
-            },
+            "settings": {"CRAWLSCHED_WEB": settings.web.written()},
         }
         self._process: subprocess.Popen[str] | None = None
 

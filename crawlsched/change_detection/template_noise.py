@@ -62,7 +62,8 @@ class Restless:
         """Say how often it differed, and which setting leaves it out."""
         leaves = ""
         if self.name.startswith("@"):
-            leaves = f"; `CRAWLSCHED_FINGERPRINT_IGNORE_KEYS = [{self.name[1:].rpartition('.')[2]!r}]` leaves it out"
+            keys = [self.name[1:].rpartition(".")[2]]
+            leaves = f"; `CRAWLSCHED_FINGERPRINTS = {{'*': {{'ignore_keys': {keys!r}}}}}` leaves it out"
         elif " " not in self.name or ">" in self.name or self.name.startswith("["):
             leaves = f"; `CRAWLSCHED_FINGERPRINT_DROP = [{self.name!r}]` leaves it out"
         return (

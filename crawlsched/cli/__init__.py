@@ -25,13 +25,17 @@ from crawlsched.showing import in_words, shown, without_secrets
 
 __all__ = ["add_commands", "main", "run"]
 
-# In the order in which they are listed; the name of a module is that of its command, but for two.
-_MODULES = (
-    *("status", "shards", "sources", "why", "changes", "check", "web", "detect", "diff", "whatif", "next"),
-    *("bandwidth", "pause", "recrawl", "signal", "importing", "importance", "pages", "export", "forget", "withheld"),
-    *("jobs", "refit", "db", "replay", "compare", "simulate", "completion"),
-)
-_MODULE_OF = {"import": "importing", "resume": "pause"}
+# What one wants, and the commands that do it. The name of a module is that of its command, but for one.
+_GROUPS = {
+    "look": ("status", "why", "pages", "next", "changes", "sources", "withheld", "whatif", "check", "web"),
+    "steer": ("bandwidth", "recrawl", "signal", "forget"),
+    "move data": ("import", "export"),
+    "look after the database": ("db",),
+    "try out, without a crawl": ("replay", "detect", "simulate"),
+}
+_COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
+_MODULE_OF = {"import": "importing"}
+_SHELLS = ("bash", "zsh", "tcsh")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,9 +56,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="crawlsched",
         description="Look at and steer crawls that crawlsched keeps fresh at a fixed bandwidth.",
         epilog=examples("crawlsched status", "crawlsched why https://example.com/news/1"),
+        groups=_GROUPS,
     )
     parser.add_argument("--version", action="version", version=f"crawlsched {__version__}")
+    parser.add_argument("--completion", metavar="SHELL", choices=_SHELLS, help=f"print what {', '.join(_SHELLS)} need")
     given = list(sys.argv[1:] if argv is None else argv)
+    if given[:1] == ["--completion"]:
+        return _print_completion(parser, given)
     # To load them all takes as long as most commands do.
     if given[:1] != ["--version"]:
         add_commands(parser, only=given[0] if given else "")
@@ -63,12 +71,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def add_commands(parser: argparse.ArgumentParser, only: str = "") -> None:
     """Add every command to a parser, or only the one of a name; `run` then takes what it has parsed."""
-    parser.set_defaults(whole_parser=parser)  # which `completion` looks at
     commands = command_parsers(parser, "commands", "COMMAND")
-    named = _MODULE_OF.get(only, only)
-    is_alone = named in _MODULES and named != "completion"
-    for module in (named,) if is_alone else _MODULES:
-        import_module(f"crawlsched.cli.{module}").add_parser(commands)
+    for name in (only,) if only in _COMMANDS else _COMMANDS:
+        import_module(f"crawlsched.cli.{_MODULE_OF.get(name, name)}").add_parser(commands)
+
+
+def _print_completion(parser: argparse.ArgumentParser, given: list[str]) -> int:
+    """Print what a shell needs to complete commands and options."""
+    add_commands(parser)
+    shell = parser.parse_args([*given, "status"]).completion
+    try:
+        import shtab
+    except ImportError:
+        print("--completion needs shtab, which is missing; install crawlsched[completion].", file=sys.stderr)
+        return 1
+    print(shtab.complete(parser, shell=shell))
+    return 0
 
 
 def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None) -> int:

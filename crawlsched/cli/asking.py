@@ -54,7 +54,7 @@ def _known(stores: Stores, urls: list[str]) -> "tuple[dict[Store, list[str]], li
             first = first or error
             unknown.append(url)
             continue
-        facts = store.facts([page])[0]
+        facts = store.reader.facts([page])[0]
         if facts is None:  # forgotten between two questions
             unknown.append(url)
         else:

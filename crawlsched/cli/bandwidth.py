@@ -1,4 +1,4 @@
-"""``crawlsched bandwidth [VALUE]``: at how many requests a second a running crawl goes, and going at another rate."""
+"""``crawlsched bandwidth [VALUE]``: the rate of a running crawl: show it, change it, pause, and go on."""
 
 import argparse
 import sys
@@ -17,23 +17,32 @@ __all__ = ["add_parser", "report", "say"]
 
 # So many times the present bandwidth may be a slip of the hand.
 _MUCH_MORE = 10.0
+_PAUSING = ("pause", "resume")
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "bandwidth",
-        help="show or change the bandwidth of a running crawl",
+        help="show or change the rate of a running crawl; pause it, and let it go on",
         parents=[common_options()],
-        epilog=examples("crawlsched bandwidth 20000/d"),
+        epilog=examples("crawlsched bandwidth 20000/d", "crawlsched bandwidth pause", "crawlsched bandwidth resume"),
     )
-    parser.add_argument("value", metavar="VALUE", nargs="?", type=_bandwidth, help="such as 5/s, 300/h or 20000/d")
+    parser.add_argument(
+        "value",
+        metavar="VALUE",
+        nargs="?",
+        type=_bandwidth,
+        help="such as 5/s, 300/h or 20000/d; or pause (nothing goes out, also after a restart), or resume",
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask before ten times the present bandwidth or more")
     parser.set_defaults(report=report, say=say, is_long=True)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Ask the running crawl, and tell it the new bandwidth if there is one."""
+    if arguments.value in _PAUSING:
+        return _pause(arguments)
     stores = open_stores(find_target(arguments), read_only=arguments.value is None)
     try:
         if stores.shared is not None:
@@ -54,6 +63,25 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         stores.close()
 
 
+def _pause(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Tell the running crawl, or leave word for the next one."""
+    stores, name = open_stores(find_target(arguments), read_only=False), arguments.value
+    try:
+        if stores.shared is not None:
+            since = stores.shared.pause(paused=name == "pause")
+            return {
+                "collection": stores.name,
+                "command": name,
+                "running": stores.shared.look().has_members(),
+                "paused_since": since,
+            }
+        (answer,) = stores.ask([(not_one_shard(stores.all[0], "bandwidth"), {})], name)
+        since = None if answer is None else answer["paused_since"]
+        return {"collection": stores.name, "command": name, "running": answer is not None, "paused_since": since}
+    finally:
+        stores.close()
+
+
 def _of_all(shared: "SharedCollection", arguments: argparse.Namespace) -> dict[str, Any]:
     """Show or set the rate of all processes together, whether one runs or not."""
     rate, before = shared.look().rate, None
@@ -65,6 +93,11 @@ def _of_all(shared: "SharedCollection", arguments: argparse.Namespace) -> dict[s
 
 def say(report: dict[str, Any]) -> str:
     """Say the bandwidth, and what it was before."""
+    if "command" in report:
+        goes_on = "sends nothing until `crawlsched bandwidth resume`, also after a restart"
+        what = goes_on if report["command"] == "pause" else "goes on"
+        name = repr(report["collection"])
+        return f"The crawl of {name} {what}." if report["running"] else f"No crawl of {name} runs; the next one {what}."
     if report["bandwidth"] is None:
         return f"The crawl of {report['collection']!r} has just started and has not said its bandwidth yet."
     text = f"The crawl of {report['collection']!r} goes at {format_bandwidth(report['bandwidth'])}"
@@ -91,7 +124,9 @@ def _ask(arguments: argparse.Namespace, before: object) -> None:
         raise CrawlschedError("The bandwidth stays as it is.")
 
 
-def _bandwidth(text: str) -> float:
+def _bandwidth(text: str) -> float | str:
+    if text in _PAUSING:
+        return text
     try:
         bandwidth = parse_bandwidth(text)
     except ValueError as error:

@@ -1,10 +1,11 @@
-"""``crawlsched db``: the database's tables, whether it is sound, and copies of it."""
+"""``crawlsched db``: the database: its tables, copies, shards, and learning again from the visits that it keeps."""
 
 import argparse
 import sys
 from pathlib import Path
 from typing import Any
 
+from crawlsched.cli import refit, shards
 from crawlsched.cli.parsing import add_json_option, command_parsers, examples
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.table_files import new_file
@@ -20,7 +21,7 @@ def add_parser(commands: Any) -> None:
     """Add the command and its sub-commands."""
     parser = commands.add_parser(
         "db",
-        help="bring the database's tables up to date, look whether it is sound, copy it",
+        help="check, upgrade, back up or copy the database; its shards; learn again",
         epilog=examples("crawlsched db check", "crawlsched db backup crawlsched-backup.db"),
     )
     actions = command_parsers(parser, "actions", "ACTION")
@@ -46,6 +47,8 @@ def add_parser(commands: Any) -> None:
     action.add_argument("target", metavar="TARGET", help="the URL of one without a row")
     add_json_option(action)
     action.set_defaults(report=copy, say=say_copy, is_long=True)
+    for module in (refit, shards):
+        module.add_parser(actions)
 
 
 def upgrade(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -33,14 +33,14 @@ def find_page(store: "Store", url: str, *, offer: bool = True) -> int:
     UnknownPage
         If the collection has none; the sentence offers those that it has.
     """
-    page = store.find(url)
+    page = store.reader.find(url)
     if page is None:
         # Only now: Scrapy takes a second to load, and most URLs are copied as they stand.
         from scrapy import Request
         from scrapy.utils.request import fingerprint
 
         try:
-            page = store.find(fingerprint(Request(url)))
+            page = store.reader.find(fingerprint(Request(url)))
         except ValueError:  # no scheme, so no URL
             page = None
     if page is None:

@@ -61,14 +61,14 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         kind, value = _what(arguments, stores)
         if arguments.undo:
             return _take_back(stores, kind, value)
-        found = {store: len(store.matching(kind, value)) for store in stores}
+        found = {store: len(store.forgetting.matching(kind, value)) for store in stores}
         if not arguments.yes:
             _ask(kind, value, sum(found.values()))
         named = {"collection": stores.name, "kind": kind, "value": value}
         alone = stores.all[0]
         if _is_idle(stores):
             with _owned(alone):
-                return {**named, "pages": len(alone.forget(kind, value, time.time()))}
+                return {**named, "pages": len(alone.forgetting.forget(kind, value, time.time()))}
         asked = {"kind": kind, "value": value}
         # All are told, so that what is forgotten comes back in none.
         answers = stores.ask([(store, asked) for store in found], "forget", timeout=_ANSWER_WITHIN)
@@ -119,7 +119,7 @@ def _take_back(stores: Stores, kind: str, value: str) -> dict[str, Any]:
     alone = stores.all[0]
     if _is_idle(stores):
         with _owned(alone):
-            alone.take_back(kind, value)
+            alone.forgetting.take_back(kind, value)
         return {**named, "waiting_shards": 0}
     asked = {"kind": kind, "value": value}
     answers = stores.ask([(store, asked) for store, _ in stones], "take_back", timeout=_ANSWER_WITHIN)
@@ -133,7 +133,7 @@ def _what(arguments: argparse.Namespace, stores: Stores) -> tuple[str, str]:
         return "host", arguments.host.lower()
     try:
         store, page = stores.find_page(arguments.url)
-        facts = store.facts([page])[0]
+        facts = store.reader.facts([page])[0]
     except UnknownPage:
         facts = None
     # A URL that is no page can be forgotten as well: it then never becomes one.

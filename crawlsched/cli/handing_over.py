@@ -45,7 +45,7 @@ class HandingOver:
         for start in range(0, len(named), _PAGES_AT_ONCE):
             some = named[start : start + _PAGES_AT_ONCE]
             asked = {"pages": {page.url: page.importance for page in some}}
-            self._sent.append(self._store.send("import", asked, time.time()))
+            self._sent.append(self._store.commands.send("import", asked, time.time()))
             self.counts["pages"] += len(some)
             if len(self._sent) > _MOST_WAITING:
                 self._collect()
@@ -57,7 +57,7 @@ class HandingOver:
 
     def _collect(self) -> None:
         number = self._sent.popleft()
-        answer = self._store.wait_for(number, _ANSWER_WITHIN)
+        answer = self._store.commands.wait_for(number, _ANSWER_WITHIN)
         if answer is None:
             raise CrawlschedError(
                 f"The crawl of the collection {self._store.name!r} did not answer within {_ANSWER_WITHIN:g} s; it "

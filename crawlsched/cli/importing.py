@@ -65,9 +65,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.collection.importing import Import
     from crawlsched.store import Store
 
-    requests = Requests(arguments.project_settings)
     settings = target.settings
-    store = Store.open(target.database, target.collection, target.shard or 0, upgrade=settings.database_upgrade)
+    requests = Requests(arguments.project_settings, settings.ignore_parameters)
+    store = Store.open(target.database, target.collection, target.shard or 0)
     try:
         if n_shards_of(store) is not None:
             raise CrawlschedError(
@@ -225,11 +225,11 @@ def _plan(store: "Store", target: Target, importing: "Import") -> None:
     import numpy as np
 
     from crawlsched.cli.planning import planners
-    from crawlsched.jobs.crawl_jobs import JobsProcess
+    from crawlsched.jobs.crawl_jobs import plan_store
     from crawlsched.planner import readable
     from crawlsched.store import Batch
 
-    JobsProcess(store, target.settings, time.time).replan()
+    plan_store(store, target.settings, time.time())
     now = time.time()
     visited = np.concatenate(importing.visited)
     for start in range(0, visited.size, _LEARNED_AT_ONCE):

@@ -47,7 +47,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         found = {"collection": stores.name, "running": bool(running), "pages": pages}
         if running:
             found["threshold"] = max(answer["threshold"] for answer in answers if answer is not None)
-            n_visits, n_announced = map(sum, zip(*(store.announced_visits() for store in running), strict=True))
+            n_visits, n_announced = map(sum, zip(*(store.reader.announced_visits() for store in running), strict=True))
             found["announced_share"] = n_announced / n_visits if n_visits else None
         return {**found, "time": max((answer["time"] for answer in answers if answer is not None), default=now)}
     finally:
@@ -86,7 +86,7 @@ def _stored(store: "Store", target: Target, n: int, now: float) -> list[dict[str
         crawled_at = planner.pages.crawled_at[rows[top]]
         found = zip(values[top].tolist(), (-numbers[rows[top]]).tolist(), crawled_at.tolist(), strict=True)
         best = heapq.nlargest(n, [*best, *found])
-    facts = store.facts([-page for _, page, _ in best])
+    facts = store.reader.facts([-page for _, page, _ in best])
     return [
         {"url": fact.url, "crawl_value": value, "crawled_at": crawled_at, "sent_at": None}
         for fact, (value, _, crawled_at) in zip(facts, best, strict=True)

@@ -5,7 +5,7 @@ of one that there is.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -16,20 +16,39 @@ _FILE_ENDINGS = (".json", ".json.gz")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of a command."""
+    """The parser of a command, or of all: then `groups` says which stand together in the help, and under what."""
 
-    def __init__(self, *args: Any, **named: Any) -> None:
+    def __init__(self, *args: Any, groups: Mapping[str, Sequence[str]] | None = None, **named: Any) -> None:
+        self._groups = groups
         named.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         # Half an option's name is a mistake more often than it is a wish.
         named.setdefault("allow_abbrev", False)
         super().__init__(*args, **named)
+
+    def format_help(self) -> str:
+        """Return the help; commands in groups, by what one wants."""
+        text = super().format_help()
+        commands = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
+        if self._groups is None or commands is None:
+            return text
+        helps = {action.dest: action.help for action in commands._choices_actions}
+        listed = "\n\n".join(
+            "\n".join([f"{title}:", *(f"  {name:<11}{helps[name]}" for name in names if name in helps)])
+            for title, names in self._groups.items()
+        )
+        before, _, after = text.partition("commands:\n")
+        return f"{before}{listed}\n\n{after[after.index('example') :]}"
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; where a command takes URLs, what follows ``--json`` is its file only if its name says so."""
         takes = self._get_positional_actions()
         if args is not None and takes and not isinstance(takes[0], argparse._SubParsersAction):
             args = _json_alone(args)
-        return super().parse_known_args(args, namespace)
+        found, left = super().parse_known_args(args, namespace)
+        for name in (text.partition("=")[0] for text in left if text.startswith("--")):
+            if near := get_close_matches(name, list(self._option_string_actions), n=1):
+                self.error(f"There is no option {name}; did you mean {near[0]}?")
+        return found, left
 
 
 def _json_alone(args: Sequence[str]) -> list[str]:

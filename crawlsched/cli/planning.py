@@ -1,8 +1,8 @@
 """Planning: the stored pages in the planner that a crawl decides with, so that the same code decides and explains."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,18 +43,24 @@ def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "P
 def settings_of(store: "Store", target: Target) -> Settings:
     """Return the settings that count: the project's, or outside of it those that the crawl has left."""
     owner = store.owner()
-    known = {} if owner is None or target.is_project else dict(owner.status.get("planner", {}))
+    known = {} if owner is None or target.is_project else _planner_settings(owner.status)
     for name, read in (("pages", read_page_rules), ("host_shares", read_host_shares)):
         if name in known:
             known[name] = read(known[name])
     return replace(target.settings, **known)
 
 
+def _planner_settings(status: dict[str, Any]) -> dict[str, Any]:
+    """Return what a crawl has left of its settings, but for those that this version has not."""
+    names = {field.name for field in fields(Settings)}
+    return {name: value for name, value in status.get("planner", {}).items() if name in names}
+
+
 def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None) -> "Plan | None":
     """Return the plan that was made last; None if there is none yet."""
     from crawlsched.planner import Plan
 
-    stored = store.newest_plan()
+    stored = store.plans.newest()
     return None if stored is None else Plan.from_dict(stored.data, host_number)
 
 
@@ -118,7 +124,7 @@ def waiting_since(store: "Store", time: float) -> int:
 
 def _drawn(store: "Store", most: int) -> tuple[list[int] | None, float]:
     """Draw so many page numbers evenly, and give how many each stands for; None: there are no more, take them all."""
-    n_all = store.next_page()
+    n_all = store.reader.next_page()
     if n_all <= most:
         return None, 1.0
     return np.random.default_rng(0).choice(n_all, most, replace=False).tolist(), n_all / most
@@ -134,7 +140,7 @@ def planners(
     from crawlsched.collection.loading import planner_for
     from crawlsched.collection.page_rules import PageRules
 
-    if not store.end_of_pages():
+    if not store.reader.next_page():
         return  # of many shards most may be empty
     hosts: dict[str, int] = {}
     host_number = lambda name: hosts.setdefault(name, len(hosts))  # noqa: E731
@@ -144,7 +150,7 @@ def planners(
     settings = settings_of(store, target)
     first, rules = planner_for(settings), PageRules(settings.pages)
     grid, n_rates = first.grid, first.posterior.rates.size
-    several = store.further_sources()
+    several = store.reader.further_sources()
     for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
         planner = planner_for(settings, picks=picks)
         n_pages = len(block["page"])
@@ -155,14 +161,14 @@ def planners(
         numbers = dict(zip(block["page"].tolist(), range(n_pages), strict=True)) if several else {}
         planner.load_further([(numbers[page], *rest) for page, *rest in several if page in numbers], now)
         if planner.learned is not None:
-            for known, states in store.estimator_states(planner.learned.key, *block["page"][[0, -1]].tolist()):
+            for known, states in store.reader.estimator_states(planner.learned.key, *block["page"][[0, -1]].tolist()):
                 chosen = np.isin(known, block["page"])
                 rows = np.searchsorted(block["page"], known[chosen])
                 planner.load_learned(rows, [states[at] for at in np.flatnonzero(chosen)], now)
         if plan is not None and planner.known.planned is not None:
             planner.known.planned.divide(planner.bandwidth)
         if rules:
-            urls = store.urls(block["page"])
+            urls = store.reader.urls(block["page"])
             found = [rules.number(urls.get(number, "")) for number in block["page"].tolist()]
             planner.set_intervals(np.arange(n_pages), found, now)
         # What the running crawl picks at now; or what the plan says that its bandwidth reaches.

@@ -45,7 +45,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         elif arguments.host is not None:
             kind, value = "host", arguments.host.lower()
         asked = {"kind": kind, "value": value}
-        found = {store: len(store.matching(kind, value)) for store in stores}
+        found = {store: len(store.forgetting.matching(kind, value)) for store in stores}
         answers = stores.ask([(store, asked) for store, n in found.items() if n], "recrawl", timeout=_ANSWER_WITHIN)
         waiting = (n for n in found.values() if n)
         pages = sum(n if answer is None else int(answer["pages"]) for n, answer in zip(waiting, answers, strict=True))

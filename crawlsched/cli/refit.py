@@ -1,4 +1,4 @@
-"""``crawlsched refit``: learn again how often pages change, from all visits that are kept."""
+"""``crawlsched db refit``: learn again how often pages change, from all visits that are kept."""
 
 import argparse
 import os
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "report", "say"]
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
+def add_parser(actions: Any) -> None:
+    """Add the action."""
+    parser = actions.add_parser(
         "refit",
         help="learn again how often pages change, from all visits that are kept, while no crawl runs",
         parents=[common_options()],
         epilog=examples(
-            "crawlsched refit", "crawlsched refit --processes 8", "crawlsched refit --dask tcp://host:8786"
+            "crawlsched db refit", "crawlsched db refit --processes 8", "crawlsched db refit --dask tcp://host:8786"
         ),
     )
     where = parser.add_mutually_exclusive_group()
@@ -94,7 +94,7 @@ def _alone(stores: "Stores") -> "Iterator[None]":
     from crawlsched.store.lease import NobodysShard
 
     if stores.shared is None:
-        lease = stores.all[0].take_lease("crawlsched refit")
+        lease = stores.all[0].take_lease("crawlsched db refit")
         try:
             yield
         finally:
@@ -118,7 +118,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         from crawlsched.jobs.refit import refit
 
         settings = settings_of(stores.all[0], target)
-        n_all = sum(store.next_page() for store in stores)
+        n_all = sum(store.reader.next_page() for store in stores)
         n_pages = n_visits = n_left = 0
         with _alone(stores), _executor(arguments) as executor, shown_progress("Learning") as progress:
             beat_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""``crawlsched replay``: let one policy crawl a recorded history, and measure how fresh it kept the pages."""
+"""``crawlsched replay``: let policies crawl a recorded history, and measure how fresh they keep the pages."""
 
 import argparse
 import csv
@@ -12,30 +12,42 @@ from crawlsched.cli.history_options import (
     read_bandwidth,
     read_options,
 )
-from crawlsched.cli.wording import say_duration
+from crawlsched.cli.wording import say_duration, say_table
+from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.simulation import History, Replayed
 from crawlsched.cli.parsing import add_json_option, examples
 
-__all__ = ["add_parser", "report", "say", "summary"]
+__all__ = ["add_parser", "report", "say"]
 
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "replay",
-        help="let a policy crawl a recorded history of changes, and measure how fresh it keeps the pages",
+        help="let policies crawl a recorded history of changes; how fresh do they keep the pages?",
         epilog=examples(
-            "crawlsched replay --pages pages.csv --changes changes.csv --bandwidth 0.3x --policy posterior"
+            "crawlsched replay --pages pages.csv --changes changes.csv --bandwidth 0.3x --policy posterior",
+            "crawlsched replay --pages p.csv --changes c.csv --bandwidth 0.3x 1x --policy round_robin posterior",
         ),
     )
     add_history_options(parser)
     parser.add_argument(
-        "--bandwidth", metavar="X", required=True, help="0.5/s, 300/h, 2000/d, or 0.3x for 0.3 crawls per change"
+        "--bandwidth",
+        metavar="X",
+        nargs="+",
+        required=True,
+        help="0.5/s, 300/h, 2000/d, or 0.3x for 0.3 crawls per change; several make a table",
     )
-    parser.add_argument("--policy", metavar="NAME", default="posterior", help=f"one of {POLICIES_HELP}")
+    parser.add_argument(
+        "--policy",
+        metavar="NAME",
+        nargs="+",
+        default=["posterior"],
+        help=f"of {POLICIES_HELP}; several make a table, each NAME or NAME:ESTIMATOR",
+    )
     parser.add_argument("--estimator", metavar="NAME", help=f"where change rates come from: one of {ESTIMATORS_HELP}")
     parser.add_argument("--crawls", metavar="OUT.csv", help="write every crawl: page,time,changed")
     add_json_option(parser)
@@ -47,14 +59,23 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.simulation import replay
 
     history, times = read_options(arguments)
-    bandwidth = read_bandwidth(arguments.bandwidth, history, times)
-    done = replay(history, bandwidth, arguments.policy, arguments.estimator, seed=arguments.seed, **times)
+    replays = []
+    for name in arguments.policy:
+        policy, _, estimator = name.partition(":")
+        for text in arguments.bandwidth:
+            bandwidth = read_bandwidth(text, history, times)
+            done = replay(history, bandwidth, policy, estimator or arguments.estimator, seed=arguments.seed, **times)
+            replays.append({**_summary(done), **_further(done)})
+    if len(replays) == 1:
+        if arguments.crawls:
+            _write_crawls(arguments.crawls, history, done)
+        return _summary(done)
     if arguments.crawls:
-        _write_crawls(arguments.crawls, history, done)
-    return summary(done)
+        raise CrawlschedError("--crawls writes those of one policy at one bandwidth; name no more.")
+    return {"replays": replays}
 
 
-def summary(done: "Replayed") -> dict[str, Any]:
+def _summary(done: "Replayed") -> dict[str, Any]:
     """Return the figures of a replay as plain numbers and texts."""
     return {
         "freshness": None if math.isnan(done.freshness) else done.freshness,
@@ -65,6 +86,24 @@ def summary(done: "Replayed") -> dict[str, Any]:
         "bandwidth": done.bandwidth,
         "seconds": done.seconds,
     }
+
+
+def _further(done: "Replayed") -> dict[str, Any]:
+    """Return ages and delays, and what the picks of the frontier that crawls are worth beside brute force."""
+    times = {name: None if math.isnan(value) else value for name, value in done.timeliness._asdict().items()}
+    return times if done.worth is None or not done.worth.size else {**times, "worth": float(done.worth.mean())}
+
+
+def _row(one: dict[str, Any]) -> list[str]:
+    times = ["-" if one[name] is None else say_duration(one[name]) for name in ("age", "delay", "delay_95")]
+    return [
+        f"{one['policy']}{':' if one['estimator'] else ''}{one['estimator'] or ''}",
+        format_bandwidth(float(f"{one['bandwidth']:.4g}")),
+        "-" if one["freshness"] is None else f"{one['freshness']:.4f}",
+        f"{one['crawls']:,}",
+        f"{one['changes_found']:,}",
+        *times,
+    ]
 
 
 def _write_crawls(path: str, history: "History", done: "Replayed") -> None:
@@ -78,7 +117,10 @@ def _write_crawls(path: str, history: "History", done: "Replayed") -> None:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Say how it went."""
+    """Say how it went; of several in a table."""
+    if "replays" in report:
+        rows = [["policy", "bandwidth", "freshness", "crawls", "found", "mean age", "mean delay", "95 %"]]
+        return "\n".join(say_table(rows + [_row(one) for one in report["replays"]], "lrrrrrrr", indent=""))
     fresh = report["freshness"]
     text = "no page was there to be measured" if fresh is None else f"freshness {fresh:.4f}"
     rates = f" with {report['estimator']} rates" if report["estimator"] else ""

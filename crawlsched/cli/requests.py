@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.store import host_of
@@ -25,6 +25,8 @@ class Requests:
     ----------
     project_settings : mapping or None
         Scrapy's settings; None: those of a project of the working directory, or Scrapy's own.
+    ignored : sequence of str, optional
+        CRAWLSCHED_IGNORE_PARAMETERS.
 
     Attributes
     ----------
@@ -32,20 +34,21 @@ class Requests:
         Names the class that makes request fingerprints.
     """
 
-    def __init__(self, project_settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, project_settings: Mapping[str, Any] | None = None, ignored: Sequence[str] = ()) -> None:
         from scrapy import Request, Spider
         from scrapy.crawler import Crawler
         from scrapy.utils.misc import build_from_crawler, load_object
         from scrapy.utils.project import get_project_settings
-        from scrapy.utils.python import global_object_name
+
+        from crawlsched.visits.fingerprints import fingerprints
 
         settings: Any = get_project_settings() if project_settings is None else project_settings
         made = build_from_crawler(load_object(settings["REQUEST_FINGERPRINTER_CLASS"]), Crawler(Spider, settings))
-        self.fingerprinter = global_object_name(type(made))
+        self.fingerprinter, self._fingerprint = fingerprints(made, ignored)
         #: Whether Scrapy leaves it to crawls to ask for robots.txt.
         self.asks_robots = not settings.getbool("ROBOTSTXT_OBEY")
         self._is_scrapys = self.fingerprinter == _SCRAPYS
-        self._request, self._fingerprint = Request, made.fingerprint
+        self._request = Request
 
     def page_of(self, line: "UrlLine") -> "ImportedPage":
         """Return the page that a line names.

@@ -1,10 +1,10 @@
-"""``crawlsched shards``: the shards of a collection that processes share, who crawls each, and dividing it anew."""
+"""``crawlsched db shards`` and ``db split``: who crawls which part of a collection that processes share."""
 
 import argparse
 from typing import Any
 
 from crawlsched.cli.members import say_differing, say_processes, sharing
-from crawlsched.cli.parsing import command_parsers, examples
+from crawlsched.cli.parsing import examples
 from crawlsched.cli.stores import not_one_shard, open_stores
 from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_table
@@ -13,21 +13,20 @@ from crawlsched.settings import format_bandwidth
 __all__ = ["add_parser", "report", "say"]
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
+def add_parser(actions: Any) -> None:
+    """Add both actions."""
+    action = actions.add_parser(
         "shards",
         help="the shards of a collection that processes share: who crawls each, at which rate, and how evenly",
         parents=[common_options()],
-        epilog=examples("crawlsched shards --database postgresql://crawler@db.example/crawls"),
+        epilog=examples("crawlsched db shards --database postgresql://crawler@db.example/crawls"),
     )
-    parser.set_defaults(report=report, say=say)
-    actions = command_parsers(parser, "actions", "ACTION", required=False)
+    action.set_defaults(report=report, say=say)
     action = actions.add_parser(
         "split",
         help="divide a collection among more shards, or one of a single process for the first time",
         parents=[common_options()],
-        epilog=examples("crawlsched shards split 64 --database postgresql://crawler@db.example/crawls"),
+        epilog=examples("crawlsched db split 64 --database postgresql://crawler@db.example/crawls"),
     )
     action.add_argument(
         "n", metavar="N", nargs="?", type=int, help="how many there are to be: a power of two; twice as many by default"
@@ -40,7 +39,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     stores = open_stores(find_target(arguments))
     try:
         if stores.shared is None:
-            not_one_shard(stores.all[0], "shards")
+            not_one_shard(stores.all[0], "db shards")
             return {"collection": stores.name, "n_shards": None, "shards": []}
         shared, said = sharing(stores.shared), stores.shared.statuses()
     finally:

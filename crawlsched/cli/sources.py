@@ -58,8 +58,8 @@ def newest_report(store: Store) -> dict[str, Any]:
     """Fit the sources alone, without sites and parts of sites."""
     from crawlsched.sources.source_quality import VISITS
 
-    visits = store.signal_observations(0.0, VISITS)
-    sources = [_described(source, visits, []) for source in store.sources() if source.kind != "robots"]
+    visits = store.reader.signal_observations(0.0, VISITS)
+    sources = [_described(source, visits, []) for source in store.reader.sources() if source.kind != "robots"]
     return {"sources": sorted(sources, key=_best_first)}
 
 
@@ -72,8 +72,8 @@ def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
     """Describe the sources of a collection, or of one of its shards: their numbers count there alone."""
     from crawlsched.sources.source_quality import VISITS
 
-    visits = store.signal_observations(0.0, VISITS)
-    sources = [source for source in store.sources() if source.kind != "robots"]
+    visits = store.reader.signal_observations(0.0, VISITS)
+    sources = [source for source in store.reader.sources() if source.kind != "robots"]
     hosts: dict[str, int] = {}
     plan = newest_plan(store, lambda name: hosts.setdefault(name, len(hosts)))
     weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
@@ -176,7 +176,7 @@ def _parts(store: Store, pages: Any) -> Iterable[tuple[str, str]]:
     from crawlsched.store import host_of
 
     for start in range(0, len(pages), _PAGES_AT_ONCE):
-        for facts in store.facts(pages[start : start + _PAGES_AT_ONCE]):
+        for facts in store.reader.facts(pages[start : start + _PAGES_AT_ONCE]):
             yield ("", "/") if facts is None else (host_of(facts.url), part_of_site(facts.url))
 
 

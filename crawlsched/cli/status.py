@@ -92,6 +92,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             row.host: row.counts["failing"] for part in parts for row in part["host_rows"] if row.counts.get("failing")
         },
         "withheld": _withheld([host for part in parts for host in part["host_rows"]]),
+        "growth": [said["growth"]["says"] for said in statuses if said.get("growth")],
         "not_data": _sums([said.get("not_data") or {} for said in statuses]),
         "failing_callbacks": _sums([said.get("failing_callbacks") or {} for said in statuses]),
         "sources": sorted(sources, key=lambda source: (*worth(source), source["pages"]), reverse=True),
@@ -103,11 +104,11 @@ def _of_store(store: "Store", target: Target, now: float, count: bool) -> dict[s
     from crawlsched.sources.source_quality import VISITS
 
     owner = store.owner()
-    sources = [source for source in store.sources() if source.kind != "robots"]
-    plan = store.newest_plan()
+    sources = [source for source in store.reader.sources() if source.kind != "robots"]
+    plan = store.plans.newest()
     counts, counted_at = _counted(store, None if count else plan)
-    visits = store.signal_observations(0.0, VISITS)
-    host_rows = list(store.host_rows())
+    visits = store.reader.signal_observations(0.0, VISITS)
+    host_rows = list(store.reader.hosts())
     return {
         "status": owner.status if owner is not None else {},
         "owner": _owner(owner, store.clock()),
@@ -127,10 +128,10 @@ def _counted(store: "Store", plan: "StoredPlan | None") -> "tuple[PageCounts, fl
     """Count the pages, as of now; of very many, say what was counted for a plan, if there is one, and when that was."""
     from crawlsched.pages.counts import PageCounts
 
-    if plan is not None and "page_counts" in plan.data and store.end_of_pages() > _ALL_COUNTED:
+    if plan is not None and "page_counts" in plan.data and store.reader.next_page() > _ALL_COUNTED:
         found = plan.data["page_counts"]
         return PageCounts(found["states"], dict(found["sources"]), found["hosts"]), plan.made_at
-    return _all_counted(store.counts()), None
+    return _all_counted(store.reader.counts()), None
 
 
 def _sums(counted: "Sequence[Mapping[str, int]]") -> dict[str, int]:
@@ -252,21 +253,25 @@ def _say_owner(owner: dict[str, Any] | None, now: float) -> str:
     who = f"spider {owner['spider']!r}, pid {owner['pid']} on {owner['host']}"
     if owner["running"]:
         beat = say_duration(max(now - owner["heartbeat_at"], 0.0))
-        return f"crawling for {say_duration(now - owner['started_at'])} ({who}; last heard of {beat} ago)"
+        return f"crawling for {say_duration(now - owner['started_at'])} ({who}; last sign of life {beat} ago)"
     if owner["released_at"] is None:
-        return f"not crawling; {who} broke off, last heard of {say_past(owner['heartbeat_at'], now)}"
+        return f"not crawling; {who} broke off, its last sign of life {say_past(owner['heartbeat_at'], now)}"
     return f"not crawling; the last crawl ended {say_past(owner['released_at'], now)} ({who})"
 
 
 def _say_sending(report: dict[str, Any], now: float) -> list[str]:
     """Say when the last request went out: a crawl that lives and one that crawls are two things."""
     if not (report["owner"] or {}).get("running"):
-        return ["  paused; the next crawl sends nothing until `crawlsched resume`"] if report["paused_since"] else []
+        return (
+            ["  paused; the next crawl sends nothing until `crawlsched bandwidth resume`"]
+            if report["paused_since"]
+            else []
+        )
     last = report["last_sent_at"]
     sent = "nothing sent yet" if last is None else f"last request {say_duration(max(now - last, 0.0))} ago"
     if report["paused_since"] is not None:
         return [f"  paused since {say_past(report['paused_since'], now)}; {sent}"]
-    return [f"  nothing goes out at this hour (CRAWLSCHED_HOURS); {sent}" if report["rests"] else f"  {sent}"]
+    return [f"  nothing goes out at this hour (CRAWLSCHED_BANDWIDTH); {sent}" if report["rests"] else f"  {sent}"]
 
 
 def _say_pages(report: dict[str, Any], now: float) -> list[str]:
@@ -292,7 +297,8 @@ def _say_budget(report: dict[str, Any]) -> list[str]:
     if total := sum(slots.values()):
         said = ", ".join(f"{name.replace('_', ' ')} {say_share(n / total)}" for name, n in slots.items())
         lines.append(f"  slots of this crawl: {said}")
-    if (policy := report["policy"])["crawl_value"] is not None:
+    policy = report["policy"]
+    if (policy["crawl_value"] or "posterior", policy["estimator"] or "posterior") != ("posterior", "posterior"):
         given = "".join(f", {name} = {value}" for name, value in policy["parameters"].items())
         lines.append(f"  policy: {policy['crawl_value']}; change rates by {policy['estimator'] or 'posterior'}{given}")
     rows = [["", "visits", "changes found", "per 100 visits"]]
@@ -324,7 +330,7 @@ def _say_hosts(report: dict[str, Any]) -> list[str]:
 
 def _say_held_back(report: dict[str, Any]) -> list[str]:
     """Say what does not reach the spider, and which of its callbacks need a look."""
-    lines = []
+    lines = list(report["growth"])
     for reason, hosts in sorted(report["withheld"].items()):
         if reason != "known":  # that is how it should be
             names = sorted(hosts, key=lambda host: -hosts[host])

@@ -91,7 +91,7 @@ class Stores:
         """
         until = time.monotonic() + timeout
         running = [owner_now(store) is not None for store, _ in wanted]
-        sent = [store.send(command, arguments, time.time()) for store, arguments in wanted]
+        sent = [store.commands.send(command, arguments, time.time()) for store, arguments in wanted]
         return [
             answer_to(store, number, timeout=max(until - time.monotonic(), 1.0), said=timeout) if is_running else None
             for (store, _), number, is_running in zip(wanted, sent, running, strict=True)

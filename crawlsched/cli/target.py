@@ -222,15 +222,15 @@ def send(store: "Store", name: str, arguments: dict[str, Any], *, timeout: float
     CrawlschedError
         If it answers that it cannot, or does not answer.
     """
-    return answer_to(store, store.send(name, arguments, time.time()), timeout=timeout)
+    return answer_to(store, store.commands.send(name, arguments, time.time()), timeout=timeout)
 
 
 def answer_to(store: "Store", number: int, *, timeout: float, said: float | None = None) -> dict[str, Any]:
     """Wait for the answer to a command that was sent; `said` is the time-out that the sentence names."""
-    answer = store.wait_for(number, timeout)
+    answer = store.commands.wait_for(number, timeout)
     if answer is None:
         # Withdrawn, so that a crawl which starts tomorrow does not do it then.
-        store.finish(number, {"error": "Nobody did it in time."}, time.time())
+        store.commands.finish(number, {"error": "Nobody did it in time."}, time.time())
         raise CrawlschedError(
             f"The crawl of the collection {store.name!r} did not answer within {said or timeout:g} s, so nothing was "
             "done; look at its log."

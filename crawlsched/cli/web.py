@@ -8,16 +8,15 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import CommandParser, command_parsers, examples
 from crawlsched.cli.stores import open_all
-from crawlsched.cli.target import Target, common_options, find_targets, open_store
+from crawlsched.cli.target import Target, common_options, find_targets
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
-from crawlsched.settings import Settings
 
 if TYPE_CHECKING:
     from crawlsched.store import Store
@@ -65,19 +64,20 @@ def say(report: dict[str, Any]) -> str:
 
 
 async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
-    from crawlsched.settings.values import is_loopback, read_address
+    from crawlsched.settings.addresses import WebAddress, is_loopback, read_address
 
     require_aiohttp("The page")
     from crawlsched.web.server import Page, Watched, serve
 
     settings = targets[0].settings
     try:
-        host, port = read_address(arguments.address) if arguments.address else settings.web or ("127.0.0.1", 8765)
+        address = settings.web or WebAddress("127.0.0.1", 8765)
+        host, port = read_address(arguments.address) if arguments.address else address[:2]
     except ValueError as error:
         raise CrawlschedError(f"--address must be {error}, got {arguments.address!r}.") from None
-    token = _token(settings)
+    token = secrets.token_hex(16) if address.token is True else address.token or None
     if token is None and not is_loopback(host):
-        raise CrawlschedError("CRAWLSCHED_WEB_TOKEN must not be False where others reach the page.")
+        raise CrawlschedError("The token of CRAWLSCHED_WEB must not be False where others reach the page.")
     opened = open_all(targets)
     watched = [
         Watched(
@@ -89,7 +89,7 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
         for store in stores
     ]
     title = opened[0].name if len(opened) == 1 else opened[0].database.name
-    page = Page(title=title, watched=watched, host=host, port=port, token=token, may_act=settings.web_actions)
+    page = Page(title=title, watched=watched, host=host, port=port, token=token)
     ended = asyncio.Event()
     if arguments.from_stdin:
         loop = asyncio.get_running_loop()
@@ -98,8 +98,8 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
         ).start()
     serving = serve(page)
     try:
-        async for address in serving:
-            print(address if arguments.from_stdin else f"The page is at {address} until Ctrl-C.", flush=True)
+        async for served_at in serving:
+            print(served_at if arguments.from_stdin else f"The page is at {served_at} until Ctrl-C.", flush=True)
             await ended.wait()
     finally:
         await serving.aclose()  # type: ignore[attr-defined]
@@ -107,18 +107,11 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
 
 
 _BANDWIDTHS = [f"{2.0**n:g}x" for n in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)]
-_MUCH_MORE = 10.0
 _FRESHNESS = ["0.5", "0.8", "0.9", "0.95", "0.99"]
 # Pages that curves are drawn from: a view is there within a second.
 _SAMPLE = 768
 # For so long sources are shown as they were judged before, seconds.
 _JUDGED = 30.0
-
-
-def _token(settings: Settings) -> str | None:
-    if settings.web_token is False:
-        return None
-    return secrets.token_hex(16) if settings.web_token is True else str(settings.web_token)
 
 
 def _wait_for_end(end: Callable[[], object]) -> None:
@@ -138,7 +131,6 @@ def _reports(arguments: argparse.Namespace, target: Target, store: "Store") -> "
         why=lambda url, visits: _report(arguments, target, "why", "--visits", str(visits), "--", url),
         sources=_kept(partial(newest_report, store), _JUDGED),
         whatif=lambda: _report(arguments, target, "whatif", *curve),
-        act=lambda name, form: _act(arguments, target, name, form),
     )
 
 
@@ -167,39 +159,3 @@ def _report(arguments: argparse.Namespace, target: Target, name: str, *given: st
         argparse.Namespace(**{**known, "collection": target.collection, "shard": target.shard})
     )
     return found
-
-
-def _act(arguments: argparse.Namespace, target: Target, name: str, form: Mapping[str, str]) -> str:
-    """Do what a button says, by the command of that name, and say so."""
-    from crawlsched.cli.target import n_shards_of, owner_now, send
-    from crawlsched.settings import parse_bandwidth
-
-    store = open_store(target, read_only=False)
-    try:
-        if name != "recrawl" and n_shards_of(store) is not None:
-            raise CrawlschedError(f"Processes share this collection: `crawlsched {name}` is about all together.")
-        owner = owner_now(store)
-        if owner is None:
-            raise CrawlschedError("No crawl is running that could do it.")
-        if name == "recrawl":
-            url = form.get("url", "")
-            answer = send(store, "recrawl", {"urls": [url]})
-            return f"{url} goes at the next slot." if answer["pages"] else f"{url} is no page of this collection."
-        if name == "bandwidth":
-            try:
-                rate = parse_bandwidth(form.get("bandwidth", ""))
-            except ValueError as error:
-                raise CrawlschedError(f"The bandwidth must be {error}, got {form.get('bandwidth')!r:.60}.") from None
-            before = float((owner.status or {}).get("bandwidth") or rate)
-            if rate >= _MUCH_MORE * before:
-                raise CrawlschedError(
-                    f"That is {rate / before:.3g} times as much as now; use crawlsched bandwidth, which asks."
-                )
-            answer = send(store, "bandwidth", {"bandwidth": rate})
-            return f"The bandwidth is {answer['bandwidth']:.4g}/s now; it was {answer['before']:.4g}/s."
-        if name in ("pause", "resume"):
-            send(store, name, {})
-            return "Nothing goes out until it is resumed." if name == "pause" else "The crawl goes on."
-        raise CrawlschedError(f"There is no action {name!r:.40}; there are recrawl, bandwidth, pause and resume.")
-    finally:
-        store.close()

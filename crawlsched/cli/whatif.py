@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawlsched.cli.history_options import read_multiple
-from crawlsched.cli.picture import need_matplotlib, new_picture, save_picture
 from crawlsched.cli.planning import planners, wanted
 from crawlsched.cli.stores import Stores, open_stores
 from crawlsched.cli.target import Target, common_options, find_target
@@ -71,7 +70,6 @@ def add_parser(commands: Any) -> None:
         default=_SAMPLE,
         help=f"pages that are looked at, where there are more (default: {_SAMPLE})",
     )
-    parser.add_argument("--plot", metavar="OUT.png", help="draw freshness against bandwidth (.png, .svg, .pdf)")
     parser.set_defaults(report=report, say=say)
 
 
@@ -103,15 +101,13 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     within = arguments.seen_within
     if arguments.share and within is None:
         raise CrawlschedError("--share needs --seen-within, which says how soon changes are to be seen, such as 6h.")
-    if arguments.plot:
-        need_matplotlib()
     target = find_target(arguments)
     now = time.time()
     stores = open_stores(target)
     try:
         present = _present_bandwidth(stores, target)
         asked = [_read_bandwidth(text, present) for text in arguments.bandwidths]
-        polls = sum(_polls(source) for store in stores for source in store.sources())
+        polls = sum(_polls(source) for store in stores for source in store.reader.sources())
         looked = _look(stores, target, now, present, within, arguments.sample)
         outlook: Outlook = looked.pop("outlook")
         result = {
@@ -135,8 +131,6 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         }
     finally:
         stores.close()
-    if arguments.plot:
-        _draw(result, outlook, arguments.plot)
     return result
 
 
@@ -173,7 +167,7 @@ def _look(
     """Look at all pages of which a fresh copy is wanted, or at an even sample of them."""
     from crawlsched.planner.reports.outlook import Outlook
 
-    last = {store: store.next_page() for store in stores}
+    last = {store: store.reader.next_page() for store in stores}
     every = max(1, -(-sum(last.values()) // most))
     sampled = ((store, None if every == 1 else list(range(0, n, every))) for store, n in last.items())
     outlook, signalled_pages = None, 0
@@ -275,21 +269,3 @@ def _say_sample(report: dict[str, Any]) -> str:
 
 def _short(bandwidth: float, unit: str) -> str:
     return f"{bandwidth * SECONDS_PER[unit]:,.4g}/{unit}"
-
-
-def _draw(report: dict[str, Any], outlook: "Outlook", path: str) -> None:
-    """Draw the curve, the asked bandwidths on it, and the same crawls made in turn."""
-    canvas, axes = new_picture()
-    asked = [one["bandwidth"] for one in report["bandwidths"]]
-    needed = [one["bandwidth"] for one in report["needed"] if one["bandwidth"] is not None]
-    ends = [*asked, *needed, report["bandwidth"]]
-    bandwidths = np.geomspace(min(ends) / 2, max(ends) * 2, 200)
-    curves = [_at(outlook, float(bandwidth), report["bandwidth"], report["polls"]) for bandwidth in bandwidths]
-    axes.plot(bandwidths, [one["freshness"] for one in curves], label="by crawl value")
-    axes.plot(bandwidths, [one["freshness_in_turn"] for one in curves], color="0.6", label="all pages in turn")
-    axes.plot(asked, [one["freshness"] for one in report["bandwidths"]], "o", color="C0")
-    axes.axvline(report["bandwidth"], color="0.3", linestyle=":", label="present bandwidth")
-    axes.set_ylim(0.0, 1.0)
-    axes.set_title(f"{report['collection']}: expected freshness by what is known now")
-    axes.legend(loc="lower right")
-    save_picture(canvas, path)

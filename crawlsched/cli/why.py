@@ -19,8 +19,9 @@ from crawlsched.cli.wording import (
     say_table,
     say_trust,
 )
-from crawlsched.exceptions import UnknownPage
+from crawlsched.exceptions import CrawlschedError, UnknownPage
 from crawlsched.settings import Settings
+from crawlsched.web.words import BINDS
 
 if TYPE_CHECKING:
     from crawlsched.store import ObservationRow, PageFacts, Store
@@ -34,17 +35,6 @@ _LIKELY = 0.5
 
 _NOTHING_YET = "which has announced nothing yet"
 
-# What binds, as the planner says it, in words.
-_BINDS = {
-    "value": "what a crawl of it is worth",
-    "overdue": "CRAWLSCHED_MAX_CRAWL_INTERVAL or CRAWLSCHED_PAGES: it is overdue, and goes before anything of value",
-    "forced": "a word from outside: it goes before anything of value",
-    "min_interval": "CRAWLSCHED_MIN_CRAWL_INTERVAL or CRAWLSCHED_PAGES: it may not be crawled again yet",
-    "not_before": "the wait after its last visit, which ended badly",
-    "host": "its host, which asked to be left alone",
-    "in_flight": "nothing: it is being crawled just now",
-}
-
 
 def add_parser(commands: Any) -> None:
     """Add the command."""
@@ -56,6 +46,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("url", metavar="URL")
     parser.add_argument("--visits", metavar="N", type=int, default=_SHOWN_VISITS, help="how many of its last visits")
+    parser.add_argument("--diff", action="store_true", help="what changed in it last, where its texts are kept")
     parser.set_defaults(report=report, say=say)
 
 
@@ -68,7 +59,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         store, page = stores.find_page(arguments.url)
         url = _facts(store, page, arguments.url).url
         first, *others = [
-            _of_page(store, target, number, arguments, now) for number in sorted({page, *store.pages_of(url)})
+            _of_page(store, target, number, arguments, now) for number in sorted({page, *store.reader.pages_of(url)})
         ]
         return {**first, "variants": others}
     finally:
@@ -76,7 +67,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _facts(store: "Store", page: int, url: str) -> "PageFacts":
-    facts = store.facts([page])[0]
+    facts = store.reader.facts([page])[0]
     if facts is None:  # forgotten between two questions
         raise UnknownPage(url, store.name)
     return facts
@@ -88,13 +79,13 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
 
     facts = _facts(store, page, arguments.url)
     planner = planner_of_page(store, target, page, now)
-    threshold, first_crawls = planner.threshold, _status(store).get("first_crawls", False)
+    threshold = planner.threshold
     if planner.plan is not None:
-        # Soon after a first crawl pages of little value go, and not for long; in it, pages without a copy only.
-        planner.threshold = planner.plan.threshold if first_crawls else max(threshold, planner.plan.threshold)
+        # Soon after a first crawl pages of little value go, and not for long.
+        planner.threshold = max(threshold, planner.plan.threshold)
     explanation = {**explain(planner, 0, now).to_dict(), "threshold": threshold}
     settings = settings_of(store, target)
-    patience, bandwidth = _patience(store, settings), _status(store).get("bandwidth")
+    patience, bandwidth = _patience(store), _status(store).get("bandwidth")
     round_ends = goes_at = now - explanation["elapsed"] + patience
     if bandwidth and round_ends < min(explanation["likely_time"], explanation["deadline"]):
         # Such pages go in one slot of some, and others wait, too.
@@ -106,12 +97,11 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
     next_at = _next_crawl_at(explanation, min(explanation["deadline"], goes_at), rest_until, now)
     n_before = 0
     if explanation["binds"] == "value":
-        # Others wait, too: all pages of a first crawl, for which those that have a copy wait, and after it all that are
-        # worth more than what goes when none does.
-        level = explanation["crawl_value"] if first_crawls else max(explanation["crawl_value"], planner.threshold)
+        # Others wait, too: all that are worth more than what goes when none does.
+        level = max(explanation["crawl_value"], planner.threshold)
         n_worth_more = before(store, target, level, now)
         they_have_gone = now + (n_worth_more / bandwidth if bandwidth else 0.0)
-        if first_crawls or they_have_gone >= next_at:
+        if they_have_gone >= next_at:
             n_before, next_at = n_worth_more, max(they_have_gone, next_at)
     return {
         "url": facts.url,
@@ -133,8 +123,27 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         **_places(store, facts),
         **_host_notes(store, facts.url),
         **_rules(settings, facts.url),
-        "visits": [_visit(row) for row in store.observations_of(page, arguments.visits)],
+        "visits": [_visit(row) for row in store.reader.observations_of(page, arguments.visits)],
         **_announced_by(store, page, int(columns["source"])),
+        **({"diff": _difference(store, page, facts.url)} if arguments.diff else {}),
+    }
+
+
+def _difference(store: "Store", page: int, url: str) -> dict[str, Any]:
+    """Compare the last two texts that are kept of a page."""
+    from crawlsched.content.kept_texts import differences
+
+    kept = store.reader.text_of(page)
+    if kept is None or kept.before is None:
+        what = "No text of" if kept is None else "Only one text of"
+        raise CrawlschedError(
+            f"{what} {url} is kept; texts are kept of changes that are found with CRAWLSCHED_KEPT_TEXT_BYTES above 0, "
+            "and it takes two to compare."
+        )
+    return {
+        "before_seen_at": kept.before_seen_at,
+        "seen_at": kept.seen_at,
+        "lines": differences(kept.before, kept.text, 1),
     }
 
 
@@ -153,7 +162,7 @@ def _places(store: "Store", facts: Any) -> dict[str, Any]:
 
     if facts.recipe is None:
         return {"ignored": [], "suggested": [], "told": []}
-    places = list(places_of(store.noise_mask, [template_and_site(facts.url, facts.recipe)[0]]))
+    places = list(places_of(store.reader.noise_mask, [template_and_site(facts.url, facts.recipe)[0]]))
     given = Trace.unpacked(facts.block_sketch)
     return {
         "ignored": [place for place in places if "suggestion" not in place],
@@ -167,7 +176,7 @@ def _host_notes(store: "Store", url: str) -> dict[str, Any]:
     from crawlsched.content.validators import standings
     from crawlsched.store import host_of
 
-    host = store.host(host_of(url))
+    host = store.reader.host(host_of(url))
     return {"validators": standings({} if host is None else host.counts.get("validators", {}))}
 
 
@@ -187,16 +196,16 @@ def _rules(settings: Settings, url: str) -> dict[str, Any]:
 def _rest_until(store: "Store", url: str) -> float:
     from crawlsched.store import host_of
 
-    host = store.host(host_of(url))
+    host = store.reader.host(host_of(url))
     return 0.0 if host is None else host.rest_until
 
 
-def _patience(store: "Store", settings: Settings) -> float:
+def _patience(store: "Store") -> float:
     """For how many seconds a page waits at most, by the rounds of the crawl that ran last; inf: there is no limit."""
-    if settings.max_crawl_rounds is None:
-        return math.inf
+    from crawlsched.planner.options import MAX_CRAWL_ROUNDS
+
     n_pages, bandwidth = _status(store).get("pages"), _status(store).get("bandwidth")
-    return settings.max_crawl_rounds * n_pages / bandwidth if n_pages and bandwidth else math.inf
+    return MAX_CRAWL_ROUNDS * n_pages / bandwidth if n_pages and bandwidth else math.inf
 
 
 def _status(store: "Store") -> dict[str, Any]:
@@ -241,9 +250,9 @@ def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
     """Say which sources list the page, and what each has proved to be worth, as `crawlsched sources` says it."""
     from crawlsched.sources.source_quality import VISITS, named, quality_of
 
-    listed = {number: (lastmod, n) for number, lastmod, n in store.announcements_of(page)}
-    sources = [source for source in store.sources() if source.source in listed or source.source == first]
-    visits = store.signal_observations(0.0, VISITS) if sources else {}
+    listed = {number: (lastmod, n) for number, lastmod, n in store.reader.announcements_of(page)}
+    sources = [source for source in store.reader.sources() if source.source in listed or source.source == first]
+    visits = store.reader.signal_observations(0.0, VISITS) if sources else {}
     rows = []
     for source in sources:
         lastmod, n_announced = listed.get(source.source, (None, 0))
@@ -267,21 +276,30 @@ def _say_page(report: dict[str, Any]) -> str:
         "copy": [_say_copy(report, now)],
         "worth now": _say_worth(report),
         "next crawl": [_say_next(report, now)],
-        "decided by": [_BINDS[report["binds"]]],
+        "decided by": [_say_binds(report)],
         "rules": _say_rules(report),
     }
     variant = "" if report["variant"] is None else f", variant {report['variant']!r}"
     lines = [f"{report['url']}  (page {report['page']} of {report['collection']!r}, {report['state']}{variant})", ""]
     lines += say_table([["" if n else name, line] for name, said in paragraphs.items() for n, line in enumerate(said)])
+    if difference := report.get("diff"):
+        seen = (
+            f"{mark} {say_past(difference[at], now)}" for mark, at in (("---", "before_seen_at"), ("+++", "seen_at"))
+        )
+        lines += ["", *seen, *(difference["lines"] or ["(nothing that is kept of them differs)"])]
     if report["visits"]:
         lines += ["", "last visits", *_say_visits(report["visits"], now)]
     return "\n".join(lines)
 
 
 def _say_changes(report: dict[str, Any]) -> str:
+    if report["n_crawls"] < 2:
+        return "not known yet; it was seen once" if report["n_crawls"] else "not known yet; it was not seen yet"
     low, high = report["change_rate_interval"]
     between = f"{say_duration(1 / high)} and {say_duration(1 / low)}"
-    return f"{say_interval(report['change_rate'])} as far as is known; with 90 % certainty between {between}"
+    return (
+        f"{say_interval(report['change_rate'])} as far as is known; if it changes at random, between {between} (90 %)"
+    )
 
 
 def _say_found(report: dict[str, Any], now: float) -> list[str]:
@@ -344,7 +362,9 @@ def _say_worth(report: dict[str, Any]) -> list[str]:
     importance = "" if report["importance"] == 1 else f", its importance being {report['importance']:g}"
     worth = f"{report['crawl_value']:.3g}{importance}"
     compared = (
-        f"pages go at {report['threshold']:.3g}" if report["threshold"] else "there is no plan yet to compare it with"
+        f"pages worth {report['threshold']:.3g} or more go"
+        if report["threshold"]
+        else "there is no plan yet to compare it with"
     )
     return [f"{worth}; {compared}"]
 
@@ -363,6 +383,16 @@ def _say_next(report: dict[str, Any], now: float) -> str:
             f", when an announcement is likely; {'never' if math.isinf(without) else say_moment(without, now)} without"
         )
     return text if report["running"] else f"{text} (no crawl is running now)"
+
+
+def _say_binds(report: dict[str, Any]) -> str:
+    """Say what decides; of a wait also what it is for."""
+    said = BINDS[report["binds"]]
+    if report["binds"] != "not_before" or not report["visits"]:
+        return said
+    last = report["visits"][0]
+    ended = f"answered {last['status']}" if last["status"] is not None else f"ended as {last['outcome']!r}"
+    return f"{said} (it {ended})"
 
 
 def _say_rules(report: dict[str, Any]) -> list[str]:
@@ -387,7 +417,7 @@ def _say_visits(visits: list[dict[str, Any]], now: float) -> list[str]:
     for visit in visits:
         after = "" if visit["elapsed"] is None else say_duration(visit["elapsed"])
         status = "" if visit["status"] is None else str(visit["status"])
-        other = "" if visit["similarity"] is None else f"{say_share(1.0 - visit['similarity'])} is other"
+        other = "" if visit["similarity"] is None else f"{say_share(1.0 - visit['similarity'])} changed"
         rows.append([say_past(visit["time"], now), visit["outcome"], status, after, str(visit["n_signals"]), other])
     if not any(row[-1] for row in rows[1:]):
         rows = [row[:-1] for row in rows]

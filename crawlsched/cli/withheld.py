@@ -36,18 +36,23 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         rows = [
             {"host": host.host, "reason": reason, **row}
             for store in stores
-            for host in store.host_rows()
+            for host in store.reader.hosts()
             for reason, row in host.counts.get("withheld", {}).items()
             if arguments.host in (None, host.host) and arguments.reason in (None, reason)
         ]
+        # Requests for known pages are as they should be; they are listed where somebody asks for them.
+        n_known = sum(row["n"] for row in rows if row["reason"] == "known")
+        rows = [row for row in rows if row["reason"] != "known" or arguments.reason == "known"]
         rows.sort(key=lambda row: row["last_at"], reverse=True)
         places = [
             place
             for store in stores
-            for place in places_of(store.noise_mask, store.masked_templates())
+            for place in places_of(store.reader.noise_mask, store.reader.masked_templates())
             if arguments.host in (None, place["template"].partition("/")[0]) and arguments.reason in (None, "noise")
         ]
-        return {"collection": stores.name, "time": time.time(), "withheld": rows, "places": places}
+        return {
+            "collection": stores.name, "time": time.time(), "withheld": rows, "known": n_known, "places": places,
+        }  # fmt: skip
     finally:
         stores.close()
 
@@ -68,4 +73,6 @@ def say(report: dict[str, Any]) -> str:
             since = say_past(place["since"], report["time"])
             lines.append(f"{place['template']}  left out since {since}: {place['place']}, which {place['evidence']};")
             lines.append(f"  it said last: {place['said']}")
+    if report["known"]:
+        lines.append(f"{say_count(report['known'], 'request')} for known pages: `--reason known` lists the newest")
     return "\n".join(lines)

@@ -60,7 +60,8 @@ def say_moment(time: float | None, now: float) -> str:
         return "never"
     distance = f"{say_duration(now - time)} ago" if time < now else f"in {say_duration(time - now)}"
     try:
-        return f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S} UTC, {distance}"
+        there = datetime.fromtimestamp(time, UTC).astimezone()  # the zone of the terminal
+        return f"{there:%Y-%m-%d %H:%M:%S %Z}, {distance}"
     except (OverflowError, ValueError, OSError):
         return distance
 

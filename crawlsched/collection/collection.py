@@ -16,6 +16,7 @@ from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages, planner_for
+from crawlsched.collection.page_limits import PageLimits
 from crawlsched.collection.page_rules import PageRules
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
 from crawlsched.collection.shard import Shard
@@ -46,12 +47,18 @@ from crawlsched.store import (
     WriteBehind,
 )
 
-__all__ = ["Collection", "FoundPage"]
+__all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
 
 logger = logging.getLogger(__name__)
 
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
+#: How often what happened is written down, seconds; a crash forgets at most this and 0.2 s.
+FLUSH_INTERVAL = 0.3
+# How many bytes all kept texts may have; the oldest go.
+_KEPT_TEXTS_BYTES = 1_000_000_000
+# The share of visits without If-None-Match and If-Modified-Since, to see whether they move when the page does.
+_VALIDATOR_TRIALS = 0.1
 # The facts of the pages likely to be picked within so many seconds are read ahead.
 _READ_AHEAD_SECONDS, _READ_AHEAD_EVERY = 1.5, 0.7
 _READ_AHEAD_LEAST = 64
@@ -60,6 +67,8 @@ _READ_AHEAD_MOST = 1_500
 _READ_TOGETHER = 32
 # Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
 _MOST_ASIDE = 200
+# URLs read together to count how many pages each rule has.
+_COUNTED_AT_ONCE = 4_000
 # After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
 # when most is in memory.
 _BLOCKS_LEFT_OVER = 200
@@ -69,6 +78,10 @@ _LAST_WRITES = 15.0
 _LAST_ANSWERS = 4.0
 # When there is no more room for texts, the oldest go until so much of it is used.
 _TEXTS_LEFT = 0.9
+
+
+def _priority(template: RequestTemplate | None) -> int:
+    return 0 if template is None else int(template.data.get("priority", 0))
 
 
 class FoundPage(NamedTuple):
@@ -125,14 +138,15 @@ class Collection:
         self._shard = shard
         self.hosts = Hosts(shares=dict(settings.host_shares)) if shard is None else shard.hosts
         self.rules = PageRules(settings.pages)
+        self.limits = PageLimits(settings.max_pages, [rule.max_pages for rule in settings.pages])
         self.sources = Sources(settings.source_interval)
         self.index = PageIndex()
         self.variants = Variants(self.index)
         self.facts = FactsCache()
         self.aside = Aside()
         self.planner = planner_for(settings)
-        self.validators = ValidatorTrials(rng, settings.validator_trials)
-        self.wrong_pages = WrongPages(rng, enabled=settings.wrong_pages and "wrong_page" in settings.withhold)
+        self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
+        self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
         self.credentials = Credentials(settings.keep_credentials)
         #: Pages that requests of this run have made, and that have not ended yet.
@@ -166,9 +180,8 @@ class Collection:
         try:
             self.lease = self._take_lease()
             if not self.credentials.keep:
-                self.store.rewrite_templates(without_credentials)
+                self.store.forgetting.rewrite_templates(without_credentials)
             self._load(now)
-            self.store.save_grid(self.planner.grid, self.planner.posterior.rates.tolist())
         except BaseException:
             self._close_store()
             raise
@@ -182,7 +195,7 @@ class Collection:
         if self._shard is not None:
             return self._shard.shared.store(self._shard.number)
         assert settings.collection is not None
-        return Store.open(settings.database_url, settings.collection, upgrade=settings.database_upgrade)
+        return Store.open(settings.database_url, settings.collection)
 
     def _take_lease(self) -> Lease:
         if self._shard is None:
@@ -221,11 +234,11 @@ class Collection:
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
         self._load_pages(now)
-        self.variants.load((page, self._request_fingerprint(url)) for page, url in store.variants())
+        self.variants.load((page, self._request_fingerprint(url)) for page, url in store.reader.variants())
         marks = planner.pages.marks[: planner.pages.n]
         if marks.any():
             marks &= ~np.uint16(RUN_ONLY)
-        for host in store.host_rows():
+        for host in store.reader.hosts():
             number = self.hosts.number(host.host)
             self.hosts.rest(number, host.rest_until)
             self.hosts.set_crawl_delay(number, host.crawl_delay)
@@ -235,12 +248,14 @@ class Collection:
             if failing := host.counts.get("failing"):
                 self.failing_hosts[number] = failing
                 self.hosts.failed_before(number, failing["since"], self.settings.error_interval)
-        self.sources.load(store.sources(), now)
-        self.learned = Learned(store.noise_mask, [*store.masked_templates(), *store.learned_sites()])
-        self.texts = TextBudget(self.settings.kept_texts_bytes, store.bytes_of_texts())
+        self.sources.load(store.reader.sources(), now)
+        self.learned = Learned(
+            store.reader.noise_mask, [*store.reader.masked_templates(), *store.reader.learned_sites()]
+        )
+        self.texts = TextBudget(_KEPT_TEXTS_BYTES, store.reader.bytes_of_texts())
         key = "" if planner.learned is None else planner.learned.key
-        self.unsaved = Unsaved(planner.grid, store.next_observation(), key, store.next_change())
-        undelivered = store.undelivered()
+        self.unsaved = Unsaved(planner.grid, store.reader.next_observation(), key, store.reader.next_change())
+        undelivered = store.reader.undelivered()
         if undelivered:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
             planner.force(np.array(undelivered), now)
@@ -248,7 +263,7 @@ class Collection:
             planner.force(asked, now)
 
     def _load_pages(self, now: float) -> None:
-        store, planner = self.store, self.planner
+        store, planner, settings = self.store, self.planner, self.settings
         # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
         if (plan := self._newest_plan()) is not None:
             planner.adopt(plan, now)
@@ -263,17 +278,42 @@ class Collection:
                 if number % _BLOCKS_LEFT_OVER == 0:
                     give_memory_back()
 
-        self.index.load(keys(), store.next_page())
+        n_pages = store.reader.next_page()
+        self.index.load(self._without_the_same(keys()) if settings.ignore_parameters else keys(), n_pages)
+        self.limits.n = len(self.index)
+        after = -1 if any(rule.max_pages is not None for rule in settings.pages) else n_pages
+        while rows := store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
+            numbers = self.rules.numbers([url for _, url, _, _ in rows])
+            assert numbers is not None
+            self.limits.load(numbers)
+            after = rows[-1][0]
         if n_others:
             logger.warning(
-                "%d pages were found with another REQUEST_FINGERPRINTER_CLASS; their fingerprints are computed anew.",
+                "%d pages were found with another REQUEST_FINGERPRINTER_CLASS, or other CRAWLSCHED_IGNORE_PARAMETERS; "
+                "their fingerprints are computed anew.",
                 n_others,
             )
         if planner.clipped:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", planner.clipped)
 
+    def _without_the_same(
+        self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]
+    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
+        """Of pages that differ in ignored parameters only keep those that were found first, and delete the others."""
+        found = list(blocks)
+        if not found:
+            return
+        keys, pages = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        _, first = np.unique(keys, return_index=True)
+        same = np.delete(pages, first)
+        if same.size:
+            self.planner.remove(same)
+            logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
+            self.aside.run("deleting what is the same page", lambda: self.store.forgetting.delete(same))
+        yield keys[first], pages[first]
+
     def _newest_plan(self) -> Plan | None:
-        newest = self.store.newest_plan()
+        newest = self.store.plans.newest()
         try:
             return None if newest is None else Plan.from_dict(newest.data, self.hosts.number)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -287,7 +327,7 @@ class Collection:
             pages = block["page"][others]
             found = [
                 variant_fingerprint(self._request_fingerprint(facts.url), facts.variant)
-                for facts in self.store.facts(pages)
+                for facts in self.store.reader.facts(pages)
                 if facts is not None
             ]
             names = names.copy()
@@ -302,7 +342,8 @@ class Collection:
         importance = np.array([page.importance for page in found])
         parts = np.array([part_number(page.url) for page in found], np.intp)
         rules = self.rules.numbers([page.url for page in found])
-        added = self.planner.add(hosts, now, importance, part=parts, interval_rules=rules)
+        priority = [_priority(page.template) for page in found]
+        added = self.planner.add(hosts, now, importance, part=parts, interval_rules=rules, priority=priority)
         numbers: list[int] = added.tolist()
         for number, page in zip(numbers, found, strict=True):
             name = variant_fingerprint(page.request_fingerprint, page.variant)
@@ -321,6 +362,17 @@ class Collection:
             facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
         return numbers
+
+    def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
+        """Return why each of these is not taken in, a key of `REASONS`; None: it is, and counts."""
+        forgotten = self.store.tombstones.cover([page.url for page in found])
+        reasons: list[str | None] = []
+        for page, is_forgotten in zip(found, forgotten, strict=True):
+            has_room = not is_forgotten and self.limits.takes(self.rules.number(page.url))
+            reasons.append("forgotten" if is_forgotten else None if has_room else "max_pages")
+            if reasons[-1] == "max_pages":
+                self.withheld.note(page.host, "max_pages", page.url, now)
+        return reasons
 
     def knows(self, page: int) -> bool:
         """Whether this is a page, and has not been forgotten."""
@@ -395,9 +447,19 @@ class Collection:
         name, data = (None, None) if template is None else (template.digest, template.data)
         self.facts.put(self.facts_of(page)._replace(template=name, template_data=data), self.unsaved.number)
         self.planner.pages.request_digest[page] = digest
+        if self.planner.pages.state.item(page) == NEW:
+            self.planner.set_priority(page, _priority(template), now)
         to_write = self.credentials.to_write(template) if template else None
         self.unsaved.template(page, name, to_write, now)
         self.unsaved.page(page, now)
+
+    def put_url(self, page: int, url: str, now: float) -> None:
+        """Ask for a page by another URL from now on, which differs in ignored parameters only."""
+        known = self.facts.get(page)
+        if known is None or known.url != url:
+            self.unsaved.url(page, url, now)
+        if known is not None:
+            self.facts.put(known._replace(url=url), self.unsaved.number)
 
     def credentials_came(self, page: int, template: RequestTemplate, now: float) -> bool:
         """The spider asks for a page with this template; return whether it has waited for that, which is over."""
@@ -474,6 +536,7 @@ class Collection:
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""
         self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
+        self.limits.gave_up(self.planner.intervals.rules_of(pages))
         self.planner.remove(pages)
         self.index.discard(pages)
         self.unsaved.forget(pages.tolist())
@@ -500,7 +563,7 @@ class Collection:
             self._not_submitted = None
         if self.texts.is_full:
             room = int(_TEXTS_LEFT * self.texts.limit)
-            self.aside.run("deleting old texts", lambda: self.store.prune_texts(room), self.texts.refill)
+            self.aside.run("deleting old texts", lambda: self.store.forgetting.prune_texts(room), self.texts.refill)
 
     @property
     def n_written(self) -> int:
@@ -516,7 +579,7 @@ class Collection:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
         if len(self._stepped_aside) >= _MOST_ASIDE:
             return True
-        return self.unsaved_for(now) > _LONGEST_UNSAVED + self.settings.flush_interval
+        return self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
         """For how many seconds the oldest of what is not written yet has waited; 0: there is nothing."""

@@ -13,6 +13,7 @@ from crawlsched.collection.loading import planner_for
 from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE, NEW, Pages
 from crawlsched.pages.page_index import PageIndex
+from crawlsched.planner.knowledge import DAY
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import Sources
 from crawlsched.store import Batch, NewPage, ObservationRow, Outcome, Store
@@ -86,13 +87,13 @@ class Import:
         self._store, self._settings, self._fingerprinter = store, settings, fingerprinter
         self._importance, self._now = importance, now
         self._planner = planner_for(settings)
-        self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self._asks_robots = asks_robots and settings.find_sources
         self._sources, self._origins = Sources(settings.source_interval), set[str]()
         if self._asks_robots:
-            self._sources.load(store.sources())
+            self._sources.load(store.reader.sources())
         self._index = PageIndex()
-        self._next_page = store.next_page()
-        self._next_observation = store.next_observation()
+        self._next_page = store.reader.next_page()
+        self._next_observation = store.reader.next_observation()
         names = ("pages", "new", "forgotten", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
         self.visited: list[NDArray[np.int64]] = []
@@ -123,7 +124,7 @@ class Import:
             else:
                 known[number] = place
         places = list(new.values())
-        forgotten = self._store.tombstoned([named[place].url for place in places])
+        forgotten = self._store.tombstones.cover([named[place].url for place in places])
         self.counts["forgotten"] += sum(forgotten)
         self._add(named, [p for p, is_forgotten in zip(places, forgotten, strict=True) if not is_forgotten], histories)
         if histories is not None or any(named[place].importance is not None for place in known.values()):
@@ -208,7 +209,7 @@ class Import:
         name, parameters = self._settings.estimator
         learned = None
         if name != "posterior":
-            learned = LearnedRates(name, n, 1.0 / self._settings.discovery_horizon, dict(parameters))
+            learned = LearnedRates(name, n, 1.0 / DAY, dict(parameters))
         likelihood = learned_from(visits, n, self._planner.posterior.rates, learned)
         found = visits.only((visits.changed == 1) & ~visits.is_first)
         n_crawls = np.bincount(visits.row, minlength=n)

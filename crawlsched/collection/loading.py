@@ -12,6 +12,8 @@ from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.page_rules import limits
 from crawlsched.estimators import LearnedRates
 from crawlsched.planner import Planner
+from crawlsched.planner.knowledge import DAY
+from crawlsched.planner.options import MAX_CRAWL_ROUNDS
 from crawlsched.settings import Settings
 from crawlsched.store import Store, sound_pages
 
@@ -27,19 +29,15 @@ def planner_for(settings: Settings, *, picks: bool = True) -> Planner:
     name, parameters = settings.estimator
     learned = None
     if name != "posterior":
-        # How often pages change is not known before the first plan: once in a discovery horizon is a guess.
-        learned = LearnedRates(name, 0, 1.0 / settings.discovery_horizon, dict(parameters))
+        # How often pages change is not known before the first plan: once in a day is a guess.
+        learned = LearnedRates(name, 0, 1.0 / DAY, dict(parameters))
     return Planner(
         settings.bandwidth,
         crawl_value=settings.crawl_value,
-        min_crawl_interval=settings.min_crawl_interval,
-        max_crawl_interval=settings.max_crawl_interval,
         interval_rules=limits(settings),
-        max_crawl_rounds=settings.max_crawl_rounds,
-        discovery_horizon=settings.discovery_horizon,
-        signal_delay=settings.signal_delay,
+        max_crawl_rounds=MAX_CRAWL_ROUNDS,
+        discovery_share=1.0 if settings.one_pass else settings.discovery_share,
         error_interval=settings.error_interval,
-        gone_interval=settings.gone_interval,
         learned=learned,
         picks=picks,
     )
@@ -50,7 +48,7 @@ def load_pages(
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Load a store's pages into a planner, in blocks; yield each block."""
     # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
-    planner.reserve(store.next_page())
+    planner.reserve(store.reader.next_page())
     blocks = store.load(
         _LOADED_AT_ONCE,
         host_number=hosts.number,
@@ -58,7 +56,7 @@ def load_pages(
         n_rates=len(planner.posterior.rates),
         fingerprinter=fingerprinter,
     )
-    end, n_sources = store.next_page(), store.end_of_sources()
+    end, n_sources = store.reader.next_page(), store.reader.end_of_sources()
     for found in blocks:
         block = sound_pages(found, end, n_sources)
         if not block["page"].size:
@@ -67,15 +65,15 @@ def load_pages(
         yield block
     if planner.learned is not None:
         _load_learned(store, planner, now)
-    planner.load_further(store.further_sources(), now)
+    planner.load_further(store.reader.further_sources(), now)
 
 
 def _load_learned(store: Store, planner: Planner, now: float) -> None:
     """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
     assert planner.learned is not None
-    for pages, rows in store.estimator_states(planner.learned.key):
+    for pages, rows in store.reader.estimator_states(planner.learned.key):
         planner.load_learned(pages, rows, now)
-    visits = store.visits_without_state(planner.learned.key)
+    visits = store.reader.visits_without_state(planner.learned.key)
     if visits["page"].size:
         known = visits["page"] < planner.pages.n
         planner.relearn({name: column[known] for name, column in visits.items()}, now)

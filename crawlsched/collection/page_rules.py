@@ -51,18 +51,8 @@ class PageRules:
 
 
 def limits(settings: Settings) -> list[Limits]:
-    """Return the crawl intervals that each rule gives: its own, and for the rest those of all pages."""
-    general = settings.min_crawl_interval, settings.max_crawl_interval
-    found = []
-    for rule in settings.pages:
-        shortest, longest = (
-            theirs if own is None else own
-            for own, theirs in zip((rule.min_interval, rule.max_interval), general, strict=True)
-        )
-        shortest = shortest or 0.0
-        # The one that a rule states counts, whatever all pages have.
-        longest = np.inf if longest is None else longest
-        if shortest > longest:
-            shortest, longest = (shortest, shortest) if rule.max_interval is None else (longest, longest)
-        found.append(Limits(shortest, longest))
-    return found
+    """Return the crawl intervals that each rule gives."""
+    return [
+        Limits(rule.min_interval or 0.0, np.inf if rule.max_interval is None else rule.max_interval)
+        for rule in settings.pages
+    ]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Outgoing, PageFacts, Source
+from crawlsched.store.rows import url_digest
 
 __all__ = ["Unsaved"]
 
@@ -80,6 +81,11 @@ class Unsaved:
         self._contents_of(page).update(template=digest)
         if digest is not None and data is not None:
             self._batch.templates[digest] = data
+        self._touch(now)
+
+    def url(self, page: int, url: str, now: float) -> None:
+        """The page is asked for by another URL."""
+        self._contents_of(page).update(url=url, url_digest=url_digest(url))
         self._touch(now)
 
     def content(self, facts: PageFacts, now: float) -> None:

@@ -19,14 +19,18 @@ REASONS: dict[str, str] = {
     "minimum_change": "were changed by less than CRAWLSCHED_MIN_CHANGE",
     "recipe": "are read by another recipe than before",
     "forgotten": "were told to be forgotten (crawlsched forget)",
+    "max_pages": "are more than CRAWLSCHED_PAGES or CRAWLSCHED_MAX_PAGES lets in",
     "known": "are known and were asked for again; they are visited when that is worth it",
+    "truncated": "were cut short after an earlier body had been delivered, and are asked for again",
     "robots": "are forbidden by the robots.txt of their host (ROBOTSTXT_OBEY), which is read again in time",
     "not_data": "cannot be written down, and are crawled once",
     "credentials": "carry credentials that are not written down, and wait until the spider asks for them again",
     "not_the_page": "are not the page they should be, as the spider's callback said",
 }
 # What is no suppression of ours that a setting could turn off.
-_NOT_OURS = frozenset({"credentials", "forgotten", "known", "not_data", "not_the_page", "robots"})
+_NOT_OURS = frozenset(
+    {"credentials", "forgotten", "known", "max_pages", "not_data", "not_the_page", "robots", "truncated"}
+)
 # So many URLs of each host and reason are kept, the newest.
 _EXAMPLES = 20
 _LONGEST_URL = 500

@@ -12,7 +12,8 @@ from typing import Any
 from crawlsched.content.kept_texts import differences
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.feed.cursor import Cursor
-from crawlsched.store import Store, changes, reading
+from crawlsched.store import Store, changes
+from crawlsched.store.reading import Reader
 
 __all__ = ["LONGEST_DIFF", "Change", "Feed"]
 
@@ -155,7 +156,7 @@ class Feed:
             given = []
             for _, key, row in islice(heapq.merge(*found, key=lambda one: one[0]), limit):
                 cursor = cursor.after(key[0], row.id)
-                given.append(_change(key, row, str(cursor), self._diff(connection, key, row) if diff else None))
+                given.append(_change(key, row, str(cursor), self._diff(key, row) if diff else None))
             return given
 
     def newest(self, limit: int, *, diff: bool = False) -> list[Change]:
@@ -164,7 +165,7 @@ class Feed:
             found = [(row.time, key, row) for key in self._keys for row in changes.newest(connection, key, limit)]
             found.sort(key=lambda one: one[0], reverse=True)
             return [
-                _change(key, row, f"{key[0]}:{row.id}", self._diff(connection, key, row) if diff else None)
+                _change(key, row, f"{key[0]}:{row.id}", self._diff(key, row) if diff else None)
                 for _, key, row in found[:limit]
             ]
 
@@ -187,8 +188,8 @@ class Feed:
                 "database, or this one was begun anew; begin by a time, or at 0:0."
             )
 
-    def _diff(self, connection: Any, key: tuple[int, int], row: changes.DeliveredChange) -> list[str] | None:
-        kept = reading.text_of(connection, key, row.page)
+    def _diff(self, key: tuple[int, int], row: changes.DeliveredChange) -> list[str] | None:
+        kept = Reader(self._store.database, key).text_of(row.page)
         # Of a page that has changed again since, the texts are those of a later change.
         if kept is None or kept.before is None or row.found_at is None or abs(kept.seen_at - row.found_at) > 1e-3:
             return None

@@ -85,8 +85,8 @@ class Webhook:
 
     def start(self) -> None:
         """Begin where it ended; a new address hears of what is delivered from now on."""
-        if self._store.position_of(self.name) is None:
-            self._store.put_position(self.name, self._feed.end()[self._store.key[0]], self._clock())
+        if self._store.followers.position_of(self.name) is None:
+            self._store.followers.put_position(self.name, self._feed.end()[self._store.key[0]])
         self._thread.start()
 
     def stop(self, timeout: float = _LAST_POSTS) -> None:
@@ -126,7 +126,7 @@ class Webhook:
     def _post_next(self) -> bool:
         """Post the next batch, if there is one; return whether there may be more."""
         shard = self._store.key[0]
-        position, oldest = self._store.position_of(self.name) or 0, self._feed.start()[shard]
+        position, oldest = self._store.followers.position_of(self.name) or 0, self._feed.start()[shard]
         if position < oldest:
             logger.error(
                 "%d changes are no longer kept (CRAWLSCHED_OBSERVATION_RETENTION) and never reached the webhook.",
@@ -137,7 +137,7 @@ class Webhook:
         if not changes:
             return False
         self._post(changes)
-        self._store.put_position(self.name, changes[-1].id, self._clock())
+        self._store.followers.put_position(self.name, changes[-1].id)
         self._count("posts")
         self._count("changes", len(changes))
         return True

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
 
-__all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "OUT", "OVERDUE", "SOON", "WAITING", "DueTimes"]
+__all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", "SOON", "WAITING", "DueTimes"]
 
 #: Where a page stands: not in the frontier; being visited; its due time is not reckoned yet; only in the column;
-#: in the order of those that are due soon; among the candidates; a candidate whose host rests; past its deadline.
-OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE = range(8)
+#: in the order of those that are due soon; among the candidates; a candidate whose host rests; past its deadline;
+#: it has no copy and may go.
+OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
 # So many pages stand in the order at most: those that are due first. The column is looked through for the next ones.
 _MOST_SOON = 2**14

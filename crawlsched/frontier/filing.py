@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
@@ -10,8 +11,9 @@ import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.frontier.candidates import ENOUGH, Candidates
-from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, OUT, OVERDUE, SOON, WAITING, DueTimes
+from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OUT, OVERDUE, SOON, WAITING, DueTimes
 from crawlsched.frontier.host_queue import HostQueue
+from crawlsched.frontier.new_pages import DiscoveryShare, NewPages
 from crawlsched.frontier.resting_hosts import RestingHosts
 from crawlsched.frontier.values import CrawlValues
 from crawlsched.pages import Pages
@@ -30,17 +32,23 @@ _AT_ONCE = 1024
 _SAMPLE = 256
 # Who was looked at in vain waits for this share of its time since the crawl.
 _WAIT_AGAIN = 0.005
+# Visits that have ended in the last slots, which are about as many as these.
+_MOST_JUST_CRAWLED = 64
 
 
 class Filing:
     """Keep pages where they are found when their time comes; `Frontier` adds the picks."""
 
-    def __init__(self, pages: Pages, values: CrawlValues, *, intervals: Intervals, slot: float) -> None:
-        self.values, self.slot = values, slot
+    def __init__(
+        self, pages: Pages, values: CrawlValues, *, intervals: Intervals, slot: float, share: DiscoveryShare
+    ) -> None:
+        self.values, self.slot, self.share = values, slot, share
         self._pages, self._intervals = pages, intervals
         self._due, self._resting = DueTimes(), RestingHosts()
-        # Pages with a copy, and pages without one, each with a level of its own.
-        self._queues = tuple(Candidates(pages, values) for _ in range(2))
+        # Pages with a copy, and pages without one.
+        self._queue, self.new = Candidates(pages, values), NewPages(pages, self._resting)
+        # While first copies wait no page with a copy goes again sooner than that; those that it may keep waiting.
+        self._least_wait, self._just_crawled = 0.0, deque[int](maxlen=_MOST_JUST_CRAWLED)
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
         self._force_numbers = count()
         self._filed: list[int] = []
@@ -53,9 +61,8 @@ class Filing:
 
     def __getstate__(self) -> dict[str, object]:
         """Return what a copy is made of; what is half done cannot be copied: it is finished first."""
-        for queue in self._queues:
-            while self._go_on(queue):
-                pass
+        while self._go_on():
+            pass
         return self.__dict__
 
     def __len__(self) -> int:
@@ -73,7 +80,9 @@ class Filing:
 
     def reserve(self, capacity: int) -> None:
         """Make room for so many pages; amortised O(1) a page."""
-        self._due.reserve(capacity)
+        if capacity > self._due.place.size:
+            self._due.reserve(capacity)
+            self.new.reserve(self._due.place.size)
 
     def file(self, pages: IndexArray, now: float) -> None:
         """Put distinct pages where they belong now, wherever they were; O(1) a page and its due time."""
@@ -88,9 +97,7 @@ class Filing:
             self._reckon(pages, self._now)
         else:
             self._filed += pages.tolist()
-        self._gather_at = -np.inf
-        for queue in self._queues:
-            queue.idle_until = -np.inf
+        self._gather_at = self._queue.idle_until = -np.inf
 
     def file_one(self, page: int, now: float) -> None:
         """Put a page that comes back from a visit where it belongs. O(1)."""
@@ -100,10 +107,11 @@ class Filing:
         self._now = max(now, self._now)
         self._due.place[page] = FILED
         self._filed.append(page)
+        self._just_crawled.append(page)
         if page in self._coming_back:
             self._coming_back.discard(page)
             self._gather_at = -np.inf
-        self._queues[self._pages.crawled_at.item(page) == -np.inf].idle_until = -np.inf
+        self._queue.idle_until = -np.inf
 
     def refile(self, pages: IndexArray, now: float) -> None:
         """File those of some pages that are in the frontier and not in flight: their values have changed.
@@ -111,7 +119,15 @@ class Filing:
         O(1) a page and its due time.
         """
         inside = pages[pages < self._due.place.size]
-        self.file(inside[self._due.place[inside] > IN_FLIGHT], now)
+        inside = inside[self._due.place[inside] > IN_FLIGHT]
+        is_new = self._due.place[inside] == NEW
+        if is_new.any():  # they keep their turns
+            eligible_at = self._eligible_at(inside[is_new])
+            is_new[is_new] = [
+                at <= now and self.new.stands_right(page)
+                for page, at in zip(inside[is_new].tolist(), eligible_at.tolist(), strict=True)
+            ]
+        self.file(inside[~is_new], now)
 
     def discard(self, pages: IndexArray) -> None:
         """Take distinct pages out of the frontier, in flight or not. O(1) a page, O(candidates) for one of these."""
@@ -135,47 +151,57 @@ class Filing:
         """Take a page from where it stands, if that is more than a place in the column."""
         place = self._due.place.item(page)
         if place in (CANDIDATE, ASIDE):
-            for queue in self._queues:
-                queue.discard(page)
+            self._queue.discard(page)
+        elif place == NEW:
+            self.new.discard(page)
         elif place == OVERDUE:
             self._overdue.discard(page)
 
     def deadline_of(self, page: int) -> float:
-        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval. O(1)."""
+        """Return when a page becomes overdue, POSIX seconds; inf without a longest crawl interval, or a copy. O(1)."""
         return float(self._deadlines(np.array([page]))[0])
 
     def _deadlines(self, pages: IndexArray) -> FloatArray:
         if not self._intervals.come:
             return np.full(pages.size, np.inf)
         last = self._pages.crawled_at[pages]
-        never = last == -np.inf
-        if never.any():
-            last = np.where(never, self._pages.first_seen[pages], last)
-        found: FloatArray = last + self._intervals.longest(pages)
+        found: FloatArray = np.where(last > -np.inf, last, np.inf) + self._intervals.longest(pages)
         return found
 
     def _eligible_at(self, pages: IndexArray) -> FloatArray:
         columns = self._pages
-        soonest = columns.crawled_at[pages] + self._intervals.shortest(pages)
+        least = np.minimum(self._least_wait, self._intervals.longest(pages)) if self._least_wait else 0.0
+        soonest = columns.crawled_at[pages] + np.maximum(self._intervals.shortest(pages), least)
         eligible: FloatArray = np.maximum(columns.not_before[pages], soonest)
         return eligible
 
     # -- due times
 
     def _reckon(self, pages: IndexArray, now: float, not_before: float | FloatArray = -np.inf) -> None:
-        """Say when pages are due, each by the level of its queue and host."""
-        times = np.empty(pages.size)
-        for queue, part in zip(self._queues, self._by_queue(pages), strict=True):
-            if part.any():
-                if queue.level <= 0.0 and np.count_nonzero(part) > self._room:
-                    # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
-                    queue.level = self._level_of(pages[part], now, self._pages.n // 10)
-                times[part] = self._reached(queue, pages[part], now)
-        times = np.minimum(np.maximum(times, not_before), self._deadlines(pages))
+        """Say when pages are due: when they reach the level of their host; those without a copy as soon as they may."""
+        pages = self._put_new(pages, now)
+        if not pages.size:
+            return
+        if self._queue.level <= 0.0 and pages.size > self._room:
+            # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
+            self._queue.level = self._level_of(pages, now, self._pages.n // 10)
+        times = np.minimum(np.maximum(self._reached(pages, now), not_before), self._deadlines(pages))
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
-    def _reached(self, queue: Candidates, pages: IndexArray, now: float) -> FloatArray:
-        levels = queue.levels(self._pages.host[pages])
+    def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
+        """Let those of some pages wait that have no copy; return the others."""
+        is_new: BoolArray = self._pages.crawled_at[pages] == -np.inf
+        if not is_new.any():
+            return pages
+        new = pages[is_new]
+        eligible_at = self._eligible_at(new)
+        self._due.set(new[eligible_at > now], eligible_at[eligible_at > now])
+        self._due.place[new[eligible_at <= now]] = NEW
+        self.new.put(new[eligible_at <= now])
+        return pages[~is_new]
+
+    def _reached(self, pages: IndexArray, now: float) -> FloatArray:
+        levels = self._queue.levels(self._pages.host[pages])
         if not np.any(levels):
             return np.full(pages.size, now)
         return self.values.reaches(pages, levels, now)
@@ -193,7 +219,7 @@ class Filing:
         if self._resting.next_time() <= now:
             for host in self._resting.returning(now):
                 self.release_host(host)
-        if now >= self._gather_at or not len(self._queues[0].going):
+        if now >= self._gather_at or not len(self._queue.going):
             self._gather(now)
 
     def _gather(self, now: float) -> None:
@@ -237,6 +263,7 @@ class Filing:
         return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
+        pages = self._put_new(pages, now)
         if self._intervals.come:
             deadlines = self._deadlines(pages)
             for entry in zip(deadlines.tolist(), pages.tolist(), strict=True):
@@ -262,70 +289,67 @@ class Filing:
 
     def _add(self, pages: IndexArray, now: float, host: int | None = None) -> None:
         """Let pages be candidates, of a host that rests if one is given; raise levels where there are too many."""
-        for queue, part in zip(self._queues, self._by_queue(pages), strict=True):
-            chosen = pages[part]
-            if not chosen.size:
-                continue
-            self._due.place[chosen] = CANDIDATE if host is None else ASIDE
-            self._reckon_again(queue.add(chosen, now, max(self._gather_at, now), host), now)
-            if host is None:
-                self._make_room(queue, now)
-            elif host in queue.aside and len(queue.aside[host]) > _FEWEST:
-                self._reckon_again(queue.raise_host_level(host, now), now)
+        if not pages.size:
+            return
+        queue = self._queue
+        self._due.place[pages] = CANDIDATE if host is None else ASIDE
+        self._reckon_again(queue.add(pages, now, max(self._gather_at, now), host), now)
+        if host is None:
+            self._make_room(now)
+        elif host in queue.aside and len(queue.aside[host]) > _FEWEST:
+            self._reckon_again(queue.raise_host_level(host, now), now)
 
-    def _make_room(self, queue: Candidates, now: float) -> None:
-        if len(queue.going) > self._room:
-            self._reckon_again(queue.raise_level(now), now)
-
-    def _by_queue(self, pages: IndexArray) -> tuple[BoolArray, BoolArray]:
-        """Return which pages have a copy, and which have none."""
-        never: BoolArray = self._pages.crawled_at[pages] == -np.inf
-        return ~never, never
+    def _make_room(self, now: float) -> None:
+        if len(self._queue.going) > self._room:
+            self._reckon_again(self._queue.raise_level(now), now)
 
     # -- levels come down
 
-    def _fill(self, queue: Candidates, now: float, least: float) -> bool:
-        """Bring the level of an empty queue down, to `least` at most, until it has candidates; whether it has."""
-        if now < queue.idle_until:
+    def _fill(self, now: float) -> bool:
+        """Bring the level down until there are candidates, if there are none; return whether there are some now."""
+        queue = self._queue
+        if len(queue.going) or now < queue.idle_until:
             return False
         self._gather(now)
-        while not len(queue.going) and queue.level > least:
-            if not self._go_on(queue) and not self._bring_down(queue, now, least):
+        while not len(queue.going):
+            if not self._go_on() and not self._bring_down(now):
                 break
             self._gather(now)
         if len(queue.going):
             queue.steps = 0
         return len(queue.going) > 0
 
-    def _bring_down(self, queue: Candidates, now: float, least: float) -> bool:
+    def _bring_down(self, now: float) -> bool:
         """Lower a level to where some pages are that may go; False if there are none."""
+        queue = self._queue
         rows = np.arange(0, self._pages.n, 1 + self._pages.n // _SAMPLE)
-        pages = self._may_go(rows, now, queue)
+        pages = self._may_go(rows, now)
         if not pages.size:
             if now < queue.searched_until:
                 return False
             rows = np.arange(self._pages.n)
-            pages = self._may_go(rows, now, queue)
+            pages = self._may_go(rows, now)
             if not pages.size:
                 queue.searched_until = now + rows.size // _AT_ONCE * self.slot
-                queue.idle_until = self._next_eligible(queue, now)
+                queue.idle_until = self._next_eligible(now)
                 return False
             pages = pages[:: 1 + pages.size // _SAMPLE]
         # By a small step, as many pages may stand just below; and ever larger ones while none is found.
         step = ENOUGH**2.0**queue.steps * queue.level
         queue.steps += 1
-        queue.level = max(min(self._level_of(pages, now), ENOUGH * queue.level), step, least, 0.0)
+        queue.level = max(min(self._level_of(pages, now), ENOUGH * queue.level), step, 0.0)
         best = pages[self.values.value_at(pages, now) >= queue.level]
         self._due.set(best, np.full(best.size, now))
         queue.passes.append(self._reckon_all(None))
         return True
 
-    def _go_on(self, queue: Candidates) -> bool:
-        """Reckon some due times anew, if that is under way since a level of a queue came down; whether it is."""
-        while queue.passes:
-            if next(queue.passes[0], self) is not self:
+    def _go_on(self) -> bool:
+        """Reckon some due times anew, if that is under way since a level came down; whether it is."""
+        passes = self._queue.passes
+        while passes:
+            if next(passes[0], self) is not self:
                 return True
-            queue.passes.popleft()
+            passes.popleft()
         return False
 
     def _level_of(self, pages: IndexArray, now: float, most: int | None = None) -> float:
@@ -337,20 +361,20 @@ class Filing:
 
     def _bring_host_down(self, host: int, now: float) -> None:
         """Lower the level of a host that may be asked, if it has one of its own and no candidate."""
-        for queue in self._queues:
-            if host not in queue.host_levels or (queue.going.hosts == host).any():
-                continue
-            rows = np.flatnonzero(self._pages.host[: self._pages.n] == host)
-            pages = self._may_go(rows, now, queue)
-            pages = pages[:: 1 + pages.size // _SAMPLE]
-            values = np.sort(self.values.value_at(pages, now))[::-1]
-            rank = int(_FEWEST / 2 * values.size / max(rows.size, 1))
-            level = min(values.item(min(rank, values.size - 1)), ENOUGH * queue.host_levels[host]) if values.size else 0
-            if level > queue.level:
-                queue.host_levels[host] = level
-            else:
-                del queue.host_levels[host]
-            queue.passes.append(self._reckon_all(rows))
+        queue = self._queue
+        if host not in queue.host_levels or (queue.going.hosts == host).any():
+            return
+        rows = np.flatnonzero(self._pages.host[: self._pages.n] == host)
+        pages = self._may_go(rows, now)
+        pages = pages[:: 1 + pages.size // _SAMPLE]
+        values = np.sort(self.values.value_at(pages, now))[::-1]
+        rank = int(_FEWEST / 2 * values.size / max(rows.size, 1))
+        level = min(values.item(min(rank, values.size - 1)), ENOUGH * queue.host_levels[host]) if values.size else 0
+        if level > queue.level:
+            queue.host_levels[host] = level
+        else:
+            del queue.host_levels[host]
+        queue.passes.append(self._reckon_all(rows))
 
     def _reckon_all(self, rows: IndexArray | None) -> Iterator[None]:
         """Reckon the due times of pages that wait, of some or all, in parts: they come sooner where a level fell."""
@@ -363,52 +387,45 @@ class Filing:
                 self._reckon(part, self._now)
             yield
 
-    def _may_go(
-        self, rows: IndexArray, now: float, queue: Candidates | None = None, resting: bool = False
-    ) -> IndexArray:
-        """Return those of some pages that wait and might go, of a queue, and whose hosts rest, or do not."""
+    def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
+        """Return those of some pages with a copy that wait and might go, and whose hosts rest, or do not."""
         place = self._due.place[rows[rows < self._due.place.size]]
         rows = rows[: place.size][(place == WAITING) | (place == SOON)]
         rows = rows[self._eligible_at(rows) <= now]
-        if queue is not None:
-            rows = rows[(self._pages.crawled_at[rows] == -np.inf) == (queue is self._queues[1])]
+        rows = rows[self._pages.crawled_at[rows] > -np.inf]
         if self._resting or resting:
             rests: BoolArray = np.isin(self._pages.host[rows], list(self._resting.until))
             rows = rows[rests if resting else ~rests]
         return rows
 
-    def _next_eligible(self, queue: Candidates, now: float) -> float:
-        """Return when the next page of a queue that waits may be crawled; inf: never."""
-        rows = np.flatnonzero((self._due.place == WAITING) | (self._due.place == SOON))
-        times = self._eligible_at(rows[self._by_queue(rows)[self._queues.index(queue)]])
+    def _next_eligible(self, now: float) -> float:
+        """Return when the next page that waits may be crawled; inf: never."""
+        times = self._eligible_at(np.flatnonzero((self._due.place == WAITING) | (self._due.place == SOON)))
         return float(times[times > now].min(initial=np.inf))
 
     def _work(self, now: float) -> None:
         """Do a part of what is to be done between picks."""
         self._due.work()
-        for queue in self._queues:
-            if queue.passes:
-                self._go_on(queue)
+        self._go_on()
 
     # -- hosts
 
     def rest_host(self, host: int, until: float) -> None:
         """Leave a host's pages out until a time, or until `release_host`; O(log hosts)."""
         self._resting.rest(host, until)
-        for queue in self._queues:
-            self._due.place[queue.rest(host)] = ASIDE
+        self._due.place[self._queue.rest(host)] = ASIDE
 
     def release_host(self, host: int) -> None:
         """Let a host's pages take part again. O(those of the host)."""
         if host not in self._resting:
             return
         del self._resting.until[host]
-        for queue in self._queues:
-            queue.idle_until = -np.inf
-            pages = queue.returns(host)
-            self._due.place[pages] = CANDIDATE
-            self._make_room(queue, self._now)
-            if host in queue.host_levels and not pages.size:
-                self._hosts_to_check.add(host)
+        self._queue.idle_until = -np.inf
+        pages = self._queue.returns(host)
+        self._due.place[pages] = CANDIDATE
+        self._make_room(self._now)
+        if host in self._queue.host_levels and not pages.size:
+            self._hosts_to_check.add(host)
+        self.new.host_returns(host)
         self._overdue.host_returns(host)
         self._forced.host_returns(host)

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
-from crawlsched.frontier.candidates import Candidates
-from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, OVERDUE, SOON
+from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OVERDUE, SOON
 from crawlsched.frontier.filing import Filing
 
 __all__ = ["Frontier", "Pick"]
@@ -18,7 +17,10 @@ HostFreeAt = Callable[[int, float], float]
 
 # A page that was crawled so many times as long ago as is looked at together will come back as soon.
 _SOON_AGAIN = 8
-_PLACE_NAMES = ("out", "in flight", "waiting", "waiting", "waiting", "candidate", "aside", "overdue")
+# While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
+# be fetched again and again until others are known.
+_LEAST_SLOTS = 16
+_PLACE_NAMES = ("out", "in flight", "waiting", "waiting", "waiting", "candidate", "aside", "overdue", "new")
 
 
 class Pick(NamedTuple):
@@ -29,6 +31,8 @@ class Pick(NamedTuple):
     page : int
     crawl_value : float
         At the time of the pick, to half a per cent; nan for a page that goes for another reason.
+    is_first_copy : bool
+        Whether it went as a new page in its turn.
     reason : str
         ``"value"``, ``"overdue"`` (its longest crawl interval has passed) or ``"forced"``.
     """
@@ -36,10 +40,11 @@ class Pick(NamedTuple):
     page: int
     crawl_value: float
     reason: str
+    is_first_copy: bool = False
 
 
 class Frontier(Filing):
-    """A queue of crossing times: pages are due when their crawl value reaches a level, and the best due page goes.
+    """A queue of crossing times, where pages are due when their crawl value reaches a level, and one of new pages.
 
     Parameters
     ----------
@@ -51,11 +56,14 @@ class Frontier(Filing):
         No page goes sooner after its last crawl than the shortest; one not crawled for the longest goes first.
     slot : float
         Seconds from one pick to the next.
+    share : DiscoveryShare
+        How many of the slots are for first copies.
 
     Notes
     -----
-    Order of a pick: forced pages, first forced first; overdue pages, oldest deadline first, then lowest number; the
-    candidate with the highest crawl value, lowest number first among equals. Pages which may not be crawled yet
+    Order of a pick: forced pages, first forced first; overdue pages, oldest deadline first, then lowest number; in its
+    share of the slots the new page whose turn it is; the candidate with the highest crawl value, lowest number first
+    among equals. What is left over on either side goes to the other. Pages which may not be crawled yet
     (`not_before`, the shortest interval) are left out unless forced, and pages of hosts that rest in any case.
 
     The best candidate is worth 0.95 of the best page of all, or more: who is no candidate is below the level, and where
@@ -65,7 +73,7 @@ class Frontier(Filing):
     # -- what stands where
 
     def place_of(self, page: int) -> str:
-        """Return where a page stands: out, in flight, barred, waiting, candidate, aside, overdue. O(1).
+        """Return where a page stands: out, in flight, barred, waiting, candidate, aside, overdue, new. O(1).
 
         It is barred while it may not be crawled yet.
         """
@@ -85,14 +93,16 @@ class Frontier(Filing):
         """Return until when a host's pages are left out, POSIX seconds; -inf: it does not rest. O(1)."""
         return self._resting.until.get(host, -np.inf)
 
-    def returning(self, until: float) -> IndexArray:
-        """Return the pages that would be candidates if their hosts did not rest, until then at most.
+    def returning(self, until: float, n: int) -> IndexArray:
+        """Return the pages that could go if their hosts did not rest, until then at most; of new ones about n.
 
-        O(those returned).
+        O(those returned + hosts log n).
         """
         hosts = [host for host, end in self._resting.until.items() if end <= until]
-        aside = [queue.aside[host].pages for queue in self._queues for host in hosts if host in queue.aside]
-        return np.concatenate([np.zeros(0, np.intp), *aside])
+        still = self._resting.until.keys() - hosts
+        new = self.new.likely(n, still) if any(self.new.of_host[host] for host in hosts) else []
+        aside = [self._queue.aside[host].pages for host in hosts if host in self._queue.aside]
+        return np.concatenate([np.array(new, np.intp), *aside])
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest.
@@ -100,7 +110,7 @@ class Frontier(Filing):
         O(resting hosts), O(n) where none of their candidates waits.
         """
         for host in self._resting.until:
-            if any(len(queue.aside.get(host, ())) for queue in self._queues):
+            if len(self._queue.aside.get(host, ())) or self.new.of_host[host]:
                 return True
             if self._forced.has_host(host) or self._overdue.has_host(host):
                 return True
@@ -117,8 +127,7 @@ class Frontier(Filing):
         """
         if self.bound(now) > -np.inf:
             return now
-        idle = min(queue.idle_until for queue in self._queues)
-        return max(now, min(idle, self._due.next_time(), self._resting.next_time()))
+        return max(now, min(self._queue.idle_until, self._due.next_time(), self._resting.next_time()))
 
     def out_of_turn(self, n: int) -> list[int]:
         """Return up to about `n` pages that go before anything of value, in their order. O(n log n)."""
@@ -128,9 +137,10 @@ class Frontier(Filing):
         """Return up to about `n` pages that are likely to be picked next, likeliest first. O(n log n)."""
         self._gather(self._now)
         found = self.out_of_turn(n)
-        pages = np.concatenate([queue.going.pages for queue in self._queues])
-        values = np.concatenate([queue.going.values_at(self._now) for queue in self._queues])
-        found += pages[np.argsort(-values, kind="stable")].tolist()
+        known = self._queue.going.pages[np.argsort(-self._queue.going.values_at(self._now), kind="stable")]
+        new = self.new.likely(n, self._resting)
+        n_new = max(round(n * self.share.share), n - known.size)
+        found += new[:n_new] + known.tolist() + new[n_new:]
         if len(found) < n:
             found += self._due.soonest(n - len(found)).tolist()
         if len(found) < n:
@@ -156,10 +166,11 @@ class Frontier(Filing):
         """
         if self._goes_first(now):
             return np.inf
-        while True:
-            value = max(float(queue.going.values_at(now).max(initial=-np.inf)) for queue in self._queues)
-            if not self._fill_empty(now, value):
-                return value
+        new = self.new.first()
+        if self._is_for_new(new, now):
+            return np.inf
+        self._fill(now)
+        return float(self._queue.going.values_at(now).max(initial=-np.inf if new is None else 0.0))
 
     def best_value(self, now: float, host_free_at: HostFreeAt) -> float:
         """Return what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none.
@@ -170,8 +181,10 @@ class Frontier(Filing):
         is_free = self._asking(now, host_free_at)
         if self._first_out_of_turn(is_free) is not None:
             return np.inf
-        best = self._best(now, is_free)
-        return -np.inf if best is None else best[2]
+        new, best = self._choose(now, is_free)
+        if new is None:
+            return -np.inf if best is None else best[1]
+        return np.inf if self.share.is_due and self.new.matters(new) else 0.0
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out the page to crawl now; amortised O(log n), plus a few crawl values.
@@ -195,10 +208,17 @@ class Frontier(Filing):
         if (first := self._first_out_of_turn(is_free)) is not None:
             self._send_off(first[0])
             return Pick(first[0], np.nan, first[1])
-        best = self._best(now, is_free)
+        new, best = self._choose(now, is_free)
+        if new is not None:
+            self.share.went(is_first_copy=True)
+            self.new.took(new, self.share.share / self.slot)
+            self._due.place[new] = IN_FLIGHT
+            self._forced.discard(new)
+            return Pick(new, self.values.value_at(np.array([new]), now).item(), "value", True)
         if best is None:
             return None
-        queue, row, value = best
+        self.share.went(is_first_copy=False)
+        (row, value), queue = best, self._queue
         if queue.host_levels:
             self._hosts_to_check.add(queue.going.hosts.item(row))
         page = queue.going.take_row(row)
@@ -229,29 +249,24 @@ class Frontier(Filing):
                     return page, reason
         return None
 
-    def _best(self, now: float, is_free: Callable[[int], bool]) -> tuple[Candidates, int, float] | None:
-        """Return the queue, the row and the value of the best candidate; bring levels down as far as need be."""
-        while True:
-            best: tuple[Candidates, int, float] | None = None
-            n_resting = len(self._resting.until)
-            for queue in self._queues:
-                found = queue.best(now, is_free)
-                if len(self._resting.until) > n_resting:
-                    break
-                if found is not None:
-                    page = queue.going.pages.item(found[0])
-                    if best is None or (-found[1], page) < (-best[2], best[0].going.pages.item(best[1])):
-                        best = queue, *found
-            if len(self._resting.until) > n_resting:
-                continue  # rows are others now
-            value = -np.inf if best is None else best[2]
-            if not self._fill_empty(now, value):
-                return best
+    def _choose(self, now: float, is_free: Callable[[int], bool]) -> tuple[int | None, tuple[int, float] | None]:
+        """Return the new page that goes, or row and value of the best candidate."""
+        new = self.new.first(is_free)
+        if self._is_for_new(new, now):
+            return new, None
+        while (best := self._queue.best(now, is_free)) is None and self._fill(now):
+            pass
+        return (new, None) if best is None else (None, best)
 
-    def _fill_empty(self, now: float, value: float) -> bool:
-        """Whether a queue that had no candidate has some now, which could be worth more than a value."""
-        empty = [queue for queue in self._queues if not len(queue.going) and queue.level > value]
-        return any(self._fill(queue, now, value) for queue in empty)
+    def _is_for_new(self, new: int | None, now: float) -> bool:
+        """Whether the slot is for the first of the new pages; say how long the others wait while there is one."""
+        has_turn = new is not None and self.new.matters(new)
+        waited, self._least_wait = self._least_wait, _LEAST_SLOTS * self.slot if has_turn else 0.0
+        if waited and not has_turn and self._just_crawled:
+            self.refile(np.unique(np.array(self._just_crawled, np.intp)), now)
+            self._just_crawled.clear()
+            self._gather(now)
+        return has_turn and self.share.is_due
 
     def _send_off(self, page: int) -> None:
         self._leave(page)
@@ -262,13 +277,16 @@ class Frontier(Filing):
         """Raise `AssertionError` unless every page stands where its place says, and only there; O(n)."""
         self._due.check()
         places = self._due.place
-        going = [page for queue in self._queues for page in queue.going.pages.tolist()]
-        aside = [page for queue in self._queues for lines in queue.aside.values() for page in lines.pages.tolist()]
+        self.new.check(np.flatnonzero(places == NEW))
+        going = self._queue.going.pages.tolist()
+        aside = [page for lines in self._queue.aside.values() for page in lines.pages.tolist()]
         assert sorted(going) == np.flatnonzero(places == CANDIDATE).tolist()
         assert sorted(aside) == np.flatnonzero(places == ASIDE).tolist()
-        assert all(host in self._resting for queue in self._queues for host in queue.aside)
+        assert all(host in self._resting for host in self._queue.aside)
         assert set(np.flatnonzero(places == FILED).tolist()) <= set(self._filed)
         assert {page for page in np.flatnonzero(places == OVERDUE).tolist() if page in self._overdue} == set(
             np.flatnonzero(places == OVERDUE).tolist()
         )
+        least_wait, self._least_wait = self._least_wait, 0.0
         assert (self._eligible_at(np.array(going + aside, np.intp)) <= now).all()
+        self._least_wait = least_wait

@@ -6,7 +6,7 @@
 * *check the store*: is the database sound?
 * *sample*: the figures of each minute, for curves and alerts
 
-They run inside the crawl, or as a process of their own (``crawlsched jobs``). They coalesce, never overlap, and an
+They run inside the crawl. They coalesce, never overlap, and an
 exception in one is logged and ends nothing. What takes long runs in a thread; the slot clock never waits for a job.
 """
 
@@ -20,7 +20,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from apscheduler.schedulers.base import BaseScheduler
-from apscheduler.schedulers.blocking import BlockingScheduler
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import newest_of_each
@@ -36,7 +35,7 @@ from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
 from crawlsched.settings import Settings
 from crawlsched.store import Store
 
-__all__ = ["CrawlJobs", "JobsProcess", "check_store", "make_plan", "placed", "prune", "visits_of_sources"]
+__all__ = ["CrawlJobs", "check_store", "make_plan", "placed", "plan_store", "prune", "visits_of_sources"]
 
 logger = logging.getLogger(__name__)
 
@@ -47,12 +46,10 @@ _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 _PRUNE_INTERVAL = 3600.0
 _CHECK_INTERVAL = 86_400.0
 _SAMPLE_INTERVAL = 60.0
-_LONGEST_POLL_INTERVAL = 10.0
-# In the crawl's own process looking costs nothing, and sources of a small one are read every few seconds.
-_OFTEN = 1.0
-_ADOPT_INTERVAL = 5.0
-# The first plans come soon, since a new crawl learns most in its first minutes; then ever later, up to the interval.
-_FIRST_REPLAN = 5.0
+_POLL_INTERVAL = 1.0
+# The first plans come soon, since a new crawl learns most in its first minutes: each after a part of the time that it
+# runs, between these bounds in seconds.
+_REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
 # Seconds between two parts of a snapshot.
 _REST = 0.002
 _SIGNAL_OBSERVATIONS = 200_000
@@ -68,7 +65,7 @@ _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": Non
 
 def visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
     """Read the visits from which the sources' quality is learned; takes long."""
-    return newest_of_each(store.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
+    return newest_of_each(store.reader.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
 
 
 def make_plan(
@@ -105,7 +102,7 @@ def make_plan(
     data = made.to_dict(hosts)
     if counts is not None:
         data["page_counts"] = {**counts._asdict(), "sources": list(counts.sources.items())}
-    store.save_plan(data, now)
+    store.plans.save(data, now)
     return made
 
 
@@ -120,7 +117,7 @@ def placed(visits: Mapping[str, NDArray[Any]], planner: Planner) -> dict[str, ND
 def _with_doubts(made: Plan, store: Store) -> Plan:
     """Give little weight to doubtful dates, until visits have shown what they are worth."""
     weights = made.signal_weights.copy()
-    for source in store.sources():
+    for source in store.reader.sources():
         if source.kind == "backwards" and source.source < weights.size - 1:
             low, high = made.precision_intervals[source.source]
             if low <= 0.0 and high >= 1.0:
@@ -131,7 +128,7 @@ def _with_doubts(made: Plan, store: Store) -> Plan:
 def prune(store: Store, before: float) -> int:
     """Delete the observations made before this time, some at once; return how many."""
     deleted = 0
-    while n := store.prune(before, _PRUNED_AT_ONCE):
+    while n := store.forgetting.prune(before, _PRUNED_AT_ONCE):
         deleted += n
     if deleted:
         logger.info("%d old observations were deleted.", deleted)
@@ -147,36 +144,29 @@ def check_store(store: Store) -> list[str]:
 
 
 class CrawlJobs:
-    """The jobs inside a crawl.
-
-    With ``CRAWLSCHED_JOBS = False`` two are left: adopting the plans that ``crawlsched jobs`` makes, and sampling.
-    """
+    """The jobs inside a crawl."""
 
     def __init__(self, refresher: Refresher, figures: Figures | None) -> None:
         self._refresher = refresher
         self._figures = figures
         self._settings = refresher.settings
         self._scheduler: BaseScheduler | None = None
-        self._replanned = 0
+        self._began_at = 0.0
         self._plan: Plan | None = None
-        self._newest_plan = -1
 
     def start(self) -> None:
         """Start them, once the store is open."""
+        self._began_at = self._refresher.clock()
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
-        if self._settings.jobs:
-            self._every(min(_poll_interval(self._settings), _OFTEN), self.poll_sitemaps)
-            self._every(_PRUNE_INTERVAL, self.prune)
-            self._every(_CHECK_INTERVAL, self.check_store)
-            self._refresher.poll_sources(self._refresher.clock())
-        else:
-            self._every(_ADOPT_INTERVAL, self.adopt_newest)
+        self._every(min(self._settings.source_interval / 10, _POLL_INTERVAL), self.poll_sitemaps)
+        self._every(_PRUNE_INTERVAL, self.prune)
+        self._every(_CHECK_INTERVAL, self.check_store)
+        self._refresher.poll_sources(self._refresher.clock())
         if self._figures is not None:
             self._every(_SAMPLE_INTERVAL, self.sample)
         self._scheduler.start()
-        if self._settings.jobs:
-            self._replan_later()
+        self._replan_later()
 
     def stop(self) -> None:
         """Stop them; what is under way in a thread ends by itself."""
@@ -206,17 +196,7 @@ class CrawlJobs:
         except CrawlschedError as error:
             logger.error("No plan could be made, so the last one stands: %s", error)
         finally:
-            self._replanned += 1
             self._replan_later()
-
-    async def adopt_newest(self) -> None:
-        """Adopt the plan that another process made, if there is a newer one."""
-        if self._is_too_soon():
-            return
-        newest = await run_in_thread(self._refresher.collection.store.newest_plan, self._newest_plan)
-        if newest is not None:
-            self._newest_plan = newest.id
-            await self._adopt(Plan.from_dict(newest.data, self._refresher.hosts.number))
 
     def _is_too_soon(self) -> bool:
         """Whether putting the last plan in force goes on, or took so long that it is not to be done again yet."""
@@ -242,8 +222,8 @@ class CrawlJobs:
         before = self._refresher.clock() - self._settings.observation_retention
         store = self._refresher.collection.store
         await run_in_thread(prune, store, before)
-        await run_in_thread(store.prune_templates)
-        await run_in_thread(store.thin_samples, self._refresher.clock())
+        await run_in_thread(store.forgetting.prune_templates)
+        await run_in_thread(store.samples.thin, self._refresher.clock())
 
     async def check_store(self) -> None:
         """Look whether the database is sound."""
@@ -257,77 +237,19 @@ class CrawlJobs:
         # By date and not by interval: the next one is set when this one has ended, so they cannot overlap.
         if self._scheduler is None or not self._scheduler.running:
             return
-        wait = min(_FIRST_REPLAN * 2.0 ** min(self._replanned, 60), self._settings.replan_interval)
+        running = self._refresher.clock() - self._began_at
+        wait = min(max(_REPLAN_PART * running, _REPLAN_WITHIN[0]), _REPLAN_WITHIN[1])
         at = datetime.now(UTC) + timedelta(seconds=wait)
         self._scheduler.add_job(self.replan, "date", run_date=at, id="replan", replace_existing=True)
 
 
-class JobsProcess:
-    """The same jobs as a process of their own, over one collection (``crawlsched jobs``).
-
-    The crawl runs with ``CRAWLSCHED_JOBS = False``; it adopts the plans made here within seconds, and polls the
-    sitemaps that it is told to, in its own slots.
-
-    Parameters
-    ----------
-    store : Store
-        The collection.
-    settings : Settings
-        Of the project; the bandwidth is the crawl's if one runs.
-    clock : callable
-        Gives POSIX seconds.
-    """
-
-    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float]) -> None:
-        self._store = store
-        self._settings = settings
-        self._clock = clock
-        self._plan: Plan | None = None
-
-    def run(self) -> None:
-        """Run the jobs until the process is interrupted."""
-        _quiet_apscheduler()
-        scheduler = BlockingScheduler(job_defaults=_JOB_DEFAULTS, timezone=UTC)
-        settings = self._settings
-        now = datetime.now(UTC)
-        for job, seconds in (
-            (self.replan, settings.replan_interval),
-            (self.poll_sitemaps, _poll_interval(settings)),
-            (self.prune, _PRUNE_INTERVAL),
-            (self.check_store, _CHECK_INTERVAL),
-        ):
-            scheduler.add_job(job, "interval", seconds=seconds, id=job.__name__, next_run_time=now)
-        scheduler.start()
-
-    def replan(self) -> None:
-        """Load the collection, make a plan, and leave it where the crawl finds it."""
-        now = self._clock()
-        planner, hosts = planner_for(self._settings, picks=False), Hosts()
-        for _ in load_pages(self._store, planner, hosts, now):
-            pass
-        owner = self._store.owner()
-        bandwidth = owner.status.get("bandwidth", planner.bandwidth) if owner is not None else planner.bandwidth
-        visits = placed(visits_of_sources(self._store), planner)
-        known = visits, hosts.names, bandwidth, now, self._plan, counted(planner.pages)
-        self._plan = make_plan(self._store, planner.snapshot(), *known)
-        logger.info("A plan over %d pages was made.", len(planner.pages))
-
-    def poll_sitemaps(self) -> None:
-        """Tell the crawl which sitemaps' time has come, unless it has been told and has not come to it yet."""
-        now = self._clock()
-        told = {command.arguments.get("url") for command in self._store.pending_commands() if command.name == "poll"}
-        for source in self._store.sources():
-            due = source.next_poll_at is not None and source.next_poll_at <= now
-            if due and source.url not in told:
-                self._store.send("poll", {"url": source.url}, now)
-
-    def prune(self) -> None:
-        """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION."""
-        prune(self._store, self._clock() - self._settings.observation_retention)
-
-    def check_store(self) -> None:
-        """Look whether the database is sound."""
-        check_store(self._store)
+def plan_store(store: Store, settings: Settings, now: float) -> None:
+    """Make a plan of a collection that nobody crawls, and leave it in the store."""
+    planner, hosts = planner_for(settings, picks=False), Hosts()
+    for _ in load_pages(store, planner, hosts, now):
+        pass
+    visits = placed(visits_of_sources(store), planner)
+    make_plan(store, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counted(planner.pages))
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:
@@ -340,11 +262,6 @@ async def _between_slots(parts: Generator[None, None, T]) -> T:
             return taken
         # Waiting in a thread gives the event loop back with every reactor.
         await run_in_thread(time.sleep, _REST)
-
-
-def _poll_interval(settings: Settings) -> float:
-    # Often enough that a sitemap is at most a tenth of its interval late.
-    return min(settings.source_interval / 10, _LONGEST_POLL_INTERVAL)
 
 
 def _quiet_apscheduler() -> None:

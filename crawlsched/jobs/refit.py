@@ -90,7 +90,7 @@ def learn(part: Part) -> Learned:
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
-        newest = store.newest_plan()
+        newest = store.plans.newest()
         plan = None if newest is None else Plan.from_dict(newest.data, hosts.number)
         n_rates = planner.posterior.rates.size
         blocks = _blocks(store, planner, hosts, range(part.first, part.last + 1))
@@ -110,7 +110,7 @@ def learn(part: Part) -> Learned:
         n_crawls, n_visits = _replayed(store, part, pages, planner, posterior)
         is_known = np.asarray(block["has_log_likelihood"], bool)
         if planner.learned is not None:
-            states = store.estimator_states(planner.learned.key, part.first, part.last)
+            states = store.reader.estimator_states(planner.learned.key, part.first, part.last)
             known = np.concatenate([np.empty(0, np.intp), *(of for of, _ in states)])
             is_known = is_known & np.isin(pages, known)
     is_whole = n_crawls == block["n_crawls"]
@@ -132,7 +132,7 @@ def _replayed(
     """Let a posterior, and the planner's estimator, learn from visits; return how many crawls each page has had."""
     known, row_of = planner.known, dict(zip(pages.tolist(), range(pages.size), strict=True))
     n_crawls, n_visits = np.zeros(pages.size, np.int64), 0
-    for page, elapsed, changed, n_signals, modified, outcome in store.visits(part.first, part.last):
+    for page, elapsed, changed, n_signals, modified, outcome in store.reader.visits(part.first, part.last):
         row = row_of.get(page)
         if row is None:
             continue
@@ -185,7 +185,7 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
     parts = (
         (store, Part(store.database.text, store.name, store.key[0], first, first + _PAGES - 1, plain, now))
         for store in stores
-        for first in range(0, store.next_page(), _PAGES)
+        for first in range(0, store.reader.next_page(), _PAGES)
     )
     under_way: dict[Future[Learned], tuple[Store, Part]] = {}
     while True:
@@ -206,7 +206,7 @@ def _write(store: Store, part: Part, learned: Learned) -> None:
     if not learned.pages.size:
         return
     planner, hosts = planner_for(part.settings, picks=False), Hosts()
-    newest = store.newest_plan()
+    newest = store.plans.newest()
     plan = None if newest is None else Plan.from_dict(newest.data, hosts.number)
     (block,) = _blocks(store, planner, hosts, learned.pages.tolist())
     if not np.array_equal(block["page"], learned.pages):

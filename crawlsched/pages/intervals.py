@@ -70,18 +70,20 @@ class Intervals:
 
     def shortest(self, pages: npt.NDArray[np.integer]) -> float | npt.NDArray[np.float64]:
         """Return the shortest interval of each page, or one for all; O(n)."""
-        return self.general.shortest if self._rule is None else self._shortest[self._rules(pages)]
+        return self.general.shortest if self._rule is None else self._shortest[self.rules_of(pages)]
 
     def longest(self, pages: npt.NDArray[np.integer]) -> float | npt.NDArray[np.float64]:
         """Return the longest interval of each page, or one for all; O(n)."""
-        return self.general.longest if self._rule is None else self._longest[self._rules(pages)]
+        return self.general.longest if self._rule is None else self._longest[self.rules_of(pages)]
 
     def shortest_one(self, page: int) -> float:
         """Return the shortest interval of one page; O(1)."""
         return self.general.shortest if self._rule is None else float(self._shortest[self.rule_of(page)])
 
-    def _rules(self, pages: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
-        assert self._rule is not None
+    def rules_of(self, pages: npt.NDArray[np.integer]) -> npt.NDArray[np.uint8]:
+        """Return the number of each page's rule; 0: there is none. O(n)."""
+        if self._rule is None:
+            return np.zeros(pages.size, np.uint8)
         if not pages.size or int(pages.max()) < self._rule.size:
             found: npt.NDArray[np.uint8] = self._rule[pages]
             return found

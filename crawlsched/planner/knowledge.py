@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import LearnedRates, Posterior
-from crawlsched.frontier import Frontier
+from crawlsched.frontier import DiscoveryShare, Frontier
 from crawlsched.pages import Pages, distinct
 from crawlsched.pages.intervals import Intervals
 from crawlsched.planner.evidence.announcements import Announcements
@@ -47,8 +47,8 @@ class Knowledge:
     rule : str
         `crawl_value` of the planner.
     intervals : Intervals
-    discovery_horizon : float
-        Seconds.
+    discovery_share : float
+        At most this share of the slots goes to first copies while pages that have a copy are due.
     learned : LearnedRates, optional
         The estimator of change rates.
     picks : bool
@@ -61,19 +61,20 @@ class Knowledge:
         rates: npt.ArrayLike,
         rule: str,
         intervals: Intervals,
-        discovery_horizon: float,
+        discovery_share: float,
         learned: LearnedRates | None,
         picks: bool,
     ) -> None:
         self.bandwidth = bandwidth
         self.rule, self.intervals, self.learned = rule, intervals, learned
-        self.discovery_horizon = discovery_horizon
+        self.share = DiscoveryShare(discovery_share)
+        self.host_limit: Callable[[int], float] = lambda host: np.inf
         self._picks = picks
         self.pages = Pages()
         self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False)
         self.work: Work = deque()
         grid = self.posterior.rates
-        self.in_force = InForce(_first_parameters(grid, discovery_horizon), self.pages, self.work, self.refile)
+        self.in_force = InForce(_first_parameters(grid), self.pages, self.work, self.refile)
         self.further = FurtherSources(self.pages)
         self.own_precision = OwnPrecision(self.pages)
         self.announcements = Announcements(self.pages, self.in_force, self.further, self.own_precision)
@@ -103,7 +104,10 @@ class Knowledge:
             self.now = now
         if self.frontier_or_none is None:
             slot = 1.0 / self.bandwidth
-            self.frontier_or_none = Frontier(self.pages, self.crawl_values, intervals=self.intervals, slot=slot)
+            self.frontier_or_none = Frontier(
+                self.pages, self.crawl_values, intervals=self.intervals, slot=slot, share=self.share
+            )
+            self.frontier_or_none.new.limit = self.host_limit
             self.frontier_or_none.reserve(self.pages.capacity)
         return self.now
 
@@ -157,12 +161,12 @@ class Knowledge:
         self.work.append(step)
 
 
-def _first_parameters(rates: FloatArray, discovery_horizon: float) -> Parameters:
+def _first_parameters(rates: FloatArray) -> Parameters:
     return Parameters(
         priors=np.full((1, rates.size), 1 / rates.size),
         group_of_host=np.zeros(0, np.intp),
         signal_weights=np.array([-np.log1p(-FIRST_PRECISION)]),
         signal_rates=np.array([FIRST_SIGNAL_RATE]),
         rates=rates,
-        discovery_horizon=discovery_horizon,
+        discovery_horizon=DAY,
     )

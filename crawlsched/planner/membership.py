@@ -60,6 +60,7 @@ class Membership:
         n: int | None = None,
         part: npt.ArrayLike = 0,
         interval_rules: npt.NDArray[np.uint8] | None = None,
+        priority: Sequence[int] = (),
     ) -> IndexArray:
         """Take in new pages; O(log n) a page.
 
@@ -77,6 +78,8 @@ class Membership:
             Part of its site that each page is in (`crawlsched.change_signals.part_number`).
         interval_rules : ndarray of uint8, optional
             By which of its rules each page has its crawl intervals; 0: by none.
+        priority : sequence of int
+            Priorities of the requests by which pages were found: the highest get their first copies first.
 
         Returns
         -------
@@ -88,8 +91,18 @@ class Membership:
         if interval_rules is not None:
             self._known.intervals.put(pages, interval_rules)
         self._grow()
+        for page, asked in zip(pages.tolist(), priority, strict=False):
+            if asked:
+                self.set_priority(page, asked, now)
         self._known.file(pages, now)
         return pages
+
+    def set_priority(self, page: int, priority: int, now: float) -> None:
+        """Say which priority the request for a page has: by that it waits for its first copy. O(log n)."""
+        self._known.at(now)
+        self._known.frontier.reserve(page + 1)
+        self._known.frontier.new.set_priority(page, priority)
+        self._known.refile(np.array([page]), now)
 
     def load(
         self, columns: dict[str, npt.NDArray[np.generic]], log_likelihood: npt.NDArray[np.uint16] | None, now: float

@@ -7,7 +7,10 @@ import numpy as np
 from crawlsched.planner.values.planned_values import POLICIES
 from crawlsched.planner.values.rules import RULES, rule_named
 
-__all__ = ["check_intervals", "check_policy", "positive"]
+__all__ = ["MAX_CRAWL_ROUNDS", "check_intervals", "check_policy", "positive"]
+
+#: A page of any importance waits for hardly more rounds than these, even if it is not worth a crawl.
+MAX_CRAWL_ROUNDS = 4.0
 
 
 def check_policy(crawl_value: str) -> None:

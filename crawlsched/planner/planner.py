@@ -9,12 +9,11 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import LearnedRates
-from crawlsched.frontier import Frontier, Pick
+from crawlsched.frontier import DiscoveryShare, Frontier, Pick
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Intervals, Limits
 from crawlsched.planner.announced import Announced
 from crawlsched.planner.endings import Endings
-from crawlsched.planner.first_copies import FirstCopies
 from crawlsched.planner.knowledge import DAY, Knowledge
 from crawlsched.planner.lessons import Lessons
 from crawlsched.planner.membership import Membership
@@ -56,8 +55,8 @@ class Planner:
     max_crawl_rounds : float, optional
         A page of some importance that was not crawled for so many rounds, each as long as one crawl of every page
         takes, goes before long, too (`crawlsched.planner.starvation`); None: what is not worth it never goes.
-    discovery_horizon : float
-        How far ahead a first crawl counts, seconds.
+    discovery_share : float
+        At most this share of the slots goes to first copies while pages that have a copy are due.
     signal_delay : float
         A ChangeSignal is discarded so many seconds after a crawl: it announces what that crawl has seen.
     error_interval : float
@@ -80,10 +79,8 @@ class Planner:
         Finds the best page.
     bandwidth : float
         Crawls per second; see `set_bandwidth`.
-    first_copies : FirstCopies
-        Sends pages of slow hosts first; its `limits` say which hosts are slow, if they are set.
     threshold : float
-        A running mean of the crawl values picked, of pages that have a copy; of first crawls while nothing else goes.
+        A running mean of the crawl values picked, of pages that have a copy.
     clipped : int
         Loaded pages whose last crawl was in the future.
     plan : Plan or None
@@ -112,7 +109,7 @@ class Planner:
         max_crawl_interval: float | None = None,
         interval_rules: Sequence[Limits] = (),
         max_crawl_rounds: float | None = None,
-        discovery_horizon: float = DAY,
+        discovery_share: float = 0.6,
         signal_delay: float = 0.0,
         error_interval: float = 60.0,
         gone_interval: float = DAY,
@@ -125,7 +122,8 @@ class Planner:
         self.max_crawl_interval = max_crawl_interval
         longest = np.inf if max_crawl_interval is None else max_crawl_interval
         self.intervals = Intervals(Limits(min_crawl_interval, longest), interval_rules)
-        self.discovery_horizon = positive("discovery_horizon", discovery_horizon, "seconds")
+        if not 0.0 <= discovery_share <= 1.0:
+            raise ValueError(f"discovery_share must be a number from 0 to 1, got {discovery_share!r}.")
         error_interval = positive("error_interval", error_interval, "seconds")
         gone_interval = positive("gone_interval", gone_interval, "seconds")
         # Of one rate for each page, the expectation of the crawl value is the papers' most general rule.
@@ -135,7 +133,7 @@ class Planner:
             DEFAULT_GRID if rates is None else rates,
             rule,
             self.intervals,
-            self.discovery_horizon,
+            discovery_share,
             learned,
             picks,
         )
@@ -147,11 +145,11 @@ class Planner:
         self.values, self.crawl_values = known.values, known.crawl_values
         self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
         self._threshold = Threshold()
-        self.first_copies = FirstCopies(known)
         # What the parts do is called without a step in between: their docstrings say how.
         self.at, self.rows, self.change_rates = known.at, known.rows, known.change_rates
         self._membership = came = Membership(known)
         self.reserve, self.add, self.remove = came.reserve, came.add, came.remove
+        self.set_priority = came.set_priority
         self.load, self.load_further = came.load, came.load_further
         self.load_learned, self.relearn = came.load_learned, came.relearn
         self.crawled = Lessons(known).crawled
@@ -177,6 +175,17 @@ class Planner:
     def bandwidth(self) -> float:
         """Crawls per second."""
         return self.known.bandwidth
+
+    @property
+    def host_limit(self) -> Callable[[int], float]:
+        """Gives for how many crawls per second a host lets itself be asked at most; inf: as many as anybody likes."""
+        return self.known.host_limit
+
+    @host_limit.setter
+    def host_limit(self, limit: Callable[[int], float]) -> None:
+        self.known.host_limit = limit
+        if self.has_frontier:
+            self.frontier.new.limit = limit
 
     @property
     def now(self) -> float:
@@ -206,7 +215,7 @@ class Planner:
 
     @property
     def threshold(self) -> float:
-        """A running mean of the crawl values picked, of pages that have a copy; of first crawls if nothing else goes.
+        """A running mean of the crawl values picked, of pages that have a copy.
 
         It may be set where it is known from a crawl before.
         """
@@ -214,7 +223,7 @@ class Planner:
 
     @threshold.setter
     def threshold(self, value: float) -> None:
-        self._threshold.value, self._threshold.is_of_first_crawls = value, False
+        self._threshold.value = value
 
     # -- picks
 
@@ -240,36 +249,42 @@ class Planner:
             self.work(now)
         if self._rounds is not None:
             self._rounds.before_pick(frontier, self.known.bandwidth, now)
-        if self._threshold.first_crawls:
-            self.first_copies.before_pick(now)
         pick = frontier.pick(now, host_free_at)
         if pick is None:
-            self._threshold.first_crawls = 0
             return None
-        page, crawl_value, reason = pick
+        page, crawl_value, reason, is_first_copy = pick
         self.known.in_flight.add(page)
-        if reason == "value":
-            is_first = self.pages.crawled_at.item(page) == -np.inf
-            self._threshold.follow(crawl_value, is_first=is_first)
-            if is_first:
-                self.first_copies.value = crawl_value
+        if reason == "value" and not is_first_copy:
+            self._threshold.follow(crawl_value)
         # Pages go out of turn by force.
         elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
             pick = Pick(page, crawl_value, "overdue")
-        elif reason == "forced" and self.first_copies.sent(page, now):
-            pick = Pick(page, self.crawl_values.value_at(np.array([page]), now).item(), "value")
-            self._threshold.follow(pick.crawl_value, is_first=True)
         return pick
 
     @property
-    def makes_first_copies(self) -> bool:
-        """Whether the page that was worth most at the last pick had never been crawled; O(1)."""
-        return self._threshold.first_crawls > 0
+    def share(self) -> DiscoveryShare:
+        """How many of the slots are for first copies; several planners that share their slots may have one."""
+        return self.known.share
+
+    @share.setter
+    def share(self, share: DiscoveryShare) -> None:
+        self.known.share = share
+        if self.has_frontier:
+            self.frontier.share = share
+
+    def new_pages_of(self, host: int) -> int:
+        """Return how many pages of a host wait for their first copy; O(1)."""
+        return self.frontier.new.of_host[host] if self.has_frontier else 0
 
     @property
-    def crawls_for_the_first_time(self) -> bool:
-        """Whether nothing goes but first crawls, so that the threshold is theirs; O(1)."""
-        return self._threshold.is_of_first_crawls
+    def n_new(self) -> int:
+        """How many pages without a copy wait; O(1)."""
+        return len(self.frontier.new) if self.has_frontier else 0
+
+    @property
+    def makes_first_copies(self) -> bool:
+        """Whether pages without a copy wait; O(1)."""
+        return self.n_new > 0
 
     def work(self, now: float) -> bool:
         """Do what is to be done between two picks; return whether there is more. About a millisecond.
@@ -393,7 +408,7 @@ class Planner:
         ValueError
             If the plan was made for another grid of rates.
         """
-        parameters = plan.parameters(self.posterior.rates, self.discovery_horizon)
+        parameters = plan.parameters(self.posterior.rates, DAY)
         self.at(now)
         self.known.in_force.plan = plan
         if self.known.planned is not None:

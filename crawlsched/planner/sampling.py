@@ -66,7 +66,6 @@ def snapshot_in_parts(
     time = known.now if np.isfinite(known.now) else 0.0
     return Snapshot(
         rates=known.posterior.rates,
-        discovery_horizon=known.discovery_horizon,
         time=time,
         n_pages=n_visited,
         pages=sample,

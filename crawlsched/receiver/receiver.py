@@ -13,6 +13,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
+from crawlsched.change_signals.limits import Limits
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.receiver.allowance import Allowance
 from crawlsched.receiver.connections import Connections
@@ -43,6 +44,8 @@ _MOST_BYTES = 2 * 1024 * 1024
 # Requests a second, good or bad, and in reserve; whoever comes beyond that is held for a second and then told to wait.
 _REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE = 50.0, 200.0
 _HELD_FOR = 1.0
+# URLs a second that are taken.
+_URLS_PER_SECOND = 10.0
 # Bodies that are larger than this, and how many of them are read at once.
 _LARGE_BODY = 64 * 1024
 _MOST_LARGE = 8
@@ -72,11 +75,11 @@ class Receiver:
 
     def __init__(self, refresher: Refresher) -> None:
         settings, now = refresher.settings, refresher.clock()
-        assert settings.receiver_key is not None
+        assert settings.receiver is not None
         self.address: tuple[str, int] | None = None
         self._refresher = refresher
-        self._key = settings.receiver_key
-        self._urls = Allowance(settings.receiver_rate, float(MOST_URLS), now)
+        self._key = settings.receiver.key
+        self._urls = Allowance(_URLS_PER_SECOND, float(MOST_URLS), now)
         self._requests = Allowance(_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE, now)
         self._open = 0
         self._large: dict[RequestHandler, None] = {}
@@ -94,7 +97,7 @@ class Receiver:
         from aiohttp import web
 
         assert self._refresher.settings.receiver is not None
-        host, port = self._refresher.settings.receiver
+        host, port, *_ = self._refresher.settings.receiver
 
         @web.middleware
         async def guard(
@@ -266,13 +269,14 @@ class Receiver:
             return web.Response(status=200)
         # One who has learned of the callback must not be able to end a subscription. Where somebody subscribes by hand
         # nothing is known of what was asked, and the token alone shows that it was.
-        by_hand = mode == "subscribe" and not self._refresher.settings.websub
+        receiver = self._refresher.settings.receiver
+        by_hand = mode == "subscribe" and (receiver is None or receiver.url is None)
         is_ours = by_hand or (mode != "" and subscription_of(source).has_asked(mode))
         if not is_ours or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
         lease = _seconds(request.query.get("hub.lease_seconds"))
         self._refresher.count(f"crawlsched/websub/{mode}d")
-        self._note(number, lambda before: before.confirm(mode, topic, lease, self._refresher.clock()))
+        self._note(number, lambda before: before.confirm(topic, lease, self._refresher.clock()))
         return web.Response(text=challenge)
 
     def _note(self, number: int, change: Callable[[Subscription], Subscription]) -> None:
@@ -293,7 +297,7 @@ class Receiver:
 
         number, topic = self._topic(request)
         signature = Signature(request.headers.get("X-Hub-Signature"), topic, self._key)
-        length, most = 0, self._refresher.settings.sitemap_max_bytes
+        length, most = 0, Limits().max_bytes
         try:
             async with asyncio.timeout(_SLOWEST):
                 async for part in request.content.iter_chunked(_PART):

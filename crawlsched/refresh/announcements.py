@@ -86,8 +86,6 @@ class Announcing:
             request_fingerprint=self._request_fingerprint,
             pages_of=self._collection.variants.pages,
             store=self._collection.store,
-            max_bytes=self._settings.sitemap_max_bytes,
-            max_entries=self._settings.sitemap_max_entries,
             ancestors=[above.url for above in self._above(number)],
             hosts={host for source in (self._sources[number], *self._above(number)) for host in _spoken_for(source)},
         )
@@ -269,11 +267,6 @@ class Announcing:
             self._count("crawlsched/change_signals/taken", taken)
         for page, lastmod, n in zip(pages.tolist(), read.lastmod[part], read.n_announced[part], strict=True):
             self._collection.unsaved.announcement(page, number, lastmod, n, now)
-        if self._settings.sitemap_priority:
-            stated = [(page, p) for page, p in zip(pages.tolist(), read.priority[part], strict=True) if p is not None]
-            if stated:
-                numbers, priorities = zip(*stated, strict=True)
-                self._admission.weighing.weigh(numbers, priorities, now)
         self._collection.unsaved.pages(pages, now)
 
     def _doubted(self, number: int, now: float) -> int:
@@ -290,15 +283,20 @@ class Announcing:
         entries = self._public(number, read.unknown[part])
         if self._admission.is_of_a_shard:
             entries = [entry for entry in entries if not self._admission.is_elsewhere(self._found(entry), now)]
-        forgotten = self._collection.store.tombstones.cover([entry.url for entry in entries])
-        found: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
-        for entry, is_forgotten in zip(entries, forgotten, strict=True):
-            if not is_forgotten and not self._collection.variants.pages(entry.request_fingerprint):
-                found.setdefault(entry.request_fingerprint, entry)
+        unknown: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
+        for entry in entries:
+            if not self._collection.variants.pages(entry.request_fingerprint):
+                unknown.setdefault(entry.request_fingerprint, entry)
+        found = {name: self._found(entry) for name, entry in unknown.items()}
+        reasons = self._collection.kept_out(list(found.values()), now)
+        found = {name: page for (name, page), reason in zip(found.items(), reasons, strict=True) if reason is None}
         if not found:
             return
-        pages = self._admission.add([self._found(entry) for entry in found.values()], now)
-        for page, entry in zip(pages, found.values(), strict=True):
+        pages = self._admission.add(list(found.values()), now)
+        if self._admission.growth is not None:
+            for page_found in found.values():
+                self._admission.growth.found(page_found.url)
+        for page, entry in zip(pages, map(unknown.__getitem__, found), strict=True):
             self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
         self._planner.covered(np.array(pages), number, now)
         surplus, _ = prospects(self._planner, np.array(pages), now)
@@ -316,10 +314,8 @@ class Announcing:
         return [entry for entry in entries if entry not in private]
 
     def _found(self, entry: UnknownEntry) -> FoundPage:
-        stated = entry.priority if self._settings.sitemap_priority else None
-        importance = self._admission.weighing.importance(entry.url, {}, stated)
-        name = entry.request_fingerprint
-        return FoundPage(entry.url, name, host_of(entry.url), importance, importance_stated=stated is not None)
+        importance = self._admission.weighing.importance(entry.url, {}, None)
+        return FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
 
 
 def _spoken_for(source: Source) -> list[str]:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.marks import RECRAWL
 from crawlsched.planner import forecast
-from crawlsched.refresh.pings import announce, known_pages, pages_of
+from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.weighing import checked
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
 from crawlsched.sources.sources import POLLED_KINDS
@@ -42,12 +41,12 @@ def obey_pending(refresher: Refresher) -> None:
         refresher.commands_under_way &= {command.id for command in commands}
         _obey(refresher, commands)
 
-    collection.aside.run("reading commands", collection.store.pending_commands, found)
+    collection.aside.run("reading commands", collection.store.commands.pending, found)
 
 
 def obey_waiting(refresher: Refresher) -> None:
     """Do what was asked for while no crawl ran, before the first slot: a pause lets nothing go out."""
-    _obey(refresher, refresher.collection.store.pending_commands())
+    _obey(refresher, refresher.collection.store.commands.pending())
 
 
 def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
@@ -129,7 +128,7 @@ def _recrawl_all(refresher: Refresher, arguments: dict[str, Any], command: int) 
             yield
         collection.unsaved.command(command, {"pages": int(pages.size), "unknown": []}, refresher.clock())
 
-    collection.aside.run(f"looking for {value}", lambda: collection.store.matching(kind, value), found)
+    collection.aside.run(f"looking for {value}", lambda: collection.store.forgetting.matching(kind, value), found)
 
 
 def _import(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
@@ -196,16 +195,6 @@ def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict
     return {"pages": len(pages), "taken": taken, "unknown": unknown}
 
 
-def _importance(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    weights, unknown = {}, []
-    for url, importance in arguments["importance"].items():
-        pages = pages_of(refresher, url)
-        weights.update(dict.fromkeys(pages, checked(importance, url)))
-        unknown += [] if pages else [url]
-    changed = refresher.weigh(list(weights), list(weights.values()), now)
-    return {"pages": len(weights), "changed": changed, "unknown": unknown}
-
-
 def _poll(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     wanted = arguments.get("url")
     asked = (source for source in refresher.sources if source.kind in POLLED_KINDS)
@@ -230,13 +219,13 @@ def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command
     def delete() -> NDArray[np.int64]:
         # What was written of a page after it is gone would be kept under its number.
         collection.write_behind.drain(_LONGEST_DRAIN)
-        return store.forget(kind, value, now)
+        return store.forgetting.forget(kind, value, now)
 
     def deleted(pages: NDArray[np.int64]) -> None:
         collection.forget(pages)  # those that were found meanwhile
         collection.unsaved.command(command, {"pages": len(pages)}, refresher.clock())
 
-    collection.aside.run(f"forgetting {value}", lambda: store.matching(kind, value), found)
+    collection.aside.run(f"forgetting {value}", lambda: store.forgetting.matching(kind, value), found)
 
 
 def _take_back(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
@@ -246,7 +235,7 @@ def _take_back(refresher: Refresher, arguments: dict[str, Any], command: int) ->
     def done(was_forgotten: bool) -> None:
         collection.unsaved.command(command, {"was_forgotten": was_forgotten}, refresher.clock())
 
-    collection.aside.run(f"taking back {value}", lambda: collection.store.take_back(kind, value), done)
+    collection.aside.run(f"taking back {value}", lambda: collection.store.forgetting.take_back(kind, value), done)
 
 
 def _urls(arguments: dict[str, Any]) -> list[str]:
@@ -260,7 +249,6 @@ _ACTIONS: dict[str, Callable[[Refresher, dict[str, Any], float], dict[str, Any]]
     "bandwidth": _bandwidth,
     "next": _next,
     "pause": _pause,
-    "importance": _importance,
     "poll": _poll,
     "recrawl": _recrawl,
     "resume": _resume,

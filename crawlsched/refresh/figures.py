@@ -44,7 +44,6 @@ _COUNTED = {
     "errors": "resolved/error",
     "changes": "changes_found",
     "delivered": "delivered",
-    "undelivered": "undelivered",
 }
 
 
@@ -82,7 +81,7 @@ class Figures:
     def _counted(self) -> dict[str, float]:
         refresher = self._refresher
         counts = {name: float(self._stat(stat) or 0) for name, stat in _COUNTED.items()}
-        return {**counts, "missed": float(refresher.slots.missed), "withheld": refresher.collection.withheld.n_noted}
+        return {**counts, "missed": float(refresher.slots.missed)}
 
     def _sampling(self) -> Iterator[None]:
         refresher, now = self._refresher, self._refresher.clock()
@@ -103,16 +102,12 @@ class Figures:
         self.newest = {
             **{name: n - before[name] for name, n in counts.items()},
             "seconds": seconds,
-            "bandwidth": refresher.slots.rate,
-            "threshold": planner.threshold,
             "expected_freshness": None if estimate is None else estimate.share,
             "freshness_error": None if estimate is None else estimate.error,
-            "pages": float(len(refresher.collection.index)),
             "wanted": float(rows.size * every),
-            "failing": float(np.count_nonzero(planner.pages.failing(rows)) * every),
         }
         store, figures = refresher.collection.store, self.newest
-        refresher.collection.aside.run("the sample", lambda: store.put_sample(now, figures))
+        refresher.collection.aside.run("the sample", lambda: store.samples.put(now, figures))
 
     def _ranking(self) -> Iterator[None]:
         planner = self._refresher.planner
@@ -144,7 +139,7 @@ class Figures:
         times = ("oldest", "new")
         ranked = [(v, pages.tolist(), (-x if v in times else x).tolist()) for v, (pages, x) in best.items()]
         store = self._refresher.collection.store
-        self._refresher.collection.aside.run("the first pages", lambda: store.put_first_pages(ranked))
+        self._refresher.collection.aside.run("the first pages", lambda: store.first_pages.put(ranked))
 
 
 def _first(pages: Any, values: Any) -> tuple[Any, Any]:

@@ -70,7 +70,7 @@ class OtherRecipes:
                 else:
                     self._say(n)
 
-            aside.run("counting recipes", lambda: store.recipes(part), counted)
+            aside.run("counting recipes", lambda: store.reader.recipes(part), counted)
 
         count_from(0, 0)
 

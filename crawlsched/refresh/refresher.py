@@ -30,7 +30,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
-from scrapy.utils.python import global_object_name
 
 from crawlsched.change_signals import absolute_sitemaps
 from crawlsched.collection.collection import Collection
@@ -40,6 +39,7 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
+from crawlsched.frontier import DiscoveryShare
 from crawlsched.pages import REFUSED
 from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
@@ -47,6 +47,7 @@ from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
+from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, HandingOver, found_again
 from crawlsched.refresh.mishaps import Mishaps
@@ -62,6 +63,7 @@ from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 from crawlsched.sources.source_reading import SourceRead
 from crawlsched.store import Outcome, PageFacts, Source, host_of
+from crawlsched.visits.fingerprints import fingerprints
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts
@@ -84,6 +86,8 @@ _SELDOM = 1.0
 _CLOSING_STEP = 0.002
 # A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
+# How often a page is delivered behind which there are requests that are no pages, seconds; and once in each run.
+_UNTRACKED_INTERVAL = 86_400.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
 # A visit whose end nobody announced is looked for this often.
 _SWEEP_INTERVAL = 5.0
@@ -111,6 +115,8 @@ class OneOfSeveral:
         Numbers what is for shards of other processes.
     start_has_ended : bool
         Whether start() had ended before this shard was claimed.
+    discovery_share : DiscoveryShare
+        Of the slots of the process.
     """
 
     shard: Shard
@@ -119,6 +125,7 @@ class OneOfSeveral:
     tell_parent: Callable[[int, float], None]
     handing_over: HandingOver
     start_has_ended: bool
+    discovery_share: DiscoveryShare
 
 
 class Refresher:
@@ -174,7 +181,9 @@ class Refresher:
         self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, shard)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
-        self.planner.first_copies.limits = self.hosts.limits
+        self.planner.host_limit = self.hosts.limit
+        if several is not None:
+            self.planner.share = several.discovery_share
         self.sources = self.collection.sources
         self.visits = Visits(None if several is None else several.tokens)
         self.probes = Probes(
@@ -216,11 +225,12 @@ class Refresher:
         if settings.one_pass:
             most = None if settings.one_pass is True else settings.one_pass
             self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
-        self.owing = Owing(self.collection, settings.untracked_interval, clock(), count)
+        self.owing = Owing(self.collection, _UNTRACKED_INTERVAL, clock(), count)
         if self.one_pass is not None:
             self.owing.released = self.one_pass.released
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
+        self.growth = Growth(self._n_copies, lambda: self.planner.bandwidth, clock())
         self._admission = Admission(
             self.collection,
             settings,
@@ -229,6 +239,7 @@ class Refresher:
             withhold=self.collection.withheld.note,
             asks_robots=not obeys_robots,
             elsewhere=None if several is None else Elsewhere(several.shard, several.handing_over),
+            growth=self.growth,
         )
         self._announcing = Announcing(
             self.collection,
@@ -257,6 +268,7 @@ class Refresher:
             self._failing_hosts,
             settings.min_change,
             self._admission.is_elsewhere,
+            self.growth,
         )
         self.guard = Guard(count, clock) if several is None else several.guard
         self.watchdog = Watchdog(clock())
@@ -311,13 +323,14 @@ class Refresher:
         settings = replace(settings, database_url=anchored(settings.database_url, Path.cwd()))
         if spider is not None and settings.collection is not None:
             settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
+        fingerprinter, fingerprint = fingerprints(crawler.request_fingerprinter, settings.ignore_parameters)
         others = {
             "arguments": argument_digests(arguments),
             "count": crawler.stats.inc_value,
-            "request_fingerprint": lambda url: crawler.request_fingerprinter.fingerprint(Request(url)),
+            "request_fingerprint": lambda url: fingerprint(Request(url)),
             "clock": lambda: offset + time.monotonic(),
             "rng": Random(),
-            "fingerprinter": global_object_name(type(crawler.request_fingerprinter)),
+            "fingerprinter": fingerprinter,
             "obeys_robots": crawler.settings.getbool("ROBOTSTXT_OBEY"),
             "least_delay": crawler.settings.getfloat("DOWNLOAD_DELAY"),
         }
@@ -358,18 +371,12 @@ class Refresher:
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
             logger.warning(
-                "%s asks for %.3g crawls a second of these %d pages, more than the %.3g of CRAWLSCHED_BANDWIDTH: pages "
-                "will be overdue, the oldest go first.",
-                self._asked_intervals(),
+                "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
+                "CRAWLSCHED_BANDWIDTH: pages will be overdue, the oldest go first.",
                 demand,
                 len(self.collection.index),
                 self.planner.bandwidth,
             )
-
-    def _asked_intervals(self) -> str:
-        if any(rule.max_interval for rule in self.settings.pages):
-            return "CRAWLSCHED_PAGES, with CRAWLSCHED_MAX_CRAWL_INTERVAL,"
-        return f"CRAWLSCHED_MAX_CRAWL_INTERVAL = {self.settings.max_crawl_interval:g} s"
 
     def _begin_shard(self, shard: Shard) -> None:
         now = self.clock()
@@ -409,7 +416,7 @@ class Refresher:
         # What it has brought about meanwhile is looked at before the first slot, and not in it.
         self.planner.catch_up(self.clock())
         if self.paused_since is not None:
-            logger.warning("The crawl is paused and sends nothing; `crawlsched resume` lets it go on.")
+            logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
         self.follow_hours(self.clock())
         self._rest_or_go_on()
         now, rate = self.clock(), self.slots.rate
@@ -567,7 +574,7 @@ class Refresher:
         is_slow = self.hosts.limit(host) < self.slots.rate
         if self.one_pass is not None:
             return not is_slow and self.one_pass.is_drained
-        return not is_slow or not self.planner.first_copies.wait_for(host)
+        return not is_slow or not self.planner.new_pages_of(host)
 
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
@@ -660,7 +667,7 @@ class Refresher:
         number = self.hosts.number(host)
         if self.hosts.set_crawl_delay(number, crawl_delay):
             self.collection.save_host(number, now)
-        if self.settings.sitemaps_from_robots:
+        if self.settings.find_sources:
             named = absolute_sitemaps(sitemaps, url)
             for problem in named.problems:
                 self._announcing.report(url, problem)
@@ -687,7 +694,7 @@ class Refresher:
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """A page that is new or has changed may name feeds and sitemaps."""
-        if self.settings.sources_from_pages and visit.page >= 0:
+        if self.settings.find_sources and visit.page >= 0:
             self._announcing.page_names(visit.page, url, body, now)
 
     def poll_sources(self, now: float) -> int:
@@ -753,26 +760,25 @@ class Refresher:
         self._rest_or_go_on()
 
     def follow_hours(self, now: float) -> None:
-        """Go at the rate that CRAWLSCHED_HOURS has for this time; the planner reckons with the mean of the day."""
+        """Go at the rate that CRAWLSCHED_BANDWIDTH has for this time; the planner reckons with the mean of the day."""
         if self._hours is None:
             return
-        usual = self.settings.bandwidth
-        rate = self._hours.rate_at(now, usual)
+        rate = self._hours.rate_at(now)
         if now >= self._mean_until:  # it is another one where the clocks are changed
             self._mean_until = now + _MEAN_FOR
-            self.planner.set_bandwidth(self._hours.mean(now, usual), now)
+            self.planner.set_bandwidth(self._hours.mean(now), now)
         rests, was = rate == 0.0, (self._rests_by_hours, self.slots.rate)
         self._rests_by_hours = rests
         if not rests and rate != self.slots.rate:
             self._set_rate(rate, now)
         if (rests, self.slots.rate) != was:
             said = "nothing goes out" if rests else f"{rate:g} crawls a second go out"
-            logger.info("By CRAWLSCHED_HOURS %s from now on.", said)
+            logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
             self._rest_or_go_on()
 
     @property
     def rests(self) -> bool:
-        """Whether nothing may go out: in a pause, or by CRAWLSCHED_HOURS."""
+        """Whether nothing may go out: in a pause, or by the hours of CRAWLSCHED_BANDWIDTH."""
         return self.paused_since is not None or self._rests_by_hours
 
     def pause(self, now: float) -> None:
@@ -837,6 +843,7 @@ class Refresher:
             ("what follows on work in the other thread", self.collection.aside.collect),
             ("which first visits have ended", self._delivering.look_at_ended),
             ("reading ahead", lambda: self.collection.read_ahead(now)),
+            ("what grows without end", lambda: self.growth.look(now)),
         ):
             self.guard.run(name, step)
         if now - self._swept_at > _SWEEP_INTERVAL:
@@ -879,30 +886,33 @@ class Refresher:
         except Exception as error:  # the crawl ends anyway, and nothing depends on this
             logger.warning("The last heartbeat could not be written: %s", error)
 
+    def _n_copies(self) -> int:
+        return len(self.collection.index) - self.planner.n_new
+
     def status(self, now: float) -> dict[str, Any]:
         """What a running crawl says of itself, for `crawlsched status`."""
         return {
             "bandwidth": self.planner.bandwidth,
             "threshold": self.planner.threshold,
-            "first_crawls": self.planner.crawls_for_the_first_time,
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.not_data,
+            "growth": self.growth.told,
+            "first_copies": {
+                "made": self.growth.n_first_copies,
+                "waiting": self.planner.n_new,
+                "per_second": self.growth.pace(now),
+            },
             "recipes": self._other_recipes.status(),
             **self.owing.status(),
             "slots": {**self._slot_counts, "missed": self.slots.missed},
             "planner": {
                 "crawl_value": self.settings.crawl_value,
                 "estimator": self.settings.estimator,
-                "min_crawl_interval": self.settings.min_crawl_interval,
-                "max_crawl_interval": self.settings.max_crawl_interval,
-                "max_crawl_rounds": self.settings.max_crawl_rounds,
-                "discovery_horizon": self.settings.discovery_horizon,
-                "signal_delay": self.settings.signal_delay,
+                "discovery_share": self.planner.share.share,
                 "error_interval": self.settings.error_interval,
-                "gone_interval": self.settings.gone_interval,
                 "pages": [rule.said() for rule in self.settings.pages],
                 "host_shares": dict(self.settings.host_shares),
             },

@@ -16,6 +16,7 @@ from crawlsched.collection.request_templates import PLACE_META, RequestDigest, R
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, SIGHTS, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
+from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.handing_over import Elsewhere
 from crawlsched.refresh.weighing import Weighing
 from crawlsched.settings import Settings
@@ -47,6 +48,8 @@ class Admitted(StrEnum):
     ELSEWHERE = "elsewhere"
     #: It was told to be forgotten.
     FORGOTTEN = "forgotten"
+    #: There are as many pages as there may be.
+    TOO_MANY = "too_many"
 
 
 class Asked(NamedTuple):
@@ -162,6 +165,8 @@ class Admission:
         Whether robots.txt has to be asked for here: with ROBOTSTXT_OBEY Scrapy reads it, and tells us what it says.
     elsewhere : Elsewhere, optional
         Takes what is of other shards; None: there are none.
+    growth : Growth, optional
+        Hears of what links and sitemaps lead to.
     """
 
     def __init__(
@@ -174,13 +179,15 @@ class Admission:
         withhold: Callable[[str, str, str, float], None],
         asks_robots: bool,
         elsewhere: Elsewhere | None = None,
+        growth: Growth | None = None,
     ) -> None:
         self._collection = collection
+        self.growth = growth
         self._settings = settings
         self._count = count
         self._owe = owe
         self._withhold = withhold
-        self._asks_robots = asks_robots and settings.sitemaps_from_robots
+        self._asks_robots = asks_robots and settings.find_sources
         self._elsewhere = elsewhere
         self.weighing = Weighing(collection, settings, count)
         self._said_too_many = False
@@ -196,6 +203,8 @@ class Admission:
         variant, page = self._place(asked, digest)
         if page < 0:
             return self._found(asked, variant, digest, now)
+        if self._settings.ignore_parameters:
+            self._collection.put_url(page, asked.url, now)
         if asked.template is not None and self._collection.credentials_came(page, asked.template, now):
             self._owe(page, 0, now)
         pages = self._collection.planner.pages
@@ -249,10 +258,6 @@ class Admission:
         return variant, page
 
     def _found(self, asked: Asked, variant: str | None, digest: RequestDigest, now: float) -> tuple[Admitted, int]:
-        if self._collection.store.tombstones.cover([asked.url])[0]:
-            self._count("crawlsched/forgotten")
-            self._withhold(asked.host, "forgotten", asked.url, now)
-            return Admitted.FORGOTTEN, -1
         if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
             self._say_too_many(asked.url)
             return Admitted.ONCE, -1
@@ -266,6 +271,15 @@ class Admission:
             variant,
             asked.importance is not None,
         )
+        if (reason := self._collection.kept_out([found], now)[0]) == "forgotten":
+            self._count("crawlsched/forgotten")
+            self._withhold(asked.host, "forgotten", asked.url, now)
+            return Admitted.FORGOTTEN, -1
+        if reason is not None:
+            self._count("crawlsched/withheld/max_pages")
+            return Admitted.TOO_MANY, -1
+        if self.growth is not None and not asked.is_start:
+            self.growth.found(asked.url)
         if variant is not None:
             self._count("crawlsched/variants")
         marks = AWAITED | (START | BY_START if asked.is_start else 0)
@@ -378,9 +392,7 @@ class Admission:
         known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
         stated = {page: weight for url, page in known.items() if (weight := importance[url]) is not None}
         weighed = self.weighing.weigh(list(stated), list(stated.values()), now) if stated else 0
-        unknown = [url for url in names if url not in known]
-        forgotten = self._collection.store.tombstones.cover(unknown)
-        found = [
+        unknown = [
             FoundPage(
                 url,
                 names[url],
@@ -388,19 +400,20 @@ class Admission:
                 self.weighing.importance(url, {}, importance[url]),
                 importance_stated=importance[url] is not None,
             )
-            for url, is_forgotten in zip(unknown, forgotten, strict=True)
-            if not is_forgotten
+            for url in names
+            if url not in known
         ]
-        if found:
+        reasons = self._collection.kept_out(unknown, now)
+        if found := [page for page, reason in zip(unknown, reasons, strict=True) if reason is None]:
             self.add(found, now)
-        return {"new": len(found), "weighed": weighed, "forgotten": sum(forgotten)}
+        return {"new": len(found), "weighed": weighed, "forgotten": reasons.count("forgotten")}
 
     def found(self, found: FoundPage, now: float) -> None:
         """Take in a page that another process's site has named, unless it is known or was told to be forgotten."""
         self._add_before(found.request_fingerprint, now)
         if self._collection.variants.pages(found.request_fingerprint):
             return
-        if not self._collection.store.tombstones.cover([found.url])[0]:
+        if self._collection.kept_out([found], now)[0] is None:
             self.add([found], now)
 
     @property

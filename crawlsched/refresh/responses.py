@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Any, NamedTuple
 
 from scrapy import Request
@@ -18,6 +19,7 @@ from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.failing_hosts import FailingHosts
+from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.store import Outcome, PageFacts, host_of
 from crawlsched.visits.probes import APART, Probe, Probes
@@ -96,6 +98,8 @@ class Responses:
         A smaller change counts as none; see `ruling.ruling`.
     is_elsewhere : callable
         Hands a page over if it is another shard's, and says whether it was.
+    growth : Growth, optional
+        Hears of what visits brought.
     """
 
     def __init__(
@@ -110,7 +114,9 @@ class Responses:
         failing_hosts: FailingHosts,
         min_change: float = 0.0,
         is_elsewhere: Callable[[FoundPage, float], bool] = lambda found, now: False,
+        growth: Growth | None = None,
     ) -> None:
+        self._growth = growth
         self._delivering = delivering
         self._failing_hosts = failing_hosts
         self._observation = -1
@@ -180,6 +186,7 @@ class Responses:
         is_first = facts.fingerprint is None and facts.pending_fingerprint is None and not n_before
         before = self._delivering.before(facts, is_new=is_first, reason=None, now=now)
         if before is None:
+            self._collection.withheld.note(host_of(facts.url), "truncated", facts.url, now)
             return ForSpider.UNCHANGED
         begun = self._delivering.begin(visit.token, before, is_new=False, changed=None, now=now)
         if begun is None:
@@ -301,8 +308,11 @@ class Responses:
             self._try_validators(visit, facts, fetched, ruled, now)
             self._note_passing(visit, facts, content, now)
         before = self._delivering.before(facts, is_new=ruled.is_new, reason=ruled.reason or None, now=now)
+        is_first = self._planner.pages.crawled_at.item(page) == -inf
         self._observe(visit, ruled, page, fetched, now)
         self._collection.put_facts(ruled.facts or facts, now)
+        if self._growth is not None:
+            self._growth.visited(facts.url, content.fingerprint.digest, is_first=is_first)
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
         if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
@@ -403,6 +413,7 @@ class Responses:
             if self._is_elsewhere(found, now):  # its owner crawls it, and delivers what it says
                 self.end(visit, Outcome.MOVED, now, fetched)
                 return ForSpider.UNCHANGED
+            self._collection.limits.count(self._collection.rules.number(to.url))
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
         self._delivering.moved(visit.page, page, now)

@@ -7,7 +7,7 @@ from functools import partial
 
 from crawlsched.change_detection import RawBytes
 from crawlsched.collection.collection import Collection
-from crawlsched.content.reading import Body, Content, is_current, is_quick, read_content
+from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
 from crawlsched.content.recipe_choice import Recipes, meant_for
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.refresh.mishaps import Mishaps
@@ -225,7 +225,7 @@ class Outgoing:
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[partial[Content], bool]:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
         recipe = self._recipes.of(body.url, meant)
-        most = self._collection.settings.max_text_bytes
+        most = MOST_TEXT_BYTES
         if body.encoding is not None and len(body.body) > most and not isinstance(recipe, RawBytes):
             body = body._replace(body=body.body[:most])
         facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None

@@ -73,7 +73,7 @@ class Weighing:
         def read(after: int) -> None:
             collection.aside.run(
                 "reading pages for CRAWLSCHED_IMPORTANCE",
-                lambda: collection.store.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
+                lambda: collection.store.reader.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
                 lambda rows: add_work(weigh(rows)),
             )
 

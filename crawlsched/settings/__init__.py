@@ -3,7 +3,7 @@
 Imports what the values of settings are made of, and neither Scrapy nor SQL. Begin reading with `settings`.
 """
 
-from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings, of_earlier_versions
+from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings
 from crawlsched.settings.table import markdown_table
 from crawlsched.settings.values import SECONDS_PER, format_bandwidth, parse_bandwidth, parse_duration
 
@@ -15,7 +15,6 @@ __all__ = [
     "Settings",
     "format_bandwidth",
     "markdown_table",
-    "of_earlier_versions",
     "parse_bandwidth",
     "parse_duration",
 ]

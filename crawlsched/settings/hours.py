@@ -12,7 +12,7 @@ __all__ = ["HOURS_ALLOWED", "Hours"]
 
 HOURS_ALLOWED = (
     'a dictionary, as it is or as JSON, such as {"22:00-06:00 Europe/Berlin": "20/s", "else": "1/s"}: hours and a time '
-    "zone (UTC without one) to a bandwidth, of which 0 is one, too"
+    "zone (UTC without one) to a bandwidth or 0, and 'else' to that of all other times"
 )
 _SPAN = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)(?:\s+(\S+))?")
 _DAY = 24 * 60
@@ -42,19 +42,19 @@ class Hours(NamedTuple):
     ----------
     spans : tuple
         The first that holds a time counts.
-    otherwise : float or None
-        Crawls per second at all other times; None: that is said elsewhere.
+    otherwise : float
+        Crawls per second at all other times.
 
     Examples
     --------
     >>> hours = Hours.read({"22:00-06:00 Europe/Berlin": 20.0, "else": 1.0}, float)
     >>> from datetime import UTC, datetime
-    >>> [hours.rate_at(datetime(2026, 7, 1, hour, tzinfo=UTC).timestamp(), 5.0) for hour in (19, 20, 3, 4)]
+    >>> [hours.rate_at(datetime(2026, 7, 1, hour, tzinfo=UTC).timestamp()) for hour in (19, 20, 3, 4)]
     [1.0, 20.0, 20.0, 1.0]
     """
 
     spans: tuple[_Span, ...]
-    otherwise: float | None
+    otherwise: float
 
     @classmethod
     def read(cls, written: Mapping[str, object], read_rate: Callable[[object], float]) -> Hours:
@@ -70,9 +70,10 @@ class Hours(NamedTuple):
         Raises
         ------
         ValueError
-            With the end of the sentence "CRAWLSCHED_HOURS must be".
+            With the end of the sentence "CRAWLSCHED_BANDWIDTH must be".
         """
-        spans, otherwise = [], None
+        spans: list[_Span] = []
+        otherwise: float | None = None
         for name, value in written.items():
             try:
                 rate = 0.0 if str(value).strip() in ("0", "0.0") else read_rate(value)
@@ -84,29 +85,26 @@ class Hours(NamedTuple):
                 spans.append(_span(name, rate))
         if not spans:
             raise ValueError(f"{HOURS_ALLOWED} (it names no hours)")
+        if otherwise is None:
+            raise ValueError(f"{HOURS_ALLOWED} (it has no 'else')")
+        if not any([otherwise, *(span.rate for span in spans)]):
+            raise ValueError(f"{HOURS_ALLOWED} (nothing goes out at any hour)")
         return cls(tuple(spans), otherwise)
 
-    def rate_at(self, now: float, otherwise: float) -> float:
-        """Return the crawls per second at a time, in POSIX seconds; 0: none at all.
-
-        Parameters
-        ----------
-        now : float
-        otherwise : float
-            Where nothing is said of all other times.
-        """
+    def rate_at(self, now: float) -> float:
+        """Return the crawls per second at a time, in POSIX seconds; 0: none at all."""
         time = datetime.fromtimestamp(now, UTC)
-        for span in self.spans:
-            if span.holds(time):
-                return span.rate
-        return otherwise if self.otherwise is None else self.otherwise
+        return next((span.rate for span in self.spans if span.holds(time)), self.otherwise)
 
-    def mean(self, now: float, otherwise: float) -> float:
+    def largest(self) -> float:
+        """Return the largest of the rates."""
+        return max(self.otherwise, *(span.rate for span in self.spans))
+
+    def mean(self, now: float) -> float:
         """Return the mean rate of the day that begins now."""
         start = datetime.fromtimestamp(now, UTC)
         step = timedelta(minutes=_DAY / _SAMPLES)
-        rates = [self.rate_at((start + i * step).timestamp(), otherwise) for i in range(_SAMPLES)]
-        return sum(rates) / _SAMPLES
+        return sum(self.rate_at((start + i * step).timestamp()) for i in range(_SAMPLES)) / _SAMPLES
 
 
 def _span(name: str, rate: float) -> _Span:

@@ -1,15 +1,22 @@
-"""Rules for some pages: what those of a host or a URL pattern are worth, how soon and how late they are crawled."""
+"""Rules for some pages of a host or a URL pattern: worth, crawl intervals, and how many there may be."""
 
 import json
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from crawlsched.settings.values import fits_no_url, read_positive_seconds, read_seconds, read_share, read_table
+from crawlsched.settings.values import (
+    fits_no_url,
+    read_count,
+    read_positive_seconds,
+    read_seconds,
+    read_share,
+    read_table,
+)
 
 __all__ = ["PageRule", "read_host_shares", "read_page_rules"]
 
-_KEYS = ("importance", "min_interval", "max_interval")
+_KEYS = ("importance", "min_interval", "max_interval", "max_pages")
 _MOST = 255
 
 
@@ -24,12 +31,15 @@ class PageRule(NamedTuple):
         What a fresh copy is worth, where no request, file or sitemap says it.
     min_interval, max_interval : float or None
         Seconds.
+    max_pages : int or None
+        At most so many URLs are taken as pages.
     """
 
     where: str
     importance: float | None = None
     min_interval: float | None = None
     max_interval: float | None = None
+    max_pages: int | None = None
 
     def said(self) -> list[Any]:
         """Return the rule as it can be written in the settings."""
@@ -43,7 +53,7 @@ def read_page_rules(value: object) -> tuple[PageRule, ...]:
     Examples
     --------
     >>> read_page_rules([("*/news/*", {"importance": 3, "max_interval": "1h"})])
-    (PageRule(where='*/news/*', importance=3.0, min_interval=None, max_interval=3600.0),)
+    (PageRule(where='*/news/*', importance=3.0, min_interval=None, max_interval=3600.0, max_pages=None),)
     """
     allowed = "a list of pairs such as ('*/news/*', {'importance': 3, 'max_interval': '1h'})"
     if isinstance(value, str):
@@ -74,11 +84,12 @@ def _rule(pair: object, allowed: str) -> PageRule:
         importance = None if said.get("importance") is None else _importance(said["importance"])
         shortest = None if said.get("min_interval") is None else read_seconds(said["min_interval"])
         longest = None if said.get("max_interval") is None else read_positive_seconds(said["max_interval"])
+        most = None if said.get("max_pages") is None else read_count(said["max_pages"])
     except ValueError as error:
         raise ValueError(f"{allowed}; a number of {where!r} must be {error}") from None
     if shortest is not None and longest is not None and longest < shortest:
         raise ValueError(f"{allowed}; the max_interval of {where!r} is shorter than its min_interval")
-    return PageRule(where, importance, shortest, longest)
+    return PageRule(where, importance, shortest, longest, most)
 
 
 def _importance(value: object) -> float:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from math import isclose, isfinite
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,33 +19,27 @@ from crawlsched.settings.hours import HOURS_ALLOWED, Hours
 __all__ = [
     "fits_no_url",
     "format_bandwidth",
-    "is_loopback",
     "parse_bandwidth",
     "parse_duration",
-    "read_address",
     "read_bandwidth",
+    "read_bandwidth_or_hours",
+    "read_conditional",
     "read_count",
     "read_database_url",
     "read_function",
-    "read_hours",
-    "read_key",
-    "read_keys",
+    "read_names",
     "read_networks",
     "read_one_pass",
     "read_optional",
     "read_positive_count",
     "read_positive_seconds",
-    "read_rounds",
-    "read_scheduler",
     "read_seconds",
     "read_selectors",
     "read_share",
     "read_table",
     "read_text",
-    "read_token",
     "read_truth",
     "read_urls",
-    "read_webhook",
     "read_withhold",
 ]
 
@@ -180,15 +174,6 @@ def read_withhold(value: object) -> frozenset[str]:
         raise ValueError(allowed) from None
 
 
-def read_rounds(value: object) -> float:
-    """Read a number of rounds, 1 or more."""
-    allowed = "a number of rounds, 1 or more"
-    rounds = _number(str(value), allowed)
-    if isinstance(value, bool) or rounds < 1.0:
-        raise ValueError(allowed)
-    return rounds
-
-
 def read_share(value: object) -> float:
     """Read a share, from 0 to 1."""
     allowed = "a share from 0 to 1"
@@ -283,14 +268,6 @@ def read_function(*names: str) -> Callable[[object], Any]:
     return reader
 
 
-def read_scheduler(value: object) -> Any:
-    """Read a scheduler as Scrapy does: a class or its import path."""
-    # The path is imported only when the scheduler is needed.
-    if isinstance(value, type) or (isinstance(value, str) and "." in value):
-        return value
-    raise ValueError("a scheduler class or its import path")
-
-
 def _texts(value: object, separator: str | None, allowed: str) -> tuple[str, ...]:
     """Read a list: one of texts, one written as JSON, or texts with separators between them (None: a single text)."""
     if value is None or (isinstance(value, str) and value.strip().lower() in ("", "none", "null")):
@@ -319,35 +296,13 @@ def read_urls(value: object) -> tuple[str, ...]:
     return urls
 
 
-def read_public_url(value: object) -> str:
-    """Read the address under which others reach the receiver."""
-    allowed = "an http or https URL such as https://crawler.example.com/, without a query"
-    try:
-        parts = urlsplit(value.strip() if isinstance(value, str) else "")
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none
-        raise ValueError(allowed) from None
-    if not is_url or parts.query or parts.fragment or re.search(r"\s", parts.geturl()):
+def read_names(value: object) -> tuple[str, ...]:
+    """Read a list of names of parameters, in which ``*`` stands for anything."""
+    allowed = "a list of names of parameters such as sid or utm_*, as a list, as JSON or with commas between them"
+    names = _texts(value, r"[\s,]+", allowed)
+    if any(not name.strip("*") or re.search(r"[=&?#\s]", name) for name in names):
         raise ValueError(allowed)
-    return parts.geturl()
-
-
-def read_webhook(value: object) -> str:
-    """Read the address to which changes are posted; it may have a query and a password."""
-    allowed = "an http or https URL such as https://hooks.example.com/changes?token=1234"
-    try:
-        parts = urlsplit(value.strip() if isinstance(value, str) else "")
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none
-        raise ValueError(allowed) from None
-    if not is_url or re.search(r"\s", parts.geturl()):
-        raise ValueError(allowed)
-    return parts.geturl()
-
-
-def read_keys(value: object) -> tuple[str, ...]:
-    """Read a list of names of keys."""
-    return _texts(value, r"[\s,]+", "a list of names of keys, as a list, as JSON or with commas between them")
+    return names
 
 
 def read_networks(value: object) -> tuple[str, ...]:
@@ -360,13 +315,25 @@ def read_networks(value: object) -> tuple[str, ...]:
         raise ValueError(f"{allowed} ({error})") from None
 
 
-def read_hours(value: object) -> Hours:
-    """Read bandwidths by the time of day."""
+def read_bandwidth_or_hours(value: object) -> float | Hours:
+    """Read one bandwidth, or bandwidths by the hour of the day."""
+    if not isinstance(value, Mapping) and not str(value).lstrip().startswith("{"):
+        return read_bandwidth(value)
     try:
         written = dict(read_table(value))
     except ValueError:
         raise ValueError(HOURS_ALLOWED) from None
     return Hours.read(written, read_bandwidth)
+
+
+def read_conditional(value: object) -> bool | str:
+    """Read whether visits are conditional: not, mostly, or always."""
+    if str(value).strip().lower() == "always":
+        return "always"
+    try:
+        return read_truth(value)
+    except ValueError:
+        raise ValueError("True, False or 'always'") from None
 
 
 def read_date(text: str) -> float:
@@ -392,47 +359,6 @@ def read_table(value: object) -> tuple[tuple[str, Any], ...]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise ValueError(allowed)
     return tuple(value.items())
-
-
-def read_address(value: object) -> tuple[str, int]:
-    """Read where to listen: a port of this machine itself, or host:port."""
-    match = re.fullmatch(r"(?:(?:\[([0-9A-Fa-f:]+)\]|([^:\s]+)):)?([0-9]{1,5})", str(value).strip())
-    if match is None or isinstance(value, bool) or int(match[3]) > 65_535:
-        raise ValueError(
-            "a port such as 8025 (of 127.0.0.1), or host:port such as 0.0.0.0:8025; port 0 is any free one"
-        )
-    return match[1] or match[2] or "127.0.0.1", int(match[3])
-
-
-def read_key(value: object) -> str:
-    """Read a key that nobody guesses, as IndexNow wants it."""
-    if not isinstance(value, str) or re.fullmatch(r"[A-Za-z0-9-]{8,128}", value) is None:
-        raise ValueError("8 to 128 letters, digits and dashes")
-    return value
-
-
-def read_token(value: object) -> str | bool:
-    """Read what has to be known to see the page: a text, or whether one is made."""
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9-]{16,128}", value):
-        return value
-    try:
-        return read_truth(value)
-    except ValueError:
-        raise ValueError("True, False, or 16 to 128 letters, digits and dashes") from None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is one of this machine itself, which nobody else reaches.
-
-    Examples
-    --------
-    >>> is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, True, False)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def read_selectors(value: object) -> tuple[str, ...]:

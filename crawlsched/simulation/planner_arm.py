@@ -11,7 +11,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
-from crawlsched.settings import Settings
+from crawlsched.planner.options import MAX_CRAWL_ROUNDS
 from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
 from crawlsched.simulation.rates import EstimatedRates, rate_grid
 from crawlsched.simulation.truth import Visit
@@ -55,13 +55,12 @@ class PlannerArm(Arm):
     def __init__(self, setting: Setting, rule: str, is_dated: bool = False) -> None:
         super().__init__(setting)
         # The papers' policies let a page starve that is not worth its crawls; the default policy does not.
-        default = Settings() if rule == "posterior" else None
         self.planner = Planner(
             setting.bandwidth,
             crawl_value=rule,
             rates=_grid(setting),
             signal_delay=setting.signal_delay,
-            max_crawl_rounds=default.max_crawl_rounds if default else None,
+            max_crawl_rounds=MAX_CRAWL_ROUNDS if rule == "posterior" else None,
             learned=setting.rates.learned if isinstance(setting.rates, EstimatedRates) else None,
         )
         self.planner.reserve(setting.importance.size)

@@ -27,7 +27,7 @@ def quality(visits: Mapping[str, Any], chosen: Any) -> dict[str, Any]:
     Parameters
     ----------
     visits : mapping
-        As `Store.signal_observations` gives them.
+        As `Reader.signal_observations` gives them.
     chosen : array_like of bool
         Those to fit.
 

@@ -72,7 +72,6 @@ class UnknownEntry(NamedTuple):
     url: str
     request_fingerprint: bytes
     lastmod: float | None
-    priority: float | None
 
 
 @dataclass(slots=True)
@@ -95,7 +94,7 @@ class SourceRead:
         Those of the announced whose lastmod went back.
     until : ndarray
         The time that each page's lastmod names, or the end of the day, POSIX seconds; infinite where it names none.
-    lastmod, priority : list of float or None
+    lastmod : list of float or None
         As it states them now, by page; for a date that cannot be read, the `text_mark` of its text.
     n_announced : list of int
         How often each page's lastmod was seen to differ, this time included.
@@ -120,7 +119,6 @@ class SourceRead:
     backwards: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     until: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     lastmod: list[float | None] = field(default_factory=list)
-    priority: list[float | None] = field(default_factory=list)
     n_announced: list[int] = field(default_factory=list)
     unknown: list[UnknownEntry] = field(default_factory=list)
     document: str = "unknown"
@@ -137,8 +135,6 @@ def read_source(
     request_fingerprint: Callable[[str], bytes],
     pages_of: Callable[[bytes], Sequence[int]],
     store: Store,
-    max_bytes: int,
-    max_entries: int,
     ancestors: Sequence[str] = (),
     hosts: Collection[str] = (),
 ) -> SourceRead:
@@ -157,7 +153,7 @@ def read_source(
     if source.kind == "robots":
         robots = read_robots(body, url)
         return SourceRead(digest, children=[ListedSitemap(found) for found in robots.url], problems=robots.problems)
-    limits = Limits(max_bytes=max_bytes, max_entries=max_entries)
+    limits = Limits()
     document = read_sitemap(body, url, limits, hosts=hosts, ancestors=tuple(ancestors))
     read = SourceRead(
         digest,
@@ -203,11 +199,9 @@ def _look_up(
     if refused:
         read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]
     read.unknown = [
-        UnknownEntry(entries.url[number], name, _stated(entries, number), entries.priority[number])
-        for name, number in unknown.items()
+        UnknownEntry(entries.url[number], name, _stated(entries, number)) for name, number in unknown.items()
     ]
     read.pages = np.fromiter(known, np.intp, len(known))
-    read.priority = [entries.priority[number] for number in known.values()]
     _compare(read, _chosen(entries, list(known.values())), source, store)
 
 
@@ -236,7 +230,7 @@ def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: S
     counts = np.zeros(len(entries), np.int64)
     for start in range(0, len(entries), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        seen, before, n = store.announcements_for(read.pages[part], source.source)
+        seen, before, n = store.reader.announcements_for(read.pages[part], source.source)
         counts[part] = n
         for url, is_seen, lastmod in zip(entries.url[part], seen.tolist(), before.tolist(), strict=True):
             if is_seen:

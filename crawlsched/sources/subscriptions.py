@@ -33,8 +33,8 @@ class Subscription:
         The hub that the feed names; None if it names none.
     topic : str or None
         What the feed calls itself.
-    asked : {"", "subscribe", "unsubscribe"}
-        What the hub was asked for last and has not confirmed.
+    asked : {"", "subscribe"}
+        What the hub was asked for and has not confirmed.
     asked_at : float
         When that was, POSIX seconds.
     lease : float
@@ -47,11 +47,11 @@ class Subscription:
     Examples
     --------
     >>> subscription = Subscription("https://hub.example/", "https://a.example/feed")
-    >>> subscription.due(0.0, wanted=True)
-    'subscribe'
-    >>> confirmed = subscription.ask("subscribe", 0.0).confirm("subscribe", "https://a.example/feed", 1000.0, 5.0)
-    >>> confirmed.due(800.0, wanted=True), confirmed.due(805.0, wanted=True), confirmed.due(6.0, wanted=False)
-    ('', 'subscribe', 'unsubscribe')
+    >>> subscription.is_due(0.0)
+    True
+    >>> confirmed = subscription.ask(0.0).confirm("https://a.example/feed", 1000.0, 5.0)
+    >>> confirmed.is_due(800.0), confirmed.is_due(805.0)
+    (False, True)
     """
 
     hub: str | None = None
@@ -62,13 +62,9 @@ class Subscription:
     confirmed_at: float = 0.0
     wait_until: float = 0.0
 
-    def due(self, now: float, *, wanted: bool) -> str:
-        """What the hub is to be asked for now: to subscribe (again), to unsubscribe, or nothing ("")."""
-        if self.hub is None or now < self.wait_until:
-            return ""
-        if not wanted:
-            return "unsubscribe" if self.is_active(now) else ""
-        return "subscribe" if now >= self.confirmed_at + _RENEWED_AT * self.lease else ""
+    def is_due(self, now: float) -> bool:
+        """Whether the hub is to be asked now to subscribe, for the first time or again."""
+        return self.hub is not None and now >= max(self.wait_until, self.confirmed_at + _RENEWED_AT * self.lease)
 
     def is_active(self, now: float) -> bool:
         """Whether the hub sends notices."""
@@ -78,14 +74,12 @@ class Subscription:
         """Whether the hub was asked for this and has not been answered."""
         return self.asked == mode
 
-    def ask(self, mode: str, now: float) -> Subscription:
-        """Note that the hub is asked for something."""
-        return replace(self, asked=mode, asked_at=now, wait_until=now + _UNANSWERED)
+    def ask(self, now: float) -> Subscription:
+        """Note that the hub is asked."""
+        return replace(self, asked="subscribe", asked_at=now, wait_until=now + _UNANSWERED)
 
-    def confirm(self, mode: str, topic: str, lease: float | None, now: float) -> Subscription:
+    def confirm(self, topic: str, lease: float | None, now: float) -> Subscription:
         """Note that the hub has made sure of what it was asked for, and that it was confirmed."""
-        if mode == "unsubscribe":
-            return replace(self, asked="", lease=0.0, confirmed_at=now, wait_until=now)
         lease = _USUAL_LEASE if lease is None else min(max(lease, _SHORTEST_LEASE), _LONGEST_LEASE)
         return replace(self, topic=topic, asked="", lease=lease, confirmed_at=now, wait_until=now)
 

@@ -2,6 +2,8 @@
 
 import re
 
+from crawlsched.pages.parameters import without_parameters
+
 __all__ = ["without_tracking"]
 
 _TRACKING = re.compile(
@@ -19,9 +21,4 @@ def without_tracking(url: str) -> str:
     >>> without_tracking("https://a.example/1?utm_source=rss&b=%20&utm_medium=feed#top"), without_tracking("/?a&utm")
     ('https://a.example/1?b=%20#top', '/?a&utm')
     """
-    start, _, fragment = url.partition("#")
-    path, mark, query = start.partition("?")
-    if not mark:
-        return url
-    kept = "&".join(parameter for parameter in query.split("&") if not _TRACKING.match(parameter))
-    return path + (f"?{kept}" if kept or not query else "") + (f"#{fragment}" if fragment else "")
+    return without_parameters(url, _TRACKING.match)

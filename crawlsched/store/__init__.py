@@ -19,9 +19,10 @@ from crawlsched.store.forgetting import FORGET_KINDS
 from crawlsched.store.lease import Lease, LeaseRow
 from crawlsched.store.models import SITE, TRACE_COLUMNS
 from crawlsched.store.outcome import Outcome
+from crawlsched.store.plans import StoredPlan
 from crawlsched.store.saving import Saved
 from crawlsched.store.soundness import sound_pages
-from crawlsched.store.store import Store, StoredPlan
+from crawlsched.store.store import Store
 from crawlsched.store.tombstones import Tombstone, Tombstones, host_of
 from crawlsched.store.write_behind import WriteBehind
 

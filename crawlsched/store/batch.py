@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from crawlsched.change_signals import FurtherRow
-from crawlsched.store.models import READABLE_COLUMNS, STATE_COLUMNS, TRACE_COLUMNS
+from crawlsched.store.models import STATE_COLUMNS, TRACE_COLUMNS
 
 __all__ = [
-    "OPTIONAL_COLUMNS",
     "Batch",
     "ChangeRow",
     "Host",
@@ -41,7 +40,7 @@ class NewPage(NamedTuple):
 
 
 class ObservationRow(NamedTuple):
-    """One visit; the process gives out `id` (`Store.next_observation` at the start): written twice, it counts once."""
+    """One visit; the process gives out `id` (`Reader.next_observation` at the start): written twice, it counts once."""
 
     id: int
     page: int
@@ -60,7 +59,7 @@ class ObservationRow(NamedTuple):
 
 
 class ChangeRow(NamedTuple):
-    """A row of the change feed; `id` as for `ObservationRow` (`Store.next_change`)."""
+    """A row of the change feed; `id` as for `ObservationRow` (`Reader.next_change`)."""
 
     id: int
     page: int
@@ -114,16 +113,6 @@ class KeptText(NamedTuple):
         if earlier is None or self.before is not None:
             return self
         return self._replace(before_seen_at=earlier.seen_at, before=earlier.text)
-
-
-#: What `Batch.columns` may have beside the columns of the state.
-OPTIONAL_COLUMNS = (*READABLE_COLUMNS, "log_likelihood", "estimator_state")
-
-#: Parts of a batch whose rows are whole: a later one takes the place of the one before.
-_REPLACED = (
-    *("new_pages", "traces", "masks", "templates", "announcements", "further_sources"),
-    *("sources", "hosts", "tombstones", "finished", "retracted"),
-)
 
 
 @dataclass
@@ -197,7 +186,7 @@ class Batch:
     sources, hosts : dict
         Whole rows, by number and by name; they replace what is there.
     tombstones : dict of (kind, value) to float
-        When it was made. `Store.forget` writes its own.
+        When it was made. `Forgetting.forget` writes its own.
     finished : dict of int to (float, JSON)
         Commands which are done: when, and with what result.
     retracted : dict of int to str
@@ -238,87 +227,8 @@ class Batch:
 
     def __len__(self) -> int:
         """Count the rows to write."""
-        return (
-            len(self.new_pages)
-            + len(self.columns.get("page", ()))
-            + len(self.contents)
-            + len(self.traces)
-            + len(self.texts)
-            + len(self.masks)
-            + len(self.observations)
-            + len(self.changes)
-            + len(self.templates)
-            + len(self.announcements)
-            + len(self.further_sources)
-            + len(self.sources)
-            + len(self.hosts)
-            + len(self.tombstones)
-            + len(self.finished)
-            + len(self.retracted)
-            + len(self.outgoing)
-            + len(self.received)
-        )
-
-    def merge(self, other: Batch) -> Batch:
-        """Join a later batch to this one; where both speak of the same row the later one counts.
-
-        Returns
-        -------
-        Batch
-            This one.
-
-        Raises
-        ------
-        ValueError
-            If the log-likelihoods of the two belong to different grids.
-        """
-        self._merge_columns(other)
-        self.since = min((time for time in (self.since, other.since) if time is not None), default=None)
-        for page, changes in other.contents.items():
-            self.contents[page] = {**self.contents.get(page, {}), **changes}
-        self.observations += other.observations
-        self.changes += other.changes
-        self.outgoing += other.outgoing
-        self.received += other.received
-        for page, text in other.texts.items():
-            self.texts[page] = text.after(self.texts.get(page))
-        for name in _REPLACED:
-            getattr(self, name).update(getattr(other, name))
-        return self
-
-    def without(self, pages: set[int]) -> Batch:
-        """Give the batch without what it says of some pages."""
-        kept = [index for index, page in enumerate(self.columns.get("page", ())) if page not in pages]
-        return replace(
-            self,
-            new_pages={page: new for page, new in self.new_pages.items() if page not in pages},
-            columns={name: column[kept] for name, column in self.columns.items()},
-            contents={page: changes for page, changes in self.contents.items() if page not in pages},
-            traces={page: trace for page, trace in self.traces.items() if page not in pages},
-            texts={page: text for page, text in self.texts.items() if page not in pages},
-            observations=[row for row in self.observations if row.page not in pages],
-            changes=[row for row in self.changes if row.page not in pages],
-            announcements={key: value for key, value in self.announcements.items() if key[0] not in pages},
-            further_sources={key: value for key, value in self.further_sources.items() if key[0] not in pages},
-        )
-
-    def _merge_columns(self, other: Batch) -> None:
-        if not other.columns or not self.columns:
-            if other.columns:
-                self.columns, self.grid, self.estimator = other.columns, other.grid, other.estimator
-            return
-        names = [name for name in ("page", *STATE_COLUMNS, *OPTIONAL_COLUMNS) if name in self.columns]
-        for name in ("grid", "estimator"):
-            mine, later = getattr(self, name), getattr(other, name)
-            if mine != later:
-                raise ValueError(f"{name} is {later!r} in the later batch; it has to be {mine!r}, as in this one.")
-        if any((name in self.columns) != (name in other.columns) for name in OPTIONAL_COLUMNS):
-            raise ValueError(f"columns has other names in the later batch; it has to have {', '.join(names)}, too.")
-        joined = {name: np.concatenate([self.columns[name], other.columns[name]]) for name in names}
-        # np.unique gives the first of equal ones; reversed, that is the latest.
-        _, first = np.unique(joined["page"][::-1], return_index=True)
-        latest = len(joined["page"]) - 1 - first
-        self.columns = {name: column[latest] for name, column in joined.items()}
+        parts = (part for part in vars(self).values() if isinstance(part, dict | list) and part is not self.columns)
+        return sum(map(len, parts)) + len(self.columns.get("page", ()))
 
 
 def facts_with(facts: list[PageFacts | None], pages: list[int], batches: list[Batch]) -> list[PageFacts | None]:
@@ -327,7 +237,7 @@ def facts_with(facts: list[PageFacts | None], pages: list[int], batches: list[Ba
     Parameters
     ----------
     facts : list of PageFacts or None
-        As `Store.facts` gives them for `pages`.
+        As `Reader.facts` gives them for `pages`.
     pages : list of int
     batches : list of Batch
         Oldest first.

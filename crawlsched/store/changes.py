@@ -1,24 +1,28 @@
 """The rows of the change feed: read from a position on, kept for a time, and never numbered twice."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, select, update
 
 from crawlsched.store import models
-from crawlsched.store.statements import upsert
+from crawlsched.store.statements import put
+
+if TYPE_CHECKING:
+    from crawlsched.store.store import Store
 
 __all__ = [
     "DeliveredChange",
+    "Followers",
     "after",
     "before_time",
     "kept",
     "keys_of",
     "newest",
     "next_number",
-    "position_of",
     "prune",
-    "put_position",
     "remember_given",
 ]
 
@@ -153,20 +157,30 @@ def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
     return len(old)
 
 
-def position_of(connection: Connection, key: Key, follower: str) -> int | None:
-    """Give how far a follower has read; None: it has not begun."""
-    table = models.followers
-    found = select(table.c.position).where(*_own(table, key), table.c.name == follower)
-    position: int | None = connection.execute(found).scalar_one_or_none()
-    return position
+class Followers:
+    """How far those who follow the changes of a collection have read them.
 
+    Parameters
+    ----------
+    store : Store
+    """
 
-def put_position(connection: Connection, key: Key, follower: str, position: int, now: float) -> None:
-    """Note how far a follower has read."""
-    names = ("shard", "collection", "name", "position", "time")
-    statement = upsert(models.followers, names, connection.dialect)
-    columns: dict[str, Any] = dict(zip(names, (*key, follower, position, now), strict=True))
-    connection.exec_driver_sql(statement.sql, statement.rows(columns, 1)[0])
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def position_of(self, follower: str) -> int | None:
+        """Give the number of the last change that arrived at a follower; None: it has not begun."""
+        table = models.followers
+        found = select(table.c.position).where(*self._store.own(table), table.c.name == follower)
+        with self._store.database.reading() as connection:
+            position: int | None = connection.execute(found).scalar_one_or_none()
+        return position
+
+    def put_position(self, follower: str, position: int) -> None:
+        """Note how far a follower has come."""
+        shard, collection = self._store.key
+        row = {"shard": shard, "collection": collection, "name": follower, "position": position}
+        self._store.write(lambda connection: put(connection, models.followers, [row]))
 
 
 def _own(table: Any, key: Key) -> tuple[Any, Any]:

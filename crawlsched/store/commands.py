@@ -12,7 +12,7 @@ from crawlsched.store.database import Database
 from crawlsched.store.reading import next_number
 from crawlsched.store.rows import from_json, to_json
 
-__all__ = ["Command", "command", "finish", "pending", "send", "wait_for"]
+__all__ = ["Command", "Commands", "insert_numbered"]
 
 Key = tuple[int, int]
 
@@ -28,11 +28,48 @@ class Command(NamedTuple):
     result: Any
 
 
-def send(database: Database, key: Key, name: str, arguments: Any, now: float) -> int:
-    """Leave a command for the process that owns the collection, and give its number."""
-    table = models.commands
-    values = {"shard": key[0], "collection": key[1], "name": name, "arguments": to_json(arguments), "created_at": now}
-    return insert_numbered(database, key, table.c.id, values)
+class Commands:
+    """What the command line asks of the process that owns a collection, and its answers.
+
+    Parameters
+    ----------
+    database : Database
+    key : tuple of int
+        Shard and number of the collection.
+    """
+
+    def __init__(self, database: Database, key: Key) -> None:
+        self._database = database
+        self._key = key
+
+    def send(self, name: str, arguments: Any, now: float) -> int:
+        """Leave a command for the process that owns the collection, and give its number."""
+        values = {"name": name, "arguments": to_json(arguments), "created_at": now}
+        return insert_numbered(self._database, self._key, models.commands.c.id, values)
+
+    def pending(self) -> list[Command]:
+        """Give the commands which are not done, oldest first."""
+        with self._database.reading() as connection:
+            return _commands(connection, self._key, models.commands.c.done_at.is_(None))
+
+    def finish(self, number: int, result: Any, now: float) -> None:
+        """Write down a command's result (`Batch.finished` does it with other changes)."""
+        table = models.commands
+        own = table.c.shard == self._key[0], table.c.collection == self._key[1], table.c.id == number
+        with self._database.explained("written"), self._database.writing() as connection:
+            connection.execute(update(table).where(*own).values(done_at=now, result=to_json(result)))
+
+    def wait_for(self, number: int, timeout: float) -> Command | None:
+        """Wait until a command is done, for at most `timeout` seconds; None if it is not."""
+        deadline = time.monotonic() + timeout
+        while True:
+            with self._database.reading() as connection:
+                found = _commands(connection, self._key, models.commands.c.id == number)
+            if found and found[0].done_at is not None:
+                return found[0]
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(min(0.05, timeout))
 
 
 def insert_numbered(database: Database, key: Key, column: Any, values: dict[str, Any]) -> int:
@@ -41,45 +78,11 @@ def insert_numbered(database: Database, key: Key, column: Any, values: dict[str,
         try:
             with database.explained("written"), database.writing() as connection:
                 number = next_number(connection, key, column)
-                connection.execute(insert(column.table).values(**values, **{column.name: number}))
+                row = {"shard": key[0], "collection": key[1], column.name: number, **values}
+                connection.execute(insert(column.table).values(row))
                 return number
         except IntegrityError:
             continue
-
-
-def pending(connection: Connection, key: Key) -> list[Command]:
-    """Give the commands which are not done, oldest first."""
-    table = models.commands
-    return _commands(connection, key, table.c.done_at.is_(None))
-
-
-def command(connection: Connection, key: Key, number: int) -> Command | None:
-    """Give one command."""
-    found = _commands(connection, key, models.commands.c.id == number)
-    return found[0] if found else None
-
-
-def finish(connection: Connection, key: Key, number: int, result: Any, now: float) -> None:
-    """Write down a command's result."""
-    table = models.commands
-    connection.execute(
-        update(table)
-        .where(table.c.shard == key[0], table.c.collection == key[1], table.c.id == number)
-        .values(done_at=now, result=to_json(result))
-    )
-
-
-def wait_for(database: Database, key: Key, number: int, timeout: float) -> Command | None:
-    """Wait until a command is done, for at most `timeout` seconds; None if it is not."""
-    deadline = time.monotonic() + timeout
-    while True:
-        with database.reading() as connection:
-            found = command(connection, key, number)
-        if found is not None and found.done_at is not None:
-            return found
-        if time.monotonic() >= deadline:
-            return None
-        time.sleep(min(0.05, timeout))
 
 
 def _commands(connection: Connection, key: Key, condition: Any) -> list[Command]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import ARRAY, URL, BigInteger, Connection, Engine, Text, bindparam, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, StatementError
 from sqlalchemy.sql import ColumnElement, func
 from sqlalchemy.sql.expression import literal, select, text
 from sqlalchemy.types import TypeEngine
@@ -428,6 +428,8 @@ def is_row_error(error: BaseException) -> bool:
     """Say whether a failure lies in a row, so that the same row would fail again for ever."""
     if isinstance(error, (IntegrityError, DataError, OverflowError, UnicodeError, TypeError, ValueError)):
         return True
+    if isinstance(error, StatementError) and not isinstance(error, DBAPIError):  # SQLAlchemy met it on the way
+        return error.orig is not None and is_row_error(error.orig)
     if not isinstance(error, DBAPIError):
         return False
     # PostgreSQL's class 54: the row or its key is too large (psycopg calls that an operational error).

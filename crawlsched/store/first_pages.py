@@ -1,42 +1,51 @@
 """First pages: which pages stand first in several orders, as of the last plan."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
 
-from sqlalchemy import Connection, delete, select
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, delete, insert, select
 
 from crawlsched.store import models
-from crawlsched.store.statements import insert
 
-__all__ = ["put", "read"]
+if TYPE_CHECKING:
+    from crawlsched.store.store import Store
 
-Key = tuple[int, int]
-
-
-def put(connection: Connection, key: Key, view: str, pages: Sequence[int], values: Sequence[float]) -> None:
-    """Replace a view."""
-    table = models.first_pages
-    own = (table.c.shard == key[0], table.c.collection == key[1])
-    connection.execute(delete(table).where(*own, table.c.view == view))
-    names = ("shard", "collection", "view", "place", "page", "value")
-    statement = insert(table, names, connection.dialect)
-    columns: dict[str, Any] = {
-        **dict(zip(names, (*key, view), strict=False)),
-        "place": list(range(len(pages))),
-        "page": list(pages),
-        "value": list(values),
-    }
-    if pages:
-        connection.exec_driver_sql(statement.sql, statement.rows(columns, len(pages)))
+__all__ = ["FirstPages"]
 
 
-def read(connection: Connection, key: Key, view: str, offset: int, limit: int) -> list[tuple[int, float]]:
-    """Give some pages of a view with their values."""
-    table = models.first_pages
-    rows = connection.execute(
-        select(table.c.page, table.c.value)
-        .where(table.c.shard == key[0], table.c.collection == key[1], table.c.view == view, table.c.place >= offset)
-        .order_by(table.c.place)
-        .limit(limit)
-    )
-    return [(page, value) for page, value in rows]
+class FirstPages:
+    """The first pages of a collection.
+
+    Parameters
+    ----------
+    store : Store
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def put(self, ranked: Sequence[tuple[str, Sequence[int], Sequence[float]]]) -> None:
+        """Keep the first pages of several orders, with their values; they replace those that are there."""
+        table, key = models.first_pages, self._store.key
+
+        def put(connection: Connection) -> None:
+            for view, pages, values in ranked:
+                connection.execute(delete(table).where(*self._store.own(table), table.c.view == view))
+                rows = [
+                    {"shard": key[0], "collection": key[1], "view": view, "place": place, "page": page, "value": value}
+                    for place, (page, value) in enumerate(zip(pages, values, strict=True))
+                ]
+                if rows:
+                    connection.execute(insert(table), rows)
+
+        self._store.write(put)
+
+    def read(self, view: str, offset: int = 0, limit: int = 100) -> list[tuple[int, float]]:
+        """Give some of the first pages of an order as of the last plan, with their values."""
+        table = models.first_pages
+        wanted = select(table.c.page, table.c.value).where(*self._store.own(table), table.c.view == view)
+        with self._store.database.reading() as connection:
+            rows = connection.execute(wanted.where(table.c.place >= offset).order_by(table.c.place).limit(limit))
+            return [(page, value) for page, value in rows]

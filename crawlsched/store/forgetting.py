@@ -1,58 +1,173 @@
 """Forgetting: pages deleted for good, and old observations deleted after their time; in slices, never in one go."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import Connection, Select, delete, func, select, update
 
 from crawlsched.store import changes, models
 from crawlsched.store.database import Database, among
-from crawlsched.store.partitions import is_deleted
 from crawlsched.store.rows import digest, to_json, url_digest
-from crawlsched.store.statements import insert
+from crawlsched.store.statements import put
 from crawlsched.store.tombstones import KINDS, pattern
 
-__all__ = [
-    "FORGET_KINDS",
-    "delete_pages",
-    "delete_templates",
-    "delete_unused_templates",
-    "leave_tombstone",
-    "matching",
-    "prune",
-    "prune_texts",
-    "rewrite_templates",
-    "take_tombstone",
-    "unused_templates",
-]
+if TYPE_CHECKING:
+    from crawlsched.store.store import Store
+
+__all__ = ["FORGET_KINDS", "Forgetting"]
 
 Key = tuple[int, int]
 _SLICE = 1000
+_TEMPLATES_AT_ONCE = 500
 #: What `forget` can be told: a kind of tombstone, or everything.
 FORGET_KINDS = (*KINDS, "collection")
 
 
-def matching(database: Database, key: Key, kind: str, value: str) -> Iterator[np.ndarray]:
-    """Give the numbers of the pages to forget, a slice at a time."""
-    if kind not in FORGET_KINDS:
-        raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(FORGET_KINDS)}.")
-    page = models.pages
-    wanted = select(page.c.page, page.c.url).where(page.c.shard == key[0], page.c.collection == key[1])
-    accepts: Callable[[str], object] = bool
-    if kind == "url":
-        wanted = wanted.where(page.c.url_digest == url_digest(value), page.c.url == value)
-    elif kind == "host":
-        wanted = wanted.where(page.c.host == value.lower())
-    elif kind == "pattern":
-        accepts = pattern(value).fullmatch
-    last = -1
-    while rows := _after(database, wanted, last):
-        last = rows[-1][0]
-        found = [number for number, url in rows if accepts(url)]
-        if found:
-            yield np.array(found, dtype=np.int64)
+class Forgetting:
+    """Deletes pages of a collection for good, and what is too old or nobody's any more.
+
+    Parameters
+    ----------
+    store : Store
+
+    Attributes
+    ----------
+    pages : set of int
+        Those that were forgotten; what the store is still given of them is left out.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.pages: set[int] = set()
+        self._store = store
+        # Request templates that were written while unused ones are looked for; None: nobody looks.
+        self._templates: set[bytes] | None = None
+
+    def matching(self, kind: str, value: str) -> np.ndarray:
+        """Give the numbers of the pages that `forget` would delete."""
+        slices = list(self._matching(kind, value))
+        return np.concatenate(slices) if slices else np.empty(0, dtype=np.int64)
+
+    def _matching(self, kind: str, value: str) -> Iterator[np.ndarray]:
+        """Give the numbers of the pages to forget, a slice at a time."""
+        if kind not in FORGET_KINDS:
+            raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(FORGET_KINDS)}.")
+        page = models.pages
+        wanted = select(page.c.page, page.c.url).where(*self._store.own(page))
+        accepts: Callable[[str], object] = bool
+        if kind == "url":
+            wanted = wanted.where(page.c.url_digest == url_digest(value), page.c.url == value)
+        elif kind == "host":
+            wanted = wanted.where(page.c.host == value.lower())
+        elif kind == "pattern":
+            accepts = pattern(value).fullmatch
+        last = -1
+        while rows := _after(self._store.database, wanted, last):
+            last = rows[-1][0]
+            found = [number for number, url in rows if accepts(url)]
+            if found:
+                yield np.array(found, dtype=np.int64)
+
+    def forget(self, kind: str, value: str, now: float) -> np.ndarray:
+        """Delete pages and all that is known of them, and leave a tombstone so that they do not come back.
+
+        In a running crawl drain the write-behind first (a page that is not written yet is not found), and take the
+        pages out of the planner afterwards; what the store is still given of them is left out.
+
+        Parameters
+        ----------
+        kind : {"url", "pattern", "host", "collection"}
+            A pattern is matched against whole URLs; in it ``*`` stands for anything. A collection is emptied and
+            leaves no tombstone.
+        value : str
+        now : float
+
+        Returns
+        -------
+        ndarray of int64
+            The numbers of the pages that were deleted.
+        """
+        store = self._store
+        if kind == "collection" and value != store.name:
+            raise ValueError(f"value is {value!r}; it has to be {store.name!r}, the collection that is open.")
+        value = value.lower() if kind == "host" else value
+        if kind != "collection":
+            store.tombstones.add(kind, value, now)
+            own = dict(zip(("shard", "collection"), store.key, strict=True))
+            stone = {**own, "kind": kind, "digest": digest(value), "value": value, "created_at": now}
+            store.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
+        forgotten = []
+        for pages in self._matching(kind, value):
+            self.pages.update(pages.tolist())
+            store.write_slice(partial(_delete_pages, key=store.key, pages=pages))
+            forgotten.append(pages)
+        clear = _delete_collection if kind == "collection" else _delete_unused_templates
+        store.write(lambda connection: clear(connection, store.key))
+        return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
+
+    def delete(self, pages: np.ndarray) -> None:
+        """Delete pages and all that is known of them; they may come back."""
+        self.pages.update(pages.tolist())
+        for part in np.array_split(pages, 1 + pages.size // _SLICE):
+            self._store.write_slice(partial(_delete_pages, key=self._store.key, pages=part))
+
+    def take_back(self, kind: str, value: str) -> bool:
+        """Let what was forgotten come back when somebody names it again; say whether it was forgotten."""
+        value, stone = value.lower() if kind == "host" else value, models.tombstones
+        gone = delete(stone).where(*self._store.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
+        self._store.write(lambda connection: connection.execute(gone))
+        return self._store.tombstones.take(kind, value)
+
+    def prune(self, before: float, limit: int = 10_000) -> int:
+        """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
+        return self._store.write_slice(partial(_prune, key=self._store.key, before=before, limit=limit))
+
+    def note_templates(self, digests: Iterable[bytes]) -> None:
+        """Hear which request templates are about to be written; who says so has the store's turn."""
+        if self._templates is not None:
+            self._templates.update(digests)
+
+    def prune_templates(self, limit: int = 10_000) -> int:
+        """Delete at most `limit` request templates that no page names any more; give how many.
+
+        Only the process that owns the collection may do this: it alone knows what it is about to write.
+        """
+        store = self._store
+        with store.turn:
+            self._templates = written = set[bytes]()
+        # Looking through all pages takes long, and must not keep others from writing.
+        with store.database.reading() as connection:
+            unused = _unused_templates(connection, store.key, limit)
+        deleted = 0
+        for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
+            with store.turn:
+                # A page may have come to one of them meanwhile.
+                some = [one for one in unused[start : start + _TEMPLATES_AT_ONCE] if one not in written]
+                store.write_slice(partial(_delete_templates, key=store.key, digests=some))
+                deleted += len(some)
+        with store.turn:
+            self._templates = None
+        return deleted
+
+    def rewrite_templates(self, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
+        """Write other data into request templates; None: leave one as it is."""
+        self._store.write(partial(_rewrite_templates, key=self._store.key, other=other))
+
+    def prune_texts(self, max_bytes: int) -> int:
+        """Delete the texts that were seen longest ago until those that are left have at most so many bytes.
+
+        Returns
+        -------
+        int
+            The bytes that are left.
+        """
+        while (left := self._store.reader.bytes_of_texts()) > max_bytes:
+            self._store.write_slice(partial(_prune_texts, key=self._store.key, share=1.0 - max_bytes / left))
+        return left
 
 
 def _after(database: Database, wanted: Select[Any], last: int) -> list[Any]:
@@ -61,22 +176,7 @@ def _after(database: Database, wanted: Select[Any], last: int) -> list[Any]:
         return list(connection.execute(query).all())
 
 
-def leave_tombstone(connection: Connection, key: Key, kind: str, value: str, now: float) -> None:
-    """Remember that something was forgotten on purpose."""
-    names = ("shard", "collection", "kind", "digest", "value", "created_at")
-    statement = insert(models.tombstones, names, connection.dialect)
-    columns: dict[str, Any] = dict(zip(names, (*key, kind, digest(value), value, now), strict=True))
-    connection.exec_driver_sql(statement.sql, statement.rows(columns, 1))
-
-
-def take_tombstone(connection: Connection, key: Key, kind: str, value: str) -> None:
-    """Let what was forgotten come back."""
-    stone = models.tombstones
-    own = (stone.c.shard == key[0], stone.c.collection == key[1])
-    connection.execute(delete(stone).where(*own, stone.c.kind == kind, stone.c.digest == digest(value)))
-
-
-def delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
+def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
     """Delete pages and all that is known of them."""
     changes.remember_given(connection, key)
     tables = (
@@ -93,7 +193,7 @@ def delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
         )
 
 
-def delete_unused_templates(connection: Connection, key: Key) -> None:
+def _delete_unused_templates(connection: Connection, key: Key) -> None:
     """Delete the request templates that no page names any more: they may hold cookies and headers."""
     template, page = models.request_templates, models.pages
     used = select(page.c.template).where(
@@ -106,7 +206,7 @@ def delete_unused_templates(connection: Connection, key: Key) -> None:
     )
 
 
-def unused_templates(connection: Connection, key: Key, limit: int) -> list[bytes]:
+def _unused_templates(connection: Connection, key: Key, limit: int) -> list[bytes]:
     """Give at most `limit` request templates that no page names."""
     template, page = models.request_templates, models.pages
     known = select(template.c.digest).where(template.c.shard == key[0], template.c.collection == key[1])
@@ -116,14 +216,14 @@ def unused_templates(connection: Connection, key: Key, limit: int) -> list[bytes
     return list(connection.execute(known.except_(used).limit(limit)).scalars())
 
 
-def delete_templates(connection: Connection, key: Key, digests: list[bytes]) -> None:
+def _delete_templates(connection: Connection, key: Key, digests: list[bytes]) -> None:
     """Delete request templates."""
     template = models.request_templates
     own = (template.c.shard == key[0], template.c.collection == key[1])
     connection.execute(delete(template).where(*own, template.c.digest.in_(digests)))
 
 
-def rewrite_templates(
+def _rewrite_templates(
     connection: Connection, key: Key, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 ) -> int:
     """Write other data into request templates (None: leave one as it is); give how many those were."""
@@ -142,7 +242,7 @@ def rewrite_templates(
     return rewritten
 
 
-def delete_collection(connection: Connection, key: Key) -> None:
+def _delete_collection(connection: Connection, key: Key) -> None:
     """Delete what a collection holds besides its pages; its name, its lease and its commands stay."""
     for table in (
         *(models.sources, models.hosts, models.plans, models.tombstones, models.request_templates),
@@ -151,7 +251,7 @@ def delete_collection(connection: Connection, key: Key) -> None:
         connection.execute(delete(table).where(table.c.shard == key[0], table.c.collection == key[1]))
 
 
-def prune_texts(connection: Connection, key: Key, share: float) -> None:
+def _prune_texts(connection: Connection, key: Key, share: float) -> None:
     """Delete about a share of the texts, at least one and at most a slice, those first that were seen longest ago."""
     table = models.page_texts
     own = (table.c.shard == key[0], table.c.collection == key[1])
@@ -161,7 +261,7 @@ def prune_texts(connection: Connection, key: Key, share: float) -> None:
     connection.execute(delete(table).where(*own, table.c.page.in_(oldest)))
 
 
-def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
+def _prune(connection: Connection, key: Key, before: float, limit: int) -> int:
     """Delete at most `limit` of the oldest observations and changes before a time, and commands done before it."""
     deleted = 0
     for table, time in (
@@ -169,10 +269,7 @@ def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
         (models.commands, models.commands.c.done_at),
     ):
         own = (table.c.shard == key[0], table.c.collection == key[1])
-        is_old = time < before
-        if table is models.observations and connection.dialect.name == "postgresql":
-            is_old = is_deleted(before)
-        oldest = select(table.c.id).where(*own, is_old).order_by(time).limit(limit)
+        oldest = select(table.c.id).where(*own, time < before).order_by(time).limit(limit)
         result = connection.execute(delete(table).where(*own, table.c.id.in_(oldest)))
         deleted = max(deleted, result.rowcount)
     return max(deleted, changes.prune(connection, key, before, limit))

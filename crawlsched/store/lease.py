@@ -3,7 +3,7 @@
 import os
 import socket
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -208,15 +208,12 @@ class ShardLease(Lease):
 
     def __init__(self, database: Database, key: Key, member: str, epoch: int, notes: dict[str, Any]) -> None:
         super().__init__(database, key, f"{member}:{epoch}", notes)
-        self.shard, self.member, self.epoch = key[0], member, epoch
+        self.shard, self.collection = key
+        self.member, self.epoch = member, epoch
 
     def is_own(self, connection: Connection) -> bool:
         """Say whether nobody has claimed the shard since, and keep it so until the end of the transaction."""
-        connection.exec_driver_sql(NOT_LONG_IDLE)
-        table = models.leases
-        mine = select(table.c.token).where(table.c.shard == self._key[0], table.c.collection == self._key[1])
-        # It lets renewals and other savers pass; only a claim, which takes the row for itself, passes it by.
-        return connection.execute(mine.with_for_update(read=True, key_share=True)).scalar() == self.token
+        return still_own(connection, [self])[0]
 
     def release(self, now: float | None = None) -> None:
         """Give the shard back: the next member that has room for it claims it."""
@@ -237,6 +234,26 @@ class NobodysShard(Lease):
         """Say whether nobody has claimed the shard since, and keep it so until the end of the transaction."""
         row = lease_row(connection, self._key, lock=True)
         return row is None or (row.token == self.token and not row.is_held(self._database.clock(connection)))
+
+
+def still_own(connection: Connection, leases: Sequence[Lease | None]) -> list[bool]:
+    """Say of each lease what `Lease.is_own` does, of all shards of a collection by one question; without one, True."""
+    shards, tokens = [lease for lease in leases if isinstance(lease, ShardLease)], {}
+    if shards:
+        connection.exec_driver_sql(NOT_LONG_IDLE)
+        table = models.leases
+        of_collection = table.c.collection == shards[0].collection
+        wanted = select(table.c.shard, table.c.token).where(of_collection, table.c.shard.in_([o.shard for o in shards]))
+        # In the order in which a splitting locks them. It lets renewals and other savers pass; only a claim, which
+        # takes the row for itself, passes it by.
+        locked = wanted.order_by(table.c.shard).with_for_update(read=True, key_share=True)
+        tokens = {row.shard: row.token for row in connection.execute(locked)}
+    return [
+        tokens.get(lease.shard) == lease.token
+        if isinstance(lease, ShardLease)
+        else lease is None or lease.is_own(connection)
+        for lease in leases
+    ]
 
 
 def shards_of(connection: Connection, collection: int) -> int | None:

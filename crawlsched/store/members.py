@@ -6,7 +6,6 @@ for as long as one call of a function in the server takes.
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,11 +18,11 @@ from crawlsched.sharing import LEASE, Answer, Renewal, is_number_of_shards
 from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
 from crawlsched.store.database import Database, among
-from crawlsched.store.group_commit import GroupCommit
 from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me, process_has_ended
 from crawlsched.store.rows import json_like, to_json
-from crawlsched.store.saving import outgoing_group, write
+from crawlsched.store.saving import outgoing_row
 from crawlsched.store.schema import ADVISORY_LOCK
+from crawlsched.store.statements import put
 from crawlsched.store.store import Store
 from crawlsched.store.writing import Writing
 
@@ -165,8 +164,7 @@ class SharedCollection:
         self.number = number
         self.n_shards = n_shards
         #: Writes the batches of all shards of this process.
-        self.writing = Writing(GroupCommit(database, number).save)
-        self._in_turn = threading.Lock()
+        self.writing = Writing()
 
     @classmethod
     def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
@@ -222,9 +220,7 @@ class SharedCollection:
 
     def store(self, shard: int) -> Store:
         """Return the store of a shard, on the connections that all shards of this process have in common."""
-        store = Store(self.database, self.name, (shard, self.number))
-        store.in_turn = self._in_turn
-        return store
+        return Store(self.database, self.name, (shard, self.number))
 
     def look(self) -> Seen:
         """Read who is there and what each shard wants, without a lock: it is advice, and the sum is kept by `renew`."""
@@ -347,7 +343,7 @@ class SharedCollection:
         if not rows:
             return
         with self.database.explained("written"), self.database.writing() as connection:
-            write(connection, [outgoing_group(rows, self.number, self.database.engine.dialect)])
+            put(connection, models.inbox, [{"collection": self.number, **outgoing_row(row)} for row in rows], "insert")
 
     def received(self, shards: Sequence[int], limit: int) -> list[Received]:
         """Read what waits for some shards, at most `limit` of each, oldest first; it is deleted by `Batch.received`."""
@@ -446,7 +442,7 @@ def _find(connection: Connection, database: Database, name: str) -> tuple[int, i
     if any(row.n_shards is None for row in rows):
         raise CollectionInUse(
             f"The collection {name!r} in {database.name!r} belongs to one process at a time; divide it with "
-            "`crawlsched shards split`, set CRAWLSCHED_SHARDS = None, or give the shared one another name with "
+            "`crawlsched db split`, set CRAWLSCHED_SHARDS = None, or give the shared one another name with "
             "CRAWLSCHED_COLLECTION."
         )
     return (rows[0].collection, rows[0].n_shards) if rows else None

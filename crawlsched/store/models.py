@@ -81,8 +81,7 @@ READABLE_COLUMNS = (
 #: What is known of a page's content, and who weighs it; `Batch.contents` changes any of them.
 CONTENT_COLUMNS = (
     *("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to", "changed_at"),
-    "template",
-    "importance_stated",
+    *("template", "importance_stated", "url", "url_digest"),
 )
 
 #: What `Store.load` gives of each page.
@@ -93,9 +92,8 @@ TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
 
 #: What a row of `samples` says; counts are of the `seconds` before its time, what is not a count is of that time.
 FIGURES = (
-    *("seconds", "bandwidth", "threshold", "expected_freshness", "freshness_error", "pages"),
-    *("used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered", "undelivered", "withheld"),
-    *("wanted", "failing"),
+    *("seconds", "expected_freshness", "freshness_error", "wanted"),
+    *("used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"),
 )
 
 metadata = MetaData(
@@ -116,6 +114,7 @@ def _key() -> tuple[Column[int], Column[int]]:
     )
 
 
+# A named set of pages that belong together, by default those of one spider.
 collections = Table(
     "collections",
     metadata,
@@ -124,11 +123,11 @@ collections = Table(
     # The largest numbers of `changes` that were ever given out, as far as rows were deleted, and deleted by age.
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
-    Column("observations_pruned", Float(53)),  # none before this time is wanted; NULL: all are
     PrimaryKeyConstraint("shard", "collection"),
     UniqueConstraint("shard", "name"),
 )
 
+# All that is known of a page, but what is long or seldom written: read when a crawl begins, written at each visit.
 pages = Table(
     "pages",
     metadata,
@@ -192,7 +191,7 @@ pages = Table(
     CheckConstraint(f"length(request_fingerprint) = {FINGERPRINT_SIZE}", name="request_fingerprint_size"),
     Index(None, "url_digest", "shard", "collection"),
 )
-# In PostgreSQL their migrations leave out the same rows. Said here, too, each command would load PostgreSQL's module.
+# In PostgreSQL the migration leaves out the same rows. Said here, too, each command would load PostgreSQL's module.
 Index(
     "ix_pages_undelivered",
     pages.c.shard,
@@ -209,6 +208,7 @@ Index(
     sqlite_where=text("variant IS NOT NULL"),
 )
 
+# What is left of a page's earlier contents, by which a content that comes back is known again.
 page_traces = Table(
     "page_traces",
     metadata,
@@ -221,6 +221,7 @@ page_traces = Table(
     sqlite_with_rowid=False,
 )
 
+# The text of a page and the one before, where CRAWLSCHED_KEPT_TEXT_BYTES asks for them.
 page_texts = Table(
     "page_texts",
     metadata,
@@ -236,6 +237,7 @@ page_texts = Table(
 SITE = "//"
 """What the names of sites begin with, in the table of the templates' noise masks; no template's name does."""
 
+# What was learned of a template's pages or of a site: what is noise there, and what its pages share.
 noise_masks = Table(
     "noise_masks",
     metadata,
@@ -245,6 +247,7 @@ noise_masks = Table(
     PrimaryKeyConstraint("shard", "collection", "template"),
 )
 
+# What a page's request has beside its URL: callback, headers, cookies; many pages have the same.
 request_templates = Table(
     "request_templates",
     metadata,
@@ -254,6 +257,7 @@ request_templates = Table(
     PrimaryKeyConstraint("shard", "collection", "digest"),
 )
 
+# A visit, what it taught, and how it ended.
 observations = Table(
     "observations",
     metadata,
@@ -277,22 +281,9 @@ observations = Table(
     Index(None, "shard", "collection", "time"),
     Index(None, "page", "shard", "collection", "time"),  # with the time, or "the newest of a page" reads them all
     sqlite_with_rowid=False,
-    # In PostgreSQL each day is a table, and the key contains the time: `crawlsched.store.partitions`.
-    info={"partitioned_by": "time"},
 )
 
-# The change rates that the numbers of `pages.log_likelihood` belong to, by `pages.grid`.
-rate_grids = Table(
-    "rate_grids",
-    metadata,
-    *_key(),
-    Column("grid", Text, nullable=False),
-    Column("position", Integer, nullable=False, autoincrement=False),  # from 0, as in log_likelihood
-    Column("change_rate", Float(53), nullable=False),  # changes per second
-    PrimaryKeyConstraint("shard", "collection", "grid", "position"),
-    sqlite_with_rowid=False,
-)
-
+# What a source said last of a page's modification.
 announcements = Table(
     "announcements",
     metadata,
@@ -325,6 +316,7 @@ further_sources = Table(
     sqlite_with_rowid=False,
 )
 
+# A sitemap, a feed or a sender of pings: when it is polled, and how far it can be trusted.
 sources = Table(
     "sources",
     metadata,
@@ -348,6 +340,7 @@ sources = Table(
     PrimaryKeyConstraint("shard", "collection", "source"),
 )
 
+# What a host asked for, and counts of what happened there.
 hosts = Table(
     "hosts",
     metadata,
@@ -360,6 +353,7 @@ hosts = Table(
     PrimaryKeyConstraint("shard", "collection", "host"),
 )
 
+# The newest plans: threshold, priors and signal quality, which the next crawl begins with.
 plans = Table(
     "plans",
     metadata,
@@ -370,6 +364,7 @@ plans = Table(
     PrimaryKeyConstraint("shard", "collection", "id"),
 )
 
+# Which process owns the collection, or one shard of it, and what it said of itself last.
 leases = Table(
     "leases",
     metadata,
@@ -422,7 +417,6 @@ members = Table(
     Column("process_started", Text, nullable=False),
     Column("spider", Text, nullable=False),
     Column("version", Text, nullable=False),
-    Column("started_at", Float(53), nullable=False),
     Column("status", Text, nullable=False),  # JSON
     PrimaryKeyConstraint("shard", "collection", "token"),
 )
@@ -440,6 +434,7 @@ inbox = Table(
     PrimaryKeyConstraint("shard", "collection", "sender", "number"),
 )
 
+# What was forgotten on purpose and does not come back by itself.
 tombstones = Table(
     "tombstones",
     metadata,
@@ -451,6 +446,7 @@ tombstones = Table(
     PrimaryKeyConstraint("shard", "collection", "kind", "digest"),
 )
 
+# What the command line asks of a running crawl, and the answer.
 commands = Table(
     "commands",
     metadata,
@@ -488,7 +484,6 @@ followers = Table(
     *_key(),
     Column("name", Text, nullable=False),
     Column("position", BigInteger, nullable=False),  # the last id that arrived
-    Column("time", Float(53), nullable=False),
     PrimaryKeyConstraint("shard", "collection", "name"),
 )
 

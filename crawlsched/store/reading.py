@@ -1,4 +1,4 @@
-"""Reading: small questions about pages, observations and announcements."""
+"""Reading: small questions about pages, observations, announcements and hosts."""
 
 import logging
 from array import array
@@ -14,16 +14,13 @@ from sqlalchemy import Connection, Select, bindparam, func, select
 
 from crawlsched.change_signals import FurtherRow, attributed
 from crawlsched.exceptions import DamagedRow
-from crawlsched.store import models
+from crawlsched.store import changes, models
 from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
-from crawlsched.store.database import among, among_those, listed
+from crawlsched.store.database import Database, among, among_those, listed
 from crawlsched.store.rows import from_json, json_like, url_digest
 from crawlsched.store.soundness import LARGEST_GAP, fitting, misfit, only_sound, without_outliers
 
-__all__ = [
-    *("announcements_for", "counts", "facts", "find", "hosts", "observations_of", "recipes", "signal_observations"),
-    "sources",
-]
+__all__ = ["Reader", "next_number"]
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -32,12 +29,399 @@ Key = tuple[int, int]
 _ROWS_AT_ONCE = 5_000
 
 
-def facts(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
-    """Give what is known of pages, in the order asked."""
-    dialect = connection.dialect.name
-    asked = {"shard": key[0], "collection": key[1], "pages": listed(pages, dialect)}
-    found = {row.page: _facts(row) for row in connection.execute(_facts_wanted(dialect), asked)}
-    return [found.get(int(number)) for number in pages]
+class Reader:
+    """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence.
+
+    Parameters
+    ----------
+    database : Database
+    key : tuple of int
+        Shard and number of the collection.
+    """
+
+    def __init__(self, database: Database, key: Key) -> None:
+        self._reading = database.reading
+        self._key = key
+
+    def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
+        """Give what is needed to request pages, in the order asked; None for one that is not there.
+
+        `WriteBehind.facts` gives the same with what is not written yet.
+        """
+        with self._reading() as connection:
+            dialect = connection.dialect.name
+            asked = {"shard": self._key[0], "collection": self._key[1], "pages": listed(pages, dialect)}
+            found = {row.page: _facts(row) for row in connection.execute(_facts_wanted(dialect), asked)}
+            return [found.get(int(number)) for number in pages]
+
+    def urls(self, pages: Sequence[int] | np.ndarray) -> dict[int, str]:
+        """Give the URLs of pages by their numbers."""
+        with self._reading() as connection:
+            page = models.pages
+            wanted = select(page.c.page, page.c.url).where(
+                *_own(page, self._key), among(page.c.page, pages, connection.dialect.name)
+            )
+            # One that is no text is shown as well as may be: `facts` says that its row is damaged.
+            return {
+                row.page: row.url.decode("utf-8", "replace") if isinstance(row.url, bytes) else row.url
+                for row in connection.execute(wanted)
+            }
+
+    def noise_mask(self, template: str) -> Any:
+        """Give the noise mask of a template, or what is known of a site, as data; None if there is none."""
+        with self._reading() as connection:
+            table = models.noise_masks
+            data = select(table.c.data).where(*_own(table, self._key), table.c.template == template)
+            found = connection.execute(data).scalar_one_or_none()
+            return json_like(found, {}, f"the template {template}") or None
+
+    def masked_templates(self) -> list[str]:
+        """Give the templates that have a noise mask."""
+        with self._reading() as connection:
+            return [name for name in _learned(connection, self._key) if not name.startswith(models.SITE)]
+
+    def learned_sites(self) -> list[str]:
+        """Give the names of the sites of which is known what their pages share."""
+        with self._reading() as connection:
+            return [name for name in _learned(connection, self._key) if name.startswith(models.SITE)]
+
+    def pages_to_weigh(
+        self, after: int, limit: int, *, stated: bool = False
+    ) -> list[tuple[int, str, dict[str, Any], bool]]:
+        """Give number, URL, request meta, and whether their importance is stated, of the next pages in their order.
+
+        Pages whose importance was stated are left out unless `stated`.
+        """
+        with self._reading() as connection:
+            page, template = models.pages, models.request_templates
+            rows = connection.execute(
+                select(page.c.page, page.c.url, page.c.depth, template.c.data, page.c.importance_stated)
+                .outerjoin(
+                    template,
+                    (template.c.shard == page.c.shard)
+                    & (template.c.collection == page.c.collection)
+                    & (template.c.digest == page.c.template),
+                )
+                .where(*_own(page, self._key), page.c.page > after, page.c.importance_stated <= int(stated))
+                .order_by(page.c.page)
+                .limit(limit)
+            )
+            found = []
+            for number, url, depth, data, is_stated in rows:
+                meta = (from_json(data) or {}).get("meta", {})
+                found.append((number, url, {**meta, "depth": depth}, bool(is_stated)))
+            return found
+
+    def text_of(self, page: int) -> KeptText | None:
+        """Give the text that is kept of a page; None if none is."""
+        with self._reading() as connection:
+            table = models.page_texts
+            columns = [table.c[name] for name in KeptText._fields]
+            row = connection.execute(
+                select(*columns).where(*_own(table, self._key), table.c.page == page)
+            ).one_or_none()
+            return None if row is None else KeptText(*row)
+
+    def bytes_of_texts(self) -> int:
+        """Count the bytes of all texts that are kept."""
+        with self._reading() as connection:
+            table = models.page_texts
+            size = func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
+            return int(
+                connection.execute(select(func.coalesce(func.sum(size), 0)).where(*_own(table, self._key))).scalar_one()
+            )
+
+    def find(self, what: str | bytes) -> int | None:
+        """Give the page with a URL (the first added, if there are several) or with a request fingerprint."""
+        with self._reading() as connection:
+            page = models.pages
+            if isinstance(what, bytes):
+                condition = page.c.request_fingerprint == what
+            else:
+                condition = (page.c.url_digest == url_digest(what)) & (page.c.url == what)
+            # Not min() in SQL: for that SQLite goes through all pages in their order, until one fits.
+            found = connection.execute(select(page.c.page).where(*_own(page, self._key), condition)).scalars()
+            return min(map(int, found), default=None)
+
+    def variants(self) -> list[tuple[int, str]]:
+        """Give page and URL of every page that is one of several of its URL, in the order of their numbers."""
+        with self._reading() as connection:
+            page = models.pages
+            wanted = select(page.c.page, page.c.url).where(*_own(page, self._key), page.c.variant.is_not(None))
+            return [(number, url) for number, url in connection.execute(wanted.order_by(page.c.page))]
+
+    def pages_of(self, url: str) -> list[int]:
+        """Give all pages with a URL, exactly as stored."""
+        with self._reading() as connection:
+            page = models.pages
+            wanted = select(page.c.page).where(
+                *_own(page, self._key), page.c.url_digest == url_digest(url), page.c.url == url
+            )
+            return sorted(connection.execute(wanted).scalars())  # for the same reason not in SQL
+
+    def undelivered(self) -> list[int]:
+        """Give the pages whose last change is not yet delivered to the spider."""
+        with self._reading() as connection:
+            page = models.pages
+            wanted = select(page.c.page).where(*_own(page, self._key), page.c.pending_fingerprint.is_not(None))
+            return list(connection.execute(wanted.order_by(page.c.page)).scalars())
+
+    def announcements_for(
+        self, pages: Sequence[int] | np.ndarray, source: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Give what a source last announced of pages: known, lastmod, n, each in the order of `pages`."""
+        with self._reading() as connection:
+            table = models.announcements
+            rows = connection.execute(
+                select(table.c.page, table.c.lastmod, table.c.n).where(
+                    *_own(table, self._key),
+                    table.c.source == source,
+                    among(table.c.page, pages, connection.dialect.name),
+                )
+            )
+            found = {page: (lastmod, n) for page, lastmod, n in rows}
+            pairs = [found.get(int(page)) for page in pages]
+            known = np.array([pair is not None for pair in pairs], dtype=bool)
+            lastmod = np.array([pair[0] if pair else None for pair in pairs], dtype=np.float64)
+            return known, lastmod, np.array([pair[1] if pair else 0 for pair in pairs], dtype=np.int64)
+
+    def signal_observations(self, since: float, limit: int = 200_000) -> dict[str, np.ndarray]:
+        """Give the newest observations of pages that sources cover, once for each source they tell something of."""
+        with self._reading() as connection:
+            table = models.observations
+            n_sources = _end_of_sources(connection, self._key)
+
+            @cache  # most visits say of sources what others do
+            def heard(source: int, n_signals: int, further: str | None) -> list[tuple[int, int]]:
+                told = [(source, n_signals)]
+                if further is not None and 0 <= source < n_sources:
+                    told = attributed([*told, *_further(further)])
+                return [(one, n) for one, n in told if 0 <= one < n_sources]
+
+            result = connection.execute(
+                select(*[table.c[name] for name in _VISIT], table.c.further)
+                .where(*_own(table, self._key), table.c.time >= since, table.c.source >= 0)
+                .where(table.c.changed.is_not(None), table.c.elapsed.is_not(None))
+                .order_by(table.c.time.desc())
+                .limit(limit)
+            )
+            # Arrays part by part: as objects the numbers of 200,000 visits take 50 MB.
+            types = (np.int64, np.float64, np.bool_, np.int64, np.int64)
+            columns: list[list[np.ndarray]] = [[np.empty(0, dtype)] for dtype in types]
+            for part in result.partitions(_ROWS_AT_ONCE):
+                rows = fitting(part, _VISIT)  # a damaged row costs one visit of two hundred thousand
+                if not rows:
+                    continue
+                *visits, source, n_signals, further = zip(*rows, strict=True)
+                told = [*map(heard, source, n_signals, further)]
+                of_row = np.repeat(np.arange(len(rows)), [*map(len, told)])
+                numbers = np.array([*chain(*told)], np.int64).reshape(-1, 2)
+                for column, dtype, values in zip(columns, types, visits, strict=False):
+                    column.append(np.array(values, dtype)[of_row])
+                columns[3].append(numbers[:, 0])
+                columns[4].append(numbers[:, 1])
+            return {name: np.concatenate(column) for name, column in zip(_VISIT, columns, strict=True)}
+
+    def estimator_states(
+        self, estimator: str, first: int = 0, last: int | None = None
+    ) -> Iterator[tuple[np.ndarray, list[bytes]]]:
+        """Give pages and the rows of an estimator that are kept of them, in blocks."""
+        with self._reading() as connection:
+            page = models.pages
+            wanted = select(page.c.page, page.c.estimator_state).where(
+                *_own(page, self._key), page.c.estimator == estimator, page.c.page >= first
+            )
+            if last is not None:
+                wanted = wanted.where(page.c.page <= last)
+            for rows in connection.execute(wanted.order_by(page.c.page)).partitions(_ROWS_AT_ONCE):
+                pages, states = zip(*rows, strict=True)
+                yield np.array(pages, np.intp), list(states)
+
+    def visits_without_state(self, estimator: str) -> dict[str, np.ndarray]:
+        """Give the visits of pages that have no row of an estimator, in their order."""
+        with self._reading() as connection:
+            table, page = models.observations, models.pages
+            names = ("page", "elapsed", "changed", "n_signals", "time_since_modified")
+            columns = [array(code) for code in "qdbqd"]
+            rows = connection.execute(
+                select(*[table.c[name] for name in names])
+                .join(
+                    page,
+                    (page.c.shard == table.c.shard)
+                    & (page.c.collection == table.c.collection)
+                    & (page.c.page == table.c.page),
+                )
+                .where(*_own(table, self._key), table.c.changed.is_not(None), table.c.elapsed > 0)
+                .where(page.c.estimator.is_(None) | (page.c.estimator != estimator))
+                .order_by(table.c.time, table.c.id)
+            )
+            for *told, since in rows:
+                for column, number in zip(columns, (*told, nan if since is None else since), strict=True):
+                    column.append(number)
+            types = (np.intp, np.float64, np.bool_, np.int64, np.float64)
+            return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, types, strict=True)}
+
+    def visits(self, first: int, last: int) -> Iterator[tuple[int, float | None, int | None, int, float | None, str]]:
+        """Give page, elapsed, changed, ChangeSignals, time since modified, and outcome, of each page in their order."""
+        with self._reading() as connection:
+            table = models.observations
+            names = ("page", "elapsed", "changed", "n_signals", "time_since_modified", "outcome")
+            wanted = select(*[table.c[name] for name in names]).where(
+                *_own(table, self._key), table.c.page >= first, table.c.page <= last
+            )
+            for rows in connection.execute(wanted.order_by(table.c.page, table.c.time, table.c.id)).partitions(
+                _ROWS_AT_ONCE
+            ):
+                yield from map(tuple, rows)
+
+    def observations_of(self, page: int, limit: int = 20) -> list[ObservationRow]:
+        """Give a page's newest visits, newest first."""
+        with self._reading() as connection:
+            table = models.observations
+            rows = connection.execute(
+                select(*[table.c[name] for name in ObservationRow._fields])
+                .where(*_own(table, self._key), table.c.page == page)
+                .order_by(table.c.time.desc(), table.c.id.desc())
+                .limit(limit)
+            )
+            return [_observation(row._asdict()) for row in rows]
+
+    def announced_visits(self, limit: int = 1_000) -> tuple[int, int]:
+        """Count the newest visits, and those of them that an announcement had come before."""
+        with self._reading() as connection:
+            table = models.observations
+            newest = (
+                select(table.c.n_signals, table.c.further).where(*_own(table, self._key)).order_by(table.c.time.desc())
+            )
+            rows = connection.execute(newest.limit(limit)).all()
+            return len(rows), sum(bool(n) or any(more for _, more in _further(further)) for n, further in rows)
+
+    def further_sources(self) -> list[tuple[int, int, *FurtherRow]]:
+        """Give page, source and the other columns of `models.further_sources`, where a page has several sources."""
+        with self._reading() as connection:
+            table = models.further_sources
+            counts = "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at"
+            names = ("page", "source", *counts, "true_signals", "false_signals")
+            rows = connection.execute(select(*[table.c[name] for name in names]).where(*_own(table, self._key)))
+            n_sources, n_pages = (
+                _end_of_sources(connection, self._key),
+                next_number(connection, self._key, models.pages.c.page),
+            )
+            kinds = {name: (int, float, type(None)) for name in names} | {"page": int, "source": int}
+            sound = only_sound((row._asdict() for row in rows), kinds, "further source of the page", "page")
+            return [
+                tuple(row.values()) for row in sound if 0 <= row["source"] < n_sources and 0 <= row["page"] < n_pages
+            ]
+
+    def announcements_of(self, page: int) -> list[tuple[int, float | None, int]]:
+        """Give (source, lastmod, n) for every source that names a page."""
+        with self._reading() as connection:
+            table = models.announcements
+            rows = connection.execute(
+                select(table.c.source, table.c.lastmod, table.c.n).where(*_own(table, self._key), table.c.page == page)
+            )
+            return [(source, lastmod, n) for source, lastmod, n in rows]
+
+    def counts(self) -> list[tuple[str, int, int, int]]:
+        """Count the pages by host, state and source (-1: none announces them)."""
+        with self._reading() as connection:
+            page = models.pages
+            kinds = (page.c.host, page.c.state, page.c.source)
+            return [
+                tuple(row)
+                for row in connection.execute(
+                    select(*kinds, func.count()).where(*_own(page, self._key)).group_by(*kinds)
+                )
+            ]
+
+    def recipes(self, pages: range) -> dict[str, int]:
+        """Count some pages by the recipe that they were last read by, but for those whose request names one."""
+        with self._reading() as connection:
+            page, template = models.pages, models.request_templates
+            naming = select(template.c.digest).where(
+                *_own(template, self._key), template.c.data.contains('"crawlsched_recipe"')
+            )
+            return dict(
+                connection.execute(
+                    select(page.c.recipe, func.count())
+                    .where(
+                        *_own(page, self._key),
+                        page.c.page.between(pages.start, pages.stop - 1),
+                        page.c.recipe.is_not(None),
+                    )
+                    .where(page.c.template.is_(None) | page.c.template.not_in(naming))
+                    .group_by(page.c.recipe)
+                ).all()
+            )
+
+    def sources(self) -> list[Source]:
+        """Give every source."""
+        with self._reading() as connection:
+            table = models.sources
+            largest = _largest(connection, self._key, table.c.source, _LARGEST_GAP_OF_SOURCES)
+            found = []
+            for row in only_sound(_whole_rows(connection, table, self._key, table.c.source), _SOURCE, "source", "url"):
+                if not 0 <= row["source"] <= largest:
+                    logger.error(
+                        "The source %.60r is left out: its number %d cannot be meant.", row["url"], row["source"]
+                    )
+                    continue
+                name = f"the source {row['url']}"
+                row["problems"], row["quality"] = (json_like(row[part], {}, name) for part in ("problems", "quality"))
+                row["hosts"] = [host for host in json_like(row["hosts"], [], name) if isinstance(host, str)]
+                found.append(Source(**row))
+            numbers = {source.source for source in found}
+            # A parent that is none, or that was left out, is no parent.
+            return [source if source.parent in numbers else replace(source, parent=None) for source in found]
+
+    def hosts(
+        self,
+        name: str | None = None,
+        notable_at: float | None = None,
+        limit: int | None = None,
+    ) -> list[Host]:
+        """Give what the hosts told us: all, one, the first by name, or those that rest or have something withheld."""
+        with self._reading() as connection:
+            table = models.hosts
+            only = [] if name is None else [table.c.host == name]
+            if notable_at is not None:
+                known = table.c.counts.contains('"withheld"') | table.c.counts.contains('"failing"')
+                only.append((table.c.rest_until > notable_at) | known)
+            rows = _whole_rows(connection, table, self._key, table.c.host, *only, limit=limit)
+            return [
+                Host(**{**values, "counts": json_like(values["counts"], {}, f"the host {values['host']}")})
+                for values in only_sound(rows, _HOST, "host", "host")
+            ]
+
+    def count_hosts(self) -> int:
+        """Count the hosts that told us something."""
+        with self._reading() as connection:
+            counted = select(func.count()).select_from(models.hosts).where(*_own(models.hosts, self._key))
+            return int(connection.execute(counted).scalar_one())
+
+    def host(self, name: str) -> Host | None:
+        """Give what one host told us; None: nothing is known of it."""
+        return next(iter(self.hosts(name)), None)
+
+    def next_page(self) -> int:
+        """Give the first page number that is free at the end."""
+        with self._reading() as connection:
+            return next_number(connection, self._key, models.pages.c.page)
+
+    def next_observation(self) -> int:
+        """Give the first observation id that is free at the end."""
+        with self._reading() as connection:
+            return next_number(connection, self._key, models.observations.c.id)
+
+    def next_change(self) -> int:
+        """Give the first number of a row of the feed that was never given out."""
+        with self._reading() as connection:
+            return changes.next_number(connection, self._key)
+
+    def end_of_sources(self) -> int:
+        """Give a number that no source of this collection reaches."""
+        with self._reading() as connection:
+            return _end_of_sources(connection, self._key)
 
 
 @lru_cache
@@ -68,17 +452,6 @@ def _facts_wanted(dialect: str) -> Select[Any]:
         # for one it gives the interpreter's lock away, and a busy crawl keeps that for half a millisecond.
         .order_by(page.c.page + 0)
     )
-
-
-def urls(connection: Connection, key: Key, pages: Sequence[int] | np.ndarray) -> dict[int, str]:
-    """Give the URLs of pages by their numbers."""
-    page = models.pages
-    wanted = select(page.c.page, page.c.url).where(*_own(page, key), among(page.c.page, pages, connection.dialect.name))
-    # One that is no text is shown as well as may be: `facts` says that its row is damaged.
-    return {
-        row.page: row.url.decode("utf-8", "replace") if isinstance(row.url, bytes) else row.url
-        for row in connection.execute(wanted)
-    }
 
 
 def _facts(row: Any) -> PageFacts | None:
@@ -136,223 +509,9 @@ _LARGEST_GAP_OF_SOURCES = 100_000
 _LARGEST_ONES = 1_000
 
 
-def noise_mask(connection: Connection, key: Key, template: str) -> Any:
-    """Give the noise mask of a template as data; None if there is none."""
-    table = models.noise_masks
-    data = select(table.c.data).where(*_own(table, key), table.c.template == template)
-    found = connection.execute(data).scalar_one_or_none()
-    return json_like(found, {}, f"the template {template}") or None
-
-
-def masked_templates(connection: Connection, key: Key) -> list[str]:
-    """Give the templates that have a noise mask."""
-    return [name for name in _learned(connection, key) if not name.startswith(models.SITE)]
-
-
-def learned_sites(connection: Connection, key: Key) -> list[str]:
-    """Give the names of the sites of which is known what their pages share."""
-    return [name for name in _learned(connection, key) if name.startswith(models.SITE)]
-
-
 def _learned(connection: Connection, key: Key) -> list[str]:
     table = models.noise_masks
     return list(connection.execute(select(table.c.template).where(*_own(table, key))).scalars())
-
-
-def pages_to_weigh(
-    connection: Connection, key: Key, after: int, limit: int, stated: bool
-) -> list[tuple[int, str, dict[str, Any], bool]]:
-    """Give number, URL, the meta of the request, and whether their importance is stated, of the next pages."""
-    page, template = models.pages, models.request_templates
-    rows = connection.execute(
-        select(page.c.page, page.c.url, page.c.depth, template.c.data, page.c.importance_stated)
-        .outerjoin(
-            template,
-            (template.c.shard == page.c.shard)
-            & (template.c.collection == page.c.collection)
-            & (template.c.digest == page.c.template),
-        )
-        .where(*_own(page, key), page.c.page > after, page.c.importance_stated <= int(stated))
-        .order_by(page.c.page)
-        .limit(limit)
-    )
-    found = []
-    for number, url, depth, data, is_stated in rows:
-        meta = (from_json(data) or {}).get("meta", {})
-        found.append((number, url, {**meta, "depth": depth}, bool(is_stated)))
-    return found
-
-
-def text_of(connection: Connection, key: Key, page: int) -> KeptText | None:
-    """Give the text that is kept of a page; None if none is."""
-    table = models.page_texts
-    columns = [table.c[name] for name in KeptText._fields]
-    row = connection.execute(select(*columns).where(*_own(table, key), table.c.page == page)).one_or_none()
-    return None if row is None else KeptText(*row)
-
-
-def bytes_of_texts(connection: Connection, key: Key) -> int:
-    """Count the bytes of all texts that are kept."""
-    table = models.page_texts
-    size = func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
-    return int(connection.execute(select(func.coalesce(func.sum(size), 0)).where(*_own(table, key))).scalar_one())
-
-
-def find(connection: Connection, key: Key, what: str | bytes) -> int | None:
-    """Give the page with a URL (the first added, if there are several) or with a request fingerprint."""
-    page = models.pages
-    if isinstance(what, bytes):
-        condition = page.c.request_fingerprint == what
-    else:
-        condition = (page.c.url_digest == url_digest(what)) & (page.c.url == what)
-    # Not min() in SQL: for that SQLite goes through all pages in their order, until one fits.
-    found = connection.execute(select(page.c.page).where(*_own(page, key), condition)).scalars()
-    return min(map(int, found), default=None)
-
-
-def variants(connection: Connection, key: Key) -> list[tuple[int, str]]:
-    """Give page and URL of every page that is one of several of its URL, in the order of their numbers."""
-    page = models.pages
-    wanted = select(page.c.page, page.c.url).where(*_own(page, key), page.c.variant.is_not(None))
-    return [(number, url) for number, url in connection.execute(wanted.order_by(page.c.page))]
-
-
-def pages_of(connection: Connection, key: Key, url: str) -> list[int]:
-    """Give all pages with a URL, exactly as stored."""
-    page = models.pages
-    wanted = select(page.c.page).where(*_own(page, key), page.c.url_digest == url_digest(url), page.c.url == url)
-    return sorted(connection.execute(wanted).scalars())  # for the same reason not in SQL
-
-
-def undelivered(connection: Connection, key: Key) -> list[int]:
-    """Give the pages whose last change is not yet delivered to the spider."""
-    page = models.pages
-    wanted = select(page.c.page).where(*_own(page, key), page.c.pending_fingerprint.is_not(None))
-    return list(connection.execute(wanted.order_by(page.c.page)).scalars())
-
-
-def announcements_for(
-    connection: Connection, key: Key, pages: Sequence[int] | np.ndarray, source: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give what a source last announced of pages: known, lastmod, n, each in the order of `pages`."""
-    table = models.announcements
-    rows = connection.execute(
-        select(table.c.page, table.c.lastmod, table.c.n).where(
-            *_own(table, key), table.c.source == source, among(table.c.page, pages, connection.dialect.name)
-        )
-    )
-    found = {page: (lastmod, n) for page, lastmod, n in rows}
-    pairs = [found.get(int(page)) for page in pages]
-    known = np.array([pair is not None for pair in pairs], dtype=bool)
-    lastmod = np.array([pair[0] if pair else None for pair in pairs], dtype=np.float64)
-    return known, lastmod, np.array([pair[1] if pair else 0 for pair in pairs], dtype=np.int64)
-
-
-def signal_observations(connection: Connection, key: Key, since: float, limit: int) -> dict[str, np.ndarray]:
-    """Give the newest observations of pages that sources cover, once for each source they tell something of."""
-    table = models.observations
-    n_sources = end_of_sources(connection, key)
-
-    @cache  # most visits say of sources what others do
-    def heard(source: int, n_signals: int, further: str | None) -> list[tuple[int, int]]:
-        told = [(source, n_signals)]
-        if further is not None and 0 <= source < n_sources:
-            told = attributed([*told, *_further(further)])
-        return [(one, n) for one, n in told if 0 <= one < n_sources]
-
-    result = connection.execute(
-        select(*[table.c[name] for name in _VISIT], table.c.further)
-        .where(*_own(table, key), table.c.time >= since, table.c.source >= 0)
-        .where(table.c.changed.is_not(None), table.c.elapsed.is_not(None))
-        .order_by(table.c.time.desc())
-        .limit(limit)
-    )
-    # Arrays part by part: as objects the numbers of 200,000 visits take 50 MB.
-    types = (np.int64, np.float64, np.bool_, np.int64, np.int64)
-    columns: list[list[np.ndarray]] = [[np.empty(0, dtype)] for dtype in types]
-    for part in result.partitions(_ROWS_AT_ONCE):
-        rows = fitting(part, _VISIT)  # a damaged row costs one visit of two hundred thousand
-        if not rows:
-            continue
-        *visits, source, n_signals, further = zip(*rows, strict=True)
-        told = [*map(heard, source, n_signals, further)]
-        of_row = np.repeat(np.arange(len(rows)), [*map(len, told)])
-        numbers = np.array([*chain(*told)], np.int64).reshape(-1, 2)
-        for column, dtype, values in zip(columns, types, visits, strict=False):
-            column.append(np.array(values, dtype)[of_row])
-        columns[3].append(numbers[:, 0])
-        columns[4].append(numbers[:, 1])
-    return {name: np.concatenate(column) for name, column in zip(_VISIT, columns, strict=True)}
-
-
-def estimator_states(
-    connection: Connection, key: Key, estimator: str, first: int, last: int | None
-) -> Iterator[tuple[np.ndarray, list[bytes]]]:
-    """Give pages and the rows of an estimator that are kept of them, in blocks."""
-    page = models.pages
-    wanted = select(page.c.page, page.c.estimator_state).where(
-        *_own(page, key), page.c.estimator == estimator, page.c.page >= first
-    )
-    if last is not None:
-        wanted = wanted.where(page.c.page <= last)
-    for rows in connection.execute(wanted.order_by(page.c.page)).partitions(_ROWS_AT_ONCE):
-        pages, states = zip(*rows, strict=True)
-        yield np.array(pages, np.intp), list(states)
-
-
-def visits_without_state(connection: Connection, key: Key, estimator: str) -> dict[str, np.ndarray]:
-    """Give the visits of pages that have no row of an estimator, in their order."""
-    table, page = models.observations, models.pages
-    names = ("page", "elapsed", "changed", "n_signals", "time_since_modified")
-    columns = [array(code) for code in "qdbqd"]
-    rows = connection.execute(
-        select(*[table.c[name] for name in names])
-        .join(
-            page,
-            (page.c.shard == table.c.shard) & (page.c.collection == table.c.collection) & (page.c.page == table.c.page),
-        )
-        .where(*_own(table, key), table.c.changed.is_not(None), table.c.elapsed > 0)
-        .where(page.c.estimator.is_(None) | (page.c.estimator != estimator))
-        .order_by(table.c.time, table.c.id)
-    )
-    for *told, since in rows:
-        for column, number in zip(columns, (*told, nan if since is None else since), strict=True):
-            column.append(number)
-    types = (np.intp, np.float64, np.bool_, np.int64, np.float64)
-    return {name: np.array(column, dtype) for name, column, dtype in zip(names, columns, types, strict=True)}
-
-
-def visits(
-    connection: Connection, key: Key, first: int, last: int
-) -> Iterator[tuple[int, float | None, int | None, int, float | None, str]]:
-    """Give page, elapsed, changed, ChangeSignals, time since modified, and outcome, of each page in their order."""
-    table = models.observations
-    names = ("page", "elapsed", "changed", "n_signals", "time_since_modified", "outcome")
-    wanted = select(*[table.c[name] for name in names]).where(
-        *_own(table, key), table.c.page >= first, table.c.page <= last
-    )
-    for rows in connection.execute(wanted.order_by(table.c.page, table.c.time, table.c.id)).partitions(_ROWS_AT_ONCE):
-        yield from map(tuple, rows)
-
-
-def observations_of(connection: Connection, key: Key, page: int, limit: int) -> list[ObservationRow]:
-    """Give a page's newest visits, newest first."""
-    table = models.observations
-    rows = connection.execute(
-        select(*[table.c[name] for name in ObservationRow._fields])
-        .where(*_own(table, key), table.c.page == page)
-        .order_by(table.c.time.desc(), table.c.id.desc())
-        .limit(limit)
-    )
-    return [_observation(row._asdict()) for row in rows]
-
-
-def announced_visits(connection: Connection, key: Key, limit: int) -> tuple[int, int]:
-    """Count the newest visits, and those of them that an announcement had come before."""
-    table = models.observations
-    newest = select(table.c.n_signals, table.c.further).where(*_own(table, key)).order_by(table.c.time.desc())
-    rows = connection.execute(newest.limit(limit)).all()
-    return len(rows), sum(bool(n) or any(more for _, more in _further(further)) for n, further in rows)
 
 
 def _further(value: str | None) -> tuple[tuple[int, int], ...]:
@@ -366,101 +525,13 @@ def _observation(row: dict[str, Any]) -> ObservationRow:
     return ObservationRow(**{**row, "changed": changed, "further": further})
 
 
-def further_sources(connection: Connection, key: Key) -> list[tuple[int, int, *FurtherRow]]:
-    """Give page, source and the other columns of `models.further_sources`, where a page has several sources."""
-    table = models.further_sources
-    counts = "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at"
-    names = ("page", "source", *counts, "true_signals", "false_signals")
-    rows = connection.execute(select(*[table.c[name] for name in names]).where(*_own(table, key)))
-    n_sources, n_pages = end_of_sources(connection, key), next_number(connection, key, models.pages.c.page)
-    kinds = {name: (int, float, type(None)) for name in names} | {"page": int, "source": int}
-    sound = only_sound((row._asdict() for row in rows), kinds, "further source of the page", "page")
-    return [tuple(row.values()) for row in sound if 0 <= row["source"] < n_sources and 0 <= row["page"] < n_pages]
-
-
-def announcements_of(connection: Connection, key: Key, page: int) -> list[tuple[int, float | None, int]]:
-    """Give (source, lastmod, n) for every source that names a page."""
-    table = models.announcements
-    rows = connection.execute(
-        select(table.c.source, table.c.lastmod, table.c.n).where(*_own(table, key), table.c.page == page)
-    )
-    return [(source, lastmod, n) for source, lastmod, n in rows]
-
-
-def counts(connection: Connection, key: Key) -> list[tuple[str, int, int, int]]:
-    """Count the pages by host, state and source (-1: none announces them)."""
-    page = models.pages
-    kinds = (page.c.host, page.c.state, page.c.source)
-    return [
-        tuple(row) for row in connection.execute(select(*kinds, func.count()).where(*_own(page, key)).group_by(*kinds))
-    ]
-
-
-def recipes(connection: Connection, key: Key, pages: range) -> dict[str, int]:
-    """Count some pages by the recipe that they were last read by, but for those whose request names one."""
-    page, template = models.pages, models.request_templates
-    naming = select(template.c.digest).where(*_own(template, key), template.c.data.contains('"crawlsched_recipe"'))
-    return dict(
-        connection.execute(
-            select(page.c.recipe, func.count())
-            .where(*_own(page, key), page.c.page.between(pages.start, pages.stop - 1), page.c.recipe.is_not(None))
-            .where(page.c.template.is_(None) | page.c.template.not_in(naming))
-            .group_by(page.c.recipe)
-        ).all()
-    )
-
-
-def sources(connection: Connection, key: Key) -> list[Source]:
-    """Give every source."""
-    table = models.sources
-    largest = _largest(connection, key, table.c.source, _LARGEST_GAP_OF_SOURCES)
-    found = []
-    for row in only_sound(_whole_rows(connection, table, key, table.c.source), _SOURCE, "source", "url"):
-        if not 0 <= row["source"] <= largest:
-            logger.error("The source %.60r is left out: its number %d cannot be meant.", row["url"], row["source"])
-            continue
-        name = f"the source {row['url']}"
-        row["problems"], row["quality"] = (json_like(row[part], {}, name) for part in ("problems", "quality"))
-        row["hosts"] = [host for host in json_like(row["hosts"], [], name) if isinstance(host, str)]
-        found.append(Source(**row))
-    numbers = {source.source for source in found}
-    # A parent that is none, or that was left out, is no parent.
-    return [source if source.parent in numbers else replace(source, parent=None) for source in found]
-
-
-def hosts(
-    connection: Connection,
-    key: Key,
-    name: str | None = None,
-    notable_at: float | None = None,
-    limit: int | None = None,
-) -> list[Host]:
-    """Give what the hosts told us: all, one, the first by name, or those that rest or have something withheld."""
-    table = models.hosts
-    only = [] if name is None else [table.c.host == name]
-    if notable_at is not None:
-        known = table.c.counts.contains('"withheld"') | table.c.counts.contains('"failing"')
-        only.append((table.c.rest_until > notable_at) | known)
-    rows = _whole_rows(connection, table, key, table.c.host, *only, limit=limit)
-    return [
-        Host(**{**values, "counts": json_like(values["counts"], {}, f"the host {values['host']}")})
-        for values in only_sound(rows, _HOST, "host", "host")
-    ]
-
-
-def count_hosts(connection: Connection, key: Key) -> int:
-    """Count the hosts that told us something."""
-    counted = select(func.count()).select_from(models.hosts).where(*_own(models.hosts, key))
-    return int(connection.execute(counted).scalar_one())
-
-
 def next_number(connection: Connection, key: Key, column: Any) -> int:
     """Give the number after the largest one in a column."""
     gap = _LARGEST_GAP_OF_SOURCES if column is models.sources.c.source else LARGEST_GAP
     return _largest(connection, key, column, gap) + 1
 
 
-def end_of_sources(connection: Connection, key: Key) -> int:
+def _end_of_sources(connection: Connection, key: Key) -> int:
     """Give a number that no source reaches: what a row says of one beyond it is damaged."""
     return next_number(connection, key, models.sources.c.source) + _LARGEST_GAP_OF_SOURCES
 

@@ -1,62 +1,76 @@
 """Samples: a row of figures a minute, thinned out with age."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, delete, select
 
 from crawlsched.store import models
-from crawlsched.store.statements import upsert
+from crawlsched.store.statements import put
 
-__all__ = ["joined", "put", "since", "thin", "thinned"]
+if TYPE_CHECKING:
+    from crawlsched.store.store import Store
 
-Key = tuple[int, int]
+__all__ = ["Samples", "joined", "thinned"]
 
 _DAY = 86_400
 # From this age on, rows of so many seconds become one; after the last, none is kept.
 _LEVELS = ((2 * _DAY, 600), (14 * _DAY, 3_600))
 _KEPT = 730 * _DAY
 #: Figures that are counts of the seconds before; all others are of their moment.
-_COUNTS = frozenset(
-    ("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered", "undelivered")
-) | {"withheld"}
+_COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"))
 
 
-def put(connection: Connection, key: Key, time: float, figures: Mapping[str, float | None]) -> None:
-    """Write a row; one of the same second is replaced."""
-    names = ("shard", "collection", "time", *models.FIGURES)
-    statement = upsert(models.samples, names, connection.dialect)
-    values = (*key, int(time), *[figures.get(name) for name in models.FIGURES])
-    columns: dict[str, Any] = {name: [value] for name, value in zip(names, values, strict=True)}
-    connection.exec_driver_sql(statement.sql, statement.rows(columns, 1)[0])
+class Samples:
+    """The samples of a collection.
+
+    Parameters
+    ----------
+    store : Store
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def put(self, time: float, figures: Mapping[str, float | None]) -> None:
+        """Keep the figures of a moment, by the names of `models.FIGURES`; those of the same second are replaced."""
+        self._store.write(lambda connection: _put(connection, self._store.key, time, figures))
+
+    def since(self, time: float) -> list[dict[str, Any]]:
+        """Give the figures since a time, oldest first."""
+        with self._store.database.reading() as connection:
+            return _since(connection, self._store, time)
+
+    def thin(self, now: float) -> int:
+        """Make several old rows into one, and delete very old ones; give how many rows fewer there are."""
+
+        def thin(connection: Connection) -> int:
+            old = [row for row in _since(connection, self._store, 0.0) if row["time"] < now - _LEVELS[0][0]]
+            kept = thinned(old, now)
+            known = {row["time"]: row for row in old}
+            table = models.samples
+            for time in sorted(known.keys() - {row["time"] for row in kept}):
+                connection.execute(delete(table).where(*self._store.own(table), table.c.time == time))
+            for row in kept:
+                if row != known.get(row["time"]):
+                    _put(connection, self._store.key, row["time"], row)
+            return len(old) - len(kept)
+
+        return self._store.write(thin)
 
 
-def since(connection: Connection, key: Key, time: float) -> list[dict[str, Any]]:
-    """Give the rows since a time, oldest first."""
+def _put(connection: Connection, key: tuple[int, int], time: float, figures: Mapping[str, float | None]) -> None:
+    told = {name: figures.get(name) for name in models.FIGURES}
+    put(connection, models.samples, [{"shard": key[0], "collection": key[1], "time": int(time), **told}])
+
+
+def _since(connection: Connection, store: Store, time: float) -> list[dict[str, Any]]:
     table = models.samples
-    wanted = [table.c.time, *[table.c[name] for name in models.FIGURES]]
-    rows = connection.execute(
-        select(*wanted)
-        .where(table.c.shard == key[0], table.c.collection == key[1], table.c.time >= int(time))
-        .order_by(table.c.time)
-    )
+    wanted = select(table.c.time, *[table.c[name] for name in models.FIGURES])
+    rows = connection.execute(wanted.where(*store.own(table), table.c.time >= int(time)).order_by(table.c.time))
     return [row._asdict() for row in rows]
-
-
-def thin(connection: Connection, key: Key, now: float) -> int:
-    """Make several old rows into one, and delete very old ones; give how many rows fewer there are."""
-    table = models.samples
-    old = [row for row in since(connection, key, 0.0) if row["time"] < now - _LEVELS[0][0]]
-    kept = thinned(old, now)
-    own = (table.c.shard == key[0], table.c.collection == key[1])
-    known = {row["time"]: row for row in old}
-    gone = known.keys() - {row["time"] for row in kept}
-    for time in sorted(gone):
-        connection.execute(delete(table).where(*own, table.c.time == time))
-    for row in kept:
-        if row != known.get(row["time"]):
-            put(connection, key, row["time"], row)
-    return len(old) - len(kept)
 
 
 def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:

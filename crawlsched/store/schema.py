@@ -24,7 +24,7 @@ from crawlsched.exceptions import SchemaOutOfDate, StoreError
 from crawlsched.store.database import Database, database_url
 from crawlsched.store.models import metadata
 
-__all__ = ["check", "current", "differences", "downgrade", "head", "upgrade"]
+__all__ = ["check", "current", "differences", "head", "prepare", "upgrade"]
 
 #: Alembic's table has a name of ours, so that another program's migrations are never taken for ours.
 VERSION_TABLE = "crawlsched_version"
@@ -108,18 +108,27 @@ def check(url: str) -> str:
     Raises
     ------
     SchemaOutOfDate
-        If it is empty, behind, ahead, or another program's; the sentence says which and what to do.
+        If it is empty, behind, ahead, too old, or another program's; the sentence says which and what to do.
     StoreError
         If it cannot be reached or read.
     """
     revision = current(url)
-    _refuse_ahead(revision, database_url(url).render_as_string())
+    _refuse_unknown(revision, database_url(url).render_as_string())
     if revision != head():
         state = "has no tables yet" if revision is None else f"is behind: at revision {revision}, this version's is"
         name = database_url(url).render_as_string()
         state = f"{state} {head()}" if revision is not None else state
         raise SchemaOutOfDate(f"The database {name!r} {state}; run: crawlsched db upgrade")
     return revision
+
+
+def prepare(url: str) -> str:
+    """Bring a database to this version's revision, but refuse older tables on PostgreSQL, which others may still use.
+
+    Returns and raises as `upgrade` and `check` do.
+    """
+    may_upgrade = database_url(url).get_backend_name() == "sqlite" or current(url) is None
+    return upgrade(url) if may_upgrade else check(url)
 
 
 def upgrade(url: str) -> str:
@@ -133,21 +142,15 @@ def upgrade(url: str) -> str:
     Raises
     ------
     SchemaOutOfDate
-        If it is ahead or another program's; nothing is changed then.
+        If it is ahead, too old, or another program's; nothing is changed then.
     StoreError
         If it cannot be written.
     """
     revision = current(url)
-    _refuse_ahead(revision, database_url(url).render_as_string())
+    _refuse_unknown(revision, database_url(url).render_as_string())
     if revision == head() or (revision is None and _made_new(url)):
         return head()
-    return _run(url, "upgrade", "head")
-
-
-def downgrade(url: str, revision: str) -> None:
-    """Take a database back to an earlier revision ("base": no tables), so that an earlier version can use it."""
-    _refuse_ahead(current(url), database_url(url).render_as_string())
-    _run(url, "downgrade", revision)
+    return _run(url)
 
 
 def differences(url: str) -> list[object]:
@@ -158,16 +161,10 @@ def differences(url: str) -> list[object]:
     database = Database(url)
     try:
         with database.reading() as connection:
-            options = {"version_table": VERSION_TABLE, "include_name": _is_no_partition}
-            context = MigrationContext.configure(connection, opts=options)
+            context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
             return list(compare_metadata(context, metadata))
     finally:
         database.close()
-
-
-def _is_no_partition(name: str | None, kind: str, parents: object) -> bool:
-    """Say whether something is to be compared: the tables of single days are not among the models."""
-    return kind != "table" or not str(name).startswith("observations_")
 
 
 def _made_new(url: str) -> bool:
@@ -180,7 +177,7 @@ def _made_new(url: str) -> bool:
         if not database.is_sqlite:
             return False
         with database.explained("made"), _locked(database) as connection:
-            if inspect(connection).get_table_names():  # another process was first, or it was taken back to "base"
+            if inspect(connection).get_table_names():  # another process was first
                 return False
             metadata.create_all(connection, checkfirst=False)
             _versions.create(connection)
@@ -190,26 +187,29 @@ def _made_new(url: str) -> bool:
         database.close()
 
 
-def _run(url: str, action: str, revision: str) -> str:
-    """Run Alembic under a lock against other processes, in one transaction."""
+def migrate(connection: Connection) -> None:
+    """Run Alembic on a connection that nobody else upgrades."""
     # Its loading takes a sixth of a second, and most databases are new or at the newest revision.
     from alembic import command
     from alembic.config import Config
-    from alembic.util import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(migrations()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    with _alembic:
+        command.upgrade(config, "head")
+
+
+def _run(url: str) -> str:
+    """Upgrade under a lock against other processes, in one transaction."""
     database = Database(url, busy_timeout=_PATIENCE, answer_within=None)
     try:
-        with database.explained("upgraded"), _alembic, _locked(database) as connection:
+        with database.explained("upgraded"), _locked(database) as connection:
             found = _revision(connection, database.name)  # again: another process may have been first
-            _refuse_ahead(found, database.name)
-            if action == "downgrade" or found != head():
-                config.attributes["connection"] = connection
-                getattr(command, action)(config, revision)
-            return revision if action == "downgrade" else head()
-    except CommandError as error:
-        raise SchemaOutOfDate(f"The database {database.name!r} cannot be brought to {revision!r}: {error}.") from error
+            _refuse_unknown(found, database.name)
+            if found != head():
+                migrate(connection)
+            return head()
     finally:
         database.close()
 
@@ -263,9 +263,17 @@ def _revision(connection: Connection, name: str) -> str | None:
     return None
 
 
-def _refuse_ahead(revision: str | None, name: str) -> None:
-    if revision is not None and revision not in _revisions():
+def _refuse_unknown(revision: str | None, name: str) -> None:
+    known = _revisions()
+    if revision is None or revision in known:
+        return
+    if revision < min(known):
         raise SchemaOutOfDate(
-            f"The database {name!r} is ahead: at revision {revision}, which this version of crawlsched does not know "
-            f"(its newest is {head()}); install the version that wrote it, or a later one."
+            f"The database {name!r} was written by an earlier version of crawlsched (revision {revision}), from which "
+            "this one takes nothing over by itself; let that version run `crawlsched export FOLDER`, name a new "
+            "database, and run `crawlsched import` for the files pages.csv and visits.csv."
         )
+    raise SchemaOutOfDate(
+        f"The database {name!r} is ahead: at revision {revision}, which this version of crawlsched does not know "
+        f"(its newest is {head()}); install the version that wrote it, or a later one."
+    )

@@ -60,7 +60,6 @@ _COPIED = {
     "sources": "t.kind NOT IN ('sitemap', 'robots', 'backwards')",
     "noise_masks": "NOT EXISTS (SELECT 1 FROM moved_hosts h WHERE h.host = CASE WHEN t.template LIKE '//%'"
     " THEN split_part(substr(t.template, 3), ' ', 1) ELSE split_part(t.template, '/', 1) END)",
-    "rate_grids": "true",
     "tombstones": "true",
     "followers": "true",
     "commands": "t.done_at IS NULL",

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from math import inf
 
@@ -10,7 +10,7 @@ from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
 from crawlsched.store.batch import Batch, PageFacts, facts_with
 from crawlsched.store.saving import Saved
 from crawlsched.store.store import Store
-from crawlsched.store.writing import Writing
+from crawlsched.store.writing import Found, Writing
 
 __all__ = ["WriteBehind"]
 
@@ -27,7 +27,7 @@ class WriteBehind:
     """Writes batches in another thread and never drops one.
 
     A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1 s, then ever more
-    rarely up to `retry_interval`; those that come meanwhile wait behind it, and are then written as one.
+    rarely up to `retry_interval`; those that come meanwhile wait behind it, and are then written in one transaction.
 
     Parameters
     ----------
@@ -74,8 +74,7 @@ class WriteBehind:
         self._on_event = on_event or (lambda event, sentence: None)
         self._writing = Writing() if writing is None else writing
         self._changed = self._writing.changed
-        self._current: Batch | None = None
-        self._waiting: deque[Batch] = deque()
+        self._waiting: list[Batch] = []
         self._closing = False
         self._attempt_at, self._pause = -inf, _FIRST_PAUSE
         self._attempt_began = 0.0
@@ -105,7 +104,7 @@ class WriteBehind:
     @property
     def in_flight(self) -> bool:
         """Whether a batch is being written or waits; the crawling thread may as well go on collecting then."""
-        return self._current is not None or bool(self._waiting)
+        return bool(self._waiting)
 
     @property
     def oldest_unsaved_at(self) -> float | None:
@@ -116,11 +115,12 @@ class WriteBehind:
         """Read pages' facts, with what was submitted but not written yet put over them."""
         numbers = [int(page) for page in pages]
         with self._changed:
-            batches = self._unsaved()
+            batches = list(self._waiting)
             # What is submitted meanwhile may be written before it is read, or after. It counts in any case.
             self._put_over.append(batches)
         try:
-            facts = self.store.facts(numbers)
+            with self._writing.asking:
+                facts = self.store.reader.facts(numbers)
         finally:
             with self._changed:
                 self._put_over = [others for others in self._put_over if others is not batches]
@@ -129,15 +129,15 @@ class WriteBehind:
     def drain(self, timeout: float) -> bool:
         """Wait until everything submitted is written; False if `timeout` seconds were not enough, or it is `lost`."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._unsaved() or self.lost is not None, timeout)
-            return not self._unsaved()
+            self._changed.wait_for(lambda: not self._waiting or self.lost is not None, timeout)
+            return not self._waiting
 
     def close(self, timeout: float = 60.0) -> bool:
         """Write what is left, and nothing more; False, and one line in the log, if something could not be written."""
         drained = self.drain(timeout)
         with self._changed:
             self._closing = True
-            left = sum(len(batch) for batch in self._unsaved())
+            left = sum(len(batch) for batch in self._waiting)
         self._writing.end(self, _LONGEST_ATTEMPT)
         if not drained:
             logger.error(
@@ -150,36 +150,24 @@ class WriteBehind:
 
     def _look_at_times(self) -> None:
         """Note the time of the oldest change, with each batch that comes or is written: each slot asks for it."""
-        times = [batch.since for batch in self._unsaved() if batch.since is not None]
+        times = [batch.since for batch in self._waiting if batch.since is not None]
         self._oldest_unsaved_at = min(times, default=None)
-
-    def _unsaved(self) -> list[Batch]:
-        return [*([] if self._current is None else [self._current]), *self._waiting]
 
     # -- what `Writing` calls, in its thread
 
     def next_attempt(self) -> float | None:
         """Return when something may be written, seconds of the monotonic clock; None: there is nothing."""
-        if self.is_being_written or self.lost is not None or not self._unsaved():
+        if self.is_being_written or self.lost is not None or not self._waiting:
             return None
         return self._attempt_at
 
-    def take(self) -> Batch:
-        """Return what is to be written now: what could not be written before, or all that waits, as one batch."""
+    def take(self) -> list[Batch]:
+        """Return what is to be written now: all that waits."""
         self._attempt_began = time.monotonic()
-        if self._current is None:
-            with self._changed:
-                waiting = list(self._waiting)
-            # Not under the lock, for the crawling thread does not wait for this; and into a batch of its own, for that
-            # thread may be looking at these.
-            merged, n = _merged(waiting) if len(waiting) > 1 else (waiting[0], 1)
-            with self._changed:
-                self._current = merged
-                for _ in range(n):
-                    self._waiting.popleft()
-        return self._current
+        with self._changed:
+            return list(self._waiting)
 
-    def written(self, found: Saved | Exception | None) -> None:
+    def written(self, found: Found) -> None:
         """Hear what became of it; None: it is to be tried again soon."""
         if found is None:
             self._attempt_at = time.monotonic() + _SOON
@@ -196,18 +184,19 @@ class WriteBehind:
             self.is_being_written = False
             self._changed.notify_all()
 
-    def _saved(self, saved: Saved) -> None:
+    def _saved(self, found: Sequence[Saved]) -> None:
         now = time.monotonic()
         self.last_duration = now - self._attempt_began
         if self._failed_at is not None:
             self._recovered(now - self._failed_at)
         self._failed_at, self._pause, self._attempt_at = None, _FIRST_PAUSE, -inf
-        self.refused.update(saved.refused)
         with self._changed:
+            del self._waiting[: len(found)]
+            self._look_at_times()
+        for saved in found:
+            self.refused.update(saved.refused)
             self.n_saved, self.n_rows = self.n_saved + 1, self.n_rows + saved.rows
             self.n_cleaned += saved.cleaned
-            self._current = None
-            self._look_at_times()
 
     def _failed(self, error: Exception) -> None:
         """Remember why; only the first failure of an episode makes a line in the log."""
@@ -233,14 +222,3 @@ class WriteBehind:
             self._changed.notify_all()
         logger.error(sentence)
         self._on_event(event, sentence)
-
-
-def _merged(batches: list[Batch]) -> tuple[Batch, int]:
-    """Merge as many batches from the front as go together, and say how many."""
-    merged = Batch()
-    for n, batch in enumerate(batches):
-        try:
-            merged.merge(batch)
-        except ValueError:  # another grid of rates
-            return merged, n
-    return merged, len(batches)

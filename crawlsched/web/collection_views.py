@@ -89,13 +89,12 @@ class CollectionViews:
     watched : Watched
     threads : ThreadPoolExecutor
         In which the database is read.
-    may_act : bool
     is_one_of : bool
         Whether there are others beside it, and a page that leads to all.
     """
 
-    def __init__(self, watched: Watched, threads: ThreadPoolExecutor, *, may_act: bool, is_one_of: bool) -> None:
-        self._watched, self._threads, self._may_act = watched, threads, may_act
+    def __init__(self, watched: Watched, threads: ThreadPoolExecutor, *, is_one_of: bool) -> None:
+        self._watched, self._threads = watched, threads
         self._is_one_of = is_one_of
         self._made: dict[str, _Made] = {}
 
@@ -106,7 +105,6 @@ class CollectionViews:
             router.add_get(f"{below}/{name}", self._view)
         router.add_get(f"{below}/changes.jsonl", self._jsonl)
         router.add_get(f"{below}/changes.atom", self._atom)
-        router.add_post(f"{below}/act/{{name}}", self._act)
 
     async def _view(self, request: web.Request) -> web.Response:
         name = request.path.rpartition("/")[2]
@@ -142,23 +140,12 @@ class CollectionViews:
 
         def make() -> Html:
             now = watched.store.clock()
-            return view(
-                Context(store=watched.store, reports=watched.reports, query=query, now=now, may_act=self._may_act)
-            )
+            return view(Context(store=watched.store, reports=watched.reports, query=query, now=now))
 
         return asyncio.get_running_loop().run_in_executor(self._threads, make)
 
     async def _aside(self, function: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
-
-    async def _act(self, request: web.Request) -> web.Response:
-        if not self._may_act:
-            raise web.HTTPForbidden(reason="Nothing can be done from here; CRAWLSCHED_WEB_ACTIONS = True allows it.")
-        form = {name: str(value) for name, value in (await request.post()).items()}
-        said = await self._aside(lambda: self._watched.reports.act(request.match_info["name"], form))
-        back = tag("a", "back to the overview", href="../")
-        main = tag("main", tag("section", tag("p", said), back, class_="panel"))
-        return self._answer(request, "Done", main, base="../")
 
     async def _jsonl(self, request: web.Request) -> web.StreamResponse:
         store = self._watched.store

@@ -82,6 +82,6 @@ def document(
         else None,
         tag("script", src=f"{root}static/page.js", defer=True),
     )
-    foot = tag("footer", f"crawlsched {__version__} · times are UTC · figures of the last minute")
+    foot = tag("footer", f"crawlsched {__version__} · times are UTC")
     body = tag("body", bar, main, foot, data_refresh=refresh or None)
     return f"<!doctype html>{raw(tag('html', head, body, lang='en'))}"

@@ -42,9 +42,9 @@ def search(store: Store, text: str, after: int, limit: int) -> tuple[list[dict[s
     No index is kept for this, which every new page would pay for; so it rests after some seconds.
     """
     table = models.pages
-    if after < 0 and (page := store.find(text)) is not None:
+    if after < 0 and (page := store.reader.find(text)) is not None:
         return by_number(store, [page]), None
-    until, end = time.monotonic() + _SEARCHED_FOR, store.next_page()
+    until, end = time.monotonic() + _SEARCHED_FOR, store.reader.next_page()
     found: list[int] = []
     pattern = table.c.url.contains(text, autoescape=True)
     while after < end - 1:

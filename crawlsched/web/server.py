@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.settings.values import is_loopback
+from crawlsched.settings.addresses import is_loopback
 from crawlsched.showing import in_words, without_secrets
 from crawlsched.web.collection_views import CollectionViews, Watched, html_answer, root_of
 from crawlsched.web.html import tag
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _COOKIE = "crawlsched_token"
-# Nothing from elsewhere, nothing inline, in nobody's frame; what is sent goes here, too.
+# Nothing from elsewhere, nothing inline, in nobody's frame.
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -59,7 +59,6 @@ class Page:
         Where it listens; port 0 is any free one.
     token : str or None
         What has to be known; None: nothing.
-    may_act : bool
     """
 
     title: str
@@ -67,7 +66,6 @@ class Page:
     host: str
     port: int
     token: str | None
-    may_act: bool = False
 
 
 class _Server:
@@ -80,7 +78,7 @@ class _Server:
         app = web.Application(middlewares=[self._guard], client_max_size=64 * 1024)
         is_one_of = len(self._page.watched) > 1
         for watched in self._page.watched:
-            views = CollectionViews(watched, self._threads, may_act=self._page.may_act, is_one_of=is_one_of)
+            views = CollectionViews(watched, self._threads, is_one_of=is_one_of)
             views.add_to(app.router)
         if is_one_of:
             app.router.add_get("/", self._all)
@@ -116,8 +114,6 @@ class _Server:
         name = urlsplit(f"//{request.host}").hostname or ""
         if is_loopback(self._page.host) and not is_loopback(name):
             return self._say(request, 421, "This address is served under the names of this machine only.")
-        if request.method not in ("GET", "HEAD") and not _is_same_origin(request):
-            return self._say(request, 403, "Actions are taken from the page itself only.")
         is_public = request.path == "/healthz" or request.path.startswith("/static/")
         if self._page.token is None or is_public:
             return None
@@ -190,13 +186,6 @@ class _Server:
         if file.suffix not in _TYPES or not file.is_file():
             raise web.HTTPNotFound
         return web.Response(body=file.read_bytes(), content_type=_TYPES[file.suffix], charset="utf-8")
-
-
-def _is_same_origin(request: web.Request) -> bool:
-    origin = request.headers.get("Origin")
-    if origin is not None:
-        return urlsplit(origin).netloc == request.host
-    return request.headers.get("Sec-Fetch-Site") == "same-origin"
 
 
 async def serve(page: Page) -> AsyncIterator[str]:

@@ -70,11 +70,11 @@ def vitals(store: Store) -> Vitals:
     with store.database.reading() as connection:
         undelivered = int(connection.execute(pending).scalar_one())
     withheld: dict[str, int] = {}
-    hosts = store.notable_hosts(now)
+    hosts = store.reader.hosts(notable_at=now)
     for host in hosts:
         for reason, row in host.counts.get("withheld", {}).items():
             withheld[reason] = withheld.get(reason, 0) + int(row.get("n", 0))
-    samples = store.samples(now - 3 * 60.0)
+    samples = store.samples.since(now - 3 * 60.0)
     return Vitals(
         time=now,
         owner=owner,
@@ -189,9 +189,9 @@ def _leased(seen: Vitals) -> Check:
         return Check("leased", False, "it was never crawled")
     age = max(seen.time - seen.owner.heartbeat_at, 0.0)
     if seen.is_running:
-        return Check("leased", True, f"the crawl was heard of {age:.0f} s ago")
+        return Check("leased", True, f"the crawl runs (last sign of life {age:.0f} s ago)")
     ended = "ended" if seen.owner.released_at is not None else "broke off"
-    return Check("leased", False, f"no crawl runs; the last one {ended}, and was last heard of {age:.0f} s ago")
+    return Check("leased", False, f"no crawl runs; the last one {ended}, and its last sign of life was {age:.0f} s ago")
 
 
 def _passed(seen: Vitals, longest: float) -> Check:
@@ -216,7 +216,7 @@ def _dispatching(status: dict[str, Any]) -> Check:
     if status.get("paused_since") is not None:
         return Check("dispatching", True, "paused by hand")
     if status.get("rests"):
-        return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_HOURS)")
+        return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_BANDWIDTH)")
     silence = float(status.get("silence") or 0.0)
     longest = max(_LONGEST_SILENCE, _LONGEST_SLOTS / float(status.get("bandwidth") or 1.0))
     said = "requests go out as they should" if silence <= longest else f"nothing has gone out for {silence:.0f} s"

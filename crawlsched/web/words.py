@@ -7,7 +7,18 @@ from datetime import UTC, datetime
 
 from crawlsched.web.html import Html, tag
 
-__all__ = ["ago", "clock", "duration", "moment", "number", "per_time", "share", "short"]
+__all__ = ["BINDS", "ago", "clock", "duration", "moment", "number", "per_time", "share", "short"]
+
+#: What binds, as the planner says it, in words.
+BINDS = {
+    "value": "what a crawl of it is worth",
+    "overdue": "the max_interval of CRAWLSCHED_PAGES: it is overdue, and goes before anything of value",
+    "forced": "a word from outside: it goes before anything of value",
+    "min_interval": "the min_interval of CRAWLSCHED_PAGES: it may not be crawled again yet",
+    "not_before": "the wait after its last visit, which ended badly",
+    "host": "its host, which asked to be left alone",
+    "in_flight": "nothing: it is being crawled just now",
+}
 
 # What is further away than this will not be seen by anybody.
 _FOR_EVER = 86_400.0 * 365.25 * 1000

@@ -22,9 +22,7 @@ CRAWLSCHED_BANDWIDTH = "25/s"
 # needs none of them.
 CRAWLSCHED_SOURCE_INTERVAL = 3  # seconds between two looks at a sitemap
 CRAWLSCHED_PRIVATE_ADDRESSES = ["127.0.0.0/8"]  # the demo's sites are on this machine, and name their sitemaps
-CRAWLSCHED_REPLAN_INTERVAL = 3  # what visits taught is summed up over all pages so often
 CRAWLSCHED_ERROR_INTERVAL = 2  # spells of errors last 4 s
-CRAWLSCHED_GONE_INTERVAL = 10  # pages that come back do so after 20 s or so
 
 # A page that failed is visited again in any case. Scrapy's middleware would ask again at once, twice, and pay for it.
 RETRY_ENABLED = False

@@ -57,12 +57,11 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Crawl, P
             folder,
             SPIDER.format(urls=urls),
             CRAWLSCHED_PROBES="True",
-            CRAWLSCHED_WRONG_PAGES="True",
-            CRAWLSCHED_VALIDATOR_TRIALS="0.1",
+            CRAWLSCHED_WITHHOLD="True",
+            CRAWLSCHED_CONDITIONAL_REQUESTS="True",
             CRAWLSCHED_BANDWIDTH="35/s",
             CRAWLSCHED_ERROR_INTERVAL="0.5",
-            CRAWLSCHED_REPLAN_INTERVAL="5",
-            CRAWLSCHED_MAX_CRAWL_INTERVAL="3",
+            CRAWLSCHED_PAGES='[["*", {"max_interval": 3}]]',
             CLOSESPIDER_TIMEOUT=str(SECONDS),
         )
         yield project.run(timeout=SECONDS + 60), folder
@@ -85,14 +84,14 @@ def found(crawl: Crawl, folder: Path, hosts: tuple[str, ...]) -> Found:
     true = false = missed = 0
     store, versions = crawl.store(), served(folder)
     known_from = min(times[0][0] for times in versions.values()) + LEARNING
-    for number in range(store.next_page()):
-        facts = store.facts([number])[0]
+    for number in range(store.reader.next_page()):
+        facts = store.reader.facts([number])[0]
         assert facts is not None
         host, page = facts.url.split("/")[2].partition(":")[0], int(facts.url.rpartition("/")[2])
         if host not in hosts:
             continue
         last = None
-        for row in reversed(store.observations_of(number, 10_000)):
+        for row in reversed(store.reader.observations_of(number, 10_000)):
             if row.outcome not in ("changed", "unchanged", "not_modified", "flapping"):
                 continue
             # A page is fetched once at a time, so this visit's answer is the last that left before it was judged.
@@ -120,7 +119,7 @@ def test_an_etag_that_lies_is_found_out(crawled: tuple[Crawl, Path]) -> None:
     """From then on it is neither sent nor believed, and the host's edits are found."""
     crawl, folder = crawled
     store = crawl.store()
-    (notes,) = [host.counts for host in store.host_rows() if host.host == LYING]
+    (notes,) = [host.counts for host in store.reader.hosts() if host.host == LYING]
     store.close()
     assert standings(notes["validators"])["ETag"] == "lying"
     counts = found(crawl, folder, (LYING,))
@@ -137,7 +136,7 @@ def test_the_log_in_wall_is_found_and_hardly_anybody_sees_it(crawled: tuple[Craw
     assert sum(is_wall == "True" for _, is_wall in seen) <= 1
     assert crawl.stats["crawlsched/resolved/wrong"] >= 5
     store = crawl.store()
-    (notes,) = [host.counts for host in store.host_rows() if host.host == WALLED]
+    (notes,) = [host.counts for host in store.reader.hosts() if host.host == WALLED]
     store.close()
     assert len(notes["wrong_pages"]) >= 1
 

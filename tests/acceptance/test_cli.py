@@ -117,7 +117,7 @@ def test_in_a_project_its_settings_say_which_database(run: Run, database: str, t
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "settings.py").write_text(
-        f"CRAWLSCHED_DATABASE_URL = {database!r}\nCRAWLSCHED_COLLECTION = 'news'\nCRAWLSCHED_ENABLED = False\n"
+        f"CRAWLSCHED_DATABASE_URL = {database!r}\nCRAWLSCHED_COLLECTION = 'news'\n"
     )
     Store.open(database, "shops").close()
     answer = run("forget", url_of(3), "--yes", "--json", cwd=tmp_path / "shop")
@@ -193,7 +193,7 @@ def pages_of(database: str) -> dict[str, int]:
     store = Store.open(database, "news", read_only=True)
     try:
         pages: Counter[str] = Counter()
-        for host, _, _, n in store.counts():
+        for host, _, _, n in store.reader.counts():
             pages[host] += n
         return dict(pages)
     finally:
@@ -206,7 +206,7 @@ def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -
     assert answer.stdout == "1 page deleted from 'news'. It will not come back by itself.\n"
     assert pages_of(database) == {HOSTS[0]: 10, HOSTS[1]: 9}
     store = Store.open(database, "news", read_only=True)
-    assert store.tombstoned([url_of(3), url_of(4)]) == [True, False]
+    assert store.tombstones.cover([url_of(3), url_of(4)]) == [True, False]
     owner = store.owner()
     assert owner is not None
     assert owner.released_at is not None
@@ -295,7 +295,7 @@ def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run: Run
     answer = run("signal", url_of(1), "--source", "cms", "--database", database)
     assert answer.stdout == "The announcement of 1 page waits for the next crawl; none is running now.\n"
     store = Store.open(database, "news", read_only=True)
-    waiting = [(command.name, command.arguments) for command in store.pending_commands()]
+    waiting = [(command.name, command.arguments) for command in store.commands.pending()]
     store.close()
     assert waiting == [("recrawl", {"urls": [url_of(1)]}), ("signal", {"urls": [url_of(1)], "source": "cms"})]
     sentence = failed(run("recrawl", "http://127.0.0.1/none", "--database", database))

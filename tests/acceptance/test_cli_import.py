@@ -36,7 +36,7 @@ def columns(tmp_path: Path):
         store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")
         try:
             block = next(store.load())
-            urls = [facts.url for facts in store.facts(block["page"]) if facts is not None]
+            urls = [facts.url for facts in store.reader.facts(block["page"]) if facts is not None]
             return dict(zip(urls, block[name].tolist(), strict=True))
         finally:
             store.close()
@@ -53,7 +53,9 @@ def test_a_url_a_line_becomes_a_page(tmp_path: Path, columns) -> None:
     assert columns("state") == {"http://a.example/1": NEW, "http://a.example/2": NEW}
     # A crawl will read the sitemaps that the new site names.
     store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")
-    assert [(source.kind, source.url) for source in store.sources()] == [("robots", "http://a.example/robots.txt")]
+    assert [(source.kind, source.url) for source in store.reader.sources()] == [
+        ("robots", "http://a.example/robots.txt")
+    ]
     store.close()
     # Once more changes nothing; nor does a file that is packed.
     again = imported(tmp_path, gzip.compress(b"http://a.example/2\nhttp://c.example/"), name="urls.txt.gz")
@@ -130,8 +132,8 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) 
     store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")
     for _ in load_pages(store, brought_in, hosts, now):
         pass
-    place = [int(facts.url.rpartition("/")[2]) for facts in store.facts(np.arange(n_pages)) if facts is not None]
-    stored = store.newest_plan()
+    place = [int(facts.url.rpartition("/")[2]) for facts in store.reader.facts(np.arange(n_pages)) if facts is not None]
+    stored = store.plans.newest()
     store.close()
     assert stored is not None
     brought_in.adopt(Plan.from_dict(stored.data, hosts.number), now)

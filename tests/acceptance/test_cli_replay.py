@@ -1,16 +1,14 @@
-"""`crawlsched replay` and `crawlsched compare` as a user runs them: files in, files out, one sentence on failure."""
+"""`crawlsched replay` as a user runs them: files in, files out, one sentence on failure."""
 
 import csv
 import gzip
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests import children
 from tests.commands import run_here
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -102,54 +100,36 @@ def test_a_bandwidth_can_be_a_multiple_of_the_changes(run: Run, tmp_path: Path) 
     assert json.loads((tmp_path / "out.json").read_text())["bandwidth"] == pytest.approx(0.6)
 
 
-def test_compare_prints_writes_and_draws_a_table(run: Run, tmp_path: Path) -> None:
-    """A row for each policy and a column for each bandwidth, the numbers being those of single replays."""
-    answer = run(
-        "compare",
-        *("--policies", "round_robin", "greedy:known", "--bandwidths", "0.5/s", "1x"),
-        *("--start", "0", "--end", "10", "--json", "table.json", "--plot", "curve.png"),
-    )
+def test_several_policies_and_bandwidths_are_a_table(run: Run, tmp_path: Path) -> None:
+    """A row for each, the numbers being those of single replays; what the frontier's picks are worth, too."""
+    policies = ("--policy", "round_robin", "frontier:known", "--bandwidth", "0.5/s", "1x")
+    times = ("--start", "0", "--end", "10")
+    answer = run("replay", *policies, *times, "--json", "table.json")
     assert answer.returncode == 0, answer.stderr
-    table = json.loads((tmp_path / "table.json").read_text())
-    assert [(one["name"], one["bandwidth"]) for one in table["replays"]] == [
+    replays = json.loads((tmp_path / "table.json").read_text())["replays"]
+    assert [(one["policy"], one["bandwidth"]) for one in replays] == [
         ("round_robin", 0.5),
         ("round_robin", pytest.approx(0.3)),
-        ("greedy:known", 0.5),
-        ("greedy:known", pytest.approx(0.3)),
+        ("frontier", 0.5),
+        ("frontier", pytest.approx(0.3)),
     ]
     lines = [line.split() for line in answer.stdout.splitlines()]
-    assert lines[0] == ["freshness", "at", "0.5/s", "1x", "(1080/h)"]
-    shown = [f"{one['freshness']:.4f}" for one in table["replays"]]
-    assert lines[1:3] == [["round_robin", *shown[:2]], ["greedy:known", *shown[2:]]]
-    in_turn = table["replays"][0]
-    assert " ".join(lines[4]) == "at 0.5/s mean age delay mean median 95 % longest bandwidth saved"
-    assert lines[5][:2] == ["round_robin", f"{in_turn['age']:.3g}"]
-    assert (in_turn["delay_longest"], in_turn["saved"]) == (4.0, 0.0)
-    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
-    single = ("--bandwidth", "0.5/s", "--policy", "round_robin", "--start", "0", "--end", "10", "--json", "one.json")
+    assert lines[0][:5] == ["policy", "bandwidth", "freshness", "crawls", "found"]
+    assert [line[:3] for line in lines[1:]] == [
+        [name, at, f"{one['freshness']:.4f}"]
+        for one, (name, at) in zip(
+            replays,
+            [(name, at) for name in ("round_robin", "frontier:known") for at in ("0.5/s", "0.3/s")],
+            strict=True,
+        )
+    ]
+    assert replays[0]["delay_longest"] == 4.0
+    assert ["worth" in one for one in replays] == [False, False, True, True]
+    assert all(0.95 < one["worth"] <= 1.0 for one in replays[2:])
+    single = ("--bandwidth", "0.5/s", "--policy", "round_robin", *times, "--json", "one.json")
     assert run("replay", *single).returncode == 0
-    assert json.loads((tmp_path / "one.json").read_text())["freshness"] == table["replays"][0]["freshness"]
-
-
-def test_compare_says_what_the_frontier_that_crawls_costs_against_brute_force(run: Run, tmp_path: Path) -> None:
-    """A line for each bandwidth: what the page picked is worth of the best, and how often it is a wrong one."""
-    answer = run(
-        "compare",
-        "--policies",
-        "greedy_ncis:known",
-        "frontier:known",
-        "--bandwidths",
-        "0.5/s",
-        "2/s",
-        "--json",
-        "t.json",
-    )
-    assert answer.returncode == 0, answer.stderr
-    replays = json.loads((tmp_path / "t.json").read_text())["replays"]
-    assert [("worth" in one, "worse" in one) for one in replays] == [(False, False)] * 2 + [(True, True)] * 2
-    for one, at in zip(replays[2:], ("0.5/s", "2/s"), strict=True):
-        assert 0.95 < one["worth"] <= 1.0
-        assert f"frontier:known at {at}: the page picked is worth {one['worth']:.4f} of the best" in answer.stdout
+    assert json.loads((tmp_path / "one.json").read_text())["freshness"] == replays[0]["freshness"]
+    assert failed(run("replay", *policies, "--crawls", "c.csv")).startswith("--crawls writes those of one policy")
     alone = run("replay", "--bandwidth", "1", "--policy", "frontier", "--estimator", "naive")
     assert failed(alone) == "estimator must be known or hindsight for the policy frontier, got 'naive'."
 
@@ -214,19 +194,3 @@ def test_wrong_arguments_are_told_in_one_sentence(
     bandwidth = [] if "--bandwidth" in arguments else ["--bandwidth", "1"]
     spread = [argument.replace("-2x", " -2x") for argument in arguments]
     assert failed(run("replay", *bandwidth, *spread)).replace("' -2x'", "'-2x'").startswith(beginning)
-
-
-def test_a_picture_that_cannot_be_written_is_told_in_one_sentence(run: Run) -> None:
-    """The path is named."""
-    answer = run("compare", "--policies", "uniform", "--bandwidths", "1", "--plot", "no/curve.png")
-    assert failed(answer).startswith("no/curve.png cannot be drawn: ")
-
-
-def test_a_picture_without_matplotlib_says_what_to_install(tmp_path: Path) -> None:
-    """Nothing is replayed before that is known."""
-    program = (
-        "import sys; sys.modules['matplotlib'] = None; from crawlsched.cli import main; "
-        "sys.exit(main(['compare', '--pages', 'p', '--changes', 'c', '--plot', 'x.png']))"
-    )
-    answer = children.run(sys.executable, "-c", program, cwd=tmp_path)
-    assert failed(answer) == "--plot needs matplotlib; install crawlsched[plot]."

@@ -227,15 +227,6 @@ def test_a_second_crawl_is_refused_while_this_one_runs(running: Running, tmp_pat
     assert f"is owned by another running process: pid {running.pid} on host" in crawl.log
 
 
-def test_importance_from_a_file_counts_at_once(running: Running, tmp_path: Any) -> None:
-    """The running crawl takes a file over, and says what was no page."""
-    table = tmp_path / "weights.csv"
-    table.write_text(f"url,importance\n{running.urls[3]},8\n{running.urls[4]},1\nhttp://127.0.0.1:1/none,2\n")
-    told = report(running, "importance", str(table))
-    assert (told["pages"], told["changed"], told["unknown"]) == (2, 1, ["http://127.0.0.1:1/none"])
-    assert report(running, "why", running.urls[3])["importance"] == 8
-
-
 def test_a_running_crawl_is_handed_pages(running: Running, tmp_path: Any) -> None:
     """New URLs become pages, importance counts, wrong lines are named; visits are refused with a sentence."""
     lines = [f"{running.urls[5]},6", "http://127.0.0.1:1/handed,3", "/nothing,1"]

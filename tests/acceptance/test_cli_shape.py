@@ -49,27 +49,22 @@ ARGUMENTS = {
     "bandwidth": None,  # needs a running crawl
     "changes": None,
     "check": None,
-    "compare": "--pages pages.csv --changes changes.csv --bandwidths 1x --policies round_robin",
-    "completion": "bash",
     "db backup": "copy.db",
     "db copy": "sqlite:///copied.db sqlite:///another.db",
     "db restore": "backup.db --yes",
     "detect": "--visits visits.csv",
-    "diff": None,  # needs kept texts
     "export": "out",
     "forget": "http://a.example/9 --yes",
     "import": "urls.txt",
-    "importance": "weights.csv",
-    "jobs": None,  # runs until it is ended
     "recrawl": URL,
     "replay": "--pages pages.csv --changes changes.csv --bandwidth 1/h --policy round_robin",
-    "shards split": None,  # on PostgreSQL only
+    "db split": None,  # on PostgreSQL only
     "signal": URL,
     "simulate": "list",
     "web": None,
     "why": URL,
 }
-WITHOUT_DATABASE = ("compare", "completion", "db copy", "detect", "replay", "simulate")
+WITHOUT_DATABASE = ("db copy", "detect", "replay", "simulate")
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +127,7 @@ def test_each_command_has_help_an_example_json_and_sentences(command: tuple[str,
 
 
 def test_a_command_alone_is_the_command_among_all() -> None:
-    """It is loaded without the others, but for `completion`, which looks at all; its help is the same."""
+    """It is loaded without the others, and its help is the same."""
     every = CommandParser(prog="crawlsched")
     crawlsched.cli.add_commands(every)
     among_all = commands_of(every)
@@ -141,7 +136,7 @@ def test_a_command_alone_is_the_command_among_all() -> None:
         crawlsched.cli.add_commands(alone, only=name)
         found = commands_of(alone)
         assert found[name].format_help() == parser.format_help()
-        assert len(found) == {"completion": len(among_all), "pause": 2, "resume": 2}.get(name, 1)
+        assert len(found) == 1
 
 
 def test_json_takes_any_file_where_nothing_else_can_follow(folder: Path) -> None:
@@ -166,12 +161,13 @@ def test_what_is_misspelt_gets_what_is_like_it(folder: Path) -> None:
     for arguments, code, words in (
         (["statuss"], 2, "There is no command 'statuss'; did you mean status?"),
         (["qqq"], 2, "There is no command 'qqq'; there are status, "),
+        (["status", "--colection", "news"], 2, "There is no option --colection; did you mean --collection?"),
         (["db", "chek"], 2, "There is no action 'chek'; did you mean check?"),
         (["status", *given, "-s", "CRAWLSCHED_BANDWITH=1"], 1, "did you mean CRAWLSCHED_BANDWIDTH?"),
         (["why", "/p/3", *given], 1, "did you mean http://a.example/p/3?"),
         (["why", "http://a.example/p/", *given], 1, "did you mean http://a.example/p/0 or http://a.example/p/1 or"),
         (["why", "http://a.example/q/7", *given], 1, "did you mean http://a.example/p/7 or"),
-        (["diff", "p/11", *given], 1, "did you mean http://a.example/p/11?"),
+        (["why", "p/11", *given], 1, "did you mean http://a.example/p/11?"),
         (["recrawl", "/p/4", *given], 1, "did you mean http://a.example/p/4?"),
         (["why", "http://b.example/", *given], 1, "check its spelling"),
         (["pages", "--where", "n_chnges > 3", *given], 1, "did you mean n_changes?"),

@@ -49,7 +49,7 @@ def pages(folder: Path, collection: str = "news") -> dict[str, tuple[float, floa
     store = Store.open(f"sqlite:///{folder}/crawlsched.db", collection, read_only=True)
     try:
         block = next(store.load())
-        urls = [facts.url for facts in store.facts(block["page"]) if facts is not None]
+        urls = [facts.url for facts in store.reader.facts(block["page"]) if facts is not None]
         columns = [block[name].tolist() for name in ("n_crawls", "n_changes", "crawled_at", "importance")]
         return dict(zip(urls, zip(*columns, strict=True), strict=True))
     finally:

@@ -85,7 +85,7 @@ def test_what_a_small_fast_site_serves_reaches_the_spider_once(tmp_path: Path) -
             tmp_path,
             SPIDER.format(url=site.url("/p/0")),
             CRAWLSCHED_PROBES="True",
-            CRAWLSCHED_WRONG_PAGES="True",
+            CRAWLSCHED_WITHHOLD="True",
             CRAWLSCHED_BANDWIDTH="5/s",
             CONCURRENT_REQUESTS_PER_DOMAIN="8",
             CLOSESPIDER_TIMEOUT=str(SECONDS),

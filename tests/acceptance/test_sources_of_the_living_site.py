@@ -54,9 +54,8 @@ def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
         SPIDER,
         CRAWLSCHED_BANDWIDTH="40/s",
         CRAWLSCHED_SOURCE_URLS=",".join(sitemaps),
-        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_FIND_SOURCES="False",
         CRAWLSCHED_SOURCE_INTERVAL="1",
-        CRAWLSCHED_REPLAN_INTERVAL="3",
         CRAWLSCHED_FINGERPRINT_DROP=".visitors",
         CRAWLSCHED_PROBES="True",  # pages carry the number of the request, which only second fetches tell from an edit
         CONCURRENT_REQUESTS_PER_DOMAIN="16",

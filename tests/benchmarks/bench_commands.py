@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from crawlsched.jobs.crawl_jobs import JobsProcess
+from crawlsched.jobs.crawl_jobs import plan_store
 from crawlsched.settings import Settings
 from crawlsched.store import Store
 from tests.benchmarks.bench_crawl import fill
@@ -48,7 +48,7 @@ def main() -> None:
         add_history(folder / "bench.db", arguments.pages, arguments.visits)
         url = f"sqlite:///{folder / 'bench.db'}"
         store = Store.open(url, "bench")
-        JobsProcess(store, Settings(), time.time).replan()
+        plan_store(store, Settings(), time.time())
         store.close()
         loading = cpu("-c", "import numpy, sqlalchemy")
         print(f"loading numpy and SQLAlchemy {loading:.2f} s of CPU, alone; {arguments.pages:,} pages")

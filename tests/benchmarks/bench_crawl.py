@@ -263,7 +263,7 @@ def _ours(folder: Path, bandwidth: str, seconds: int, **settings: Any) -> dict[s
         "CRAWLSCHED_BANDWIDTH": bandwidth,
         "CRAWLSCHED_COLLECTION": "bench",
         "CRAWLSCHED_FINGERPRINT": "raw_bytes",
-        "CRAWLSCHED_SITEMAPS_FROM_ROBOTS": "False",
+        "CRAWLSCHED_FIND_SOURCES": "False",
         "CLOSESPIDER_TIMEOUT": seconds,
         **settings,
     }
@@ -381,7 +381,6 @@ def rate(bandwidth: float, seconds: int) -> None:
             folder,
             f"{bandwidth}/s",
             seconds,
-            CRAWLSCHED_REPLAN_INTERVAL=10,
             CRAWLSCHED_SOURCE_URLS=f"http://127.0.0.1:{port}/sitemap.xml",
             CRAWLSCHED_SOURCE_INTERVAL=20,
         )
@@ -621,7 +620,7 @@ def large(n_pages: int, seconds: int, folder: Path) -> None:
             known.write_text(str(port))
             print(f"    the store was filled in {time.monotonic() - begun:.0f} s; it stays in {folder}")
         arguments = {"n": 0, "port": port, "refetch": "no"}
-        ours = _ours(folder, f"{_LARGE_RATE}/s", seconds, CRAWLSCHED_REPLAN_INTERVAL=20)
+        ours = _ours(folder, f"{_LARGE_RATE}/s", seconds)
         record = _crawl(folder, arguments, ours)
         memory, peak = (record[name] / n_pages for name in ("memory", "peak_memory"))
         print(

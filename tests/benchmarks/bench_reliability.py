@@ -57,7 +57,7 @@ def crash_loop(kills: int, seed: int = 1) -> None:
             refused += "cannot start" in crawl.log
             store = crawl.store()
             assert store.quick_check() == []
-            before, n_pages = n_pages, store.next_page()
+            before, n_pages = n_pages, store.reader.next_page()
             assert n_pages >= before
             store.close()
         print(f"{kills} kills: {refused} starts refused, {n_pages} pages, the database is sound after each")
@@ -108,7 +108,7 @@ def soak(minutes: float) -> None:
     print(
         f"second half: RSS {least:.1f} to {most:.1f} MB ({most / least - 1:.2%}), "
         f"descriptors {sorted(descriptors)}, threads {sorted(threads)}, "
-        f"{(last.database - first.database) / (last.visits - first.visits):.0f} bytes of the database a visit"
+        f"{(last.database - first.database) / (last.visits - first.reader.visits):.0f} bytes of the database a visit"
     )
 
 

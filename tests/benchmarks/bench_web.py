@@ -106,7 +106,10 @@ def look(database: Path) -> None:
     """Ask for each view, twice: what was shown a moment ago, too."""
     command = [sys.executable, "-m", "crawlsched", "web", "--database", f"sqlite:///{database}", "--address", "0"]
     served = subprocess.Popen(
-        [*command, "-s", "CRAWLSCHED_WEB_TOKEN=False"], stdout=subprocess.PIPE, text=True, cwd=database.parent
+        [*command, "-s", 'CRAWLSCHED_WEB={"address": 0, "token": false}'],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=database.parent,
     )
     try:
         assert served.stdout is not None

@@ -190,10 +190,10 @@ def test_a_damaged_row_costs_that_row(sound: Path, tmp_path: Path) -> None:
                 planner = planner_for(Settings())
                 for _ in load_pages(store, planner, Hosts(), time.time(), ""):
                     pass
-                Sources(3600.0).load(store.sources())
-                store.host_rows(), store.newest_plan(), store.undelivered(), store.pending_commands()
-                store.signal_observations(0.0), store.further_sources(), store.owner()
-                store.facts(range(30))
+                Sources(3600.0).load(store.reader.sources())
+                store.reader.hosts(), store.plans.newest(), store.reader.undelivered(), store.commands.pending()
+                store.reader.signal_observations(0.0), store.reader.further_sources(), store.owner()
+                store.reader.facts(range(30))
             finally:
                 store.close()
             for command in ("status", "sources"):
@@ -206,7 +206,7 @@ def test_a_damaged_row_costs_that_row(sound: Path, tmp_path: Path) -> None:
 
 def test_no_argument_ends_a_command_with_a_traceback(sound: Path, tmp_path: Path) -> None:
     """A sentence and exit code 1, or a line of usage and 2."""
-    commands = ("status", "sources", "why", "diff", "bandwidth", "pause", "recrawl", "signal", "forget", "db", "whatif")
+    commands = ("status", "sources", "why", "bandwidth", "recrawl", "signal", "forget", "db", "whatif")
     for number in range(FEWER):
         rng = Random(f"argument {number}")
         arguments = [rng.choice(commands)]
@@ -237,7 +237,7 @@ def test_a_text_that_is_none_costs_its_row(sound: Path, tmp_path: Path, caplog: 
         connection.commit()
     store = Store.open(f"sqlite:///{path}", "news")
     try:
-        facts = store.facts(range(30))
+        facts = store.reader.facts(range(30))
     finally:
         store.close()
     assert [page for page in range(30) if facts[page] is None] == list(range(len(columns)))

@@ -20,8 +20,6 @@ class Snapshot:
     ----------
     rates : ndarray, shape (K,)
         The grid of change rates.
-    discovery_horizon : float
-        Seconds.
     time : float
         POSIX seconds.
     n_pages : int
@@ -44,7 +42,6 @@ class Snapshot:
     """
 
     rates: FloatArray
-    discovery_horizon: float
     time: float
     n_pages: int
     pages: IndexArray

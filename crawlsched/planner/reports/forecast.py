@@ -33,8 +33,8 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     Returns
     -------
     ndarray of int
-        First those that go out of turn, then those that will be worth most when half of the others have gone; each when
-        its host may be asked.
+        First those that go out of turn, then new pages in their share of the slots, and those that will be worth most
+        when half of the others have gone; each when its host may be asked.
 
     Examples
     --------
@@ -42,16 +42,22 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     >>> planner.add(host=[0, 0, 0, 1], now=0.0, importance=[1.0, 4.0, 3.0, 2.0])
     array([0, 1, 2, 3])
     >>> forecast(planner, 1.0, 3), forecast(planner, 1.0, 3, pause=lambda host: 1.5)
-    (array([1, 2, 3]), array([1, 3, 2]))
+    (array([0, 3, 1]), array([0, 3, 1]))
     """
     now = planner.at(now)
     until = now + n / planner.bandwidth
     first = planner.out_of_turn(now, n)[:n]
-    found = np.concatenate([planner.peek(now, _CANDIDATES * n), planner.frontier.returning(until)])
+    found = np.concatenate([planner.peek(now, _CANDIDATES * n), planner.frontier.returning(until, n)])
     candidates = np.setdiff1d(found[planner.pages.not_before[found] <= until], first)
-    values = planner.crawl_values.value_at(candidates, 0.5 * (now + until))
-    in_order = [*first, *candidates[np.lexsort((candidates, -values))].tolist()]
-    return np.array(_by_turns(planner, in_order, now, n, pause), np.intp)
+    is_new = planner.pages.crawled_at[candidates] == -np.inf
+    known = candidates[~is_new]
+    values = planner.crawl_values.value_at(known, 0.5 * (now + until))
+    new = np.array(list(dict.fromkeys(found[np.isin(found, candidates[is_new])].tolist())), np.intp)
+    share = planner.share.share
+    # When each goes, in slots.
+    times = np.concatenate([np.arange(new.size) / max(share, 1e-9), np.arange(known.size) / max(1.0 - share, 1e-9)])
+    others = np.concatenate([new, known[np.lexsort((known, -values))]])[np.argsort(times, kind="stable")]
+    return np.array(_by_turns(planner, [*first, *others.tolist()], now, n, pause), np.intp)
 
 
 def _by_turns(planner: Planner, pages: list[int], now: float, n: int, pause: Callable[[int], float]) -> list[int]:

@@ -87,8 +87,8 @@ class Membership:
     about : mapping
         Who it is (`about_me`).
     rate_now : callable, optional
-        Gives the rate that the collection should have at a time of the database's clock (CRAWLSCHED_HOURS); 0: nobody
-        sends. None: the one in the database stands.
+        Gives the rate that the collection should have at a time of the database's clock, by the hours of
+        CRAWLSCHED_BANDWIDTH; 0: nobody sends. None: the one in the database stands.
     pass_since : float, optional
         When the pass began that this process takes part in (`SharedCollection.join_pass`).
 

@@ -20,6 +20,7 @@ from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import StoreError
+from crawlsched.frontier import DiscoveryShare
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import PAGE, HandingOver
 from crawlsched.refresh.pacing import Line, Pace
@@ -145,13 +146,11 @@ class SharedRefresher:
         settings = self.settings
         assert settings.collection is not None
         assert settings.shards is not None
-        if settings.database_upgrade:
-            schema.upgrade(settings.database_url)
-        else:
-            schema.check(settings.database_url)
+        schema.prepare(settings.database_url)
         application = application_of(self._token)
         self._database = Database(settings.database_url, application=application)
         self._renewing = Database(settings.database_url, answer_within=_ANSWER_WITHIN, application=application)
+        self._discovery_share = DiscoveryShare(1.0 if settings.one_pass else settings.discovery_share)
         self.shared = SharedCollection.open(self._database, settings.collection, settings.shards, settings.bandwidth)
         try:
             self._agree()
@@ -174,7 +173,7 @@ class SharedRefresher:
             SharedCollection(self._renewing, self.shared.name, self.shared.number, n),
             self._token,
             about_me(self._spider),
-            rate_now=None if hours is None else lambda now: hours.rate_at(now, settings.bandwidth),
+            rate_now=None if hours is None else hours.rate_at,
             pass_since=None if self.one_pass is None else self.shared.join_pass(),
         )
         self._holding = Holding(
@@ -251,6 +250,7 @@ class SharedRefresher:
             self.deliveries.untracked_ended,
             self._handing_over,
             self.starts.has_ended,
+            self._discovery_share,
         )
         part = Refresher(
             self.settings, self._spider, clock=self.clock, count=self.count, several=several, **self._others
@@ -648,7 +648,7 @@ class SharedRefresher:
 
     @property
     def rests(self) -> bool:
-        """Whether nothing may go out: in a pause, by CRAWLSCHED_HOURS, or without a grant."""
+        """Whether nothing may go out: in a pause, by the hours of CRAWLSCHED_BANDWIDTH, or without a grant."""
         membership = self._membership
         if membership.paused_since is not None or membership.rests_by_hours:
             return True

@@ -41,7 +41,7 @@ def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
 def _row(name: str, path: str, store: Store) -> list[Node]:
     seen = vitals(store)
     ill = [check.sentence for check in checks(seen) if not check.is_well]
-    hour = store.samples(seen.time - 3600.0)
+    hour = store.samples.since(seen.time - 3600.0)
     used = sum(row["used"] or 0 for row in hour)
     slots = used + sum(row[what] or 0 for row in hour for what in ("idle", "no_free_host", "missed"))
     share = seen.sample.get("expected_freshness")

@@ -22,14 +22,11 @@ class Reports(NamedTuple):
     sources : callable
         Of the newest visits, without sites and parts of sites.
     whatif : callable
-    act : callable
-        ``act(name, form)`` does one of the actions and says so in a sentence.
     """
 
     why: Callable[[str, int], dict[str, Any]]
     sources: Callable[[], dict[str, Any]]
     whatif: Callable[[], dict[str, Any]]
-    act: Callable[[str, Mapping[str, str]], str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +41,12 @@ class Context:
         What stands behind the question mark.
     now : float
         POSIX seconds, by the clock of the database.
-    may_act : bool
     """
 
     store: Store
     reports: Reports
     query: Mapping[str, str]
     now: float
-    may_act: bool
 
 
 def card(name: str, value: Node, note: Node = None, *, style: str = "", href: str | None = None) -> Html:

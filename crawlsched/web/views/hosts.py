@@ -18,9 +18,9 @@ _SHOWN = 200
 def hosts(context: Context) -> Html:
     """Return the middle of the page: hosts that fail, then those that rest, or of which most was held back, first."""
     now, store = context.now, context.store
-    known = store.notable_hosts(now)
+    known = store.reader.hosts(notable_at=now)
     names = {host.host for host in known}
-    known += [host for host in store.first_hosts(_SHOWN) if host.host not in names]
+    known += [host for host in store.reader.hosts(limit=_SHOWN) if host.host not in names]
 
     def held(host: object) -> int:
         rows = host.counts.get("withheld", {}).items()  # type: ignore[attr-defined]
@@ -56,6 +56,6 @@ def hosts(context: Context) -> Html:
         ("wrong pages", "r w"),
     ]
     headings += [("lying headers", "w"), ("robots.txt", "r w")]
-    n = store.count_hosts() if len(known) > _SHOWN else 0
+    n = store.reader.count_hosts() if len(known) > _SHOWN else 0
     note = f"The first {_SHOWN} of {n:,} hosts of which something was learned." if n else None
     return tag("main", section("Hosts", tag("p", note, class_="faint") if note else None, table(headings, rows)))

@@ -1,4 +1,4 @@
-"""Overview: does it do its work, how fresh are the pages, and what became of the budget, now and over time."""
+"""Overview: does it do its work, how fresh are the pages, and what became of the requests, now and over time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def overview(context: Context) -> Html:
     seen = vitals(context.store)
     span = context.query.get("span", "24h")
     span = span if span in _SPANS else "24h"
-    rows = with_gaps(joined(context.store.samples(context.now - _SPANS[span]), _MOST_POINTS))
+    rows = with_gaps(joined(context.store.samples.since(context.now - _SPANS[span]), _MOST_POINTS))
     hour = [row for row in rows if row["time"] >= context.now - 3600.0] if span != "1h" else rows
     return tag(
         "main",
@@ -84,10 +84,9 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
     slots, used = (sum(_slots(row) for row in hour), sum(row["used"] or 0 for row in hour))
     changes, visits = (sum(row[name] or 0 for row in hour) for name in ("changes", "visits"))
     bandwidth = status.get("bandwidth")
-    held = sum(n for reason, n in seen.withheld.items() if reason != "known")
     return [
         card(
-            "expected to be fresh",
+            "fresh now, estimated",
             words.share(sample.get("expected_freshness")),
             [
                 spark([row["expected_freshness"] for row in rows], "c1"),
@@ -96,16 +95,13 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
             style="main",
         ),
         card(
-            "budget used, last hour",
+            "requests, last hour",
             words.share(used / slots if slots else None),
             f"of {words.short(bandwidth)}/s" if bandwidth else None,
         ),
-        card("changes found, last hour", words.number(changes), f"in {words.number(visits)} visits", href="changes"),
+        card("changes, last hour", words.number(changes), f"in {words.number(visits)} visits", href="changes"),
         card("pages", words.short(status.get("pages")), "search, sort, ask why", href="pages"),
-        card("a page goes at", words.short(status.get("threshold")), "crawl value"),
         card("not delivered yet", words.number(seen.undelivered), None, style="ill" if seen.undelivered else ""),
-        card("held back", words.short(held), "since it is counted", href="#withheld"),
-        card("hosts resting", words.number(len(seen.resting)), None, href="hosts"),
         card("hosts failing", words.number(len(seen.failing)), None, href="hosts", style="ill" if seen.failing else ""),
     ]
 
@@ -151,7 +147,7 @@ def _budget(rows: list[dict[str, Any]]) -> Html:
         high=100.0,
         label="What became of the slots, over time",
     )
-    return section("Budget", drawn)
+    return section("Requests", drawn)
 
 
 def _work(rows: list[dict[str, Any]]) -> Html:
@@ -226,6 +222,7 @@ def _withheld(seen: Vitals) -> Html | None:
     lines = [
         tag("li", tag("b", words.number(n)), f" {reason}: pages that {REASONS.get(reason, '')}")
         for reason, n in sorted(seen.withheld.items(), key=lambda item: -item[1])
+        if reason != "known"
     ]
     if not lines:
         return None

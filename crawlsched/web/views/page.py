@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from crawlsched.content.kept_texts import differences
@@ -17,15 +16,6 @@ __all__ = ["page"]
 _VISITS = 300
 _SHOWN = 60
 _LINES = 80
-_BINDS = {
-    "value": "what a crawl of it is worth",
-    "overdue": "the longest crawl interval: it is overdue",
-    "forced": "a word from outside: it goes before anything of value",
-    "min_interval": "the shortest crawl interval: it may not be crawled again yet",
-    "not_before": "the wait after its last visit, which ended badly",
-    "host": "its host, which asked to be left alone",
-    "in_flight": "it is being crawled just now",
-}
 
 
 def page(context: Context) -> Html:
@@ -44,7 +34,6 @@ def _of(context: Context, report: dict[str, Any]) -> Html:
             "div",
             tag("span", report["state"], class_=f"badge {report['state']}"),
             link_to(report["url"], "open ↗"),
-            _act(context, report),
         ),
         class_="title",
     )
@@ -52,7 +41,7 @@ def _of(context: Context, report: dict[str, Any]) -> Html:
         "div",
         title,
         tag("div", *_cards(report, now), class_="cards"),
-        section("Visits", _timeline(report["visits"], now), _hours(report["visits"])) if report["visits"] else None,
+        section("Visits", _timeline(report["visits"], now)) if report["visits"] else None,
         tag(
             "div",
             tag("div", _difference(context, report), _visits(report["visits"], now), class_="wide-column"),
@@ -62,32 +51,31 @@ def _of(context: Context, report: dict[str, Any]) -> Html:
     )
 
 
-def _act(context: Context, report: dict[str, Any]) -> Html | None:
-    if not context.may_act:
-        return None
-    url = tag("input", type="hidden", name="url", value=report["url"])
-    return tag("form", url, tag("button", "crawl it now"), method="post", action="act/recrawl", class_="inline")
-
-
 def _cards(report: dict[str, Any], now: float) -> list[Html]:
     low, high = report["change_rate_interval"]
-    between = f"between {words.duration(1 / high)} and {words.duration(1 / low)}, 90 %"
+    between = f"between {words.duration(1 / high)} and {words.duration(1 / low)} (90 %), if at random"
+    is_known = report["n_crawls"] > 1
     when = report["next_crawl_at"]
     is_never = when is None or when == float("inf")
     soon = "never, unless announced" if is_never else ("at the next slot" if when <= now else words.ago(when, now))
     threshold = report["threshold"]
     return [
-        card("changes", words.per_time(report["change_rate"]), between, style="main"),
+        card(
+            "changes",
+            words.per_time(report["change_rate"]) if is_known else "not known yet",
+            between if is_known else "it takes two visits",
+            style="main",
+        ),
         card(
             "copy is fresh",
             words.share(report["expected_freshness"]) if report["n_crawls"] else "no copy yet",
             ["of ", words.moment(report["crawled_at"], now)] if report["n_crawls"] else None,
         ),
-        card("next crawl", soon, _BINDS.get(report["binds"], report["binds"])),
+        card("next crawl", soon, words.BINDS[report["binds"]]),
         card(
             "worth",
             words.short(report["crawl_value"]),
-            f"pages go at {words.short(threshold)}" if threshold else "no plan yet",
+            f"pages worth {words.short(threshold)} or more go" if threshold else "no plan yet",
         ),
         card("changes found", words.number(report["n_changes"]), f"in {words.number(report['n_crawls'])} visits"),
         card("importance", words.short(report["importance"])),
@@ -128,36 +116,6 @@ def _timeline(visits: list[dict[str, Any]], now: float) -> Html:
     )
 
 
-def _hours(visits: list[dict[str, Any]]) -> Html | None:
-    """Return at which hours of the day changes were found."""
-    found = [0] * 24
-    for visit in visits:
-        if visit["changed"]:
-            found[datetime.fromtimestamp(visit["time"], UTC).hour] += 1
-    most = max(found)
-    if most < 2:
-        return None
-    bars = [
-        tag(
-            "rect",
-            tag("title", f"{hour:02}:00 UTC: {n}"),
-            x=f"{100 * hour / 24:.2f}%",
-            width="3.4%",
-            y=f"{100 - 100 * n / most:.1f}%",
-            height=f"{100 * n / most:.1f}%",
-            class_="bar",
-        )
-        for hour, n in enumerate(found)
-    ]
-    places = tag(
-        "div", *[tag("span", f"{hour:02}:00") for hour in (0, 6, 12, 18)], tag("span", "24:00 UTC"), class_="places"
-    )
-    said = "changes found by hour of the day"
-    return tag(
-        "figure", tag("figcaption", said), tag("svg", *bars, class_="hours", role="img", aria_label=said), places
-    )
-
-
 def _visits(visits: list[dict[str, Any]], now: float) -> Html:
     if not visits:
         return section("Visits", empty("It was not visited yet."))
@@ -178,13 +136,13 @@ def _visits(visits: list[dict[str, Any]], now: float) -> Html:
         ("status", "r w"),
         ("after", "r"),
         ("announced", "r"),
-        ("other text", "r w"),
+        ("text changed", "r w"),
     ]
     return section("Last visit" if len(rows) == 1 else f"Last {len(rows)} visits", table(headings, rows))
 
 
 def _difference(context: Context, report: dict[str, Any]) -> Html | None:
-    kept = context.store.text_of(report["page"])
+    kept = context.store.reader.text_of(report["page"])
     if kept is None or kept.before is None:
         return None
     lines = differences(kept.before, kept.text)[:_LINES] or ["(nothing that is kept of them differs)"]

@@ -73,9 +73,9 @@ def _ordered(context: Context, order: str, text: str) -> list[Node]:
     # To be looked through for a text, they all have to be read.
     start, most = (0, _MOST) if text else (offset, _AT_ONCE)
     if order == "undelivered":
-        ranked: list[tuple[int, float]] = [(page, 0.0) for page in store.undelivered()[start : start + most]]
+        ranked: list[tuple[int, float]] = [(page, 0.0) for page in store.reader.undelivered()[start : start + most]]
     else:
-        ranked = store.first_pages(order, start, most)
+        ranked = store.first_pages.read(order, start, most)
     values = dict(ranked)
     rows = page_rows.by_number(store, [page for page, _ in ranked])
     more = len(ranked) == _AT_ONCE
@@ -114,7 +114,7 @@ def _searched(context: Context, text: str) -> list[Node]:
 def _withheld(context: Context, offset: int, text: str) -> list[Node]:
     rows = [
         (at, url, reason)
-        for host in context.store.notable_hosts(context.now)
+        for host in context.store.reader.hosts(notable_at=context.now)
         for reason, row in host.counts.get("withheld", {}).items()
         for url, at in row.get("urls", ())
         if text in url

@@ -54,26 +54,10 @@ def whatif(context: Context) -> Html:
         tag(
             "div",
             tag("div", section("Freshness by bandwidth", drawn, tag("p", note, class_="faint")), class_="wide-column"),
-            tag("div", section("To be so fresh", table(headings, needed)), _act(context), class_="side-column"),
+            tag("div", section("To be so fresh", table(headings, needed)), class_="side-column"),
             class_="columns",
         ),
     )
-
-
-def _act(context: Context) -> Html | None:
-    if not context.may_act:
-        return None
-    form = tag(
-        "form",
-        tag("input", name="bandwidth", placeholder="300/h, 2/s", aria_label="bandwidth", required=True),
-        tag("button", "set the bandwidth"),
-        method="post",
-        action="act/bandwidth",
-        class_="search",
-    )
-    pause = tag("form", tag("button", "pause"), method="post", action="act/pause", class_="inline")
-    resume = tag("form", tag("button", "resume"), method="post", action="act/resume", class_="inline")
-    return section("Steer", form, pause, resume)
 
 
 def _say(bandwidth: float) -> str:

@@ -19,7 +19,7 @@ class InTurnSpider(scrapy.Spider):
     Last-Modified), lets the pages of other hosts pass while a host is busy, has sent Retry-After or wants a delay, lets
     the target of a redirect take the place of the page that moved, and forgets what robots.txt forbids.
 
-    ``scrapy crawl in_turn -s CRAWLSCHED_ENABLED=False -a site=http://127.0.0.11:8000/ -a rate=25``
+    ``scrapy crawl in_turn -s ADDONS={} -a site=http://127.0.0.11:8000/ -a rate=25``
     """
 
     name = "in_turn"

@@ -41,23 +41,13 @@ def test_one_line_in_the_settings_is_enough(site: Site, tmp_path: Path) -> None:
     assert list(crawl.outcomes()) == [site.url("/")]
 
 
-def test_switched_off_the_crawl_is_scrapys_own(site: Site, tmp_path: Path) -> None:
-    """With CRAWLSCHED_ENABLED = False the crawl ends by itself, and no database is made."""
-    project = Project(tmp_path, SPIDER.format(url=site.url("/")), CRAWLSCHED_ENABLED="False")
-    crawl = project.run()
-    assert crawl.stats["finish_reason"] == "finished"
-    assert not any(name.startswith("crawlsched/") for name in crawl.stats)
-    assert "Disabled crawlsched.Addon: CRAWLSCHED_ENABLED is false." in crawl.log
-    assert not (tmp_path / "crawl.db").exists()
-
-
 def test_a_scheduler_of_the_projects_own_is_left_in_its_place(site: Site, tmp_path: Path) -> None:
-    """Nothing of ours is half there, and one line says how to have both."""
+    """Nothing of ours is half there, and one line says how to have crawlsched."""
     project = Project(tmp_path, SPIDER.format(url=site.url("/")), SCHEDULER="scrapy.core.scheduler.Scheduler")
     crawl = project.run()
     assert crawl.stats["finish_reason"] == "finished"
     assert not any(name.startswith("crawlsched/") for name in crawl.stats)
-    lines = [line for line in crawl.log.splitlines() if "CRAWLSCHED_FALLBACK_SCHEDULER" in line]
+    lines = [line for line in crawl.log.splitlines() if "remove SCHEDULER" in line]
     assert len(lines) == 1
     assert "SCHEDULER is set to 'scrapy.core.scheduler.Scheduler'" in lines[0]
 
@@ -67,7 +57,7 @@ def test_a_download_delay_that_limits_the_rate_is_said_once(site: Site, tmp_path
     project = Project(tmp_path, SPIDER.format(url=site.url("/")), DOWNLOAD_DELAY="1", TEST_CLOSE_AFTER_RESOLVED="1")
     lines = [line for line in project.run().log.splitlines() if "DOWNLOAD_DELAY = 1" in line]
     assert len(lines) == 1
-    assert "need 50 hosts or more" in lines[0]
+    assert "with 50 hosts or fewer the crawl stays below the 50 a second" in lines[0]
 
 
 def test_wrong_settings_stop_the_start_with_a_sentence_each(site: Site, tmp_path: Path) -> None:
@@ -77,7 +67,8 @@ def test_wrong_settings_stop_the_start_with_a_sentence_each(site: Site, tmp_path
     )
     crawl = project.run()
     assert crawl.returncode == 1
-    assert "CRAWLSCHED_BANDWIDTH" in crawl.log
+    assert "ERROR: crawlsched cannot start: CRAWLSCHED_BANDWIDTH must be " in crawl.log
+    assert "Traceback" not in crawl.log
     assert "CRAWLSCHED_SOURCE_INTERVALL is not a setting; did you mean CRAWLSCHED_SOURCE_INTERVAL?" in crawl.log
     assert site.requests == []
 
@@ -177,6 +168,86 @@ def test_several_crawls_in_one_script(site: Site, tmp_path: Path) -> None:
         "crawlsched.addon.scheduler",
     ], ran.stderr[-3000:]
     assert "WARNING" not in ran.stderr
+
+
+TWICE = """
+import sys
+import scrapy
+from scrapy.crawler import {process}
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = [{url!r}]
+
+process = {process}({{
+    "ADDONS": {{"crawlsched.Addon": 500}},
+    "CRAWLSCHED_ONE_PASS": True,
+    "CRAWLSCHED_BANDWIDTH": "20/s",
+    "CRAWLSCHED_PROBES": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+}})
+crawlers = [process.create_crawler(Spider) for _ in range(2)]
+for crawler in crawlers:
+    process.crawl(crawler)
+process.start()
+print([crawler.stats and crawler.stats.get_value("finish_reason") for crawler in crawlers[:1]])
+sys.exit(process.bootstrap_failed)
+"""
+
+
+@pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])
+def test_a_second_crawl_of_a_collection_in_one_script_fails(site: Site, tmp_path: Path, process: str) -> None:
+    """The first goes on to its end; the script hears of the second, by a sentence, and can end with 1."""
+    (tmp_path / "script.py").write_text(TWICE.format(process=process, url=site.url("/")))
+    ran = children.run(sys.executable, "script.py", cwd=tmp_path, timeout=60)
+    assert ran.returncode == 1
+    assert (
+        "ERROR: crawlsched cannot start: Another crawl of this process keeps the collection 'test'; start" in ran.stderr
+    )
+    assert ran.stdout == "['finished']\n"
+
+
+IN_TURN = """
+import asyncio
+import scrapy
+from scrapy.utils.reactor import install_reactor
+install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+from scrapy.crawler import CrawlerRunner
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.task import react
+
+class Spider(scrapy.Spider):
+    name = "test"
+    start_urls = [{url!r}]
+
+    def parse(self, response):
+        print("delivered")
+
+async def main(reactor):
+    settings = {{
+        "ADDONS": {{"crawlsched.Addon": 500}},
+        "CRAWLSCHED_ONE_PASS": True,
+        "CRAWLSCHED_BANDWIDTH": "20/s",
+        "CRAWLSCHED_PROBES": False,
+    }}
+    runner = CrawlerRunner(settings)
+    for _ in range(2):
+        await maybe_deferred_to_future(runner.crawl(Spider))
+    first = runner.crawl(Spider)
+    await maybe_deferred_to_future(runner.crawl(Spider))
+
+react(lambda reactor: deferred_from_coro(main(reactor)))
+"""
+
+
+def test_crawls_of_a_collection_in_one_script_follow_one_another(site: Site, tmp_path: Path) -> None:
+    """What one has crawled the next goes on with; two at once end the script that awaits them."""
+    (tmp_path / "script.py").write_text(IN_TURN.format(url=site.url("/")))
+    ran = children.run(sys.executable, "script.py", cwd=tmp_path, timeout=60)
+    assert ran.returncode == 1
+    assert ran.stdout.splitlines()[:2] == ["delivered", "delivered"]
+    assert "CollectionInUse: Another crawl of this process keeps the collection 'test'; start" in ran.stderr
 
 
 def test_one_database_from_wherever_the_project_is_started(site: Site, tmp_path: Path) -> None:

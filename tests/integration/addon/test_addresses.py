@@ -150,7 +150,7 @@ def test_a_start_request_allows_its_own_redirects_and_no_later_ones(tmp_path: Pa
             tmp_path,
             SPIDER.format(urls=[turned, at_once], domains=["127.0.0.1"]),
             CRAWLSCHED_BANDWIDTH="10/s",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             CRAWLSCHED_ERROR_INTERVAL="1",
             CLOSESPIDER_TIMEOUT="6",
         ).run()

@@ -63,7 +63,7 @@ def test_what_waited_for_a_name_leaves_at_the_rate(tmp_path: Path) -> None:
             CRAWLSCHED_BANDWIDTH="20/s",
             TWISTED_DNS_RESOLVER="spider_under_test.Resolver",
             ROBOTSTXT_OBEY="False",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             AUTOTHROTTLE_ENABLED="True",
             CLOSESPIDER_TIMEOUT="12",
         )
@@ -116,7 +116,7 @@ def test_a_request_that_is_sent_again_on_a_new_connection_is_paid_for(tmp_path: 
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="20/s",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             RETRY_ENABLED="False",
             CLOSESPIDER_TIMEOUT="6",
         )
@@ -136,7 +136,7 @@ def test_a_process_that_was_stopped_goes_on_without_a_burst(tmp_path: Path) -> N
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="20/s",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             CLOSESPIDER_TIMEOUT="6",
         )
         process = project.start()
@@ -159,7 +159,7 @@ def test_restarts_send_no_more_than_one_run_would(tmp_path: Path) -> None:
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="6/min",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             CLOSESPIDER_TIMEOUT="60",
         )
         began = time.monotonic()

@@ -61,6 +61,6 @@ def test_a_sitemap_that_is_being_taken_over_is_finished_in_steps(tmp_path: Path)
         crawl = project.run()
         assert crawl.returncode == 0
         store = crawl.store()
-        assert store.next_page() == ENTRIES + 1
+        assert store.reader.next_page() == ENTRIES + 1
         store.close()
     assert int((tmp_path / "ticks.json").read_text()) >= 20

@@ -50,7 +50,7 @@ def site() -> Iterator[Site]:
 
 def _project(site: Site, folder: Path, **settings: str) -> Project:
     urls = [site.url(f"/{number}") for number in range(100, 300)]
-    return Project(folder, SPIDER.format(urls=urls), CRAWLSCHED_MIN_CRAWL_INTERVAL="1000", **settings)
+    return Project(folder, SPIDER.format(urls=urls), CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]', **settings)
 
 
 def _wait_until(site: Site, requests: int) -> None:
@@ -153,7 +153,7 @@ def test_a_second_start_says_who_owns_the_collection(site: Site, tmp_path: Path)
     assert f"is owned by another running process: pid {process.pid}" in refused.log
     assert "downloader/request_count" not in refused.stats
     os.kill(process.pid, signal.SIGTERM)
-    crawl = first.finish(process)
+    crawl = first.commands.finish(process)
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
 
 
@@ -187,8 +187,7 @@ class Spider(scrapy.Spider):
 def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site: Site, tmp_path: Path) -> None:
     """Killed at once: the page that named it does not count as delivered either, and names it again."""
     listed = site.page("/list", "<p>nothing yet</p>")
-    # A second is time enough to deliver what is in no row.
-    project = Project(tmp_path, LINKS.format(list=listed), CRAWLSCHED_BANDWIDTH="100/s", CRAWLSCHED_FLUSH_INTERVAL="1")
+    project = Project(tmp_path, LINKS.format(list=listed), CRAWLSCHED_BANDWIDTH="100/s")
     (tmp_path / "kill").touch()
     process = project.start()
     _wait_until_stored(site, project, pages=1, visited=1)

@@ -38,7 +38,7 @@ def test_pages_with_credentials_wait_for_them_after_a_restart(tmp_path: Path) ->
 
         site.page("/mine", mine)
         spider = SPIDER.format(open=site.page("/open", "<p>open</p>"), mine=site.url("/mine"))
-        options = {"CRAWLSCHED_BANDWIDTH": "10/s", "CRAWLSCHED_SITEMAPS_FROM_ROBOTS": "False"}
+        options = {"CRAWLSCHED_BANDWIDTH": "10/s", "CRAWLSCHED_FIND_SOURCES": "False"}
         project = Project(tmp_path, spider, TEST_CLOSE_AFTER_RESOLVED="5", **options)
 
         def secrets_on_disk() -> bool:

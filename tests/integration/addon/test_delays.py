@@ -52,7 +52,7 @@ def test_a_random_delay_is_a_draw(site: Site, tmp_path: Path) -> None:
         tmp_path,
         VISITING_SPIDER.format(urls=urls),
         CRAWLSCHED_BANDWIDTH="20/s",
-        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_FIND_SOURCES="False",
         CRAWLSCHED_STARTS_FIRST="0",
         CLOSESPIDER_TIMEOUT="14",
         DOWNLOAD_DELAY=str(DELAY),

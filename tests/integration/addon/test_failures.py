@@ -101,7 +101,7 @@ def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(tmp_path: Path
         for name in ("deleted", "taken"):
             folder = tmp_path / name
             folder.mkdir()
-            projects[name] = Project(folder, SPIDER.format(urls=urls), CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False")
+            projects[name] = Project(folder, SPIDER.format(urls=urls), CRAWLSCHED_FIND_SOURCES="False")
         processes = {name: project.start() for name, project in projects.items()}
         for project in projects.values():
             project.wait_for_log("Spider opened")
@@ -135,7 +135,7 @@ def test_a_huge_body_does_not_hold_up_the_others(tmp_path: Path) -> None:
             tmp_path,
             SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="20/s",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             CRAWLSCHED_STARTS_FIRST="0",
             CLOSESPIDER_TIMEOUT="10",
             LOG_LEVEL="ERROR",
@@ -169,15 +169,15 @@ def test_bodies_that_unfold_to_a_hundredfold_cost_little_more_than_without_us(tm
             body=body, headers={"Content-Encoding": "gzip"}, content_type="text/html"
         )
         urls = [site.url(f"/{number}") for number in range(2)]
-        for enabled in ("True", "False"):
-            folder = tmp_path / enabled
+        for addons in ({"crawlsched.Addon": 500}, {}):
+            folder = tmp_path / str(len(addons))
             folder.mkdir()
             crawl = Project(
                 folder,
                 BOMBS.format(urls=urls),
-                CRAWLSCHED_ENABLED=enabled,
+                ADDONS=json.dumps(addons),
                 CRAWLSCHED_ONE_PASS="True",
-                CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+                CRAWLSCHED_FIND_SOURCES="False",
             ).run()
             assert crawl.stats["response_received_count"] == 2
             peaks.append(crawl.stats["peak"])
@@ -201,7 +201,7 @@ def test_garbage_is_content_like_any_other(tmp_path: Path) -> None:
         crawl = Project(
             tmp_path,
             SPIDER.format(urls=urls),
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             TEST_CLOSE_AFTER_RESOLVED=str(3 * len(types)),
         ).run()
         assert "Traceback" not in crawl.log

@@ -15,7 +15,7 @@ from tests.site import Site
 
 # Everything that a timer, a callback or a job of a crawl calls, by the flow that it belongs to.
 CALLS = [
-    *("store.store.Store.facts", "store.store.Store.save", "store.store.Store.pending_commands"),
+    *("store.reading.Reader.facts", "store.store.Store.prepared", "store.commands.Commands.pending"),
     *("store.lease.Lease.heartbeat", "store.write_behind.WriteBehind.submit"),
     *("store.write_behind.WriteBehind.facts", "store.write_behind.WriteBehind.oldest_unsaved_at"),
     *("planner.planner.Planner.pick", "planner.planner.Planner.columns", "planner.planner.Planner.peek"),
@@ -105,7 +105,6 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path, error: str) 
             SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="40/s",
             CRAWLSCHED_ERROR_INTERVAL="1",
-            CRAWLSCHED_DISCOVERY_HORIZON="86400",
             CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
             CRAWLSCHED_SOURCE_INTERVAL="1",
             TEST_CALLS=json.dumps(CALLS),

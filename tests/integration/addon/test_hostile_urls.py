@@ -43,8 +43,7 @@ def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path: Path) -> None:
             VISITING_SPIDER.format(urls=[start]),
             ROBOTSTXT_OBEY="True",
             CRAWLSCHED_SOURCE_INTERVAL="2",
-            CRAWLSCHED_RECEIVER="0",
-            CRAWLSCHED_RECEIVER_KEY=KEY,
+            CRAWLSCHED_RECEIVER=json.dumps({"address": 0, "key": KEY}),
             CLOSESPIDER_TIMEOUT="3",
         )
         # Kept by an earlier version, which looked at URLs less closely.

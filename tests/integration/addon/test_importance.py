@@ -51,7 +51,7 @@ def importance_of(crawl: Crawl) -> dict[str, float]:
     try:
         found: dict[str, float] = {}
         for block in store.load():
-            facts = store.facts(block["page"])
+            facts = store.reader.facts(block["page"])
             for fact, weight in zip(facts, block["importance"].tolist(), strict=True):
                 assert fact is not None
                 found[fact.url.rsplit("/", 1)[1]] = weight
@@ -79,31 +79,10 @@ def test_importance_follows_whoever_says_so(site: Site, tmp_path: Path) -> None:
         or not crawl.stats["crawlsched/pages/importance_changed"]
     )
 
-    # A file waits for the next crawl, which takes it over; what it states is not asked of the function any more.
+    # What a file states is not asked of the function any more.
     table = tmp_path / "weights.csv"
-    table.write_text(f"url,importance\n{site.url('/a')},0.25\n{site.url('/nowhere')},4\n")
-    with redirect_stdout(StringIO()) as said:
-        assert main(["importance", str(table), "--database", project.database_url]) == 0
-    assert said.getvalue() == "The importance of 2 URLs waits for the next crawl; none is running now.\n"
+    table.write_text(f"url,importance\n{site.url('/a')},0.25\n")
+    with redirect_stdout(StringIO()):
+        assert main(["import", str(table), "--database", project.database_url]) == 0
     crawl = project.run(CRAWLSCHED_IMPORTANCE="spider_under_test.first", TEST_CLOSE_AFTER_RESOLVED="100")
     assert importance_of(crawl) == {"a": 0.25, "b": 1, "c": 1, "d": 9, "stated": 7}
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("address,importance\n", "must have the columns url and importance in its first line"),
-        ("url,importance\nhttp://a/,much\n", "Line 2 of"),
-        ("url,importance\nhttp://a/,-1\n", "must have an importance of 0 or more, got '-1'; nothing was changed."),
-        (None, "cannot be read"),
-    ],
-)
-def test_a_file_that_is_not_right_changes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, complaint: str
-) -> None:
-    """One sentence says what is wrong with the file, and where."""
-    table = tmp_path / "weights.csv"
-    if text is not None:
-        table.write_text(text)
-    assert main(["importance", str(table), "--database", f"sqlite:///{tmp_path}/none.db"]) == 1
-    assert complaint in capsys.readouterr().err

@@ -50,7 +50,7 @@ def test_a_permanent_redirect_makes_its_target_the_page(tmp_path: Path, status: 
             tmp_path,
             SPIDER.format(urls=", ".join(repr(site.url(path)) for path in paths)),
             CRAWLSCHED_ONE_PASS="True",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             FEEDS=json.dumps({str(feed): {"format": "jsonlines", "overwrite": True}}),
         )
         runs = []

@@ -31,7 +31,7 @@ def test_a_crawled_collection_goes_on_in_shards(tmp_path, postgresql_url, capsys
 
     assert main(["db", "copy", project.database_url, postgresql_url]) == 0
     for words in (["4"], []):
-        assert main(["shards", "split", *words, "--database", postgresql_url]) == 0
+        assert main(["db", "split", *words, "--database", postgresql_url]) == 0
     assert f"Crawls of it need CRAWLSCHED_SHARDS = {N_SHARDS}." in capsys.readouterr().out
     shared = project.run(CRAWLSCHED_DATABASE_URL=postgresql_url, CRAWLSCHED_SHARDS=N_SHARDS)
     assert shared.returncode == 0

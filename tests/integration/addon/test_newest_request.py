@@ -39,7 +39,7 @@ class Runs:
             **{
                 "FEEDS": json.dumps({str(feed): {"format": "jsonlines"}}),
                 "CRAWLSCHED_ONE_PASS": "True",
-                "CRAWLSCHED_SITEMAPS_FROM_ROBOTS": "False",
+                "CRAWLSCHED_FIND_SOURCES": "False",
                 **self._settings,
                 **settings,
             },

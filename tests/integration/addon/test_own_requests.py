@@ -29,7 +29,7 @@ def test_requests_of_our_own_fail_in_silence(tmp_path: Path) -> None:
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_PROBES="True",
-            CRAWLSCHED_WRONG_PAGES="True",
+            CRAWLSCHED_WITHHOLD="True",
             CRAWLSCHED_BANDWIDTH="30/s",
             CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
             CLOSESPIDER_TIMEOUT="12",

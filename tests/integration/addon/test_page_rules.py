@@ -65,7 +65,7 @@ def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
         assert "crawlsched/dispatched/overdue" not in crawl.stats
         store = crawl.store()
         try:
-            page = store.find(site.url("/often"))
+            page = store.reader.find(site.url("/often"))
             assert page is not None
             assert next(store.load(pages=[page]))["importance"].tolist() == [2]
         finally:

@@ -54,7 +54,7 @@ def _columns(store: Store) -> dict[str, dict[str, float]]:
     found = {}
     for block in store.load():
         for row, page in enumerate(block["page"]):
-            facts = store.facts([page])[0]
+            facts = store.reader.facts([page])[0]
             assert facts is not None
             found[facts.url] = {"importance": float(block["importance"][row]), "n_crawls": int(block["n_crawls"][row])}
     return found
@@ -90,8 +90,10 @@ def test_a_floor_that_asks_for_more_than_the_rate_is_said_at_the_start(site: Sit
     """The second start knows the pages, and says that they cannot all be kept to the interval."""
     project = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="8")
     project.run()
-    crawl = project.run(CRAWLSCHED_MAX_CRAWL_INTERVAL="1", CRAWLSCHED_BANDWIDTH="2/s", CLOSESPIDER_TIMEOUT="5")
-    assert "CRAWLSCHED_MAX_CRAWL_INTERVAL = 1 s asks for 4 crawls a second of these 4 pages" in crawl.log
+    crawl = project.run(
+        CRAWLSCHED_PAGES='[["*", {"max_interval": 1}]]', CRAWLSCHED_BANDWIDTH="2/s", CLOSESPIDER_TIMEOUT="5"
+    )
+    assert "CRAWLSCHED_PAGES asks for 4 crawls a second of these 4 pages" in crawl.log
     assert crawl.stats["crawlsched/dispatched/overdue"] >= 4
 
 
@@ -100,7 +102,7 @@ def test_a_restart_goes_on_where_it_stopped(site: Site, tmp_path: Path) -> None:
     project = Project(
         tmp_path,
         SPIDER.format(url=site.url("/")),
-        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
         TEST_CLOSE_AFTER_RESOLVED="4",
     )
     project.run()
@@ -153,13 +155,12 @@ def test_the_same_on_every_database(site: Site, tmp_path: Path, database_url: st
         tmp_path,
         SPIDER.format(url=site.url("/")),
         CRAWLSCHED_DATABASE_URL=database_url,
-        CRAWLSCHED_DATABASE_UPGRADE="True",
-        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
+        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
         TEST_CLOSE_AFTER_RESOLVED="4",
     )
     project.run()
     store = Store.open(database_url, "test", read_only=True)
     assert {facts["n_crawls"] for facts in _columns(store).values()} == {1}
     assert len(_columns(store)) == 4
-    assert json.dumps(sorted({host for host, *_ in store.counts()})) == '["127.0.0.1"]'
+    assert json.dumps(sorted({host for host, *_ in store.reader.counts()})) == '["127.0.0.1"]'
     store.close()

@@ -1,4 +1,4 @@
-"""Pauses: by hand, and by CRAWLSCHED_HOURS. Nothing goes out, a restart changes nothing, and no watchdog barks."""
+"""Pauses: by hand, and by hours of the day. Nothing goes out, a restart changes nothing, and no watchdog barks."""
 
 from __future__ import annotations
 
@@ -98,30 +98,29 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
         project = Project(
             tmp_path_factory.mktemp("paused"),
             SPIDER.format(urls=urls, beside=site.url("/beside")),
-            CRAWLSCHED_BANDWIDTH=f"{RATE}/s",
-            CRAWLSCHED_HOURS=json.dumps({f"{first}-{last}": 0, "else": f"{RATE}/s"}),
+            CRAWLSCHED_BANDWIDTH=json.dumps({f"{first}-{last}": 0, "else": f"{RATE}/s"}),
             CLOSESPIDER_TIMEOUT="0",
         )
         ahead = project.folder / "ahead"  # seconds by which the crawl's clock is
         ahead.write_text(str(ends - 6.0 - time.time()))
         run = _Watched(site, project, project.start())
         run.wait_for_requests()
-        project.wait_for_log("By CRAWLSCHED_HOURS nothing goes out from now on.")
+        project.wait_for_log("By the hours of CRAWLSCHED_BANDWIDTH nothing goes out from now on.")
         seen.by_hours = run.sent_in_a_pause()
         run.command("bandwidth", f"{RATE}/s")
         run.wait_for_requests()
-        seen.said = run.command("pause")
+        seen.said = run.command("bandwidth", "pause")
         seen.by_hand = run.sent_in_a_pause()
         seen.status = run.command("status")
         run.process.terminate()
         seen.first = project.finish(run.process)
 
         ahead.write_text("0")
-        run = _Watched(site, project, project.start(CRAWLSCHED_HOURS=""))
+        run = _Watched(site, project, project.start(CRAWLSCHED_BANDWIDTH=f"{RATE}/s"))
         # Slots begin with this line; a busy machine takes a second from "Spider opened" to it.
         project.wait_for_log("The crawl is paused and sends nothing")
         seen.after_a_restart = run.sent_in_a_pause()
-        seen.went_on = run.command("resume")
+        seen.went_on = run.command("bandwidth", "resume")
         n_before = len(site.times)
         run.wait_for_requests(2 * RATE)
         seen.after_the_pause, seen.allowed = site.times[n_before:], site.most_at(RATE)
@@ -133,13 +132,13 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
 def test_nothing_goes_out_at_hours_without_a_bandwidth(seen: SimpleNamespace) -> None:
     """From the minute on at which they begin, until a bandwidth is asked for by hand."""
     assert seen.by_hours == 0
-    assert "By CRAWLSCHED_HOURS nothing goes out from now on." in seen.first.log
+    assert "By the hours of CRAWLSCHED_BANDWIDTH nothing goes out from now on." in seen.first.log
 
 
 def test_nothing_goes_out_in_a_pause_whatever_it_was_sent_by(seen: SimpleNamespace) -> None:
     """Pages by slots, and what a component sends beside them; `status` says that it pauses."""
     assert seen.by_hand == 0
-    assert "sends nothing until `crawlsched resume`" in seen.said
+    assert "sends nothing until `crawlsched bandwidth resume`" in seen.said
     assert "paused since" in seen.status
 
 
@@ -216,9 +215,9 @@ def test_a_page_that_was_held_in_a_pause_is_judged_like_any_other(site: Site, tm
         tmp_path,
         HELD.format(url=site.url("/page")),
         CRAWLSCHED_BANDWIDTH="4/s",
-        CRAWLSCHED_VISIT_TIMEOUT="0.3",
+        DOWNLOAD_TIMEOUT="0.1",
         CRAWLSCHED_PROBES="False",
-        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_FIND_SOURCES="False",
         CRAWLSCHED_ERROR_INTERVAL="1000",
         CLOSESPIDER_TIMEOUT="6",
     ).run()

@@ -102,9 +102,8 @@ def test_a_server_that_is_away_is_waited_for_and_one_that_hangs_keeps_nobody(
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_DATABASE_URL=relay.url,
-            CRAWLSCHED_DATABASE_UPGRADE="True",
             CRAWLSCHED_BANDWIDTH="20/s",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             CLOSESPIDER_TIMEOUT="120",
         )
         process = project.start()
@@ -118,7 +117,7 @@ def test_a_server_that_is_away_is_waited_for_and_one_that_hangs_keeps_nobody(
         assert max(gaps) > 2.0, "nothing stopped although nothing could be written"
         assert "can be written again after" in project.log()
         store = Store.open(postgresql_url, "test", read_only=True)
-        _until(lambda: store.next_observation() >= came)
+        _until(lambda: store.reader.next_observation() >= came)
         store.close()
 
         relay.hang()

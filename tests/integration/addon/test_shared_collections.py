@@ -114,10 +114,10 @@ class Ring:
         assert status["last_hour"]["visits"] >= status["pages"]["total"]
         said = run_here(self._folder, "status", "--database", self._url).stdout
         assert f"{N_SHARDS} shards on 3 processes, all of them owned; 40/s for all" in said
-        shards = self.command("shards")
+        shards = self.command("db", "shards")
         assert [row["shard"] for row in shards["shards"] if row["ready"]] == list(range(N_SHARDS))
         # Each process says with its heartbeats how many there are, also where it has found a few only.
-        self.wait_until(lambda: self.n_pages(self.command("shards")) == status["pages"]["total"], 20)
+        self.wait_until(lambda: self.n_pages(self.command("db", "shards")) == status["pages"]["total"], 20)
         assert {row["owner"].partition(":")[2] for row in shards["shards"]} == {str(p) for p in self.pids().values()}
         urls = [f"http://{host}:{self._port}/3" for host in HOSTS]
         of_host = dict(zip(HOSTS, urls, strict=True))
@@ -143,13 +143,13 @@ class Ring:
         )
         assert self.command("changes", "--shard", str(shard_of(HOSTS[0], N_SHARDS)))["changes"] != []
         assert self.command("bandwidth", "30/s")["before"] == RATE
-        self.command("pause")
+        self.command("bandwidth", "pause")
         paused = self.command("status")
         assert paused["paused_since"] is not None
         # What was forgotten is out of the database with the next batch of that shard.
         self.wait_until(lambda: self.command("status")["pages"]["total"] == status["pages"]["total"] - 1, 20)
         self.wait_until(self.is_silent, 20)
-        self.command("resume")
+        self.command("bandwidth", "resume")
         assert self.command("bandwidth", f"{RATE}/s", "--yes")["before"] == 30.0
 
     @staticmethod

@@ -200,8 +200,8 @@ def test_slots_with_nothing_to_do_are_counted_apart(site: Site, tmp_path: Path) 
         tmp_path,
         SPIDER.format(urls=[site.page("/", "<p>x</p>")], posts=0, post=""),
         CRAWLSCHED_BANDWIDTH="20/s",
-        CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
-        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
+        CRAWLSCHED_FIND_SOURCES="False",
         CLOSESPIDER_TIMEOUT="3",
     )
     stats = project.run().stats
@@ -269,8 +269,8 @@ def test_the_rate_changes_while_the_crawl_runs(site: Site, tmp_path: Path) -> No
         assert process.poll() is None, project.log()
         asyncio.run(asyncio.sleep(0.05))
     store = Store.open(project.database_url, "test")
-    number = store.send("bandwidth", {"bandwidth": "25/s"}, now=0.0)
-    answer = store.wait_for(number, timeout=5.0)
+    number = store.commands.send("bandwidth", {"bandwidth": "25/s"}, now=0.0)
+    answer = store.commands.wait_for(number, timeout=5.0)
     changed_at = site.times[-1]
     store.close()
     assert answer is not None

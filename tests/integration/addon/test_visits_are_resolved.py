@@ -222,9 +222,8 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Cr
             DOWNLOAD_TIMEOUT="2",
             DOWNLOAD_MAXSIZE="2000000",
             CONCURRENT_REQUESTS_PER_DOMAIN="30",
-            CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
-            CRAWLSCHED_VISIT_TIMEOUT="6",
+            CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
+            CRAWLSCHED_FIND_SOURCES="False",
             TEST_CLOSE_AFTER_RESOLVED=str(len(urls)),
         )
         yield site, project.run(), folder
@@ -287,8 +286,8 @@ def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_pat
             RETRY_ENABLED="False",
             DOWNLOAD_MAXSIZE="2000000",
             CONCURRENT_REQUESTS_PER_DOMAIN="1",  # each is heard of before the next is asked for
-            CRAWLSCHED_MIN_CRAWL_INTERVAL="1000",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
+            CRAWLSCHED_FIND_SOURCES="False",
             TEST_CLOSE_AFTER_RESOLVED=str(len(broken) + 2),
         )
         outcomes = project.run().outcomes()
@@ -317,7 +316,7 @@ def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path: Path
                 VISITING_SPIDER.format(urls=[]),
                 RETRY_ENABLED="False",
                 CONCURRENT_REQUESTS_PER_DOMAIN="1",  # each is heard of before the next is asked for
-                CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+                CRAWLSCHED_FIND_SOURCES="False",
                 CRAWLSCHED_SOURCE_URLS=",".join(site.url(f"/{name}-{number}.xml") for number in range(12)),
                 CLOSESPIDER_TIMEOUT="8",
             ).run()

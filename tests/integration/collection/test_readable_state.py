@@ -101,19 +101,6 @@ def test_the_columns_say_what_the_crawl_knows(crawled: tuple[Collection, str]) -
     assert new["change_rate"] is new["expected_freshness"] is None
 
 
-def test_the_grid_makes_sense_of_a_compact_row(crawled: tuple[Collection, str]) -> None:
-    """The table of rates has one for each number of a compact row, in its order."""
-    collection, url = crawled
-    grid = rows(
-        url,
-        "SELECT g.position, g.change_rate, length(p.log_likelihood) AS bytes FROM rate_grids g JOIN pages p "
-        "ON p.shard = g.shard AND p.collection = g.collection AND p.grid = g.grid WHERE p.page = 0 ORDER BY g.position",
-    )
-    assert [row["change_rate"] for row in grid] == collection.planner.posterior.rates.tolist()
-    assert [row["position"] for row in grid] == list(range(len(grid)))
-    assert grid[0]["bytes"] == 2 * len(grid)
-
-
 def test_visits_keep_when_the_page_was_modified(crawled: tuple[Collection, str]) -> None:
     """Where it was told; otherwise it is NULL."""
     _, url = crawled

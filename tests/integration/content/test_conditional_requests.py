@@ -64,7 +64,7 @@ def test_the_etag_of_the_last_visit_is_sent_and_a_304_is_an_observation(site: Si
     outcomes = crawl.outcomes()[site.url("/")][:6]
     assert outcomes == ["changed", "not_modified", "not_modified", "changed", "not_modified", "not_modified"]
     store = crawl.store()
-    rows = store.observations_of(0, limit=100)[::-1]
+    rows = store.reader.observations_of(0, limit=100)[::-1]
     store.close()
     assert [row.changed for row in rows][:6] == [None, False, False, True, False, False]
     seen = (tmp_path / "seen.txt").read_text().splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -61,19 +62,17 @@ def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path: Path)
         crawl = Project(
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
-            CRAWLSCHED_MIN_CRAWL_INTERVAL=str(INTERVAL),
-            CRAWLSCHED_MAX_CRAWL_INTERVAL=str(INTERVAL + 0.1),
-            CRAWLSCHED_VALIDATOR_TRIALS="1",
+            CRAWLSCHED_PAGES=json.dumps([["*", {"min_interval": INTERVAL, "max_interval": INTERVAL + 0.1}]]),
+            CRAWLSCHED_CONDITIONAL_REQUESTS="True",
             CRAWLSCHED_BANDWIDTH="40/s",
-            CRAWLSCHED_JOBS="False",  # no plan: the prior stays as it was
             TEST_CLOSE_AFTER_RESOLVED=str(4 * len(urls)),
             CLOSESPIDER_TIMEOUT="60",
         ).run(timeout=80)
     store, planner = crawl.store(), Planner(1.0)
     for block in store.load(grid=planner.grid, n_rates=planner.posterior.rates.size, host_number=lambda name: 0):
         planner.load(block, block["log_likelihood"], time.time())
-    found = {facts.url: facts.page for facts in store.facts(range(len(urls))) if facts is not None}
-    rows = {url: store.observations_of(page, 100)[::-1] for url, page in found.items()}
+    found = {facts.url: facts.page for facts in store.reader.facts(range(len(urls))) if facts is not None}
+    rows = {url: store.reader.observations_of(page, 100)[::-1] for url, page in found.items()}
     store.close()
     compared = sorted((row.time, url, row) for url in rows for row in rows[url] if row.changed is not None)
     for host in (HONEST, RESTLESS):

@@ -18,11 +18,21 @@ class Spider(scrapy.Spider):
     name = "test"
     start_urls = [{urls}]
 
+    @classmethod
+    def from_crawler(cls, crawler):
+        spider = super().from_crawler(crawler)
+        crawler.signals.connect(spider.stop_after_the_headers, scrapy.signals.headers_received)
+        return spider
+
+    def stop_after_the_headers(self, request):
+        if request.url.endswith("/stopped"):
+            raise scrapy.exceptions.StopDownload(fail=False)
+
     def parse(self, response):
-        yield {{"path": response.url[-6:], "is_cut": "dataloss" in response.flags}}
+        yield {{"path": response.url[-6:], "is_cut": bool({{"dataloss", "download_stopped"}} & set(response.flags))}}
 """
 # Which answers of each page are cut short, by their numbers.
-CUT = {"/first": {0, 1}, "/later": {1, 2, 4}, "/every": set(range(1000))}
+CUT = {"/first": {0, 1}, "/later": {1, 2, 4}, "/every": set(range(1000)), "/stopped": set()}
 
 
 def test_what_is_cut_short_is_delivered_once_and_counts_as_nothing(tmp_path: Path) -> None:
@@ -50,12 +60,15 @@ def test_what_is_cut_short_is_delivered_once_and_counts_as_nothing(tmp_path: Pat
             SPIDER.format(urls=", ".join(repr(site.url(path)) for path in CUT)),
             DOWNLOAD_FAIL_ON_DATALOSS="False",
             CRAWLSCHED_BANDWIDTH="5/s",
-            CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+            CRAWLSCHED_FIND_SOURCES="False",
             FEEDS=json.dumps({str(feed): {"format": "jsonlines"}}),
             CLOSESPIDER_TIMEOUT="16",
         ).run()
     items = Counter((item["path"], item["is_cut"]) for item in map(json.loads, feed.read_text().splitlines()))
-    assert items == {("/first", True): 1, ("/first", False): 1, ("/later", False): 1, ("/every", True): 1}
+    first, other = {("/first", True): 1, ("/first", False): 1}, {("/later", False): 1}
+    assert items == {**first, **other, ("/every", True): 1, ("topped", True): 1}
     assert "crawlsched/changes_found" not in crawl.stats
-    assert crawl.stats["crawlsched/truncated"] >= 6
-    assert 3 <= asked["/every"] <= 6  # soon, and ever more rarely
+    assert crawl.stats["crawlsched/truncated"] >= 8
+    assert crawl.log.count(" were cut short after an earlier body had been delivered") == 1
+    for path in ("/every", "/stopped"):
+        assert 3 <= asked[path] <= 6  # soon, and ever more rarely

@@ -114,7 +114,7 @@ def test_recipes_are_chosen_by_pattern_host_and_request(site: Site, tmp_path: Pa
     assert set(outcomes_of(crawl)[site.url("/other")][1:]) == {"unchanged"}
     # It is kept with the page: a crawl that finds the page in its database goes by it.
     store = crawl.store()
-    assert store.facts([0])[0].template_data == {"meta": {"crawlsched_recipe": "visible_text"}}
+    assert store.reader.facts([0])[0].template_data == {"meta": {"crawlsched_recipe": "visible_text"}}
     store.close()
 
 
@@ -144,7 +144,7 @@ def test_small_changes_are_not_delivered_below_the_threshold(site: Site, tmp_pat
     url = site.page("/", in_turn(text))
     crawl = project(tmp_path, [url], CRAWLSCHED_MIN_CHANGE="0.33", TEST_CLOSE_AFTER_RESOLVED="25").run()
     store = crawl.store()
-    rows = store.observations_of(0, 100)[::-1]
+    rows = store.reader.observations_of(0, 100)[::-1]
     store.close()
     changed = [row.changed for row in rows[:25]]
     assert changed[:3] == [None, False, False]
@@ -170,7 +170,7 @@ def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: P
     crawl = project(
         tmp_path,
         urls,
-        CRAWLSCHED_WRONG_PAGES="True",
+        CRAWLSCHED_WITHHOLD="True",
         # Backing off doubles it at each visit: from 0.2 s on, a busy machine did not come to the last wall in time.
         CRAWLSCHED_ERROR_INTERVAL="0.02",
         TEST_CLOSE_AFTER_RESOLVED="100",
@@ -193,28 +193,28 @@ def test_a_page_that_really_becomes_another_is_a_change(site: Site, tmp_path: Pa
     """The host is asked for a page that cannot exist, says 404, and the change is found and delivered."""
     other = "<h1>Coffee</h1><p>Beans are roasted, ground and drowned until nothing of them is left to be seen.</p>"
     url = site.page("/news/1", in_turn(lambda n: article(1) if n < 5 else other))
-    crawl = project(tmp_path, [url], CRAWLSCHED_WRONG_PAGES="True", TEST_CLOSE_AFTER_RESOLVED="12").run()
+    crawl = project(tmp_path, [url], CRAWLSCHED_WITHHOLD="True", TEST_CLOSE_AFTER_RESOLVED="12").run()
     outcomes = outcomes_of(crawl)[url]
     assert outcomes[:9] == ["changed", *["unchanged"] * 4, "probed", "probed", "changed", "unchanged"]
     assert (tmp_path / "seen.txt").read_text().splitlines() == [f"{url} True"] * 2
 
 
 def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_path: Path) -> None:
-    """`crawlsched diff` shows the line that went and the one that came; without texts it says how to get them."""
+    """`crawlsched why --diff` shows the line that went and the one that came; without texts it says how to get them."""
     url = site.page("/", in_turn(lambda n: article(1, "water" if n < 3 else "milk") + "<p>The same.</p>"))
     settings = {"TEST_CLOSE_AFTER_RESOLVED": "6", "CRAWLSCHED_KEPT_TEXT_BYTES": "2000"}
     crawl = project(tmp_path, [url], **settings).run()
-    answer = command(crawl, "diff", url)
+    answer = command(crawl, "why", url, "--diff")
     assert "-Number 1 tells of leaves and water, of cups and all that is 1." in answer.stdout, answer
     assert "+Number 1 tells of leaves and milk, of cups and all that is 1." in answer.stdout
     store = crawl.store()
-    assert 0 < store.bytes_of_texts() <= 4000
+    assert 0 < store.reader.bytes_of_texts() <= 4000
     store.close()
-    refused = command(crawl, "diff", site.url("/none"))
+    refused = command(crawl, "why", site.url("/none"), "--diff")
     assert refused.returncode == 1
     site.page("/new", article(2))
     crawl = project(tmp_path, [site.url("/new")], TEST_CLOSE_AFTER_RESOLVED="4").run()
-    refused = command(crawl, "diff", site.url("/new"))
+    refused = command(crawl, "why", site.url("/new"), "--diff")
     assert refused.stderr.startswith(f"No text of {site.url('/new')} is kept; texts are kept of changes that are found")
 
 
@@ -234,14 +234,14 @@ def test_validators_that_move_with_every_change_prove_honest(site: Site, tmp_pat
     crawl = project(
         tmp_path,
         [url],
-        CRAWLSCHED_VALIDATOR_TRIALS="0.3",
+        CRAWLSCHED_CONDITIONAL_REQUESTS="True",
         CRAWLSCHED_BANDWIDTH="20/s",
         TEST_CLOSE_AFTER_RESOLVED="90",
     ).run()
     assert crawl.stats["crawlsched/validators/trials"] >= 15
     assert crawl.stats["crawlsched/resolved/not_modified"] >= 5
     store = crawl.store()
-    (host,) = store.host_rows()
+    (host,) = store.reader.hosts()
     store.close()
     assert standings(host.counts["validators"]) == {"ETag": "honest", "Last-Modified": "honest"}
     assert Tally(*host.counts["validators"]["last_modified"]).tells_time
@@ -276,7 +276,7 @@ def test_other_pages_with_status_200_are_neither_changes_nor_delivered(site: Sit
     crawl = project(
         tmp_path,
         urls,
-        CRAWLSCHED_WRONG_PAGES="True",
+        CRAWLSCHED_WITHHOLD="True",
         CRAWLSCHED_ERROR_INTERVAL="0.02",
         TEST_CLOSE_AFTER_RESOLVED="40",
         CLOSESPIDER_TIMEOUT="60",
@@ -327,7 +327,7 @@ def test_kinds_of_content_count_as_they_deserve(site: Site, tmp_path: Path) -> N
         "/items": [said(feed.format("Mon").replace("Tea", f"Tea {n}"), "application/rss+xml") for n in range(9)],
     }
     urls = {path: site.page(path, each(answers)) for path, answers in (same | other).items()}
-    settings = {"CRAWLSCHED_MAX_CRAWL_INTERVAL": "0.5", "CLOSESPIDER_TIMEOUT": "60"}
+    settings = {"CRAWLSCHED_PAGES": '[["*", {"max_interval": 0.5}]]', "CLOSESPIDER_TIMEOUT": "60"}
     outcomes = outcomes_of(project(tmp_path, list(urls.values()), TEST_CLOSE_AFTER_RESOLVED="60", **settings).run(90))
     assert len(outcomes[urls["/html"]]) >= 4
     assert all(len(found) >= 3 for found in outcomes.values()), outcomes

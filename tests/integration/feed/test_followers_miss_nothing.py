@@ -79,8 +79,7 @@ def test_each_delivered_change_arrives_although_crawl_and_follower_are_killed(tm
         project = Project(
             tmp_path,
             SPIDER.format(urls=urls),
-            CRAWLSCHED_WEBHOOK=hooks.url("/hook?token=hidden-token"),
-            CRAWLSCHED_WEBHOOK_KEY=KEY,
+            CRAWLSCHED_WEBHOOK=json.dumps({"url": hooks.url("/hook?token=hidden-token"), "key": KEY}),
             CRAWLSCHED_BANDWIDTH="30/s",
             CLOSESPIDER_TIMEOUT="120",
         )

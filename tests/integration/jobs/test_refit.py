@@ -1,4 +1,4 @@
-"""`crawlsched refit`: what is known of pages, learned again from their visits, in any processes."""
+"""`crawlsched db refit`: what is known of pages, learned again from their visits, in any processes."""
 
 import hashlib
 import json
@@ -47,7 +47,7 @@ def crawled(database_url: str, **more) -> Settings:
         for page in range(40):
             other.crawled(page, START + day * 24 * HOUR + 1, None if day == 0 else page % 3 == 0)
     made = plan(other.snapshot(), 1.0)
-    collection.store.save_plan(made.to_dict([f"o{n}.example" for n in range(40)]), START)
+    collection.store.plans.save(made.to_dict([f"o{n}.example" for n in range(40)]), START)
     planner.adopt(made, START)
     urls = [f"http://h{number}.example/" for number in range(N)]
     pages = collection.add_pages([FoundPage(url, fingerprint(url), url[7:-1]) for url in urls], START)
@@ -190,7 +190,7 @@ def test_the_command_learns_again_with_any_executor(tmp_path, sqlite_url, monkey
     monkeypatch.syspath_prepend(tmp_path)
     for option in (["--processes", "1"], ["--executor", "mine:threads"]):
         known = forgotten(sqlite_url)
-        ran = run_here(tmp_path, "refit", "--database", sqlite_url, "--json", *option)
+        ran = run_here(tmp_path, "db", "refit", "--database", sqlite_url, "--json", *option)
         assert ran.returncode == 0, ran.stderr
         assert json.loads(ran.stdout)["pages"] == N
         assert close(known, asked(sqlite_url, _KNOWN))
@@ -199,11 +199,11 @@ def test_the_command_learns_again_with_any_executor(tmp_path, sqlite_url, monkey
         (["--processes", "0"], "1 or more"),
         (["--dask", "nonsense"], "No Dask scheduler answers"),
     ):
-        ran = run_here(tmp_path, "refit", "--database", sqlite_url, *option)
+        ran = run_here(tmp_path, "db", "refit", "--database", sqlite_url, *option)
         assert (ran.returncode, why in ran.stderr) == (1, True), ran.stderr
     store = Store.open(sqlite_url, "news")
     lease = store.take_lease("spider")
-    ran = run_here(tmp_path, "refit", "--database", sqlite_url)
+    ran = run_here(tmp_path, "db", "refit", "--database", sqlite_url)
     assert ran.returncode == 1
     assert "running process" in ran.stderr
     lease.release()

@@ -1,4 +1,4 @@
-"""`crawlsched shards`: who crawls which shard, and how evenly the rate is divided."""
+"""`crawlsched db shards`: who crawls which shard, and how evenly the rate is divided."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, look_unt
 
 def test_each_shard_has_a_row_and_the_table_ends_with_the_spread_of_thresholds(shared, tmp_path) -> None:
     """Of a process that lives; what waits for a shard is counted, and an owner that is gone is none."""
-    command = "shards", "--database", shared.database.text, "--collection", shared.name
+    command = "db", "shards", "--database", shared.database.text, "--collection", shared.name
     with process(shared) as refresher:
         for n, host in enumerate(HOSTS[:3], 1):
             for page in range(10 * n):
@@ -41,9 +41,9 @@ def test_each_shard_has_a_row_and_the_table_ends_with_the_spread_of_thresholds(s
 def test_a_collection_of_one_process_has_no_shards(database, shared, tmp_path) -> None:
     """It says so, and how to make one that has; of a single shard there is no table."""
     Store.open(database.text, "alone", upgrade=False).close()
-    said = run_here(tmp_path, "shards", "--database", database.text, "--collection", "alone").stdout
+    said = run_here(tmp_path, "db", "shards", "--database", database.text, "--collection", "alone").stdout
     assert said == "alone: no shards; one process crawls it (CRAWLSCHED_SHARDS makes one that several share)\n"
     named = "--collection", shared.name, "--shard", "1"
-    refused = run_here(tmp_path, "shards", "--database", database.text, *named)
+    refused = run_here(tmp_path, "db", "shards", "--database", database.text, *named)
     assert refused.returncode == 1
-    assert "`crawlsched shards` is about all shards" in refused.stderr
+    assert "`crawlsched db shards` is about all shards" in refused.stderr

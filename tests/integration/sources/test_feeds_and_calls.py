@@ -57,7 +57,7 @@ def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tm
         SPIDER.format(urls=[pages["first"], pages["last"]], last=pages["last"], told=pages["first"]),
         CRAWLSCHED_BANDWIDTH="10/s",
         CRAWLSCHED_SOURCE_URLS=",".join(sources),
-        CRAWLSCHED_SITEMAPS_FROM_ROBOTS="False",
+        CRAWLSCHED_FIND_SOURCES="False",
         CRAWLSCHED_SOURCE_INTERVAL="1",
         CLOSESPIDER_TIMEOUT="5",
     ).run()
@@ -68,39 +68,14 @@ def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tm
         assert {headers.get("if-none-match") for headers in again} == {f'"{name}"'}
     assert crawl.stats["taken"] == 1
     store = crawl.store()
-    told = {source.url: source.kind for source in store.sources()}
+    told = {source.url: source.kind for source in store.reader.sources()}
     store.close()
     assert told["shop system"] == "ping"
 
 
-def test_what_is_announced_soon_after_a_crawl_is_discarded(site: Site, tmp_path: Path) -> None:
-    """It is received, and not taken, with a CRAWLSCHED_SIGNAL_DELAY longer than the crawl."""
-    url = site.page("/", "<p>start</p>")
-    dates = iter(["2026-11-01", "2026-11-02"])
-
-    def answer(request: web.Request) -> web.Response:
-        entry = f"<url><loc>{url}</loc><lastmod>{next(dates, '2026-11-02')}</lastmod></url>"
-        return web.Response(text=f"<urlset>{entry}</urlset>")
-
-    site.page("/sitemap.xml", answer)
-    crawl = Project(
-        tmp_path,
-        SPIDER.format(urls=[url], last=url, told=url),
-        CRAWLSCHED_BANDWIDTH="10/s",
-        CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
-        CRAWLSCHED_SOURCE_INTERVAL="1",
-        CRAWLSCHED_SIGNAL_DELAY="1000",
-        CLOSESPIDER_TIMEOUT="4",
-    ).run()
-    assert crawl.stats["taken"] == 0
-    # The sitemap's, and that of the spider.
-    assert crawl.stats["crawlsched/change_signals/received"] == 2
-    assert crawl.stats.get("crawlsched/change_signals/taken", 0) == 0
-
-
 @pytest.mark.parametrize("is_wanted", [True, False])
 def test_feeds_and_sitemaps_that_pages_name_become_sources(site: Site, tmp_path: Path, is_wanted: bool) -> None:
-    """The first feed of a page on its own site, and what `rel=sitemap` names; none with SOURCES_FROM_PAGES = False."""
+    """The first feed of a page on its own site, and what `rel=sitemap` names; none with FIND_SOURCES = False."""
     news = site.page("/news/1", "<p>news</p>")
     old = site.page("/old/1", "<p>old</p>")
     site.page("/feed", f"<rss><channel><item><link>{news}?utm_source=rss</link></item></channel></rss>")
@@ -118,11 +93,11 @@ def test_feeds_and_sitemaps_that_pages_name_become_sources(site: Site, tmp_path:
         SPIDER.format(urls=starts, last="", told=""),
         CRAWLSCHED_BANDWIDTH="10/s",
         CRAWLSCHED_PRIVATE_ADDRESSES="127.0.0.0/8",
-        CRAWLSCHED_SOURCES_FROM_PAGES=str(is_wanted),
+        CRAWLSCHED_FIND_SOURCES=str(is_wanted),
         CLOSESPIDER_TIMEOUT="4",
     ).run()
     store = crawl.store()
-    read = {source.url: source for source in store.sources() if source.polled_at and source.kind != "robots"}
+    read = {source.url: source for source in store.reader.sources() if source.polled_at and source.kind != "robots"}
     store.close()
     assert set(read) == ({site.url("/feed"), site.url("/map.xml")} if is_wanted else set())
     assert ({news, old} <= set(crawl.outcomes())) == is_wanted

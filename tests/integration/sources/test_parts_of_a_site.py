@@ -67,7 +67,6 @@ def test_a_crawl_believes_the_honest_part_of_a_sitemap_and_not_the_other(tmp_pat
             CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
             CRAWLSCHED_SOURCE_INTERVAL="1",
             CRAWLSCHED_BANDWIDTH="12/s",
-            CRAWLSCHED_REPLAN_INTERVAL="3",
             CLOSESPIDER_TIMEOUT=str(SECONDS),
         ).run(timeout=SECONDS + 60)
         database = "--database", crawl.database_url

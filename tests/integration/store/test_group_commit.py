@@ -8,7 +8,6 @@ from sqlalchemy import text
 from crawlsched.sharing import Renewal
 from crawlsched.store import Batch, Host, WriteBehind
 from crawlsched.store.members import SharedCollection, about_me, new_token
-from crawlsched.store.saving import Saved
 
 N_SHARDS = 4
 
@@ -80,10 +79,10 @@ def test_a_shard_that_was_lost_and_a_row_that_is_refused_cost_the_other_shards_n
     assert "taken over by another process" in writers[2].lost
     assert [dict(writer.refused) for writer in writers] == [{}, {"hosts": 1}, {}, {}]
     assert set(transactions(shared)) == {0, 1, 3}
-    assert opened[1].count_hosts() == 1
+    assert opened[1].reader.count_hosts() == 1
 
 
-def test_a_shard_whose_batches_do_not_go_together_says_so_and_costs_the_others_nothing(shared, caplog) -> None:
+def test_a_shard_whose_batch_is_no_rows_says_so_and_costs_the_others_nothing(shared, caplog) -> None:
     """The thread goes on; a second batch of theirs is written, too."""
     member = new_token()
     opened = stores(shared, member, claim(shared, member))
@@ -97,8 +96,8 @@ def test_a_shard_whose_batches_do_not_go_together_says_so_and_costs_the_others_n
         assert writers[shard].drain(30.0)
         writers[shard].submit(Batch(hosts={"b": Host("b")}))
         assert writers[shard].drain(30.0)
-    assert [store.count_hosts() for store in opened] == [2, 0, 2, 2]
-    assert "dictionary update sequence" in writers[1].failure
+    assert [store.reader.count_hosts() for store in opened] == [2, 0, 2, 2]
+    assert "'list' object has no attribute" in writers[1].failure
     assert "Nothing can be written" in caplog.text
     assert not writers[1].close(0.1)
 
@@ -108,7 +107,7 @@ def test_a_shard_in_which_another_thread_writes_keeps_the_others_from_nothing(sh
     member = new_token()
     opened = stores(shared, member, claim(shared, member))
     writers = behinds(shared, opened)
-    with opened[1].grouped(Batch(), Saved()):
+    with opened[1].turn:
         with shared.writing.together():
             for writer in writers:
                 writer.submit(Batch(hosts={"a": Host("a")}))

@@ -81,7 +81,7 @@ def test_what_a_new_owner_has_claimed_the_old_one_cannot_write(shared) -> None:
         old.save(Batch(hosts={"b": Host("b")}))
     new.lease = shared.lease(2, "new", 2)
     assert new.save(Batch(hosts={"c": Host("c")})).rows == 1
-    assert [host.host for host in new.host_rows()] == ["a", "c"]
+    assert [host.host for host in new.reader.hosts()] == ["a", "c"]
 
 
 def test_who_is_stopped_right_after_a_call_holds_nobody_up(shared) -> None:
@@ -180,7 +180,7 @@ def test_sqlite_and_collections_of_one_process_are_refused(database, sqlite_url)
     """Each with a sentence that says what to do."""
     Store.open(database.text, "of one", upgrade=False).close()
     with pytest.raises(
-        CollectionInUse, match=r"belongs to one process at a time; divide it with `crawlsched shards split`"
+        CollectionInUse, match=r"belongs to one process at a time; divide it with `crawlsched db split`"
     ):
         SharedCollection.open(database, "of one", n_shards=4)
     schema.upgrade(sqlite_url)

@@ -60,10 +60,9 @@ def crawled_url(sqlite_url) -> str:
             tombstones={("pattern", "http://*/old"): NOW},
         )
     )
-    store.save_grid(done.planner.grid, done.planner.posterior.rates.tolist())
-    store.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
-    store.save_plan({**store.newest_plan().data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
-    store.send("recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
+    store.forgetting.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
+    store.plans.save({**store.plans.newest().data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
+    store.commands.send("recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
     lease.heartbeat(NOW, {"bandwidth": 3.0, "recipes": {"html": "blocks/4"}})
     lease.release(NOW)
     store.close()
@@ -110,7 +109,7 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, c
     plan = json.loads(before["plans"][-1]["data"])
     assert main(["db", "copy", crawled_url, postgresql_url]) == 0
     for n_shards, words in ((4, ["4"]), (8, [])):
-        assert main(["shards", "split", *words, "--database", postgresql_url]) == 0
+        assert main(["db", "split", *words, "--database", postgresql_url]) == 0
         said = capsys.readouterr().out
         assert f"{N_PAGES - 1} pages of" in said
         assert f"in {n_shards} shards now" in said
@@ -122,7 +121,7 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, c
         of_hosts = [[row for row in rows["sources"] if row["kind"] != "ping"] for rows in (before, after)]
         assert once(of_hosts[1], "source") == once(of_hosts[0], "source")
         everywhere = range(n_shards)
-        for table, wanted in (("rate_grids", 32), ("tombstones", 2), ("commands", 1), ("plans", 1), ("leases", 1)):
+        for table, wanted in (("tombstones", 2), ("commands", 1), ("plans", 1), ("leases", 1)):
             found = [row["shard"] for row in after[table]]
             assert sorted(found) == sorted([*everywhere] * wanted), table
         assert sorted(row["shard"] for row in after["sources"] if row["kind"] == "ping") == [*everywhere]

@@ -84,7 +84,7 @@ def test_when_a_page_was_first_seen_and_found_changed_is_kept_beside_its_columns
     found = loaded(store)
     assert found["first_seen"].tolist() == [NOW, NOW]
     np.testing.assert_array_equal(found["changed_at"], [NOW + 5, np.nan])
-    assert store.facts([0])[0].etag == "b"
+    assert store.reader.facts([0])[0].etag == "b"
 
 
 def test_log_likelihoods_of_another_grid_are_not_given(store):
@@ -133,16 +133,15 @@ def test_a_batch_written_twice_counts_once(store):
     )
     for _ in range(2):
         assert store.save(batch).refused == {}
-    assert len(store.observations_of(0)) == 1
+    assert len(store.reader.observations_of(0)) == 1
     assert loaded(store)["n_crawls"].tolist() == [1, 1, 0]
-    assert store.next_observation() == 2
+    assert store.reader.next_observation() == 2
 
 
 def test_a_retried_new_page_takes_its_newest_numbers(store):
-    """A new page that comes again merged with a later visit is not left at the first one."""
-    first = batch_of(1, columns=columns([0], n_crawls=[1]))
-    store.save(first)
-    store.save(first.merge(Batch(columns=columns([0], n_crawls=[2]))))
+    """A new page that comes again with a later visit is not left at the first one."""
+    store.save(batch_of(1, columns=columns([0], n_crawls=[1])))
+    store.save(batch_of(1, columns=columns([0], n_crawls=[2])))
     assert loaded(store)["n_crawls"].tolist() == [2]
 
 
@@ -155,19 +154,19 @@ def test_facts_come_in_the_order_asked(store):
         0: {"pending_fingerprint": b"p"},
     }
     store.save(batch)
-    second, missing, first = store.facts([2, 99, 0])
+    second, missing, first = store.reader.facts([2, 99, 0])
     assert missing is None
     assert second.template_data == {"callback": "parse", "headers": {"A": ["b"]}}
     assert (second.fingerprint, second.recipe, second.moved_to, second.depth) == (b"f", "text", "http://x/", 4)
     assert (first.page, first.url, first.pending_fingerprint) == (0, "http://host0.example/0", b"p")
-    assert store.facts([]) == []
+    assert store.reader.facts([]) == []
 
 
 def test_contents_change_only_what_is_named(store):
     """A 304 may renew an ETag and nothing else."""
     store.save(batch_of(1, contents={0: {"fingerprint": b"f", "etag": "a", "last_modified": "x"}}))
     store.save(Batch(contents={0: {"etag": "b", "last_modified": None}}))
-    (facts,) = store.facts([0])
+    (facts,) = store.reader.facts([0])
     assert (facts.fingerprint, facts.etag, facts.last_modified) == (b"f", "b", None)
 
 
@@ -175,19 +174,19 @@ def test_pages_are_found_by_url_and_by_fingerprint(store):
     """A URL of 9,000 bytes and one outside ASCII are found like any other; what is not there is None."""
     long, foreign = "http://a.example/" + "x" * 9000, "http://a.example/страница?ü=日本"
     store.save(Batch(new_pages={0: new_page(0, long), 1: new_page(1, foreign), 2: new_page(2)}))
-    assert store.find(long) == 0
-    assert store.find(foreign) == 1
-    assert store.find(new_page(2).request_fingerprint) == 2
-    assert store.find("http://a.example/") is None
-    assert store.facts([1])[0].url == foreign
+    assert store.reader.find(long) == 0
+    assert store.reader.find(foreign) == 1
+    assert store.reader.find(new_page(2).request_fingerprint) == 2
+    assert store.reader.find("http://a.example/") is None
+    assert store.reader.facts([1])[0].url == foreign
 
 
 def test_undelivered_pages_are_those_with_a_pending_fingerprint(store):
     """A change that has not been through the pipelines is found again after a crash."""
     store.save(batch_of(4, contents={3: {"pending_fingerprint": b"p"}, 1: {"pending_fingerprint": b"q"}}))
-    assert store.undelivered() == [1, 3]
+    assert store.reader.undelivered() == [1, 3]
     store.save(Batch(contents={3: {"pending_fingerprint": None, "fingerprint": b"p"}}))
-    assert store.undelivered() == [1]
+    assert store.reader.undelivered() == [1]
 
 
 def test_texts_that_no_database_can_hold_are_cleaned_and_counted(store):
@@ -196,15 +195,15 @@ def test_texts_that_no_database_can_hold_are_cleaned_and_counted(store):
         batch_of(3, contents={0: {"etag": 'W/"a\0b"'}, 1: {"last_modified": "x\udcff"}, 2: {"etag": "ü"}})
     )
     assert (saved.cleaned, saved.refused) == (2, {})
-    zero, one, two = store.facts([0, 1, 2])
+    zero, one, two = store.reader.facts([0, 1, 2])
     assert (zero.etag, one.last_modified, two.etag) == ('W/"ab"', "x?", "ü")
 
 
 def test_json_holds_what_no_text_column_could(store):
     """NUL, surrogates, numpy's numbers and infinities in plans and commands come back."""
     data = {"a\0": "\udcff", "n": np.float64(1.5), "m": np.arange(3), "inf": float("inf")}
-    store.save_plan(data, NOW)
-    assert store.newest_plan().data == {"a\0": "\udcff", "n": 1.5, "m": [0, 1, 2], "inf": float("inf")}
+    store.plans.save(data, NOW)
+    assert store.plans.newest().data == {"a\0": "\udcff", "n": 1.5, "m": [0, 1, 2], "inf": float("inf")}
 
 
 @pytest.mark.parametrize(
@@ -238,7 +237,7 @@ def test_a_poisoned_row_is_refused_alone(store, caplog, poison, table):
         assert saved.refused == {}  # SQLite keeps any value in any column
         return
     assert saved.refused == {table: 1}
-    assert [row.id for row in store.observations_of(0)] == [8]
+    assert [row.id for row in store.reader.observations_of(0)] == [8]
     assert f"A row of the table {table}" in caplog.text
 
 
@@ -256,23 +255,23 @@ def test_a_key_too_long_for_an_index_is_refused_alone(store):
     store.save(Batch(templates={bytes(np.random.default_rng(1).bytes(9000)): {}, b"t": {"a": 1}}))
     page = new_page(0, template=b"t")
     store.save(Batch(new_pages={0: page}))
-    assert store.facts([0])[0].template_data == {"a": 1}
+    assert store.reader.facts([0])[0].template_data == {"a": 1}
 
 
 def test_announcements_come_in_the_order_of_the_pages(store):
     """Known or not, with a date or without, per source."""
     store.save(Batch(announcements={(3, 0): (5.5, 2), (4, 0): (None, 0), (5, 0): (float("nan"), 1), (3, 1): (9.0, 1)}))
-    known, lastmod, n = store.announcements_for([4, 9, 3, 5], 0)
+    known, lastmod, n = store.reader.announcements_for([4, 9, 3, 5], 0)
     assert known.tolist() == [True, False, True, True]
     np.testing.assert_array_equal(lastmod, [np.nan, np.nan, 5.5, np.nan])
     assert n.tolist() == [0, 0, 2, 1]
-    assert store.announcements_of(3) == [(0, 5.5, 2), (1, 9.0, 1)]
+    assert store.reader.announcements_of(3) == [(0, 5.5, 2), (1, 9.0, 1)]
 
 
 def test_announcements_of_50_000_pages_are_one_question(store):
     """A sitemap may name more pages than a statement may have parameters."""
     store.save(Batch(announcements={(page, 0): (float(page), 1) for page in range(50_000)}))
-    known, lastmod, _ = store.announcements_for(np.arange(50_001), 0)
+    known, lastmod, _ = store.reader.announcements_for(np.arange(50_001), 0)
     assert known.sum() == 50_000
     np.testing.assert_array_equal(lastmod[:-1], np.arange(50_000.0))
 
@@ -286,10 +285,10 @@ def test_signal_observations_are_the_newest_with_a_source(store):
         observation(12, source=0, elapsed=None),
     ]
     store.save(Batch(observations=rows))
-    found = store.signal_observations(NOW + 2, limit=5)
+    found = store.reader.signal_observations(NOW + 2, limit=5)
     assert found["n_signals"].tolist() == [9, 8, 7, 6, 5]
     assert found["changed"].tolist() == [False, True, True, False, True]
-    assert all(len(column) == 0 for column in store.signal_observations(NOW + 100).values())
+    assert all(len(column) == 0 for column in store.reader.signal_observations(NOW + 100).values())
 
 
 def test_observations_of_a_page_are_newest_first(store):
@@ -299,7 +298,7 @@ def test_observations_of_a_page_are_newest_first(store):
         for i in range(6)
     ]
     store.save(Batch(observations=rows))
-    assert store.observations_of(1, limit=2) == [rows[5], rows[3]]
+    assert store.reader.observations_of(1, limit=2) == [rows[5], rows[3]]
 
 
 def test_pruning_goes_in_slices_and_keeps_the_rest(store):
@@ -307,9 +306,9 @@ def test_pruning_goes_in_slices_and_keeps_the_rest(store):
     other = Store.open(store.database.text, "other")
     for one in (store, other):
         one.save(Batch(observations=[observation(i, time=NOW + i) for i in range(100)]))
-    assert [store.prune(NOW + 70, limit=30) for _ in range(4)] == [30, 30, 10, 0]
-    assert len(store.observations_of(0, limit=200)) == 30
-    assert len(other.observations_of(0, limit=200)) == 100
+    assert [store.forgetting.prune(NOW + 70, limit=30) for _ in range(4)] == [30, 30, 10, 0]
+    assert len(store.reader.observations_of(0, limit=200)) == 30
+    assert len(other.reader.observations_of(0, limit=200)) == 100
     other.close()
 
 
@@ -321,7 +320,7 @@ def test_collections_and_shards_do_not_see_each_other(store):
         assert one.save(batch).refused == {}
     for importance, one in enumerate([store, *others], start=1):
         assert loaded(one)["importance"].tolist() == [importance] * 2
-    others[0].forget("collection", "other", NOW)
+    others[0].forgetting.forget("collection", "other", NOW)
     assert loaded(others[0]) == {}
     assert len(loaded(others[1])["page"]) == len(loaded(store)["page"]) == 2
     for one in others:
@@ -329,22 +328,20 @@ def test_collections_and_shards_do_not_see_each_other(store):
 
 
 def test_sources_and_hosts_come_back_whole(store):
-    """Polling state and JSON columns survive; a source is added once."""
-    source = store.add_source("sitemap", "http://h/sitemap.xml", "h")
-    assert store.add_source("sitemap", "http://h/sitemap.xml", "h") == source
+    """Polling state and JSON columns survive."""
+    source = Source(0, "sitemap", "http://h/sitemap.xml", "h")
     child = Source(7, "sitemap", "http://h/b.xml", "h", parent=0, polled_at=NOW, fingerprint=b"f", problems={"late": 3})
-    store.save(Batch(sources={7: child}, hosts={"h": Host("h", NOW, 2.5, NOW, {"503": 4})}))
-    assert store.sources() == [source, child]
-    assert store.host_rows() == [Host("h", NOW, 2.5, NOW, {"503": 4})]
-    assert store.add_source("feed", "http://h/feed", "h").source == 8
+    store.save(Batch(sources={0: source, 7: child}, hosts={"h": Host("h", NOW, 2.5, NOW, {"503": 4})}))
+    assert store.reader.sources() == [source, child]
+    assert store.reader.hosts() == [Host("h", NOW, 2.5, NOW, {"503": 4})]
 
 
 def test_only_the_newest_plans_are_kept(store):
     """The newest is found, and one that is already known is not given again."""
-    assert store.newest_plan() is None
-    numbers = [store.save_plan({"n": n}, NOW + n) for n in range(8)]
-    assert store.newest_plan() == (numbers[-1], NOW + 7, {"n": 7})
-    assert store.newest_plan(after=numbers[-1]) is None
+    assert store.plans.newest() is None
+    numbers = [store.plans.save({"n": n}, NOW + n) for n in range(8)]
+    assert store.plans.newest() == (numbers[-1], NOW + 7, {"n": 7})
+    assert store.plans.newest(after=numbers[-1]) is None
     with store.database.reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM plans")).scalar_one() == 5
 
@@ -352,24 +349,24 @@ def test_only_the_newest_plans_are_kept(store):
 def test_a_command_is_answered_through_the_database(store):
     """Sent by one process, seen by the other, answered alone or with a batch; waiting ends by itself."""
     other = Store.open(store.database.text, "spider")
-    first, second = other.send("bandwidth", {"bandwidth": "5/s"}, NOW), other.send("poll", {}, NOW)
-    assert [(command.id, command.name, command.arguments) for command in store.pending_commands()] == [
+    first, second = other.commands.send("bandwidth", {"bandwidth": "5/s"}, NOW), other.commands.send("poll", {}, NOW)
+    assert [(command.id, command.name, command.arguments) for command in store.commands.pending()] == [
         (first, "bandwidth", {"bandwidth": "5/s"}),
         (second, "poll", {}),
     ]
-    assert other.wait_for(first, timeout=0.1) is None
-    store.finish(first, {"bandwidth": 5.0}, NOW + 1)
+    assert other.commands.wait_for(first, timeout=0.1) is None
+    store.commands.finish(first, {"bandwidth": 5.0}, NOW + 1)
     store.save(Batch(finished={second: (NOW + 2, {"sources": 3})}))
-    assert other.wait_for(first, timeout=5).result == {"bandwidth": 5.0}
-    assert other.wait_for(second, timeout=5).result == {"sources": 3}
-    assert store.pending_commands() == []
+    assert other.commands.wait_for(first, timeout=5).result == {"bandwidth": 5.0}
+    assert other.commands.wait_for(second, timeout=5).result == {"sources": 3}
+    assert store.commands.pending() == []
     other.close()
 
 
 def test_counts_are_by_host_state_and_source(store):
     """What `status` shows first."""
     store.save(batch_of(7, columns=columns([0, 3], state=[2, 3], source=[-1, 4])))
-    assert sorted(store.counts()) == [
+    assert sorted(store.reader.counts()) == [
         *(("host0.example", 1, -1, 1), ("host0.example", 2, -1, 1), ("host0.example", 3, 4, 1)),
         *(("host1.example", 1, -1, 2), ("host2.example", 1, -1, 2)),
     ]
@@ -397,40 +394,11 @@ def test_columns_must_be_complete():
         Batch(columns={"page": np.array([1]), "state": np.array([2])})
 
 
-def test_merged_batches_say_the_latest_of_each_row():
-    """Where two batches speak of one row, the later one counts; observations add up."""
-    first = Batch(
-        since=5.0,
-        columns=columns([1, 2], n_crawls=[1, 1]),
-        contents={1: {"etag": "a", "recipe": "r"}},
-        observations=[observation(0)],
-        announcements={(1, 0): (1.0, 1)},
-    )
-    second = Batch(
-        since=6.0,
-        columns=columns([2, 3], n_crawls=[2, 2]),
-        contents={1: {"etag": "b"}},
-        observations=[observation(1)],
-        announcements={(1, 0): (2.0, 2)},
-    )
-    merged = first.merge(second)
-    assert dict(zip(merged.columns["page"].tolist(), merged.columns["n_crawls"].tolist(), strict=True)) == {
-        1: 1,
-        2: 2,
-        3: 2,
-    }
-    assert merged.contents == {1: {"etag": "b", "recipe": "r"}}
-    assert [row.id for row in merged.observations] == [0, 1]
-    assert (merged.since, merged.announcements) == (5.0, {(1, 0): (2.0, 2)})
-    with pytest.raises(ValueError, match="grid is 'other' in the later batch; it has to be '', as in this one"):
-        merged.merge(Batch(columns=columns([1]), grid="other"))
-
-
 def test_a_url_that_had_to_be_cleaned_is_found_as_it_is_stored(store):
     """The key by which a URL is found is that of the URL which is kept."""
     saved = store.save(Batch(new_pages={0: new_page(0, "http://a.example/x")._replace(url="http://a.example/\0x")}))
     assert saved.cleaned == 1
-    assert store.find("http://a.example/x") == 0
+    assert store.reader.find("http://a.example/x") == 0
 
 
 def test_a_page_is_found_through_an_index(sqlite_url):
@@ -439,10 +407,10 @@ def test_a_page_is_found_through_an_index(sqlite_url):
     store.save(batch_of(3))
     asked = []
     event.listen(store.database.engine, "before_cursor_execute", lambda *told: asked.append(told[2:4]))
-    assert store.find("http://host1.example/1") == 1
-    assert store.find("http://host1.example/7") is None
-    assert store.find(hashlib.sha1(b"http://host2.example/2").digest()) == 2
-    assert store.pages_of("http://host1.example/1") == [1]
+    assert store.reader.find("http://host1.example/1") == 1
+    assert store.reader.find("http://host1.example/7") is None
+    assert store.reader.find(hashlib.sha1(b"http://host2.example/2").digest()) == 2
+    assert store.reader.pages_of("http://host1.example/1") == [1]
     questions = [(sql, given) for sql, given in asked if "FROM pages" in sql]
     assert len(questions) == 4
     with store.database.reading() as connection:

@@ -35,7 +35,7 @@ def deliver(store, *numbers, page=0, url="http://a.example/", text=None):
 def test_a_cursor_of_what_is_no_longer_kept_is_refused_and_the_oldest_is_named(store):
     """Pruned changes are missed in no silence; who stands at their end goes on; a time begins at the oldest."""
     deliver(store, *range(1, 11))
-    while store.prune(NOW + 5, limit=2):
+    while store.forgetting.prune(NOW + 5, limit=2):
         pass
     feed = Feed(store)
     with pytest.raises(CrawlschedError, match=r"0:3 are no longer kept: the oldest that can be followed is 0:4 "):
@@ -52,10 +52,11 @@ def test_a_number_never_comes_twice(store, delete):
     """Not even when the newest changes are deleted, with their page or by age; a follower at the end goes on."""
     deliver(store, 1, 2, 3)
     if delete == "prune":
-        store.prune(NOW + 99)
+        store.forgetting.prune(NOW + 99)
     else:
-        store.forget("host", "a.example", NOW) if delete == "forget" else store.forget("collection", "spider", NOW)
-    assert store.next_change() == 4
+        kind, value = ("host", "a.example") if delete == "forget" else ("collection", "spider")
+        store.forgetting.forget(kind, value, NOW)
+    assert store.reader.next_change() == 4
     assert Feed(store).after(Cursor({0: 3}), 10) == []
     assert str(Feed(store).end()) == "0:3"
 

@@ -4,6 +4,7 @@ import pytest
 
 from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.store import Batch, KeptText, NewPage, ObservationRow, Store, WriteBehind
+from crawlsched.store.writing import Writing
 
 NOW = 1.7e9
 
@@ -25,7 +26,7 @@ def test_traces_come_with_the_facts_and_a_page_without_has_none(store):
     """The newest counts, and what is not written yet counts more."""
     store.save(Batch(traces={1: trace(b"a")}))
     store.save(Batch(traces={1: trace(b"b")}))
-    first, second = store.facts([0, 1])
+    first, second = store.reader.facts([0, 1])
     assert (first.history, first.text_sketch, first.block_sketch) == (b"", b"", b"")
     assert (second.history, second.text_sketch, second.block_sketch) == (b"b" * 8, b"b" * 256, b"b" * 4)
     behind = WriteBehind(store)
@@ -36,39 +37,44 @@ def test_traces_come_with_the_facts_and_a_page_without_has_none(store):
 
 def test_a_mask_is_kept_by_its_template(store):
     """One that comes later takes its place."""
-    assert store.noise_mask("a/news/#") is None
+    assert store.reader.noise_mask("a/news/#") is None
     store.save(Batch(masks={"a/news/#": {"n_probes": 1}, "a/*": {"n_probes": 7}}))
     store.save(Batch(masks={"a/news/#": {"n_probes": 2}}))
-    assert store.noise_mask("a/news/#") == {"n_probes": 2}
-    assert sorted(store.masked_templates()) == ["a/*", "a/news/#"]
+    assert store.reader.noise_mask("a/news/#") == {"n_probes": 2}
+    assert sorted(store.reader.masked_templates()) == ["a/*", "a/news/#"]
     store.save(Batch(masks={"//a blocks/3": {"edits": []}}))
-    assert sorted(store.masked_templates()) == ["a/*", "a/news/#"]
-    assert store.learned_sites() == ["//a blocks/3"]
+    assert sorted(store.reader.masked_templates()) == ["a/*", "a/news/#"]
+    assert store.reader.learned_sites() == ["//a blocks/3"]
 
 
 def test_the_text_before_is_kept_with_the_text(store):
-    """Written one by one, in one batch or twice: always the last two."""
+    """Written one by one, in one transaction or twice: always the last two."""
     one, two, three = (KeptText(NOW + n, packed(f"text {n}", 100)) for n in range(3))
     for batch in (Batch(texts={1: one}), Batch(texts={1: two}), Batch(texts={1: two})):
         store.save(batch)
-    kept = store.text_of(1)
+    kept = store.reader.text_of(1)
     assert (unpacked(kept.text), unpacked(kept.before), kept.before_seen_at) == ("text 1", "text 0", NOW)
-    store.save(Batch(texts={2: one}).merge(Batch(texts={2: two})).merge(Batch(texts={2: three})))
-    kept = store.text_of(2)
+    writing = Writing()
+    behind = WriteBehind(store, writing=writing)
+    with writing.together():
+        for text in (one, two, three):
+            behind.submit(Batch(texts={2: text}))
+    assert behind.close()
+    kept = store.reader.text_of(2)
     assert (unpacked(kept.text), unpacked(kept.before)) == ("text 2", "text 1")
-    assert store.text_of(3) is None
+    assert store.reader.text_of(3) is None
 
 
 def test_old_texts_go_until_the_others_have_room(store):
     """Those that were seen longest ago, and no more than needed by a tenth or so."""
-    assert store.bytes_of_texts() == 0
+    assert store.reader.bytes_of_texts() == 0
     store.save(Batch(texts={n: KeptText(NOW + n, b"x" * 100) for n in range(20)}))
-    assert store.bytes_of_texts() == 2_000
-    left = store.prune_texts(1_000)
+    assert store.reader.bytes_of_texts() == 2_000
+    left = store.forgetting.prune_texts(1_000)
     assert 600 <= left <= 1_000
-    assert store.bytes_of_texts() == left
-    assert store.text_of(19) is not None
-    assert store.text_of(0) is None
+    assert store.reader.bytes_of_texts() == left
+    assert store.reader.text_of(19) is not None
+    assert store.reader.text_of(0) is None
 
 
 def test_sizes_of_changes_come_back_with_the_visits(store):
@@ -76,26 +82,26 @@ def test_sizes_of_changes_come_back_with_the_visits(store):
     rows = [ObservationRow(0, 1, NOW, 60.0, 0, -1, True, "changed", changed_share=0.25, similarity=0.5),
             ObservationRow(1, 1, NOW + 1, 60.0, 0, -1, False, "unchanged")]  # fmt: skip
     store.save(Batch(observations=rows))
-    newest, oldest = store.observations_of(1)
+    newest, oldest = store.reader.observations_of(1)
     assert (oldest.changed_share, oldest.similarity) == (0.25, 0.5)
     assert (newest.changed_share, newest.similarity) == (None, None)
 
 
 def test_of_the_newest_visits_those_are_counted_that_an_announcement_came_before(store):
     """By its first source or by a further one; a further one that has said nothing since does not count."""
-    assert store.announced_visits() == (0, 0)
+    assert store.reader.announced_visits() == (0, 0)
     told = [(0, None), (2, None), (0, ((4, 1),)), (0, ((4, 0),)), (1, None)]
     rows = [ObservationRow(number, 1, NOW - number, 60.0, n, 0, True, "changed", further=further or ())
             for number, (n, further) in enumerate(told)]  # fmt: skip
     store.save(Batch(observations=rows))
-    assert store.announced_visits() == (5, 3)
-    assert store.announced_visits(limit=2) == (2, 1)
+    assert store.reader.announced_visits() == (5, 3)
+    assert store.reader.announced_visits(limit=2) == (2, 1)
 
 
 def test_a_forgotten_page_leaves_nothing_of_its_contents(store):
     """Traces and texts are deleted with it, and what is still on its way is left out."""
     store.save(Batch(traces={1: trace(b"a")}, texts={1: KeptText(NOW, b"x")}))
-    store.forget("url", "http://a/1", NOW)
-    assert store.text_of(1) is None
+    store.forgetting.forget("url", "http://a/1", NOW)
+    assert store.reader.text_of(1) is None
     store.save(Batch(traces={1: trace(b"b")}, texts={1: KeptText(NOW + 1, b"y")}))
-    assert store.bytes_of_texts() == 0
+    assert store.reader.bytes_of_texts() == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select, text
 
-from crawlsched.store import Batch, NewPage, ObservationRow, Store, models
+from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store, models
 
 NOW = 1.7e9
 
@@ -49,19 +49,19 @@ def test_forgetting_deletes_the_page_and_all_that_is_known_of_it(store, kind, va
     """Pages, observations and announcements go; in a pattern only ``*`` has a meaning; nothing else is touched."""
     urls = ["http://a.example/old/1?id=1", "http://a.example/old/2", "http://b.example/x?id=2", "http://c.example/old"]
     fill(store, urls)
-    assert store.matching(kind, value).tolist() == forgotten
-    assert store.forget(kind, value, NOW).tolist() == forgotten
+    assert store.forgetting.matching(kind, value).tolist() == forgotten
+    assert store.forgetting.forget(kind, value, NOW).tolist() == forgotten
     for table in (models.pages, models.observations, models.announcements):
         assert rows(store, table) == 4 - len(forgotten)
-    assert store.tombstoned(urls) == [page in forgotten for page in range(4)]
+    assert store.tombstones.cover(urls) == [page in forgotten for page in range(4)]
 
 
 def test_tombstones_survive_a_restart(store):
     """They are read when the store is opened, whoever left them."""
-    store.forget("host", "a.example", NOW)
-    store.forget("host", "a.example", NOW)
+    store.forgetting.forget("host", "a.example", NOW)
+    store.forgetting.forget("host", "a.example", NOW)
     again = Store.open(store.database.text, "spider")
-    assert again.tombstoned(["https://A.example:8080/x", "https://b.example/"]) == [True, False]
+    assert again.tombstones.cover(["https://A.example:8080/x", "https://b.example/"]) == [True, False]
     assert rows(store, models.tombstones) == 1
     again.close()
 
@@ -69,7 +69,7 @@ def test_tombstones_survive_a_restart(store):
 def test_forgetting_2500_pages_goes_in_slices(store):
     """More pages than one transaction deletes, and the numbers of all of them are given back."""
     fill(store, [f"http://{'ab'[page % 2]}.example/{page}" for page in range(5000)])
-    np.testing.assert_array_equal(store.forget("host", "a.example", NOW), np.arange(0, 5000, 2))
+    np.testing.assert_array_equal(store.forgetting.forget("host", "a.example", NOW), np.arange(0, 5000, 2))
     assert rows(store, models.pages) == rows(store, models.observations) == 2500
 
 
@@ -79,7 +79,7 @@ def test_a_template_goes_with_its_last_page(store):
     other = "http://b.example/"
     page = NewPage(1, other, "b.example", hashlib.sha1(other.encode()).digest(), NOW, b"b")
     store.save(Batch(new_pages={1: page}, templates={b"a": {"cookies": {"id": "secret"}}, b"b": {}}))
-    store.forget("url", "http://a.example/", NOW)
+    store.forgetting.forget("url", "http://a.example/", NOW)
     with store.database.reading() as connection:
         assert connection.execute(text("SELECT data FROM request_templates")).scalars().all() == ["{}"]
 
@@ -87,45 +87,45 @@ def test_a_template_goes_with_its_last_page(store):
 def test_what_comes_late_of_a_forgotten_page_is_left_out(store):
     """A visit that was on its way when the page was forgotten leaves no trace."""
     fill(store, ["http://a.example/", "http://b.example/"])
-    store.forget("host", "a.example", NOW)
+    store.forgetting.forget("host", "a.example", NOW)
     late = Batch(observations=[ObservationRow(i, i - 10, NOW, None, 0, -1, None, "changed") for i in (10, 11)])
     late.announcements = {(0, 3): (NOW, 1)}
     late.contents = {0: {"etag": "x"}}
     late.new_pages = {0: NewPage(0, "http://a.example/", "a.example", b"x" * 20, NOW)}
     store.save(late)
-    assert store.facts([0]) == [None]
-    assert store.observations_of(0) == []
-    assert store.announcements_of(0) == []
-    assert len(store.observations_of(1)) == 2
+    assert store.reader.facts([0]) == [None]
+    assert store.reader.observations_of(0) == []
+    assert store.reader.announcements_of(0) == []
+    assert len(store.reader.observations_of(1)) == 2
 
 
 def test_what_is_taken_back_may_come_again(store):
     """The tombstone goes from memory and from the database; what was none is said."""
-    store.forget("host", "A.Example", NOW)
-    store.forget("pattern", "*/old", NOW + 1.0)
+    store.forgetting.forget("host", "A.Example", NOW)
+    store.forgetting.forget("pattern", "*/old", NOW + 1.0)
     assert [tuple(stone) for stone in store.tombstones] == [("host", "a.example", NOW), ("pattern", "*/old", NOW + 1.0)]
-    assert store.take_back("host", "a.example")
-    assert not store.take_back("host", "a.example")
-    assert store.tombstoned(["http://a.example/", "http://a.example/old"]) == [False, True]
+    assert store.forgetting.take_back("host", "a.example")
+    assert not store.forgetting.take_back("host", "a.example")
+    assert store.tombstones.cover(["http://a.example/", "http://a.example/old"]) == [False, True]
     assert rows(store, models.tombstones) == 1
 
 
 def test_only_the_open_collection_can_be_emptied(store):
     """A slip in the name must not empty another collection, and an unknown kind is refused."""
     with pytest.raises(ValueError, match="value is 'other'; it has to be 'spider', the collection that is open"):
-        store.forget("collection", "other", NOW)
+        store.forgetting.forget("collection", "other", NOW)
     with pytest.raises(ValueError, match="kind is 'domain'; it has to be one of url, pattern, host"):
-        store.forget("domain", "a.example", NOW)
+        store.forgetting.forget("domain", "a.example", NOW)
     with pytest.raises(ValueError, match="kind is 'domain'; it has to be one of url, pattern, host, collection"):
-        store.matching("domain", "a.example")
+        store.forgetting.matching("domain", "a.example")
 
 
 def test_emptying_a_collection_leaves_nothing_of_it(store):
     """Pages, sources, hosts, plans, tombstones and templates go; the collection may begin anew."""
     fill(store, ["http://a.example/"], template=b"a")
-    store.add_source("sitemap", "http://a.example/s.xml", "a.example")
-    store.save_plan({}, NOW)
-    store.forget("collection", "spider", NOW)
+    store.save(Batch(sources={0: Source(0, "sitemap", "http://a.example/s.xml", "a.example")}))
+    store.plans.save({}, NOW)
+    store.forgetting.forget("collection", "spider", NOW)
     for table in (models.pages, models.observations, models.announcements, models.sources, models.plans):
         assert rows(store, table) == 0
-    assert store.tombstoned(["http://a.example/"]) == [False]
+    assert store.tombstones.cover(["http://a.example/"]) == [False]

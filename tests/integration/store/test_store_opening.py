@@ -42,13 +42,13 @@ def test_a_new_sqlite_file_is_made_by_itself(sqlite_url):
     store.close()
 
 
-def test_postgresql_is_upgraded_only_on_request(postgresql_url):
-    """A shared server's tables are made when somebody says so, and the message says how."""
+def test_an_empty_postgresql_database_gets_its_tables(postgresql_url):
+    """Nobody else can be using them; a command that only looks makes none, and says how."""
     with pytest.raises(SchemaOutOfDate, match=r"has no tables yet; run: crawlsched db upgrade"):
-        Store.open(postgresql_url, "spider")
+        Store.open(postgresql_url, "spider", read_only=True)
     assert schema.current(postgresql_url) is None
-    Store.open(postgresql_url, "spider", upgrade=True).close()
     Store.open(postgresql_url, "spider").close()
+    assert schema.current(postgresql_url) == schema.head()
 
 
 def test_a_missing_file_is_not_made_when_nothing_may_change(sqlite_url):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from crawlsched.planner import Plan, Planner, explain
-from crawlsched.store import Store, schema
-from tests.simulated import HOUR, Simulated, crawl
+from crawlsched.store import Store
+from tests.simulated import Simulated, crawl
 
 NOW = 1.7e9
 COUNTS = ("true_signals", "false_signals")
@@ -27,7 +27,7 @@ def reloaded(store: Store, bandwidth: float, now: float) -> Planner:
         1000, host_number=number, grid=planner.grid, n_rates=planner.posterior.rates.size, fingerprinter=""
     ):
         planner.load(block, block["log_likelihood"], now)
-    stored = store.newest_plan()
+    stored = store.plans.newest()
     assert stored is not None
     planner.adopt(Plan.from_dict(stored.data, number), now)
     while planner.work(now):
@@ -66,19 +66,3 @@ def test_a_planner_that_begins_anew_knows_and_picks_the_same(database_url: str) 
         picked.append(found)
     # The level above which pages are due is not stored: of those that are worth nearly the same another may go first.
     assert (Counter(picked[0]) & Counter(picked[1])).total() >= 285
-
-
-def test_pages_of_a_store_from_before_have_no_evidence_of_their_own(database_url: str) -> None:
-    """They begin with what is known of their source."""
-    made = simulated(database_url, 1.0)
-    made.store.close()
-    found = made.planner.own_precision.columns(np.arange(len(made.planner.pages)))
-    assert all(found[name].any() for name in COUNTS)
-    schema.downgrade(database_url, "0005")
-    schema.upgrade(database_url)
-    store = Store.open(database_url, "simulated", upgrade=True)
-    planner = reloaded(store, 20 / HOUR, NOW)
-    store.close()
-    assert planner.own_precision.roots.size == 0
-    source_quality = planner.announcements.source_quality_one(0, planner.pages.source.item(0))
-    assert source_quality[0] == planner.in_force.parameters.signal_weights[0]

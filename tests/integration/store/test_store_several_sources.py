@@ -29,13 +29,13 @@ def test_counts_of_all_sources_come_back_and_go_with_their_page(database_url: st
     }
     store.save(Batch(further_sources=rows))
     store.save(Batch(further_sources={(0, 5): (0, 7, 10.0, 9, 60.0, 1.5, 7.25)}))
-    assert sorted(store.further_sources()) == [
+    assert sorted(store.reader.further_sources()) == [
         (0, 3, 0, 0, 10.0, 4, 50.0, *none),
         (0, 5, 0, 7, 10.0, 9, 60.0, 1.5, 7.25),
         (1, 3, 1, 1, 0.0, 1, 2.0, *none),
     ]
-    store.forget("url", "http://a/0", 100.0)
-    assert [row[0] for row in store.further_sources()] == [1]
+    store.forgetting.forget("url", "http://a/0", 100.0)
+    assert [row[0] for row in store.reader.further_sources()] == [1]
     store.close()
 
 
@@ -51,13 +51,13 @@ def test_a_visit_tells_of_the_sources_that_were_heard_alone(database_url: str) -
             ]
         )
     )
-    told = store.signal_observations(0.0)
+    told = store.reader.signal_observations(0.0)
     assert sorted(zip(told["source"].tolist(), told["n_signals"].tolist(), strict=True)) == [
         *((3, 0), (3, 2), (3, 3)),
         *((5, 0), (5, 1)),
     ]
     assert told["elapsed"].dtype == np.float64
-    assert [row.further for row in store.observations_of(0)][::-1] == [further for _, further in heard]
+    assert [row.further for row in store.reader.observations_of(0)][::-1] == [further for _, further in heard]
     store.close()
 
 
@@ -72,7 +72,7 @@ def test_a_damaged_visit_tells_nothing_and_the_others_do(tmp_path: Path, damage:
     store.save(Batch(observations=visits))
     with store.database.writing() as connection:
         connection.execute(text(f"UPDATE observations SET {damage} WHERE id = 1"))
-    told = store.signal_observations(0.0)
+    told = store.reader.signal_observations(0.0)
     assert {name: column.tolist() for name, column in told.items()} == {
         "page": [2, 0, 0],
         "elapsed": [12.0, 10.0, 10.0],
@@ -82,5 +82,5 @@ def test_a_damaged_visit_tells_nothing_and_the_others_do(tmp_path: Path, damage:
     }
     with store.database.writing() as connection:
         connection.execute(text(f"UPDATE observations SET {damage}"))
-    assert all(column.size == 0 for column in store.signal_observations(0.0).values())
+    assert all(column.size == 0 for column in store.reader.signal_observations(0.0).values())
     store.close()

@@ -19,10 +19,10 @@ def test_only_templates_that_no_page_names_are_deleted(database_url: str) -> Non
             templates={old: {"priority": 1}, shared: {"priority": 2}},
         )
     )
-    assert store.prune_templates() == 0
+    assert store.forgetting.prune_templates() == 0
     store.save(Batch(contents={0: {"template": new}, 1: {"template": new}}, templates={new: {"priority": 3}}))
-    assert store.prune_templates() == 1
-    facts = store.facts([0, 1, 2])
+    assert store.forgetting.prune_templates() == 1
+    facts = store.reader.facts([0, 1, 2])
     assert [fact.template_data for fact in facts if fact is not None] == [
         {"priority": 3},
         {"priority": 3},

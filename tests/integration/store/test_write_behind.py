@@ -66,7 +66,7 @@ def new_page(page, url=None):
 
 
 def ids(store, page=0):
-    return [row.id for row in store.observations_of(page, limit=10**6)][::-1]
+    return [row.id for row in store.reader.observations_of(page, limit=10**6)][::-1]
 
 
 def test_batches_are_written_in_their_order(store):
@@ -76,7 +76,7 @@ def test_batches_are_written_in_their_order(store):
         writer.submit(Batch(observations=observations(number, 1), hosts={"h": Host("h", float(number))}))
     assert writer.drain(30)
     assert ids(store) == list(range(100))
-    assert store.host_rows()[0].rest_until == 99.0
+    assert store.reader.hosts()[0].rest_until == 99.0
     assert writer.n_rows >= 100
     assert writer.close()
 
@@ -238,7 +238,7 @@ def test_facts_include_what_is_not_written_yet(sqlite_store):
         assert (one.url, one.etag, one.template_data) == ("http://a.example/1", "first", {"callback": "parse"})
         assert missing is None
     assert writer.close()
-    assert writer.facts([0, 1, 2]) == [zero, one, None] == sqlite_store.facts([0, 1, 2])
+    assert writer.facts([0, 1, 2]) == [zero, one, None] == sqlite_store.reader.facts([0, 1, 2])
 
 
 def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store):
@@ -336,8 +336,8 @@ def test_kill_9_loses_nothing_that_was_committed(database_url):
         assert len(pages) >= 20 * (finished + 1)
         np.testing.assert_array_equal(pages, np.arange(len(pages)))
         assert len(pages) % 20 == 0
-        assert store.next_observation() == len(pages)
-        assert len(store.undelivered()) == len(pages)
+        assert store.reader.next_observation() == len(pages)
+        assert len(store.reader.undelivered()) == len(pages)
     assert finished > 0
     assert store.quick_check() == []
     store.close()
@@ -351,9 +351,9 @@ def test_two_threads_may_write_and_read_at_once(store):
     def jobs():
         try:
             for number in range(20):
-                store.save_plan({"n": number}, NOW)
-                store.prune(NOW - 1)
-                store.signal_observations(0.0)
+                store.plans.save({"n": number}, NOW)
+                store.forgetting.prune(NOW - 1)
+                store.reader.signal_observations(0.0)
         except Exception as error:
             failures.append(error)
 
@@ -361,7 +361,7 @@ def test_two_threads_may_write_and_read_at_once(store):
     thread.start()
     for number in range(100):
         writer.submit(Batch(observations=observations(10 * number, 10)))
-        store.facts([0])
+        store.reader.facts([0])
     thread.join()
     assert failures == []
     assert writer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
@@ -62,15 +63,15 @@ def fill(database: str) -> None:
         fresh = 0.85 + 0.05 * math.sin(minute / 200)
         counts = {"used": 540.0, "idle": 50.0, "no_free_host": 10.0, "missed": 0.0, "visits": 540.0, "errors": 1.0}
         figures = {"seconds": 600.0, "expected_freshness": fresh, "freshness_error": 0.004, "pages": 60.0, **counts}
-        store.put_sample(now - 60 * minute, {**figures, "changes": 40.0, "delivered": 40.0, "withheld": 0.0})
-    store.put_first_pages(
+        store.samples.put(now - 60 * minute, {**figures, "changes": 40.0, "delivered": 40.0, "withheld": 0.0})
+    store.first_pages.put(
         [("changing", [0, 5, 7], [8.0, 3.0, 1.0]), ("uncertain", [7], [1.5]), ("oldest", [5], [now - 9e4])]
     )
     planner = Planner(1.0)
     planner.add(host=0, now=0.0)
     heard = {"source": [0] * 40, "elapsed": [600.0] * 40, "n_signals": [1, 0] * 20, "changed": [1, 0] * 20}
     told = {name: np.array(column) for name, column in heard.items()}
-    store.save_plan(plan(planner.snapshot(), 1.0, signal_observations=told).to_dict(), now)
+    store.plans.save(plan(planner.snapshot(), 1.0, signal_observations=told).to_dict(), now)
     store.close()
 
 
@@ -85,7 +86,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def serve(folder: Path, database: str, *settings: str) -> Iterator[Served]:
     """Serve it until the end."""
-    options = [f"-sCRAWLSCHED_{setting}" for setting in (f"WEB_TOKEN={TOKEN}", *settings)]
+    web = json.dumps({"address": 0, "token": TOKEN})
+    options = [f"-sCRAWLSCHED_{setting}" for setting in (f"WEB={web}", *settings)]
     command = (sys.executable, "-W", "error", "-m", "crawlsched", "web", "--database", database, "--address", "0")
     with (folder / "web.log").open("w") as log:
         process = children.start(*command, *options, stdout=log, stderr=log)

@@ -60,7 +60,7 @@ def test_a_site_that_refuses_everything_is_told_by_log_check_status_and_metrics(
             VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="20/s",
             CRAWLSCHED_ERROR_INTERVAL="1",
-            CRAWLSCHED_MAX_CRAWL_INTERVAL="1",
+            CRAWLSCHED_PAGES='[["*", {"max_interval": 1}]]',
             CLOSESPIDER_TIMEOUT="120",
         )
         crawl = project.start()

@@ -43,8 +43,7 @@ def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path: Path) -> None:
         project = Project(
             tmp_path,
             VISITING_SPIDER.format(urls=[*urls, site.url("/gone")]),
-            CRAWLSCHED_WEB="0",
-            CRAWLSCHED_WEB_TOKEN=TOKEN,
+            CRAWLSCHED_WEB=json.dumps({"address": 0, "token": TOKEN}),
             CLOSESPIDER_TIMEOUT="90",
             CRAWLSCHED_BANDWIDTH="20/s",
         )
@@ -54,12 +53,12 @@ def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path: Path) -> None:
         assert found is not None
         address = found[1]
         with_store = Store.open(project.database_url, "test", read_only=True)
-        _until(lambda: bool(with_store.samples(0.0)) and bool(with_store.first_pages("oldest")))
+        _until(lambda: bool(with_store.samples.since(0.0)) and bool(with_store.first_pages.read("oldest")))
         _until(lambda: json.loads(_ask(address, "healthz"))["ok"])
-        (sample, *_) = with_store.samples(0.0)
+        (sample, *_) = with_store.samples.since(0.0)
         assert sample["used"] > 0
         assert 0.0 <= sample["expected_freshness"] <= 1.0
-        assert {page for page, _ in with_store.first_pages("oldest")} <= set(range(12))
+        assert {page for page, _ in with_store.first_pages.read("oldest")} <= set(range(12))
         with_store.close()
         assert 'crawlsched_up{collection="test"} 1.0' in _ask(address, "metrics")
         assert urls[3] in _ask(address, "pages?order=oldest")

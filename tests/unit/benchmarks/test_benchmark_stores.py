@@ -17,8 +17,8 @@ def test_pages_that_a_benchmark_writes_are_loaded(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path / 'bench.db'}", "bench")
     assert sum(block["page"].size for block in store.load()) == 300
     bench_web.add_history(tmp_path / "bench.db", 300, 600)
-    assert len(store.signal_observations(0.0)["page"]) == 600
-    assert (store.count_hosts(), len(store.notable_hosts(0.0))) == (60, 6)
+    assert len(store.reader.signal_observations(0.0)["page"]) == 600
+    assert (store.reader.count_hosts(), len(store.reader.hosts(notable_at=0.0))) == (60, 6)
     assert len(Feed(store).newest(100)) == 60
     store.close()
     store = Store.open(f"sqlite:///{tmp_path / 'other.db'}", "bench", upgrade=True)

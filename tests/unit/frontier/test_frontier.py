@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.frontier import due_times, filing
+from crawlsched.frontier.frontier import _LEAST_SLOTS
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
@@ -22,48 +23,43 @@ class BruteForce:
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
         self.forced: list[int] = []
-        self.resting: dict[int, float] = {}
+        self.may_be_new = np.zeros(0, np.intp)
 
     def pick(self, now: float, busy: dict[int, float]) -> tuple[int, str] | None:
-        """Return the page that has to go next and why, and let hosts rest as the frontier must."""
-        planner, pages = self.planner, self.planner.pages
-        self.resting = {host: until for host, until in self.resting.items() if until > now}
+        """Return the page that has to go next and why; -1: any of the new pages that `may_be_new` gives."""
+        pages = self.planner.pages
         inside = np.array(
-            [p for p in range(pages.n) if pages.state[p] != FREE and not planner.in_flight(p)], dtype=np.intp
+            [p for p in range(pages.n) if pages.state[p] != FREE and not self.planner.in_flight(p)], dtype=np.intp
         )
-        while inside.size:
-            allowed = inside[~np.isin(pages.host[inside], list(self.resting))]
-            best = self._best(allowed, now)
-            if best is None:
-                return None
-            host = int(pages.host[best[0]])
-            if busy.get(host, 0.0) > now:
-                self.resting[host] = busy[host]
-                continue
-            return best
-        return None
-
-    def _best(self, allowed: np.ndarray, now: float) -> tuple[int, str] | None:
-        planner, pages = self.planner, self.planner.pages
+        free = np.array([busy.get(int(host), 0.0) <= now for host in pages.host[inside]], bool)
+        allowed = inside[free]
         for page in self.forced:
             if page in allowed:
                 return page, "forced"
-        shortest, longest = planner.intervals.shortest(allowed), planner.intervals.longest(allowed)
-        eligible_at = np.maximum(pages.not_before[allowed], pages.crawled_at[allowed] + shortest)
-        eligible = allowed[eligible_at <= now]
-        longest = np.broadcast_to(longest, allowed.shape)[eligible_at <= now]
-        if (longest < np.inf).any():
-            since = np.where(
-                pages.crawled_at[eligible] > -np.inf, pages.crawled_at[eligible], pages.first_seen[eligible]
-            )
-            deadline = since + longest
-            overdue = eligible[deadline <= now]
-            if overdue.size:
-                return int(overdue[np.lexsort((overdue, deadline[deadline <= now]))[0]]), "overdue"
-        if not eligible.size:
-            return None
-        values = planner.crawl_values.value_at(eligible, now)
-        return int(eligible[np.argmax(values)]), "value"
+        known = allowed[pages.crawled_at[allowed] > -np.inf]
+        deadline = pages.crawled_at[known] + self.planner.intervals.longest(known)
+        shortest = self.planner.intervals.shortest(known)
+        is_eligible = np.maximum(pages.not_before[known], pages.crawled_at[known] + shortest) <= now
+        if (overdue := known[is_eligible & (deadline <= now)]).size:
+            return int(overdue[np.lexsort((overdue, deadline[is_eligible & (deadline <= now)]))[0]]), "overdue"
+        self.may_be_new = self._new(allowed, now)
+        matters = bool((pages.importance[self.may_be_new] > 0).any())
+        if matters and self.planner.share.is_due:
+            return -1, "value"
+        known = known[is_eligible]
+        if matters:  # a page that was crawled just now may wait for its next turn
+            least = np.minimum(_LEAST_SLOTS / self.planner.bandwidth, self.planner.intervals.longest(known))
+            known = known[pages.crawled_at[known] + least <= now]
+        if known.size:
+            return int(known[np.argmax(self.planner.crawl_values.value_at(known, now))]), "value"
+        return (-1, "value") if self.may_be_new.size else None
+
+    def _new(self, allowed: np.ndarray, now: float) -> np.ndarray:
+        """Return the new pages that may go: those of importance 0 if there are no others."""
+        pages = self.planner.pages
+        new = allowed[(pages.crawled_at[allowed] == -np.inf) & (pages.not_before[allowed] <= now)]
+        important = new[pages.importance[new] > 0]
+        return important if important.size else new
 
 
 class Histories(RuleBasedStateMachine):
@@ -78,6 +74,7 @@ class Histories(RuleBasedStateMachine):
         longest=st.sampled_from([None, None, 60.0]),
         rules=st.sampled_from([(), (), (Limits(0.0, 20.0), Limits(10.0, np.inf), Limits(7.0, 7.0))]),
         bandwidth=st.sampled_from([0.2, 2.0, 50.0]),
+        share=st.sampled_from([0.0, 0.5, 0.8, 1.0]),
         seed=st.integers(0, 2**16),
     )
     def begin(
@@ -87,6 +84,7 @@ class Histories(RuleBasedStateMachine):
         longest: float | None,
         rules: tuple[Limits, ...],
         bandwidth: float,
+        share: float,
         seed: int,
     ) -> None:
         self.planner = Planner(
@@ -98,6 +96,7 @@ class Histories(RuleBasedStateMachine):
             signal_delay=1.0,
             error_interval=5.0,
             gone_interval=20.0,
+            discovery_share=share,
         )
         self.crawl_value = crawl_value
         self.oracle = BruteForce(self.planner)
@@ -147,8 +146,10 @@ class Histories(RuleBasedStateMachine):
             bound, value = self.planner.bound(self.now), self.planner.best_value(self.now, self.busy_until)
             pick = self.planner.pick(self.now, self.busy_until)
             assert value <= bound * (1 + 1e-6)
-            given = -np.inf if pick is None else pick.crawl_value if pick.reason == "value" else np.inf
-            assert value == given
+            if pick is None or not pick.is_first_copy:
+                assert value == (-np.inf if pick is None else pick.crawl_value if pick.reason == "value" else np.inf)
+            else:
+                assert value in (0.0, np.inf)
             assert (pick is None) == (wanted is None)
             if pick is not None and wanted is not None:
                 assert pick.reason == wanted[1]
@@ -168,6 +169,14 @@ class Histories(RuleBasedStateMachine):
     def compare(self, page: int, best: int) -> None:
         """A page that goes for its value is worth nearly as much as the best one, and may be crawled."""
         columns, shortest = self.planner.pages, self.planner.intervals.shortest_one(page)
+        if (
+            columns.crawled_at.item(page) == -np.inf
+        ):  # in the share of discovery, or one that was crawled just now waits
+            assert page in self.oracle.may_be_new
+            return
+        if best < 0:  # it was crawled just now, and became due before there were new pages
+            assert self.oracle.may_be_new.size
+            return
         assert self.busy.get(int(columns.host[page]), 0.0) <= self.now
         assert max(columns.not_before.item(page), columns.crawled_at.item(page) + shortest) <= self.now
         # Of pages that have just come from the store due times are reckoned with the next picks.
@@ -234,7 +243,6 @@ class Histories(RuleBasedStateMachine):
     @rule(host=st.integers(0, N_HOSTS - 1))
     def free_host(self, host: int) -> None:
         self.busy.pop(host, None)
-        self.oracle.resting.pop(host, None)
         self.planner.release_host(host)
 
     @rule(n=st.integers(0, 60))

@@ -580,9 +580,10 @@ def test_forced_pages_go_in_order_before_all_others() -> None:
 def test_the_longest_interval_is_kept_whatever_the_value() -> None:
     """Overdue pages go first, oldest deadline first."""
     planner = Planner(1.0, max_crawl_interval=100.0)
-    planner.add(0, 0.0, importance=[0.0, 0.0, 1.0])
+    planner.add(0, 0.0, n=3)
     for now in (0.0, 1.0, 2.0):
         crawl(planner, now, None)
+    planner.set_importance([0, 1], 0.0, 2.0)
     assert planner.pick(50.0, never_rests).page == 2
     planner.crawled(2, 50.0, True)
     first, second = planner.pick(101.0, never_rests), planner.pick(101.5, never_rests)
@@ -679,7 +680,7 @@ def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -
         ({"min_crawl_interval": -1.0}, "min_crawl_interval must be seconds, 0 or more and finite, got -1.0"),
         ({"max_crawl_rounds": 0.5}, r"max_crawl_rounds must be None or finite, 1 or more rounds, got 0.5"),
         ({"min_crawl_interval": 9.0, "max_crawl_interval": 5.0}, r"at least min_crawl_interval \(9.0\), got 5.0"),
-        ({"discovery_horizon": np.inf}, "discovery_horizon must be seconds above 0 and finite, got inf"),
+        ({"discovery_share": 1.5}, "discovery_share must be a number from 0 to 1, got 1.5"),
         ({"error_interval": 0.0}, "error_interval must be seconds above 0 and finite, got 0.0"),
     ],
 )

@@ -19,6 +19,7 @@ from crawlsched.receiver.pings import (
     subscription_form,
 )
 from crawlsched.settings import Settings
+from crawlsched.settings.addresses import Receiver
 
 KEY = "0123456789abcdef"
 
@@ -115,19 +116,22 @@ def test_a_notification_counts_only_with_its_signature(method: str) -> None:
 
 def test_a_receiver_needs_a_key_and_listens_on_this_machine_only_by_default() -> None:
     """A port alone is that of 127.0.0.1; without a key there is no receiver."""
-    settings = Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "0", "CRAWLSCHED_RECEIVER_KEY": KEY}, "s")
-    assert settings.receiver == ("127.0.0.1", 0)
-    settings = Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "0.0.0.0:80", "CRAWLSCHED_RECEIVER_KEY": KEY}, "s")
-    assert settings.receiver == ("0.0.0.0", 80)
-    with pytest.raises(ValueError, match="CRAWLSCHED_RECEIVER_KEY must be 8 to 128 letters"):
-        Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "8025"}, "s")
-    ours = {"CRAWLSCHED_RECEIVER": "8025", "CRAWLSCHED_RECEIVER_KEY": KEY, "CRAWLSCHED_WEBSUB": "True"}
-    with pytest.raises(ValueError, match="CRAWLSCHED_WEBSUB needs CRAWLSCHED_RECEIVER"):
-        Settings.from_scrapy(ours, "s")
+
+    def read(**receiver: object) -> Receiver | None:
+        return Settings.from_scrapy({"CRAWLSCHED_RECEIVER": receiver}, "s").receiver
+
+    assert read(address=0, key=KEY) == ("127.0.0.1", 0, KEY, None)
+    assert read(address="0.0.0.0:80", key=KEY) == ("0.0.0.0", 80, KEY, None)
     address = "https://crawler.example.com/pings"
-    assert Settings.from_scrapy({**ours, "CRAWLSCHED_RECEIVER_URL": address}, "s").receiver_url == address
+    assert read(address=8025, key=KEY, url=address) == ("127.0.0.1", 8025, KEY, address)
     for wrong in ("crawler.example.com", "https://a:99999/", "https://a/?b", "ftp://a/", "https://a/ b"):
-        with pytest.raises(ValueError, match="CRAWLSCHED_RECEIVER_URL must be None or an http or https URL such as"):
-            Settings.from_scrapy({**ours, "CRAWLSCHED_RECEIVER_URL": wrong}, "s")
-    with pytest.raises(ValueError, match="CRAWLSCHED_RECEIVER must be None or a port such as 8025"):
-        Settings.from_scrapy({"CRAWLSCHED_RECEIVER": "here", "CRAWLSCHED_RECEIVER_KEY": KEY}, "s")
+        with pytest.raises(ValueError, match="CRAWLSCHED_RECEIVER must be None or an http or https URL such as"):
+            read(address=8025, key=KEY, url=wrong)
+    for receiver, allowed in (
+        ({"address": 8025}, "a dictionary such as {'address': 8025, 'key': '4f8c1d20'}"),
+        ({"address": 8025, "key": "short"}, "one with a key of 8 to 128 letters, digits and dashes"),
+        ({"address": "here", "key": KEY}, "a port such as 8025"),
+        ({"address": 8025, "key": KEY, "rate": 3}, "a dictionary with address, key, url, not rate"),
+    ):
+        with pytest.raises(ValueError, match=f"CRAWLSCHED_RECEIVER must be None or {allowed}"):
+            read(**receiver)

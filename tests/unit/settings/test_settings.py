@@ -1,6 +1,7 @@
 """Settings: one table, every mistake found at the start and said in one sentence."""
 
 import re
+from ast import literal_eval
 from dataclasses import FrozenInstanceError, fields
 from datetime import UTC, datetime
 
@@ -18,10 +19,10 @@ from crawlsched.settings import (
     Settings,
     format_bandwidth,
     markdown_table,
-    of_earlier_versions,
     parse_bandwidth,
     parse_duration,
 )
+from crawlsched.settings.settings import _GONE
 
 
 def read(**settings: object) -> Settings:
@@ -45,7 +46,7 @@ def test_without_any_setting_every_default_holds() -> None:
     assert settings.bandwidth == 1.0
     assert settings.observation_retention == 90 * 86400.0
     assert settings.source_urls == ()
-    assert settings.max_crawl_interval is None
+    assert settings.web is None
 
 
 def test_every_default_is_what_its_reader_makes_of_it() -> None:
@@ -73,11 +74,12 @@ def test_the_settings_cannot_be_changed() -> None:
 
 def test_the_table_has_a_row_for_each_field() -> None:
     """Names are the fields' in upper case after the prefix, each with a meaning that ends as a sentence."""
-    assert [row.name for row in SETTINGS] == [f"CRAWLSCHED_{f.name.upper()}" for f in fields(Settings)]
+    assert [row.name for row in SETTINGS] == [f"CRAWLSCHED_{f.name.upper()}" for f in fields(Settings) if f.metadata]
     assert all(row.meaning.endswith(".") for row in SETTINGS)
     rows = [line for line in markdown_table().splitlines() if line.startswith("| `CRAWLSCHED_")]
     assert len(rows) == len(SETTINGS)
-    assert markdown_table().count("\n| --- | --- | --- |") == 4
+    assert markdown_table().count("\n| --- | --- | --- |") == 5
+    assert len(SETTINGS) <= 36
 
 
 @pytest.mark.parametrize(
@@ -132,36 +134,34 @@ def test_a_bandwidth_that_no_clock_could_follow_is_refused(text: str) -> None:
         ({"09:00-10:00 Europe/Atlantis": "1/s"}, "the time zone 'Europe/Atlantis' is not known"),
         ({"09:00-10:00": "fast"}, "'09:00-10:00': it is no bandwidth"),
         ({"else": "1/s"}, "it names no hours"),
-        ("often", "must be None or a dictionary"),
+        ({"09:00-10:00": "1/s"}, "it has no 'else'"),
+        ({"00:00-12:00": 0, "12:00-24:00": "0", "else": 0}, "nothing goes out at any hour"),
+        ("{often}", "must be a dictionary"),
     ],
 )
 def test_hours_that_are_none_are_refused(hours: object, mistake: str) -> None:
     """One sentence that says which of them, and what is allowed."""
     with pytest.raises(SettingError, match=re.escape(mistake)):
-        Settings.from_scrapy({"CRAWLSCHED_HOURS": hours})
-
-
-def test_hours_in_which_nothing_ever_goes_out_are_refused() -> None:
-    """That is what CRAWLSCHED_ENABLED or `crawlsched pause` are for."""
-    with pytest.raises(SettingError, match="must let something go out at some hour of the day"):
-        read(HOURS={"00:00-12:00": 0, "12:00-24:00": "0", "else": 0})
+        Settings.from_scrapy({"CRAWLSCHED_BANDWIDTH": hours})
 
 
 def test_hours_follow_their_zone_and_its_summer_time() -> None:
     """At 21:30 UTC it is night in Berlin in summer and in winter; at 20:30 in summer only."""
-    hours = Settings.from_scrapy({"CRAWLSCHED_HOURS": '{"22:00-06:00 Europe/Berlin": "20/s", "else": "1/s"}'}).hours
+    settings = read(BANDWIDTH='{"22:00-06:00 Europe/Berlin": "20/s", "else": "1/s"}')
+    hours, largest = settings.hours, settings.bandwidth
+    assert largest == 20.0
     assert hours is not None
     for month, hour, rate in ((7, 20, 20.0), (7, 19, 1.0), (1, 20, 1.0), (1, 21, 20.0), (1, 4, 20.0), (1, 5, 1.0)):
         time = datetime(2026, month, 1, hour, 30, tzinfo=UTC).timestamp()
-        assert hours.rate_at(time, 7.0) == rate
-        assert hours.mean(time, 7.0) == pytest.approx((8 * 20 + 16 * 1) / 24)
+        assert hours.rate_at(time) == rate
+        assert hours.mean(time) == pytest.approx((8 * 20 + 16 * 1) / 24)
 
 
 @pytest.mark.parametrize("url", ["postgresql:me:hunter22@db/x", "me:hunter22@db", "hunter22"])
 def test_a_secret_is_in_no_mistake_and_in_no_repr(url: str) -> None:
     """Whatever is wrong with it."""
     with pytest.raises(SettingError) as raised:
-        Settings.from_scrapy({"CRAWLSCHED_DATABASE_URL": url, "CRAWLSCHED_RECEIVER_KEY": "hunter22!"})
+        read(DATABASE_URL=url, RECEIVER={"address": 1, "key": "hunter22!"}, WEB={"address": 1, "token": "hunter22!"})
     assert "hunter22" not in str(raised.value)
     kept = Settings.from_scrapy({"CRAWLSCHED_DATABASE_URL": "postgresql://me:hunter22@db/x"})
     assert "hunter22" not in repr(kept)
@@ -201,8 +201,8 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "CRAWLSCHED_BANDWIDTH must be a positive number of crawls, by itself (per second) or per s, min, h or d, "
             "such as 5/s or 20000/d, got '-3'.",
         ),
-        ("ENABLED", "maybe", "CRAWLSCHED_ENABLED must be True or False, got 'maybe'."),
-        ("DATABASE_UPGRADE", "maybe", "CRAWLSCHED_DATABASE_UPGRADE must be None or True or False, got 'maybe'."),
+        ("STANDBY", "maybe", "CRAWLSCHED_STANDBY must be True or False, got 'maybe'."),
+        ("CONDITIONAL_REQUESTS", 7, "CRAWLSCHED_CONDITIONAL_REQUESTS must be True, False or 'always', got 7."),
         (
             "DATABASE_URL",
             "crawlsched.db",
@@ -219,7 +219,6 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; name a server with "
             "CRAWLSCHED_DATABASE_URL, or set CRAWLSCHED_SHARDS = None.",
         ),
-        ("SITEMAP_MAX_BYTES", 0, "CRAWLSCHED_SITEMAP_MAX_BYTES must be a whole number above zero, got 0."),
         (
             "CRAWL_VALUE",
             "best",
@@ -228,22 +227,10 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "got 'best'.",
         ),
         (
-            "SHARD",
-            "1",
-            "CRAWLSCHED_SHARD is no setting any more; with CRAWLSCHED_SHARDS = 16, the same for all processes, they "
-            "divide the collection among themselves.",
-        ),
-        (
-            "FLUSH_INTERVAL",
+            "ERROR_INTERVAL",
             0,
-            "CRAWLSCHED_FLUSH_INTERVAL must be a number of seconds or a text such as 45s, 30m, 12h or 90d, "
+            "CRAWLSCHED_ERROR_INTERVAL must be a number of seconds or a text such as 45s, 30m, 12h or 90d, "
             "above zero, got 0.",
-        ),
-        (
-            "MAX_CRAWL_INTERVAL",
-            "never",
-            "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or a number of seconds or a text such as 45s, 30m, 12h or 90d, "
-            "above zero, got 'never'.",
         ),
         (
             "IMPORTANCE",
@@ -279,7 +266,6 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "a.example: json",
             "CRAWLSCHED_FINGERPRINTS must be a dictionary, as it is or as JSON, got 'a.example: json'.",
         ),
-        ("MAX_CRAWL_ROUNDS", 0, "CRAWLSCHED_MAX_CRAWL_ROUNDS must be None or a number of rounds, 1 or more, got 0."),
         ("MIN_CHANGE", "5%", "CRAWLSCHED_MIN_CHANGE must be a share from 0 to 1, got '5%'."),
         ("MIN_CHANGE", 1.5, "CRAWLSCHED_MIN_CHANGE must be a share from 0 to 1, got 1.5."),
         (
@@ -293,11 +279,6 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "http://127.0.0.1:99999/sitemap.xml",
             "CRAWLSCHED_SOURCE_URLS must be a list of absolute http or https URLs, as a list, as JSON or with commas "
             "between them, got 'http://127.0.0.1:99999/sitemap.xml'.",
-        ),
-        (
-            "FALLBACK_SCHEDULER",
-            "Scheduler",
-            "CRAWLSCHED_FALLBACK_SCHEDULER must be None or a scheduler class or its import path, got 'Scheduler'.",
         ),
     ],
 )
@@ -344,47 +325,47 @@ def test_all_mistakes_are_reported_at_once() -> None:
 def test_an_unknown_name_without_a_likeness_points_to_the_readme() -> None:
     """A name that resembles no setting is a mistake as well."""
     assert mistakes(QQQ=1) == ["CRAWLSCHED_QQQ is not a setting; all of them stand in docs/reference/settings.md."]
-    # What an earlier version did by it is not done any more; a project that has it starts as before.
-    assert read(EXPLORATION_ROUNDS=10) == read()
 
 
-def test_a_setting_of_an_earlier_version_is_said_to_do_nothing() -> None:
-    """Once, where it stands; a project without it hears nothing."""
-    assert of_earlier_versions({"CRAWLSCHED_EXPLORATION_ROUNDS": 10}) == [
-        "CRAWLSCHED_EXPLORATION_ROUNDS is a setting of an earlier version and does nothing any more; leave it out."
-    ]
-    assert of_earlier_versions({"CRAWLSCHED_BANDWIDTH": "1/s"}) == []
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("MAX_CRAWL_INTERVAL", "CRAWLSCHED_PAGES = [('*', {'max_interval': '7d'})]"),
+        ("HOURS", "CRAWLSCHED_BANDWIDTH = {'22:00-06:00': '20/s', 'else': '1/s'}"),
+        ("SITEMAPS_FROM_ROBOTS", "CRAWLSCHED_FIND_SOURCES"),
+        ("WEB_TOKEN", "CRAWLSCHED_WEB = {'address': 8765, 'token': '...'}"),
+        ("REPLAN_INTERVAL", "nothing in its place"),
+    ],
+)
+def test_a_setting_that_is_gone_is_named_with_what_to_write(name: str, instead: str) -> None:
+    """The crawl does not start, as with any other mistake."""
+    assert mistakes(**{name: 1}) == [f"CRAWLSCHED_{name} is gone: write {instead}."]
 
 
-def test_a_setting_that_has_another_name_now_is_read_and_said() -> None:
-    """By its old name where the new one is not given; the sentence has the new one."""
-    old = read(SITEMAP_INTERVAL="10s", SITEMAP_URLS="http://127.0.0.1/a.xml")
-    assert (old.source_interval, old.source_urls) == (10.0, ("http://127.0.0.1/a.xml",))
-    assert read(SITEMAP_INTERVAL="10s", SOURCE_INTERVAL="20s").source_interval == 20.0
-    assert of_earlier_versions({"CRAWLSCHED_SITEMAP_URLS": [], "CRAWLSCHED_SITEMAP_INTERVAL": 10}) == [
-        "CRAWLSCHED_SITEMAP_INTERVAL is called CRAWLSCHED_SOURCE_INTERVAL now; give it that name.",
-        "CRAWLSCHED_SITEMAP_URLS is called CRAWLSCHED_SOURCE_URLS now; give it that name.",
-    ]
+def test_what_is_to_be_written_instead_of_a_setting_that_is_gone_is_a_setting() -> None:
+    """Each value that a sentence shows is read, but for its dots; and nothing that is gone is a setting."""
+    gone = _GONE
+    names = {row.name for row in SETTINGS}
+    assert not {f"CRAWLSCHED_{name}" for name in gone} & names
+    for sentence in gone.values():
+        assert set(re.findall(r"CRAWLSCHED_[A-Z_]+", sentence)) <= names, sentence
+        match = re.search(r"(CRAWLSCHED_[A-Z_]+) = ([\[{'].*)$", sentence)
+        if match is None or sentence.endswith("for no trials"):
+            continue
+        written = match[2].replace("'https://...'", "'https://a.example/'").replace("...]", "'now']")
+        value = literal_eval(written.replace("'...'", "'0123456789abcdef'"))
+        Settings.from_scrapy({match[1]: value})
 
 
-def test_the_longest_interval_cannot_be_below_the_shortest() -> None:
-    """Floors which contradict each other are refused."""
-    assert mistakes(MIN_CRAWL_INTERVAL="2h", MAX_CRAWL_INTERVAL="1h") == [
-        "CRAWLSCHED_MAX_CRAWL_INTERVAL must be None or at least CRAWLSCHED_MIN_CRAWL_INTERVAL (7200 s), got 3600 s."
-    ]
-    assert read(MIN_CRAWL_INTERVAL="1h", MAX_CRAWL_INTERVAL="1h").max_crawl_interval == 3600.0
+def test_visits_are_waited_for_three_times_as_long_as_scrapy_waits_for_an_answer() -> None:
+    """By DOWNLOAD_TIMEOUT."""
+    assert Settings.from_scrapy(ScrapySettings({"DOWNLOAD_TIMEOUT": 20})).visit_timeout == 60.0
 
 
 def test_a_setting_error_is_a_value_error_of_ours() -> None:
     """Who catches ValueError or CrawlschedError gets it."""
     assert issubclass(SettingError, ValueError)
     assert issubclass(SettingError, CrawlschedError)
-
-
-def test_when_switched_off_nothing_else_is_read() -> None:
-    """CRAWLSCHED_ENABLED = False works in a project whose other settings are wrong."""
-    assert read(ENABLED=False, BANDWIDTH="wrong", WHAT="ever") == Settings(enabled=False, collection="news")
-    assert read(ENABLED="0").enabled is False
 
 
 @pytest.mark.parametrize(
@@ -419,10 +400,10 @@ def test_functions_come_as_callables_or_import_paths() -> None:
 
 @pytest.mark.parametrize("text", ["None", "none", "null", ""])
 def test_none_can_be_written_on_the_command_line(text: str) -> None:
-    """`-s CRAWLSCHED_MAX_CRAWL_INTERVAL=None` is no interval."""
-    settings = read(MAX_CRAWL_INTERVAL=text, COLLECTION=text, DATABASE_UPGRADE=text)
-    assert settings.max_crawl_interval is None
-    assert settings.database_upgrade is None
+    """`-s CRAWLSCHED_SHARDS=None` is no number of shards."""
+    settings = read(SHARDS=text, COLLECTION=text, WEB=text)
+    assert settings.shards is None
+    assert settings.web is None
     assert settings.collection == "news"
 
 
@@ -470,7 +451,11 @@ def test_every_policy_that_the_planner_knows_can_be_set() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
-        ("PAGES", [("*/a", {})], "'*/a' may have importance, min_interval, max_interval"),
+        ("PAGES", [("*/a", {})], "'*/a' may have importance, min_interval, max_interval, max_pages"),
+        ("PAGES", [("*/a", {"max_pages": 1.5})], "a number of '*/a' must be a whole number, zero or more"),
+        ("IGNORE_PARAMETERS", ["*"], "a list of names of parameters such as sid or utm_*"),
+        ("IGNORE_PARAMETERS", "a=b", "a list of names of parameters such as sid or utm_*"),
+        ("MAX_PAGES", -1, "a whole number, zero or more"),
         ("PAGES", [("*/a", {"imporance": 3})], "not 'imporance'"),
         ("PAGES", [("a.example/b", {"importance": 3})], "'a.example/b' fits no URL"),
         ("PAGES", [("*/a", {"importance": -1})], "a number of '*/a' must be 0 or more"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crawlsched.collection.loading import planner_for
-from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
+from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
 from crawlsched.pages import LIVE
 from crawlsched.settings import Settings
 from crawlsched.simulation.history import History
@@ -29,10 +29,13 @@ def some_history() -> History:
     )
 
 
-def crawl_of(history: History, **settings: object) -> list[int]:
-    """Let a crawl's planner pick, and tell it what each visit finds."""
+def crawl_of(history: History, guess: float | None = None, **settings: object) -> list[int]:
+    """Let a crawl's planner pick, and tell it what each visit finds; `guess`: its first guess of crawls per second."""
     given = {f"CRAWLSCHED_{name}": value for name, value in settings.items()}
     planner = planner_for(Settings.from_scrapy({**given, "CRAWLSCHED_BANDWIDTH": BANDWIDTH}))
+    if guess is not None:
+        assert planner.learned is not None
+        planner.learned = planner.known.learned = LearnedRates(str(settings["ESTIMATOR"]), 0, guess)
     pages = np.arange(N_PAGES)
     columns = {
         "page": pages,
@@ -63,7 +66,7 @@ def test_by_each_estimator(estimator: str) -> None:
     replayed = replay(history, BANDWIDTH, "greedy", estimator, start=0.0, end=END)
     even_interval = N_PAGES / BANDWIDTH
     settings = {"CRAWL_VALUE": "greedy", "ESTIMATOR": estimator, "MAX_CRAWL_ROUNDS": None}
-    picked = crawl_of(history, DISCOVERY_HORIZON=even_interval, **settings)
+    picked = crawl_of(history, 1.0 / even_interval, **settings)
     assert picked == replayed.rows.tolist()
     assert len(set(picked)) > N_PAGES // 2
 

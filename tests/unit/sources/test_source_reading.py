@@ -47,9 +47,8 @@ def _read(store: Store, stored: str | None, now: str, hosts: tuple[str, ...] = (
     store.save(Batch(announcements={(0, 0): (None if stored is None else _seconds(stored), 3)}))
     body = f"<urlset><url><loc>{url}</loc><lastmod>{now}</lastmod></url></urlset>".encode()
     source = Source(0, "sitemap", MAP, "a.example")
-    limits = {"max_bytes": 10**6, "max_entries": 1000}
     return read_source(
-        source, MAP, body, request_fingerprint=_name, pages_of=_pages_of(index), store=store, hosts=hosts, **limits
+        source, MAP, body, request_fingerprint=_name, pages_of=_pages_of(index), store=store, hosts=hosts
     )
 
 
@@ -116,8 +115,6 @@ def test_the_later_date_of_two_spellings_counts_in_whatever_order_they_stand(sto
             request_fingerprint=lambda url: name(Request(url)),
             pages_of=_pages_of(index),
             store=store,
-            max_bytes=10**6,
-            max_entries=1000,
         )
         assert read.lastmod == [_seconds("2026-11-20")]
         assert not read.announced.any()
@@ -133,10 +130,8 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
         return _name(url)
 
     body = b"<urlset><url><loc>http://a.example/odd</loc></url><url><loc>http://a.example/1</loc></url></urlset>"
-    source, limits = Source(0, "sitemap", MAP, "a.example"), {"max_bytes": 10**6, "max_entries": 1000}
-    read = read_source(
-        source, MAP, body, request_fingerprint=name, pages_of=_pages_of(PageIndex()), store=store, **limits
-    )
+    source = Source(0, "sitemap", MAP, "a.example")
+    read = read_source(source, MAP, body, request_fingerprint=name, pages_of=_pages_of(PageIndex()), store=store)
     assert [entry.url for entry in read.unknown] == ["http://a.example/1"]
     assert [(problem.kind, problem.example) for problem in read.problems] == [("bad-url", "http://a.example/odd")]
 
@@ -154,8 +149,7 @@ def test_each_part_of_a_site_is_looked_at_by_itself(store: Store) -> None:
     )
     source = Source(0, "sitemap", MAP, "a.example")
     body = f"<urlset>{entries}</urlset>".encode()
-    limits = {"max_bytes": 10**6, "max_entries": 1000}
-    read = read_source(source, MAP, body, request_fingerprint=_name, pages_of=_pages_of(index), store=store, **limits)
+    read = read_source(source, MAP, body, request_fingerprint=_name, pages_of=_pages_of(index), store=store)
     news, shop = read.parts["a.example/news/"], read.parts["a.example/shop/"]
     assert (news.n_announced, news.stated.tolist()) == (2, [_seconds("2026-11-02")])
     assert (shop.n_announced, shop.stated.tolist()) == (3, [_seconds("2026-11-20")] * 3)
@@ -180,8 +174,6 @@ def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, para
         request_fingerprint=_name,
         pages_of=_pages_of(index),
         store=store,
-        max_bytes=10**6,
-        max_entries=1000,
     )
     assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
     assert [entry.url for entry in read.unknown] == [

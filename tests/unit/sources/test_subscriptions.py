@@ -47,35 +47,27 @@ def test_no_header_makes_it_raise(text: str) -> None:
 def test_a_subscription_is_renewed_before_it_ends_and_asked_for_again_where_it_failed() -> None:
     """At four fifths of the lease; an hour after no answer; a day after a refusal."""
     new = Subscription(HUB, FEED)
-    asked = new.ask("subscribe", 100.0)
-    assert [asked.due(now, wanted=True) for now in (100.0, 3_699.0, 3_700.0)] == ["", "", "subscribe"]
-    held = asked.confirm("subscribe", FEED, 1_000.0, 200.0)
-    assert [held.due(now, wanted=True) for now in (200.0, 999.0, 1_000.0)] == ["", "", "subscribe"]
+    asked = new.ask(100.0)
+    assert [asked.is_due(now) for now in (100.0, 3_699.0, 3_700.0)] == [False, False, True]
+    held = asked.confirm(FEED, 1_000.0, 200.0)
+    assert [held.is_due(now) for now in (200.0, 999.0, 1_000.0)] == [False, False, True]
     assert [held.is_active(now) for now in (200.0, 1_199.0, 1_200.0)] == [True, True, False]
     refused = asked.refuse(100.0)
-    assert [refused.due(now, wanted=True) for now in (86_499.0, 86_500.0)] == ["", "subscribe"]
-    assert Subscription(None, FEED).due(0.0, wanted=True) == ""
+    assert [refused.is_due(now) for now in (86_499.0, 86_500.0)] == [False, True]
+    assert not Subscription(None, FEED).is_due(0.0)
 
 
 def test_a_lease_of_any_length_is_renewed_at_some_time() -> None:
     """None, nothing and for ever: from a minute to a year."""
-    asked = Subscription(HUB, FEED).ask("subscribe", 0.0)
-    leases = [asked.confirm("subscribe", FEED, lease, 0.0).lease for lease in (None, 0.0, 1e30)]
+    asked = Subscription(HUB, FEED).ask(0.0)
+    leases = [asked.confirm(FEED, lease, 0.0).lease for lease in (None, 0.0, 1e30)]
     assert leases == [864_000.0, 60.0, 31_536_000.0]
-
-
-def test_who_wants_no_notices_any_more_unsubscribes_once() -> None:
-    """Where it is turned off, what is subscribed to is ended, and nothing else."""
-    held = Subscription(HUB, FEED).ask("subscribe", 0.0).confirm("subscribe", FEED, 1_000.0, 0.0)
-    assert held.due(10.0, wanted=False) == "unsubscribe"
-    ended = held.ask("unsubscribe", 10.0).confirm("unsubscribe", FEED, None, 11.0)
-    assert (ended.due(12.0, wanted=False), Subscription(HUB, FEED).due(0.0, wanted=False)) == ("", "")
 
 
 def test_what_was_discovered_is_kept_until_it_is_another() -> None:
     """Another hub or name is another subscription; a reading that says the same changes nothing."""
     quality = discovered({"announced": 5}, Hubs([HUB], None), FEED)
-    held = kept(quality, Subscription(**quality["websub"]).ask("subscribe", 0.0).confirm("subscribe", FEED, 60.0, 1.0))
+    held = kept(quality, Subscription(**quality["websub"]).ask(0.0).confirm(FEED, 60.0, 1.0))
     assert discovered(held, Hubs([HUB], None), FEED) == held
     assert discovered({}, Hubs(), FEED) == {}
     source = Source(0, "sitemap", FEED, "a.example", quality=discovered(held, Hubs([HUB], f"{FEED}/"), FEED))

@@ -1,0 +1,233 @@
+"""New pages: those without a copy wait by place, and places take turns."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable, Container
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.columns.array_types import IndexArray
+from crawlsched.columns.growing import grown
+from crawlsched.frontier.turns import Turns
+from crawlsched.pages import Pages
+
+__all__ = ["DiscoveryShare", "NewPages"]
+
+# A place has so many turns for one of another at most, and its importance says how many.
+_MOST_TURNS = 8.0
+
+
+class DiscoveryShare:
+    """At most a share of the slots goes to first copies while pages that have a copy are due.
+
+    Examples
+    --------
+    >>> share = DiscoveryShare(0.5)
+    >>> for _ in range(6):
+    ...     print("new" if share.is_due else "known", end=" ")
+    ...     share.went(is_first_copy=share.is_due)
+    new new known new known new
+    """
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+        self._credit = 1.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next slot is for a first copy, if there is a page for it; O(1)."""
+        return self._credit + self.share >= 1.0 - 1e-9
+
+    def went(self, *, is_first_copy: bool) -> None:
+        """A slot was used; what neither side wanted costs the other nothing. O(1)."""
+        if not is_first_copy or self.is_due:
+            self._credit = min(self._credit + self.share - is_first_copy, 1.0)
+
+
+class _Line:
+    """The pages of one priority and place, newest first."""
+
+    __slots__ = ("first", "host", "part", "priority")
+
+    def __init__(self, priority: float, host: int, part: int) -> None:
+        self.priority, self.host, self.part, self.first = priority, host, part, -1
+
+
+class NewPages:
+    """Pages without a copy, highest priority first; of one priority hosts take turns, and in each parts of its site.
+
+    Parameters
+    ----------
+    pages : Pages
+        Read, never written.
+    resting : container of int
+        The hosts that rest; whoever lets one return calls `host_returns`.
+
+    Attributes
+    ----------
+    limit : callable
+        Gives for how many crawls per second a host lets itself be asked at most.
+    of_host : Counter
+        How many pages wait, by host.
+
+    Notes
+    -----
+    A page of importance 0 goes when no other waits. Within a place the pages found last go first, those found together
+    in their order. A host whose pages would take longer than those of all others loses no turn: it goes whenever it may
+    (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). The hosts of
+    which that is so can all be asked at their full pace at once.
+    """
+
+    def __init__(self, pages: Pages, resting: Container[int]) -> None:
+        self._pages, self._resting = pages, resting
+        self.limit: Callable[[int], float] = lambda host: inf
+        self.of_host: Counter[int] = Counter()
+        self._n = 0
+        # By page: its line from 1 (0: none), its neighbours there, and the priority of its request.
+        self._line, self._next, self._before, self._priority = (np.zeros(0, np.int32) for _ in range(4))
+        self._lines: list[_Line] = [_Line(0.0, -1, -1)]
+        self._numbers: dict[tuple[float, int, int], int] = {}
+        # By priority: the hosts that have such pages, and of each the parts of its site.
+        self._order: list[float] = []
+        self._hosts: dict[float, Turns[int]] = {}
+        self._parts: dict[float, dict[int, Turns[int]]] = {}
+
+    def __len__(self) -> int:
+        return self._n
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many pages; amortised O(1) a page."""
+        self._line, self._next = grown(self._line, capacity), grown(self._next, capacity)
+        self._before, self._priority = grown(self._before, capacity), grown(self._priority, capacity)
+
+    def set_priority(self, page: int, priority: int) -> None:
+        """Say which priority a page's request has; it counts when the page is put in. O(1)."""
+        self._priority[page] = min(max(priority, -(2**31)), 2**31 - 1)
+
+    def _key(self, page: int) -> tuple[float, int, int]:
+        columns = self._pages
+        priority = float(self._priority.item(page)) if columns.importance.item(page) > 0.0 else -inf
+        return priority, columns.host.item(page), columns.part.item(page)
+
+    def stands_right(self, page: int) -> bool:
+        """Whether a page stands where it would be put now. O(1)."""
+        return self._line.item(page) == self._numbers.get(self._key(page))
+
+    def put(self, pages: IndexArray) -> None:
+        """Put in pages found together, before those of their places that were found earlier. O(1) a page."""
+        begun: list[int] = []
+        for page in pages[::-1].tolist():
+            key = self._key(page)
+            number = self._numbers.get(key)
+            if number is None:
+                number = self._numbers[key] = len(self._lines)
+                self._lines.append(_Line(*key))
+            line = self._lines[number]
+            if line.first < 0:
+                begun.append(number)
+            else:
+                self._before[line.first] = page
+            self._line[page], self._next[page], self._before[page] = number, line.first, -1
+            line.first = page
+            self.of_host[line.host] += 1
+        self._n += pages.size
+        for number in reversed(begun):
+            self._begin(self._lines[number], number)
+
+    def _begin(self, line: _Line, number: int) -> None:
+        if line.priority not in self._hosts:
+            self._hosts[line.priority], self._parts[line.priority] = Turns(), {}
+            insort(self._order, line.priority)
+        self._hosts[line.priority].come(line.host)
+        self._parts[line.priority].setdefault(line.host, Turns()).come(number)
+
+    def discard(self, page: int) -> None:
+        """Take a page out. O(log places)."""
+        number = self._line.item(page)
+        line, before, after = self._lines[number], self._before.item(page), self._next.item(page)
+        self._line[page] = 0
+        if before >= 0:
+            self._next[before] = after
+        else:
+            line.first = after
+        if after >= 0:
+            self._before[after] = before
+        self._n -= 1
+        self.of_host[line.host] -= 1
+        if line.first < 0:
+            self._end(line, number)
+
+    def _end(self, line: _Line, number: int) -> None:
+        hosts, parts = self._hosts[line.priority], self._parts[line.priority][line.host]
+        parts.leave(number)
+        if not len(parts):
+            hosts.leave(line.host)
+            if not self.of_host[line.host]:
+                del self.of_host[line.host]
+        if not len(hosts):
+            self._order.remove(line.priority)
+            del self._hosts[line.priority], self._parts[line.priority]
+
+    def first(self, is_free: Callable[[int], bool] = lambda host: True) -> int | None:
+        """Return the page that goes next; ``is_free(host)`` lets one rest that may not be asked. O(log places)."""
+        for priority in reversed(self._order):
+            while (host := self._hosts[priority].first(self._resting)) is not None:
+                if is_free(host):
+                    number = self._parts[priority][host].first()
+                    assert number is not None
+                    return self._lines[number].first
+        return None
+
+    def matters(self, page: int) -> bool:
+        """Whether a page that waits has some importance. O(1)."""
+        return self._lines[self._line.item(page)].priority > -inf
+
+    def took(self, page: int, rate: float) -> None:
+        """The first page goes, of a crawl that makes so many first copies a second. O(log places)."""
+        line = self._lines[self._line.item(page)]
+        importance = self._pages.importance.item(page)
+        cost = 1.0 / min(max(importance, 1.0 / _MOST_TURNS), _MOST_TURNS)
+        self._parts[line.priority][line.host].took(self._line.item(page), cost)
+        takes_longest = self.of_host[line.host] * rate > self._n * self.limit(line.host)
+        self._hosts[line.priority].took(line.host, 0.0 if takes_longest else cost)
+        self.discard(page)
+
+    def host_returns(self, host: int) -> None:
+        """Let a host's pages take part again. O(priorities)."""
+        for hosts in self._hosts.values():
+            hosts.returns(host)
+
+    def likely(self, n: int, resting: Container[int]) -> list[int]:
+        """Return up to so many pages that go next if these hosts rest, about in their order. O(hosts log n)."""
+        found: list[int] = []
+        for priority in reversed(self._order):
+            hosts = [host for host in self._hosts[priority].likely(n) if host not in resting]
+            parts = [self._parts[priority][host].likely(n) for host in hosts]
+            # One page of each host, then the next of each: of its next part, or the next in the only one it has.
+            heads = [[self._lines[number].first for number in numbers] for numbers in parts]
+            while heads and len(found) < n:
+                for pages in heads:
+                    page = pages.pop(0)
+                    found.append(page)
+                    if (after := self._next.item(page)) >= 0:
+                        pages.append(after)
+                heads = [pages for pages in heads if pages]
+            if len(found) >= n:
+                break
+        return found[:n]
+
+    def check(self, waiting: npt.NDArray[np.intp]) -> None:
+        """Raise `AssertionError` unless these pages, and no others, stand in lines that are right. O(n)."""
+        found = []
+        for line in self._lines[1:]:
+            page = line.first
+            while page >= 0:
+                assert self._key(page) == (line.priority, line.host, line.part)
+                found.append(page)
+                page = self._next.item(page)
+        assert sorted(found) == waiting.tolist()
+        assert self._n == len(found) == self.of_host.total()

@@ -1,0 +1,163 @@
+"""Growth: which place of a site brings ever more new URLs, and the line in the settings that ends it."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from crawlsched.pages.parameters import named, without_parameters
+
+__all__ = ["Growth"]
+
+logger = logging.getLogger(__name__)
+
+# What was found is looked at over ten rounds or an hour, and so many seconds at least.
+_ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
+# Fewer new URLs, and fewer pages that are the same, are nothing to speak of.
+_FEWEST, _FEWEST_SAME = 100, 20
+# URLs and places that are remembered.
+_MOST = 10_000
+
+
+class _Round:
+    """What was found in a tenth of the time: URLs, first copies, and the URLs of each place, with an example."""
+
+    def __init__(self, since: float, n_pages: int) -> None:
+        self.since, self.n_pages = since, n_pages
+        self.found = self.first_copies = 0
+        self.places = Counter[str]()
+        self.examples: dict[str, str] = {}
+
+
+class Growth:
+    """Watch what is found: more than can be crawled, for long, and most of it in one place.
+
+    Parameters
+    ----------
+    n_pages : callable
+        Gives how many pages have a copy.
+    rate : callable
+        Gives crawls per second.
+    now : float
+        POSIX seconds.
+
+    Attributes
+    ----------
+    told : dict
+        What was found at the last look: ``says``, a sentence, and ``line``, for the settings. Empty: all is well.
+    n_first_copies : int
+        Pages that brought content for the first time.
+    """
+
+    def __init__(self, n_pages: Callable[[], int], rate: Callable[[], float], now: float) -> None:
+        self._n_pages, self._rate = n_pages, rate
+        self.told: dict[str, str] = {}
+        self.n_first_copies = 0
+        self._said: set[str] = set()
+        self._rounds = deque([_Round(now, 0)], maxlen=_ROUNDS)
+        # By host and parameter the URLs found, and what is left of them without it.
+        self._found, self._rests = Counter[tuple[str, str]](), dict[tuple[str, str], set[str]]()
+        # The newest content of URLs without one of their parameters; first copies by host and parameter, and those of
+        # them that brought what the URL without it had brought.
+        self._contents: OrderedDict[str, bytes] = OrderedDict()
+        self._first_copies, self._same = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+
+    def found(self, url: str) -> None:
+        """A page was found, by a link or a sitemap."""
+        newest = self._rounds[-1]
+        newest.found += 1
+        parts = urlsplit(url)
+        first, deeper, _ = parts.path[1:].partition("/")
+        place = f"{parts.scheme}://{parts.netloc}/{first}{deeper}"
+        if place in newest.places or len(newest.places) < _MOST:
+            newest.places[place] += 1
+            newest.examples[place] = url
+        for name, rest in _parameters(url):
+            rests = self._rests.setdefault((parts.netloc, name), set())
+            if len(rests) < _MOST:
+                rests.add(rest)
+                self._found[parts.netloc, name] += 1
+
+    def visited(self, url: str, content: bytes, *, is_first: bool) -> None:
+        """A page brought content, for the first time or again."""
+        self.n_first_copies += is_first
+        self._rounds[-1].first_copies += is_first
+        for name, rest in _parameters(url):
+            key = urlsplit(url).netloc, name
+            if is_first:
+                self._first_copies[key] += 1
+                self._same[key] += self._contents.get(rest) == content
+            self._contents[rest] = content
+            self._contents.move_to_end(rest)
+        while len(self._contents) > _MOST:
+            self._contents.popitem(last=False)
+
+    def pace(self, now: float) -> float:
+        """Return how many first copies are made per second."""
+        return sum(each.first_copies for each in self._rounds) / max(now - self._rounds[0].since, 1.0)
+
+    def look(self, now: float) -> None:
+        """Say, once, what grows without end."""
+        seconds = min(max(_ROUNDS * self._rounds[0].n_pages / self._rate(), _SHORTEST), _LONGEST)
+        if now - self._rounds[-1].since < seconds / _ROUNDS:
+            return
+        self.told = self._of_parameters() or self._of_a_place(now)
+        if self.told and self.told["line"] not in self._said:
+            self._said.add(self.told["line"])
+            logger.warning("%s", self.told["says"])
+        self._rounds.append(_Round(now, self._n_pages()))
+
+    def _of_parameters(self) -> dict[str, str]:
+        same = {key: n for key, n in self._same.items() if n >= _FEWEST_SAME and 2 * n > self._first_copies[key]}
+        if not same:
+            return {}
+        hosts, names = sorted({host for host, _ in same}), sorted({name for _, name in same})
+        return _told(
+            f"{max(same.values()):,} new pages of {', '.join(hosts[:3])} said the very same as others whose URLs "
+            f"differ in {', '.join(names)} only.",
+            f"CRAWLSCHED_IGNORE_PARAMETERS = {names}",
+        )
+
+    def _of_a_place(self, now: float) -> dict[str, str]:
+        found, first_copies = (sum(getattr(each, name) for each in self._rounds) for name in ("found", "first_copies"))
+        # Of a chain of pages, each of which leads to the next, as many are crawled as are found.
+        outgrows = found > 1.25 * first_copies or found >= max(self._rounds[0].n_pages, 0.9 * first_copies)
+        places = sum((each.places for each in self._rounds), Counter[str]())
+        if found < _FEWEST or not outgrows or not places:
+            return {}
+        ((where, n),) = places.most_common(1)
+        n_rounds = sum(where in each.places for each in self._rounds)
+        if 2 * n <= found or n_rounds < _ROUNDS - 1:
+            return {}
+        example = next(each.examples[where] for each in reversed(self._rounds) if where in each.examples)
+        host = urlsplit(where).netloc
+        names = [
+            name
+            for (of, name), m in self._found.items()
+            if of == host and 2 * m > n and 4 * len(self._rests[of, name]) < m
+        ]
+        by_parameter = (
+            ""
+            if not names
+            else (
+                f" Most differ in {', '.join(names)} only: if pages are the same whatever that is, write "
+                f"CRAWLSCHED_IGNORE_PARAMETERS = {names}."
+            )
+        )
+        return _told(
+            f"In {now - self._rounds[0].since:.0f} s {found:,} new URLs were found and {first_copies:,} crawled for "
+            f"the first time; {n:,} of them begin with {where}, such as {example[:200]}.{by_parameter}",
+            f"CRAWLSCHED_PAGES = [({where + '*'!r}, {{'max_pages': 500}})]",
+        )
+
+
+def _told(what: str, line: str) -> dict[str, str]:
+    return {"says": f"{what} If there is no end to them, write {line}", "line": line}
+
+
+def _parameters(url: str) -> list[tuple[str, str]]:
+    """Return the parameters of a URL's query, and with each what is left without it."""
+    names = {parameter.partition("=")[0].replace("*", "") for parameter in urlsplit(url).query.split("&")} - {""}
+    return [(name, f"{name} {without_parameters(url, named([name]))}") for name in sorted(names)]

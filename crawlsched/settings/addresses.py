@@ -1,0 +1,142 @@
+"""Where crawlsched listens and posts: the receiver of pings, the page about the crawl, the webhook."""
+
+import json
+import re
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from crawlsched.settings.values import read_truth
+
+__all__ = [
+    "Receiver",
+    "WebAddress",
+    "Webhook",
+    "is_loopback",
+    "read_address",
+    "read_receiver",
+    "read_web",
+    "read_webhook",
+]
+
+_ADDRESS_ALLOWED = "a port such as 8025 (of 127.0.0.1), or host:port such as 0.0.0.0:8025; port 0 is any free one"
+_KEY_ALLOWED = "8 to 128 letters, digits and dashes"
+
+
+class Receiver(NamedTuple):
+    """Where pings are received, the key that they have to know, and the URL at which others reach it."""
+
+    host: str
+    port: int
+    key: str
+    url: str | None = None
+
+
+class WebAddress(NamedTuple):
+    """Where the page is served, and the token that shows it: one of its own, True for a new one, False for none."""
+
+    host: str
+    port: int
+    token: str | bool = True
+
+    def written(self) -> str:
+        """Return it as it can stand in the setting."""
+        address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return json.dumps({"address": address, "token": self.token})
+
+
+class Webhook(NamedTuple):
+    """Where changes are posted, and the key that signs them."""
+
+    url: str
+    key: str | None = None
+
+
+def read_receiver(value: object) -> Receiver:
+    """Read where pings are received: a dictionary, as it is or as JSON."""
+    allowed = "a dictionary such as {'address': 8025, 'key': '4f8c1d20'}, perhaps with 'url': 'https://...'"
+    told = _dictionary(value, {"address", "key", "url"})
+    if told is None or not {"address", "key"} <= told.keys():
+        raise ValueError(allowed)
+    public = told.get("url")
+    url = None if public is None else _url(public, "an http or https URL such as https://crawler.example.com/", False)
+    return Receiver(*read_address(told["address"]), _key(told["key"]), url)
+
+
+def read_web(value: object) -> WebAddress:
+    """Read where the page is served: an address, or a dictionary with the token beside it."""
+    told = _dictionary(value, {"address", "token"})
+    if told is None:
+        return WebAddress(*read_address(value))
+    token = told.get("token", True)
+    if not isinstance(token, str) or re.fullmatch(r"[A-Za-z0-9-]{16,128}", token) is None:
+        try:
+            token = read_truth(token)
+        except ValueError:
+            allowed = "True, False, or 16 to 128 letters, digits and dashes"
+            raise ValueError(f"an address, with a token that is {allowed}") from None
+    return WebAddress(*read_address(told.get("address")), token)
+
+
+def read_webhook(value: object) -> Webhook:
+    """Read where changes are posted: a URL, or a dictionary with the key beside it."""
+    told = _dictionary(value, {"url", "key"})
+    allowed = "an http or https URL such as https://hooks.example.com/changes?token=1234"
+    if told is None:
+        return Webhook(_url(value, allowed, True))
+    return Webhook(_url(told.get("url"), allowed, True), _key(told["key"]) if told.get("key") is not None else None)
+
+
+def read_address(value: object) -> tuple[str, int]:
+    """Read where to listen: a port of this machine itself, or host:port."""
+    match = re.fullmatch(r"(?:(?:\[([0-9A-Fa-f:]+)\]|([^:\s]+)):)?([0-9]{1,5})", str(value).strip())
+    if match is None or isinstance(value, bool) or int(match[3]) > 65_535:
+        raise ValueError(_ADDRESS_ALLOWED)
+    return match[1] or match[2] or "127.0.0.1", int(match[3])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is one of this machine itself, which nobody else reaches.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.2"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _dictionary(value: object, names: set[str]) -> Mapping[str, Any] | None:
+    """Return a dictionary of these names, as it is or read from JSON; None: it is no dictionary."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError:
+            return None
+    if not isinstance(value, Mapping):
+        return None
+    if unknown := sorted(map(str, set(value) - names)):
+        raise ValueError(f"a dictionary with {', '.join(sorted(names))}, not {unknown[0]}")
+    return value
+
+
+def _key(value: object) -> str:
+    # As IndexNow wants it.
+    if not isinstance(value, str) or re.fullmatch(r"[A-Za-z0-9-]{8,128}", value) is None:
+        raise ValueError(f"one with a key of {_KEY_ALLOWED}")
+    return value
+
+
+def _url(value: object, allowed: str, may_have_query: bool) -> str:
+    try:
+        parts = urlsplit(value.strip() if isinstance(value, str) else "")
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        raise ValueError(allowed) from None
+    if not is_url or re.search(r"\s", parts.geturl()) or (not may_have_query and (parts.query or parts.fragment)):
+        raise ValueError(allowed if may_have_query else f"{allowed}, without a query")
+    return parts.geturl()

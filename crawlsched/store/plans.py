@@ -1,0 +1,55 @@
+"""Plans: the newest few of a collection, which the next crawl, and every command, begins with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import delete, select
+
+from crawlsched.store import models
+from crawlsched.store.commands import insert_numbered
+from crawlsched.store.rows import json_like, to_json
+
+if TYPE_CHECKING:
+    from crawlsched.store.store import Store
+
+__all__ = ["Plans", "StoredPlan"]
+
+
+class StoredPlan(NamedTuple):
+    """A plan as it was kept."""
+
+    id: int
+    made_at: float
+    data: dict[str, Any]
+
+
+class Plans:
+    """The plans of a collection.
+
+    Parameters
+    ----------
+    store : Store
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def save(self, data: dict[str, Any], now: float, keep: int = 5) -> int:
+        """Keep a plan (JSON) and the newest few before it; gives its id."""
+        store, table = self._store, models.plans
+        values = {"made_at": now, "data": to_json(data)}
+        number = insert_numbered(store.database, store.key, table.c.id, values)
+        old = delete(table).where(*store.own(table), table.c.id <= number - keep)
+        store.write(lambda connection: connection.execute(old))
+        return number
+
+    def newest(self, after: int = -1) -> StoredPlan | None:
+        """Give the newest plan; None if there is none with an id above `after`."""
+        table = models.plans
+        query = select(table.c.id, table.c.made_at, table.c.data).where(*self._store.own(table), table.c.id > after)
+        with self._store.database.reading() as connection:
+            row = connection.execute(query.order_by(table.c.id.desc()).limit(1)).one_or_none()
+        if row is None or not (data := json_like(row.data, {}, f"the plan number {row.id}")):
+            return None
+        return StoredPlan(row.id, row.made_at, data)
