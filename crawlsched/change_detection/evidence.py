@@ -17,8 +17,8 @@ __all__ = ["Evidence"]
 # one of them says for noise if they differ (Wald 1945, "Sequential tests of statistical hypotheses").
 _EDITED, _LEAST_NOISE, _MOST_NOISE = 0.1, 0.5, 0.95
 # An edit a visit falls between two fetches as often as the time between them is a share of that between visits. Where
-# this is more than a fifth, a page is visited as fast as it can be edited, and nothing could be proved.
-_MOST_EDITED = 0.2
+# this is much more, a page is visited as fast as it can be edited, and nothing could be proved.
+_MOST_EDITED = 0.18
 # It is noise beyond these odds, and no longer when it is as likely edited. Evidence beyond the highest, on either side,
 # is not kept: what stands still from now on is known for that after four to twelve fetches.
 _ODDS, _HIGHEST = log(100.0), 7.0
