@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.versions.pairs import PAIRS, QUICK, environment, release, run_core_set
+from tests.versions.pairs import QUICK, environment, release, run_core_set
 
 
 def test_the_oldest_pair_crawls_restarts_and_reads_robots_txt(tmp_path: Path) -> None:
     """Scrapy 2.13 and SQLAlchemy 2.0.0: kill -9, credentials, 304 and sitemaps of robots.txt as with the newest."""
     try:
-        python = environment(tmp_path, PAIRS["oldest"])
+        python = environment(tmp_path, "oldest")
     except AssertionError as error:
         if "Failed to fetch" in str(error) and "CI" not in os.environ:
             pytest.skip("no package registry is in reach")

@@ -18,7 +18,7 @@ def main(names: list[str]) -> int:
     failed = False
     for name in names or PAIRS:
         with tempfile.TemporaryDirectory() as folder:
-            python = environment(Path(folder), PAIRS[name])
+            python = environment(Path(folder), name)
             ran, why = run_core_set(python, Path(folder))
             releases = " | ".join(release(python, package) for package in ("scrapy", "sqlalchemy", "alembic", "numpy"))
             print(f"| {name} | {releases} | {ran} |", flush=True)

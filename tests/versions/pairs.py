@@ -20,6 +20,9 @@ PAIRS = {
     ],
     **{f"Scrapy 2.{minor}": [f"scrapy==2.{minor}.*"] for minor in range(13, 20)},
     "SQLAlchemy 2.0": ["scrapy==2.19.*", "sqlalchemy==2.0.*"],
+    # Of everything the newest, with other interpreters than the one that runs this.
+    "Python 3.12": [],
+    "Python 3.13": [],
 }
 # What tests need beside crawlsched; httpx is what Scrapy from 2.15 downloads with where there is no reactor.
 _TOOLS = [
@@ -59,12 +62,15 @@ QUICK = [
 ]
 
 
-def environment(folder: Path, wanted: list[str]) -> Path:
-    """Make a virtual environment with this checkout and the wanted releases; return its Python."""
+def environment(folder: Path, name: str) -> Path:
+    """Make a virtual environment with this checkout and the releases of a pair; return its Python."""
+    interpreter = name.removeprefix("Python ") if name.startswith("Python ") else sys.executable
     python = folder / "venv" / "bin" / "python"
-    children.output_of(UV, "venv", "--quiet", "--python", sys.executable, folder / "venv", cwd=folder)
+    children.output_of(
+        UV, "venv", "--quiet", "--no-python-downloads", "--python", interpreter, folder / "venv", cwd=folder
+    )
     install = (UV, "pip", "install", "--quiet", "--python", python)
-    ran = children.run(*install, "--editable", f"{ROOT}[web]", *wanted, *_TOOLS, cwd=folder, timeout=600.0)
+    ran = children.run(*install, "--editable", f"{ROOT}[web]", *PAIRS[name], *_TOOLS, cwd=folder, timeout=600.0)
     assert ran.returncode == 0, ran.stderr
     return python
 
