@@ -8,6 +8,7 @@ else by `Moment.version`.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import re
@@ -71,8 +72,17 @@ class Moment:
 Kind = Callable[[Moment], bytes | str]
 KINDS: dict[str, Kind] = {}
 CONTENT_TYPES: dict[str, str] = {}
-#: Kinds in which all pages are edited alike, and kinds whose edits of the template may be told once each.
+#: Kinds in which all pages are edited alike: that is the site's, and told once.
 COMMON: set[str] = set()
+#: What is slower than two fetches made at once, and not alike on other pages: it is told each time. Of those that
+#: differ at most visits it is suggested to leave them out.
+SLOW = {
+    "list_in_another_order_every_six_hours": True, "previous_and_next_title": False, "poll_of_readers": True,
+    "views_counted_up": True, "in_so_many_baskets": True, "counter_without_a_telling_name": True,
+    "two_counters_and_a_clock": True, "meta_updated_time": True,
+}  # fmt: skip
+#: Kinds whose edit is the name of a class: there the names tell something.
+BY_CLASS = {"hidden_by_class", "calendar_by_class", "icon_by_class"}
 #: Kinds in which something else is answered at times: an edit that comes just then is seen one or two visits later.
 PASSING = {"answers_cut_in_the_middle", "wall_in_a_fifth_of_fetches", "stale_replicas"}
 
@@ -539,7 +549,6 @@ for _name, _off, _on in (
     ("rows_swapped", "<ol><li>Xavier<li>Yvonne<li>Zoe</ol>", "<ol><li>Yvonne<li>Xavier<li>Zoe</ol>"),
     ("calendar_by_class", "<td class='day free'>7</td>", "<td class='day booked'>7</td>"),
     ("icon_by_class", "<i class=icon-check></i>", "<i class=icon-cross></i>"),
-    ("data_attribute", "<b data-price=5>now</b>", "<b data-price=6>now</b>"),
     ("itemprop", "<meta itemprop=price content=5>", "<meta itemprop=price content=6>"),
     ("comma", "<p>Eat, kids.</p>", "<p>Eat kids.</p>"),
     ("paragraph_added", "", "<p>It was recalled.</p>"),
@@ -582,6 +591,25 @@ def price_beside_a_clock(m: Moment) -> str:
     return shop(m, price=f"{20 + m.page + m.version}.00", version=0, meta=f"<i class=served>{m.fetch.random()}</i>")
 
 
+@kind
+def price_beside_a_counter_in_one_text(m: Moment) -> str:
+    return shop(m, version=0, meta=f"<p>{m.fetch.randint(2, 99)} people look at this · € {20 + m.version}</p>")
+
+
+_NAMES = re.compile(r"""\b(class|id)=("[^"]*"|'[^']*'|[^\s>]+)""")
+
+
+def renamed(markup: str) -> str:
+    """Give classes and ids names that say nothing, the same wherever they stand."""
+    return _NAMES.sub(
+        lambda match: f"{match[1]}='{' '.join(map(_renamed, match[2].strip(chr(34) + chr(39)).split()))}'", markup
+    )
+
+
+def _renamed(name: str) -> str:
+    return "x" + "".join(chr(97 + byte % 26) for byte in hashlib.sha1(name.encode()).digest()[:8])
+
+
 @dataclass
 class Result:
     """What became of the visits of a kind."""
@@ -606,7 +634,9 @@ class Result:
         return self.false / max(self.quiet, 1)
 
 
-def run(name: str, *, pages: int = PAGES, visits: int = VISITS, seed: int = 1, **options: object) -> Result:
+def run(
+    name: str, *, pages: int = PAGES, visits: int = VISITS, seed: int = 1, renames: bool = False, **options: object
+) -> Result:
     """Judge a kind; edits are made between visits, each page's at times of its own unless the kind's are common."""
     function, rng = KINDS[name], Random(f"{name} {seed}")
     n_edits = 8 if "comes_and_goes" in name or "between_two" in name or "status" in name else EDITS
@@ -624,17 +654,28 @@ def run(name: str, *, pages: int = PAGES, visits: int = VISITS, seed: int = 1, *
                 fetch = Random(f"{seed} {name} {page} {number} {is_second}")
                 moment = Moment(page, hours, version, version, fetch, is_second, last[page])
                 body = function(moment)
+                body = renamed(body) if renames and isinstance(body, str) else body
                 bodies.append(body if isinstance(body, bytes) else body.encode())
             last[page] = version
             url = f"https://shop.example/product/{name_of(page).replace(' ', '-').lower()}"
             content_type = CONTENT_TYPES.get(name, "text/html; charset=utf-8")
             recorded.append(RecordedVisit(START + hours * HOUR, url, *bodies, 200, content_type))
             versions.append((page, version))
-    return _counted(versions, list(judge_all(recorded, options, seed=seed)), 2 if name in PASSING else 0)
+    return _counted(
+        versions, list(judge_all(recorded, options, seed=seed)), 2 if name in PASSING else 0, name in COMMON
+    )
 
 
-def _counted(versions: list[tuple[int, int]], judged: list, patience: int) -> Result:  # type: ignore[type-arg]
+def _counted(
+    versions: list[tuple[int, int]],
+    judged: list,
+    patience: int,
+    is_common: bool,  # type: ignore[type-arg]
+) -> Result:
     result, given = Result(), {}
+    told = {
+        version for (_, version), row in zip(versions, judged, strict=True) if row.delivered and row.kind != "first"
+    }
     late: dict[int, int] = {}
     for (page, version), row in zip(versions, judged, strict=True):
         result.visits += 1
@@ -647,7 +688,7 @@ def _counted(versions: list[tuple[int, int]], judged: list, patience: int) -> Re
         elif version != given[page]:
             late[page] = 0
             result.edits += 1
-            if not row.delivered:
+            if not (version in told if is_common else row.delivered):
                 result.missed += 1
                 result.errors.append(f"missed: page {page}, {row.outcome}, {row.ignored}")
             given[page] = version

@@ -76,7 +76,6 @@ class Judge:
             url, PageFacts(len(self._facts), url, None, None, None, None, None, None, None, 0, None, 1)
         )
         content = self._read(url, fetch(), facts)
-        given = given_trace(facts, content)
         ruled, finding, noise = self._ruled(facts, content, None)
         self.counts.visits += 1
         self.probes.visited(is_again=not is_first)
@@ -86,7 +85,7 @@ class Judge:
             self.counts.probes += 1
             self.probes.n_asked += 1
             if content.seen is not None and second.seen is not None:
-                self._detector(second).learn_at_once(content.seen, second.seen, given, 0.0)
+                self._detector(second).learn_at_once(content.seen, second.seen, 0.0)
             if is_held:
                 ruled, _, _ = self._ruled(facts, second, content)
         if ruled.facts is not None:
@@ -120,12 +119,10 @@ class Judge:
             finding,
             (None, None),
             first=first,
-            may_ask=first is None and self.with_probes,
+            may_ask=first is None and self.probes.may_ask(facts.page, 0, detector.noise),
             confirms_return=self.probes.confirms_return(detector.noise),
             knows_template=not self.with_probes or self.probes.knows(detector.noise),
         )
-        if ruled.accepts:
-            detector.accept(content.seen, finding)
         return ruled, finding, detector.noise
 
     def _detector(self, content: Content) -> Detector:

@@ -6,11 +6,7 @@ A library without Scrapy, store or clock. Begin reading with `recipes`.
 from crawlsched.change_detection.block_recipe import LivingBlocks
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.change_size import (
-    block_sketch,
-    changed_share,
-    shingle_similarity,
     sketch,
-    sketch_changed_share,
     sketch_similarity,
 )
 from crawlsched.change_detection.detector import (
@@ -19,11 +15,9 @@ from crawlsched.change_detection.detector import (
     Seen,
     are_comparable,
     is_cut,
-    packed_trace,
     page_number,
-    unpacked_trace,
 )
-from crawlsched.change_detection.fingerprint import Fingerprint, compare, is_same
+from crawlsched.change_detection.fingerprint import Fingerprint, compare
 from crawlsched.change_detection.likeness import likeness
 from crawlsched.change_detection.main_text import MainText
 from crawlsched.change_detection.recipe_kind import Recipe
@@ -40,6 +34,7 @@ from crawlsched.change_detection.recipes import (
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.templates import template_of
+from crawlsched.change_detection.trace import Trace
 
 __all__ = [
     "RECIPE_NAMES",
@@ -56,24 +51,18 @@ __all__ = [
     "Selectors",
     "SharedTexts",
     "TemplateNoise",
+    "Trace",
     "UserFunction",
     "VisibleText",
     "are_comparable",
-    "block_sketch",
-    "changed_share",
     "compare",
     "is_cut",
-    "is_same",
     "likeness",
-    "packed_trace",
     "page_blocks",
     "page_number",
     "recipe",
     "recipe_from",
-    "shingle_similarity",
     "sketch",
-    "sketch_changed_share",
     "sketch_similarity",
     "template_of",
-    "unpacked_trace",
 ]

@@ -6,14 +6,19 @@ import struct
 import zipfile
 import zlib
 
-__all__ = ["members_of_zip", "unpacked_gzip", "without_dates"]
+from crawlsched.change_detection.limits import MOST_BLOCKS
 
+__all__ = ["GZIP", "members_of_zip", "unpacked_gzip", "without_dates"]
+
+GZIP = b"\x1f\x8b"
 _MOST_UNPACKED = 16_000_000
+# What is packed more tightly would take a hundred times its size in memory when it is read.
+_MOST_TIMES, _SMALL = 8, 256_000
 _PDF_DATES = re.compile(
-    rb"/(?:CreationDate|ModDate)\s*(?:\((?:[^()\\]|\\.)*\)|<[0-9A-Fa-f]*>)|/ID\s*\[[^\]]{0,400}\]"
-    rb"|/(?:Producer|Creator)\s*\((?:[^()\\]|\\.){0,400}\)"
-    rb"|<(?:xmp|pdf|xmpMM):(?:CreateDate|ModifyDate|MetadataDate|Producer|CreatorTool|DocumentID|InstanceID)>[^<]*<"
-    rb"|startxref\s+\d+|\d{10} \d{5} [nf]",
+    rb"/(?:CreationDate|ModDate)\s*(?:\((?:[^()\\]|\\.)*+\)|<[0-9A-Fa-f]*+>)|/ID\s*\[[^\]]{0,400}+\]"
+    rb"|/(?:Producer|Creator)\s*\((?:[^()\\]|\\.){0,400}+\)"
+    rb"|<(?:xmp|pdf|xmpMM):(?:CreateDate|ModifyDate|MetadataDate|Producer|CreatorTool|DocumentID|InstanceID)>[^<]*+<"
+    rb"|startxref\s++\d++|\d{10} \d{5} [nf]",
 )
 _OF_PROGRAMS = frozenset({"docProps/core.xml", "docProps/app.xml", "meta.xml"})
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -31,7 +36,7 @@ def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
     >>> members_of_zip(packed.getvalue())
     [('tea.txt', '4b5fa02c 5')]
     """
-    if not body.startswith(b"PK\x03\x04"):
+    if not body.startswith(b"PK\x03\x04") or body.count(b"PK\x01\x02") > MOST_BLOCKS:
         return None
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
@@ -45,17 +50,20 @@ def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
 
 
 def unpacked_gzip(body: bytes) -> bytes | None:
-    """Return what a gzip file holds; None if it is none, is damaged, or holds more than 16 MB."""
+    """Return what a gzip file holds; None if it is none, is damaged, or holds more than eight times its size."""
+    if not body.startswith(GZIP):
+        return None
+    most = min(max(_MOST_TIMES * len(body), _SMALL), _MOST_UNPACKED)
     try:
         unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        inner = unpacker.decompress(body, _MOST_UNPACKED)
+        inner = unpacker.decompress(body, most)
     except zlib.error:
         return None
     return inner if unpacker.eof else None
 
 
 def without_dates(body: bytes) -> bytes:
-    """Return a PDF without its dates and ids, a PNG or JPEG without all but the picture; anything else as it is.
+    """Return a PDF without dates and ids, gzip without its time, of a PNG or JPEG the picture; all else as it is.
 
     Examples
     --------
@@ -64,6 +72,8 @@ def without_dates(body: bytes) -> bytes:
     """
     if body.startswith(b"%PDF-"):
         return _PDF_DATES.sub(b"", body)
+    if body.startswith(GZIP):
+        return body[:4] + body[8:]
     if body.startswith(_PNG):
         return _picture_of_png(body)
     if body.startswith(b"\xff\xd8\xff"):

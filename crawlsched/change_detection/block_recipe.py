@@ -10,9 +10,6 @@ from crawlsched.change_detection.recipe_kind import Recipe, checked_keys, keys_i
 
 __all__ = ["LivingBlocks"]
 
-# What is larger counts by its text as a whole: no page for people is, and cutting 100 MB would take a minute.
-_MAX_BYTES = 2_000_000
-
 
 class LivingBlocks(Recipe):
     """What a reader or a program reads counts, block by block; a `Detector` tells what of it is noise.
@@ -24,7 +21,7 @@ class LivingBlocks(Recipe):
     keep, drop : sequence of str
         Selectors of the parts of a page that count, and of parts that do not; see `Selectors`.
     ignore_keys : sequence of str
-        Keys that do not count where the body is JSON.
+        Keys that do not count where the body, or a script, is JSON.
     template_edits : bool, default False
         Whether what a site changes on all of its pages alike is told of each.
 
@@ -55,7 +52,7 @@ class LivingBlocks(Recipe):
         self._images = images
         self._ignore_keys = checked_keys(ignore_keys)
         self._parts = None
-        self.id = f"blocks/4{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
+        self.id = f"blocks/5{'+links' * links}{'+images' * images}{keys_id(self._ignore_keys)}"
         if keep or drop:
             from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
 
@@ -64,13 +61,13 @@ class LivingBlocks(Recipe):
 
     def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
         """Return the blocks."""
-        return self.id, " ".join(self.blocks(body, content_type, encoding).texts.values())
+        return self.id, self.blocks(body, content_type, encoding).text.replace("\n", " ")
 
     def blocks(self, body: bytes, content_type: str | None, encoding: str | None) -> PageBlocks:
         """Return the blocks of a body."""
-        if len(body) > _MAX_BYTES or content_kind(body, content_type, encoding) != "html":
+        if content_kind(body, content_type, encoding) != "html":
             return body_blocks(body, content_type, encoding, self._ignore_keys)
         markup = decoded(body, content_type, encoding)
         if self._parts is not None:
             markup = self._parts.markup(markup)
-        return page_blocks(markup, self._links, self._images)
+        return page_blocks(markup, self._links, self._images, self._ignore_keys)

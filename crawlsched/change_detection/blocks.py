@@ -1,23 +1,22 @@
 """Blocks: the texts of a page, each known by its place, so that some can be told to be noise."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 
-from crawlsched.change_detection.attributes import data_of, is_of_chosen, state_words, told_by
+from crawlsched.change_detection.attributes import data_of, state_words, told_by
 from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
+from crawlsched.change_detection.limits import MOST_BLOCKS
 from crawlsched.change_detection.page_data import ASSET, leaves_of, script_data
+from crawlsched.change_detection.visible_text import visible_text
 
-__all__ = ["BLOCK_STRIDE", "KEY_MASK", "PageBlocks", "page_blocks", "path_below"]
+__all__ = ["PageBlocks", "page_blocks", "path_below"]
 
 _ROOT = 0
-_KEY_BITS = 64
-KEY_MASK = (1 << _KEY_BITS) - 1
-"""Keys of blocks are 64-bit numbers."""
-BLOCK_STRIDE = 0x9E3779B97F4A7C15
-"""Any odd number gives every occurrence of a path a key of its own."""
-_MAX_OCCURRENCES = 64
+# Tags of a page that are read one by one, 5 to 20 µs each; of the rest the text is taken as a whole. Five to a block.
+_MOST_TAGS = 20_000
 _MAX_DEPTH = 256
 _LOOK_BACK = 64
 _VOID = frozenset((
@@ -44,6 +43,8 @@ _CLASS_FIRST = re.compile(r"""\s++class="([^"]*)"(?:\s++(?:href|title|src|alt|re
 # What follows a digit in a name is a number or made up by a program: "item-12", "css-1q2w3e", "ad-8f3a9c".
 _MADE_UP = re.compile(r"\d\S*")
 _MAX_NAME = 40
+# What begins so leads to values by keys, to lines, cells and members.
+_OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml"})
 _CELLS = frozenset({"td", "th"})
 _MOST_COLUMNS = 50
 # Their classes and ids are those of single pages as often as not.
@@ -56,42 +57,48 @@ class PageBlocks:
 
     Parameters
     ----------
-    texts : dict of int to str
-        Text of each block, in the order of the page. The key stands for the path of tags, classes and ids that leads
-        to the block, and for how many blocks with that path came before it.
-    path_of : dict of int to int
-        The path of each block, without the number.
+    texts : list of str
+        Text of each block, in the order of the page; at most 4,096.
+    paths : list of int
+        The path of tags, classes and ids that leads to each block.
     steps : dict of int to (int, str)
         Of each path on the way to blocks the path above, and the last step; what is above comes first.
     data : set of int
-        The paths that lead to what is there for programs: JSON in scripts, ``data-*``, ``itemprop``, ``meta``.
+        The paths that lead to what is there for programs: JSON in scripts, ``itemprop``, ``meta``.
+    rest : str
+        What the page says beyond its blocks.
 
     Examples
     --------
-    >>> list(page_blocks("<ul><li>one<li>two <b>and</b> a half</ul>").texts.values())
+    >>> page_blocks("<ul><li>one<li>two <b>and</b> a half</ul>").texts
     ['one', 'two and a half']
     """
 
-    texts: dict[int, str] = field(default_factory=dict)
-    path_of: dict[int, int] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    paths: list[int] = field(default_factory=list)
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)
     data: set[int] = field(default_factory=set)
-    _last: dict[int, int] = field(default_factory=dict)  # by path, so that a block more is found at once
+    rest: str = ""
 
     def add(self, path: int, text: str) -> None:
         """Add a block behind all others."""
         if text:
-            key = self._last.get(path, path)
-            while key in self.texts:
-                key = (key + BLOCK_STRIDE) & KEY_MASK
-            self.texts[key] = text
-            self.path_of[key] = path
-            self._last[path] = key
+            self.texts.append(text)
+            self.paths.append(path)
 
-    def clear(self) -> None:
-        """Take all blocks out."""
-        for known in (self.texts, self.path_of, self._last):
-            known.clear()
+    def cut(self) -> None:
+        """Let what is too much be the remainder."""
+        if len(self.texts) > MOST_BLOCKS:
+            beyond = [f"{path & 0xFFFF} {text}" for path, text in zip(self.paths, self.texts, strict=True)][
+                MOST_BLOCKS:
+            ]
+            self.rest = "\n".join([*beyond, self.rest] if self.rest else beyond)
+            del self.texts[MOST_BLOCKS:], self.paths[MOST_BLOCKS:]
+
+    @property
+    def text(self) -> str:
+        """All that it says, a line for each block."""
+        return "\n".join([*self.texts, self.rest] if self.rest else self.texts)
 
     def way_to(self, path: int) -> list[str]:
         """Return the steps that lead to a path, the outermost first."""
@@ -101,8 +108,42 @@ class PageBlocks:
             way.append(step)
         return way[::-1]
 
+    def name_of(self, path: int) -> str:
+        """Return how to call a place: a selector, or "@" and the keys of data.
 
-def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageBlocks:
+        Examples
+        --------
+        >>> blocks = page_blocks("<main><ul class='tags new'><li>one")
+        >>> blocks.name_of(blocks.paths[0])
+        'ul.tags.new > li'
+        """
+        way = self.way_to(path)
+        if way and way[0] in _OF_KEYS:
+            return f"@{'.'.join(step[1:] for step in way[1:])}"
+        if way and way[0] in _OF_LINES:
+            return " ".join(step.removeprefix("@") for step in way)
+        selector = ""
+        for step in reversed(way):
+            selector = f"{_selector(step)} > {selector}" if selector else _selector(step)
+            if "." in step or "#" in step or step.startswith("@"):
+                break
+        return selector or "body"
+
+
+def _selector(step: str) -> str:
+    if step.startswith("@"):
+        return f'[itemprop="{step[1:]}"], [property="{step[1:]}"], [name="{step[1:]}"]'
+    name, _, column = step.partition(":")
+    tag, dot, classes = name.partition(".")
+    if dot:
+        parts = [f'[class*="{word.partition("#")[0]}"]' if "#" in word else f".{word}" for word in classes.split()]
+        name = f"{tag}{''.join(parts)}"
+    return f"{name}:nth-child({column})" if column else name
+
+
+def page_blocks(
+    markup: str, links: bool = False, images: bool = False, ignore_keys: Collection[str] = ()
+) -> PageBlocks:
     """Cut an HTML page into blocks of text.
 
     Parameters
@@ -111,6 +152,8 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
         The page.
     links, images : bool, default False
         Whether targets of links and sources of images belong to the text.
+    ignore_keys : collection of str
+        Keys that do not count where a script holds JSON.
 
     Returns
     -------
@@ -121,27 +164,41 @@ def page_blocks(markup: str, links: bool = False, images: bool = False) -> PageB
     A block is the text directly below an element; inline elements without a class or an id belong to the block around
     them, and within ``<pre>`` those with a class do, too: they colour the words of a program. Numbers in classes and
     ids do not count, nor does what programs make up in them. The time is linear in the length of the page: no search
-    looks further back than 64 elements, and deeper than 256 all is one path.
+    looks further back than 64 elements, and deeper than 256 all is one path. Of what comes behind 20,000 tags the text
+    counts as a whole.
 
     Examples
     --------
     >>> one = page_blocks('<div id="post-1"><p>Tea <span class="views">12</span></p></div>')
     >>> two = page_blocks('<div id="post-2"><p>Tea <span class="views">13</span></p></div>')
-    >>> one.texts.keys() == two.texts.keys()
-    True
-    >>> [text for key, text in two.texts.items() if one.texts[key] != text]
-    ['13']
+    >>> one.paths == two.paths, one.texts, two.texts
+    (True, ['Tea', '12'], ['Tea', '13'])
     """
-    return _Cut().through(markup, links, images)
+    at = _end_of_tags(markup)
+    blocks = _Cut(ignore_keys).through(markup[:at] if at else markup, links, images)
+    if at:
+        blocks.rest += visible_text(markup[at:])
+    blocks.cut()
+    return blocks
+
+
+def _end_of_tags(markup: str) -> int:
+    """Return where the tag begins that is one too many; 0 if none is."""
+    if markup.count("<") <= _MOST_TAGS:
+        return 0
+    at = -1
+    for _ in range(_MOST_TAGS):
+        at = markup.find("<", at + 1)
+    return at
 
 
 class _Way:
     """What all elements have in common to which the same path leads."""
 
-    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "n_blocks", "path", "step")
+    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "path")
 
-    def __init__(self, path: int, step: str, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
-        self.path, self.step, self.n_blocks = path, step, 0
+    def __init__(self, path: int, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
+        self.path = path
         self._is_preformatted = is_preformatted
         self._steps = steps
         self._by_tag: dict[Tag | tuple[Tag, int], _Way] = {}
@@ -172,7 +229,7 @@ class _Way:
         if way is None:
             path = path_below(self.path, step)
             self._steps[path] = self.path, step
-            way = self._by_step[step] = _Way(path, step, self._steps, self._is_preformatted or is_preformatted)
+            way = self._by_step[step] = _Way(path, self._steps, self._is_preformatted or is_preformatted)
         return way
 
 
@@ -190,12 +247,13 @@ class _Place:
 class _Cut:
     """The blocks of a page as far as it was read, and the elements that are open."""
 
-    def __init__(self) -> None:
+    def __init__(self, ignore_keys: Collection[str]) -> None:
         self._blocks = PageBlocks()
-        self._pieces: dict[int, list[str]] = {}  # of the text of each block, by its key
+        self._ignored = frozenset(ignore_keys)
+        self._pieces: list[tuple[int, list[str]]] = []  # of each block its path, and its text
         self._names: list[str] = []
         # Inline elements without a class or an id share the place of the element around them.
-        self._root = _Way(_ROOT, "", self._blocks.steps)
+        self._root = _Way(_ROOT, self._blocks.steps)
         self._places = [_Place(self._root)]
         self._data: list[tuple[int, str]] = []
 
@@ -265,14 +323,12 @@ class _Cut:
         return self._finished()
 
     def _finished(self) -> PageBlocks:
-        texts = self._blocks.texts
-        for key, pieces in self._pieces.items():
-            text = normalised("".join(pieces))
-            if text:
-                texts[key] = text
+        blocks = self._blocks
+        for path, pieces in self._pieces:
+            blocks.add(path, normalised("".join(pieces)))
         for path, text in self._data:
-            self._blocks.add(path, text)
-        return self._blocks
+            blocks.add(path, text)
+        return blocks
 
     def _tell(self, place: _Place, told: Told) -> None:
         """Take over what a tag says by its attributes."""
@@ -286,27 +342,28 @@ class _Cut:
 
     def _read_script(self, tag: Tag, text: str) -> None:
         """Take over the data in a script."""
-        value = script_data(tag, text)
-        if value is None:
+        value = script_data(tag, text, self._ignored)
+        if value is None or isinstance(value, str):
+            self._blocks.rest += value or ""
             return
         root = self._root.to("json-ld" if "ld+json" in tag.attributes.lower() else "script")
-        for keys, leaf in leaves_of(value):
+        for keys, leaf in leaves_of(value, MOST_BLOCKS):
+            if keys == ("...",):
+                self._blocks.rest += leaf
+                continue
             if ASSET.search(leaf):
                 continue
             way = root
             for key in keys:
                 way = way.to(f"@{key}")
             self._blocks.data.add(way.path)
-            self._data.append((way.path, leaf))
+            self._data.append((way.path, normalised(leaf)))
 
     def _begin(self, place: _Place) -> list[str]:
         """Return the text of the block at a place, a new one if it has none."""
         if place.pieces is None:
-            way = place.way
-            key = (way.path + min(way.n_blocks, _MAX_OCCURRENCES) * BLOCK_STRIDE) & KEY_MASK
-            way.n_blocks += 1
-            self._blocks.path_of[key] = way.path
-            place.pieces = self._pieces.setdefault(key, [])
+            place.pieces = []
+            self._pieces.append((place.way.path, place.pieces))
         return place.pieces
 
     def _close(self, name: str) -> None:
@@ -361,7 +418,6 @@ def _of_class(name: str, value: str) -> str:
 
 
 def _class_name(value: str) -> str:
-    # A menu says on each page which entry is that page's, and is the same menu.
-    words = [word for word in value.split() if not is_of_chosen(word)]
+    words = value.split()
     words = [word for word in words if not state_words(word)] or words
     return _MADE_UP.sub("#", " ".join(words))[:_MAX_NAME]

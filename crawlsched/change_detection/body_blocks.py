@@ -1,30 +1,28 @@
-"""Body blocks: what is not HTML as blocks, too, so that its noise can be learned: keys of JSON, lines, cells."""
+"""Body blocks: what is not HTML as blocks, too: keys of JSON, lines, cells, members of archives."""
 
 import csv
 import re
 import zlib
 from collections.abc import Collection
 
-from crawlsched.change_detection.binary_content import members_of_zip, unpacked_gzip, without_dates
-from crawlsched.change_detection.blocks import PageBlocks, path_below
+from crawlsched.change_detection.binary_content import GZIP, members_of_zip, unpacked_gzip, without_dates
+from crawlsched.change_detection.blocks import PageBlocks, page_blocks, path_below
 from crawlsched.change_detection.content_kind import content_kind
 from crawlsched.change_detection.decoding import decoded
 from crawlsched.change_detection.html_scan import normalised
+from crawlsched.change_detection.limits import MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import leaves_of, parsed_json
-from crawlsched.change_detection.visible_text import visible_text
 from crawlsched.change_detection.xml_text import xml_text
 
 __all__ = ["body_blocks"]
 
 _KEY_AND_VALUE = re.compile(r"\s*#?\s*([A-Za-z][\w./-]{0,39}(?:;[^:]{0,60})?)\s*[:=]\s*(\S.*)")
-_MOST_LINES = 20_000
-_LONGEST_TEXT = 4_000_000
 
 
 def body_blocks(
     body: bytes, content_type: str | None, encoding: str | None, ignore_keys: Collection[str] = ()
 ) -> PageBlocks:
-    """Cut a body that is not HTML, or too large to be cut as that, into blocks.
+    """Cut a body that is not HTML into blocks; of more than 4,096 what is left is the remainder.
 
     Parameters
     ----------
@@ -45,28 +43,27 @@ def body_blocks(
     Examples
     --------
     >>> blocks = body_blocks(b'{"at": "12:01", "items": [1, 2]}', "application/json", None)
-    >>> list(zip(map("".join, map(blocks.way_to, blocks.path_of.values())), blocks.texts.values()))
+    >>> list(zip(map("".join, map(blocks.way_to, blocks.paths)), blocks.texts))
     [('json@at', '12:01'), ('json@items', '1'), ('json@items', '2')]
     """
     blocks = PageBlocks()
-    if body.startswith(b"\x1f\x8b"):
-        inner = unpacked_gzip(body)
-        if inner is not None:
-            return body_blocks(inner, None, None, ignore_keys)
+    inner = unpacked_gzip(body)
+    if inner is not None:
+        if inner.startswith(GZIP):  # once is enough
+            blocks.rest = f"{zlib.crc32(inner):08x}"
+            return blocks
+        body, content_type, encoding = inner, None, None
     kind = content_kind(body, content_type, encoding)
     if kind == "binary":
-        members = members_of_zip(body)
-        if members is None:
-            blocks.add(_step(blocks, 0, "body"), f"{zlib.crc32(without_dates(body)):08x} {len(body) and 'bytes'}")
-            return blocks
-        for name, digest in members:
-            blocks.add(_step(blocks, 0, f"member@{name}"), digest)
+        _add_binary(blocks, body)
         return blocks
     text = decoded(body, content_type, encoding)
-    if kind == "json" and (value := parsed_json(text)) is not None:
-        _add_json(blocks, value, frozenset(ignore_keys))
-    elif len(text) > _LONGEST_TEXT or kind == "html":
-        blocks.add(_step(blocks, 0, "body"), visible_text(text) if kind == "html" else normalised(text))
+    if kind == "html":
+        return page_blocks(text)
+    if kind == "json" and (value := parsed_json(text, ignored=frozenset(ignore_keys))) is not None:
+        _add_json(blocks, value)
+    elif kind == "json" or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
+        blocks.rest = normalised(text)
     elif kind == "xml":
         _add_xml(blocks, text)
     else:
@@ -74,19 +71,35 @@ def body_blocks(
     return blocks
 
 
-def _add_json(blocks: PageBlocks, value: object, ignored: frozenset[str]) -> None:
+def _add_binary(blocks: PageBlocks, body: bytes) -> None:
+    members = members_of_zip(body)
+    if members is None:
+        blocks.rest = f"{zlib.crc32(without_dates(body)):08x} bytes" if body else ""
+        return
+    for name, digest in members:
+        blocks.add(_step(blocks, 0, f"member@{name}"), digest)
+    blocks.cut()
+
+
+def _add_json(blocks: PageBlocks, value: object) -> None:
     root = _step(blocks, 0, "json")
-    for keys, leaf in leaves_of(value):
-        if ignored.isdisjoint(keys):
-            path = root
-            for key in keys:
-                path = _step(blocks, path, f"@{key}")
-            blocks.add(path, normalised(leaf) or '""')
+    for keys, leaf in leaves_of(value, MOST_BLOCKS):
+        if keys == ("...",):
+            blocks.rest = leaf
+            return
+        path = root
+        for key in keys:
+            path = _step(blocks, path, f"@{key}")
+        blocks.add(path, normalised(leaf) or '""')
 
 
 def _add_xml(blocks: PageBlocks, text: str) -> None:
     paths = [_step(blocks, 0, "xml")]
-    for line in xml_text(text).split("\n")[:_MOST_LINES]:
+    lines = xml_text(text).split("\n")
+    for number, line in enumerate(lines):
+        if len(blocks.texts) >= MOST_BLOCKS:
+            blocks.rest = "\n".join(lines[number:])
+            return
         name, _, rest = line.partition(" ")
         if name.startswith("/"):
             if len(paths) > 1:
@@ -98,31 +111,44 @@ def _add_xml(blocks: PageBlocks, text: str) -> None:
 
 def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
     root = _step(blocks, 0, "text")
-    lines = text.splitlines()[:_MOST_LINES]
-    if is_csv and (columns := _columns(lines)) is not None:
-        start, delimiter, names = columns
-        for line in lines[:start]:
-            blocks.add(_step(blocks, root, "before"), normalised(line))
-        try:
-            for row in csv.reader(lines[start:], delimiter=delimiter):
-                for number, cell in enumerate(row):
-                    name = names[number] if number < len(names) else str(number)
-                    blocks.add(_step(blocks, root, f"@{name}"), cell.strip() or '""')
+    lines = text.splitlines()
+    columns = _columns(lines) if is_csv else None
+    if columns is not None:
+        _add_rows(blocks, root, lines, *columns)
+        return
+    for number, line in enumerate(lines):
+        if len(blocks.texts) >= MOST_BLOCKS:
+            blocks.rest = "\n".join(lines[number:])
             return
-        except csv.Error:
-            blocks.clear()
-    for line in lines:
         match = _KEY_AND_VALUE.match(line)
         path = _step(blocks, root, f"@{match[1].partition(';')[0]}") if match else root
-        blocks.add(path, " ".join(line.split()))
+        blocks.add(path, normalised(line, references=False))
+
+
+def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delimiter: str, names: list[str]) -> None:
+    for line in lines[:start]:
+        blocks.add(_step(blocks, root, "before"), normalised(line, references=False))
+    paths = [_step(blocks, root, f"@{name}") for name in names]
+    reader = csv.reader(lines[start:], delimiter=delimiter)
+    n_read = 0
+    try:
+        for row in reader:
+            if len(blocks.texts) + len(row) > MOST_BLOCKS:
+                break
+            n_read = reader.line_num
+            for number, cell in enumerate(row):
+                blocks.add(paths[number] if number < len(paths) else root, cell.strip() or '""')
+    except csv.Error:  # what is no table from here on is the remainder
+        pass
+    blocks.rest = "\n".join(lines[start + n_read :])
 
 
 def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
     """Return the line with the names of the columns, what parts them, and the names; None if there is none."""
     for start, line in enumerate(lines[:5]):
         for delimiter in (",", ";", "\t"):
-            names = line.split(delimiter)
-            if len(names) > 1 and not line.startswith("#"):
+            names = line.split(delimiter, MOST_BLOCKS)
+            if 1 < len(names) <= MOST_BLOCKS and not line.startswith("#"):
                 return start, delimiter, [name.strip().strip('"')[:40] for name in names]
     return None
 

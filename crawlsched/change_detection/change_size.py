@@ -1,25 +1,12 @@
 """The size of a change: how much of a page's text is another one."""
 
-from collections import Counter
 from collections.abc import Iterable
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.change_detection.blocks import PageBlocks
-
-__all__ = [
-    "SKETCH_SIZE",
-    "block_sketch",
-    "changed_share",
-    "has_new_block",
-    "known_blocks",
-    "shingle_similarity",
-    "sketch",
-    "sketch_changed_share",
-    "sketch_similarity",
-]
+__all__ = ["SKETCH_SIZE", "sketch", "sketch_similarity"]
 
 SKETCH_SIZE = 64
 """Hashes that a sketch keeps, 4 bytes each."""
@@ -29,54 +16,6 @@ _HASH = np.dtype(">u4")
 # Odd numbers that make the order of the words in a shingle count, and those of the finalizer of splitmix64.
 _PLACES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 _MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-
-
-def changed_share(before: PageBlocks, after: PageBlocks) -> float:
-    """Share of the blocks of two pages whose text is not in the other page.
-
-    Parameters
-    ----------
-    before, after : PageBlocks
-
-    Returns
-    -------
-    float
-        From 0 (the same texts, wherever they stand) to 1 (no text in common).
-
-    Examples
-    --------
-    >>> from crawlsched.change_detection.blocks import page_blocks
-    >>> changed_share(page_blocks("<p>a<p>b<p>c<p>d"), page_blocks("<p>a<p>b<p>c<p>e"))
-    0.25
-    """
-    one, two = Counter(before.texts.values()), Counter(after.texts.values())
-    total = one.total() + two.total()
-    return 1.0 - 2.0 * (one & two).total() / total if total else 0.0
-
-
-def shingle_similarity(before: str, after: str) -> float:
-    """Jaccard similarity of the three-word shingles of two texts.
-
-    Parameters
-    ----------
-    before, after : str
-
-    Returns
-    -------
-    float
-        1 for texts with the same shingles, 0 for texts without a common one.
-
-    References
-    ----------
-    .. [1] Broder (1997), "On the resemblance and containment of documents".
-
-    Examples
-    --------
-    >>> shingle_similarity("a b c d", "a b c e")
-    0.333...
-    """
-    one, two = _shingles(before), _shingles(after)
-    return len(one & two) / len(one | two) if one or two else 1.0
 
 
 def sketch(text: str) -> bytes:
@@ -114,18 +53,6 @@ def sketch(text: str) -> bytes:
     return _smallest(total)
 
 
-def block_sketch(texts: Iterable[str]) -> bytes:
-    """Sketch of the blocks of a page: the same for the same texts, in whatever order.
-
-    Examples
-    --------
-    >>> one, two = block_sketch(["a", "b", "c", "d"]), block_sketch(["e", "c", "b", "a"])
-    >>> sketch_similarity(one, two), sketch_changed_share(one, two)
-    (0.6, 0.25)
-    """
-    return _smallest(_hashed(texts) * _PLACES[0])
-
-
 def sketch_similarity(before: bytes, after: bytes) -> float:
     """Estimate the similarity of two texts from their sketches.
 
@@ -137,8 +64,8 @@ def sketch_similarity(before: bytes, after: bytes) -> float:
     Returns
     -------
     float
-        An estimate of `shingle_similarity`, exact for texts of at most `SKETCH_SIZE` shingles together; its standard
-        error is at most 1 / (2 sqrt(SKETCH_SIZE)), about 0.06.
+        An estimate of the Jaccard similarity of their three-word shingles, exact for texts of at most `SKETCH_SIZE`
+        shingles together; its standard error is at most 1 / (2 sqrt(SKETCH_SIZE)), about 0.06.
 
     Examples
     --------
@@ -151,79 +78,6 @@ def sketch_similarity(before: bytes, after: bytes) -> float:
     smallest = sorted(one | two)[:SKETCH_SIZE]
     both = one & two
     return sum(number in both for number in smallest) / len(smallest) if smallest else 1.0
-
-
-def has_new_block(before: bytes, texts: Iterable[str]) -> bool:
-    """Say whether a page certainly has blocks now that it did not have before.
-
-    Parameters
-    ----------
-    before : bytes
-        As `block_sketch` gave it for the page before.
-    texts : iterable of str
-        Texts of blocks that the page has now.
-
-    Notes
-    -----
-    For a page of at most `SKETCH_SIZE` different blocks every new one is noticed; with n blocks it is noticed with
-    probability `SKETCH_SIZE`/n: if its hash is below the largest that the sketch has kept.
-
-    Examples
-    --------
-    >>> has_new_block(block_sketch(["a", "b"]), ["b"]), has_new_block(block_sketch(["a", "b"]), ["b", "c"])
-    (False, True)
-    """
-    kept = np.frombuffer(before, _HASH).tolist()
-    most, known = kept[-1] if len(kept) == SKETCH_SIZE else np.inf, set(kept)
-    return any(value <= most and value not in known for value in _mixed(_hashed(texts) * _PLACES[0]).tolist())
-
-
-def known_blocks(before: bytes, texts: Iterable[str]) -> list[bool]:
-    """Say of some blocks whether a page certainly had them.
-
-    Parameters
-    ----------
-    before : bytes
-        As `block_sketch` gave it for the page.
-    texts : iterable of str
-        Of the blocks.
-
-    Returns
-    -------
-    list of bool
-        With n different blocks on the page, it is noticed of about `SKETCH_SIZE`/n of those that it had.
-
-    Examples
-    --------
-    >>> known_blocks(block_sketch(["a", "b"]), ["b", "c"])
-    [True, False]
-    """
-    known = set(np.frombuffer(before, _HASH).tolist())
-    return [value in known for value in _mixed(_hashed(texts) * _PLACES[0]).tolist()]
-
-
-def sketch_changed_share(before: bytes, after: bytes) -> float:
-    """Estimate `changed_share` from the sketches of two pages' blocks.
-
-    Parameters
-    ----------
-    before, after : bytes
-        As `block_sketch` gives them.
-
-    Returns
-    -------
-    float
-        Equal blocks of one page count once. With J the similarity of the sketches it is (1 - J) / (1 + J).
-    """
-    similarity = sketch_similarity(before, after)
-    return (1.0 - similarity) / (1.0 + similarity)
-
-
-def _shingles(text: str) -> set[str]:
-    words = text.split()
-    if len(words) < _SHINGLE_WORDS:
-        return {" ".join(words)} if words else set()
-    return {" ".join(words[start : start + _SHINGLE_WORDS]) for start in range(len(words) - _SHINGLE_WORDS + 1)}
 
 
 def _hashed(texts: Iterable[str]) -> npt.NDArray[np.uint64]:

@@ -7,23 +7,9 @@ __all__ = ["content_kind"]
 
 _MARKED_TEXT = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BINARY_STARTS = (
-    b"%PDF-",
-    b"\x89PNG\r\n",
-    b"GIF87a",
-    b"GIF89a",
-    b"\xff\xd8\xff",
-    b"PK\x03\x04",
-    b"\x1f\x8b",
-    b"RIFF",
-    b"OggS",
-    b"ID3",
-    b"\x00\x00\x00",
-    b"\x7fELF",
-    b"BZh",
-    b"7z\xbc\xaf",
-    b"wOFF",
-    b"wOF2",
-)
+    b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"RIFF", b"OggS",
+    b"ID3", b"\x00\x00\x00", b"\x7fELF", b"BZh", b"7z\xbc\xaf", b"wOFF", b"wOF2",
+)  # fmt: skip
 _HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 _XML = frozenset({"text/xml", "application/xml", "text/rss", "application/rss", "application/rdf"})
 _JSON = frozenset({"application/json", "text/json", "text/x-json", "application/x-json"})

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
 from crawlsched.change_detection.blocks import PageBlocks
+from crawlsched.change_detection.evidence import Evidence
+from crawlsched.change_detection.limits import LONGEST_SHOWN, MOST_SHOWN
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
-from crawlsched.change_detection.trace import Difference, differences, place_of, trace_of, without_wrapped
+from crawlsched.change_detection.trace import Difference, Trace, differences, trace_of
 
-__all__ = ["Detector", "Finding", "Seen", "are_comparable", "is_cut", "packed_trace", "page_number", "unpacked_trace"]
+__all__ = ["Detector", "Finding", "Seen", "are_comparable", "is_cut", "page_number"]
 
 # Two fetches with less than this share of their places in common are not of one page.
 _LEAST_SHARED = 0.3
+# Where there are but so few blocks all of them may be noise; of more something stays.
 _FEW = 6
-_VERSION = 2
-
-
-def packed_trace(trace: Sequence[int]) -> bytes:
-    """Return a trace as bytes, 8 for each block.
-
-    Examples
-    --------
-    >>> list(unpacked_trace(packed_trace([1, 2]))), unpacked_trace(b"")
-    ([1, 2], None)
-    """
-    return struct.pack(f">B{len(trace)}Q", _VERSION, *trace)
-
-
-def unpacked_trace(data: bytes) -> Sequence[int] | None:
-    """Return the trace that `packed_trace` gave; None where it is none."""
-    n, rest = divmod(len(data) - 1, 8)
-    if not data or rest or data[0] != _VERSION:
-        return None
-    return struct.unpack_from(f">{n}Q", data, 1)
 
 
 class Seen:
@@ -54,30 +36,28 @@ class Seen:
         Tells pages of a site apart; see `page_number`.
     """
 
-    __slots__ = ("_keys", "_trace", "blocks", "page")
+    __slots__ = ("_trace", "blocks", "page")
 
     def __init__(self, url: str, blocks: PageBlocks) -> None:
         self.page = page_number(url)
         self.blocks = blocks
-        self._trace: Sequence[int] | None = None
-        self._keys: Sequence[int | None] = ()
+        self._trace: Trace | None = None
 
     @property
-    def trace(self) -> Sequence[int]:
+    def trace(self) -> Trace:
         """Its trace; made when it is asked for."""
         if self._trace is None:
-            self._trace, self._keys = trace_of(self.blocks)
+            self._trace = trace_of(self.blocks)
         return self._trace
 
-    @property
-    def keys(self) -> Sequence[int | None]:
-        """Of the blocks that the entries of the trace are of."""
-        trace = self.trace
-        return self._keys or [None] * len(trace)
-
-    def is_as(self, given: Sequence[int]) -> None:
+    def is_as(self, given: Trace) -> None:
         """It says what it said before, whose trace this is."""
         self._trace = given
+
+    @property
+    def parents(self) -> Mapping[int, int]:
+        """The place around each place."""
+        return {path & 0xFFFF_FFFF: above & 0xFFFF_FFFF for path, (above, _) in self.blocks.steps.items()}
 
 
 class Finding(NamedTuple):
@@ -96,13 +76,11 @@ class Finding(NamedTuple):
     reason : str
         Why nothing is told although something differs: "noise", "template"; "" otherwise.
     is_suspect : bool
-        Whether a second fetch at once is needed to tell.
+        Whether a second fetch at once is needed to tell; of noise, whether this page has not shown it itself.
     left : tuple of Difference
         What differs and is no noise.
     changed_share : float
         Share of the blocks, then and now, that are new or gone.
-    given : sequence of int or None
-        The trace of what the reader was given last; None where nothing is left that differs.
     """
 
     is_news: bool
@@ -113,7 +91,6 @@ class Finding(NamedTuple):
     is_suspect: bool = False
     left: tuple[Difference, ...] = ()
     changed_share: float = 0.0
-    given: Sequence[int] | None = None
 
 
 class Detector:
@@ -143,129 +120,147 @@ class Detector:
         self._tells_template_edits = tells_template_edits
 
     def judge(
-        self,
-        seen: Seen,
-        given: Sequence[int] | None,
-        now: float,
-        *,
-        asked_at: float | None = None,
-        learns: bool = True,
-        announced: bool = False,
+        self, seen: Seen, given: Trace | None, now: float, *, asked_at: float | None = None, learns: bool = True
     ) -> Finding:
         """Judge a visit.
 
         Parameters
         ----------
         seen : Seen
-        given : sequence of int or None
-            The trace of what the reader of the page was given last; None at the first visit.
+        given : Trace or None
+            Of what the reader of the page was given last; None at the first visit.
         now : float
             POSIX seconds.
         asked_at : float, optional
             When the page was asked for; None: now. Answers need not come in the order in which they were asked for.
         learns : bool, default True
             Whether what the visit shows counts: not for the second fetch of one that has been counted.
-        announced : bool, default False
-            Whether some source has announced a change since the visit before: what differs is no sign of noise then.
         """
         if given is None:
-            if learns:
-                self.shared.saw(seen.page, seen.trace, seen.blocks)
             return Finding(True, False, "first")
-        found = without_wrapped(differences(given, seen.trace, seen.keys), seen.blocks)
+        found = differences(given, seen.trace)
         if learns and (not found or are_comparable(given, seen.trace)):
-            self.noise.learn_from_visit(seen.page, found, seen.trace, seen.blocks, now, announced=announced)
-            self.shared.seen_again(seen.page, seen.trace, found, now if asked_at is None else asked_at)
+            self.noise.learn_from_visit(seen.page, found, seen.trace, given)
+            self.shared.seen_again(seen.page, seen.trace, seen.parents, found, now if asked_at is None else asked_at)
         if not found:
             return Finding(False, False, "")
-        share = min(2.0 * len(found) / (len(given) + len(seen.trace)), 1.0)
-        ignored = self.noise.ignored(seen.page, found)
-        if len(found) >= len(seen.trace) > 1 and len(ignored) == len(found):
-            ignored = {}  # no rule may leave a page without any text of its own
-        left = tuple([one for number, one in enumerate(found) if number not in ignored])
-        told = tuple(dict.fromkeys(f"noise: {why}" for why in ignored.values()))
+        n_blocks = len({(one.place, one.number, one.kind) for one in found})
+        share = min(2.0 * n_blocks / max(len(given) + len(seen.trace), 1), 1.0)
+        proved = self.noise.hidden(seen.page, found)
+        if all(one.is_whole for one in found) and not {*given.digests} & {*seen.trace.digests}:
+            proved = {}  # no rule may leave a page without any text of its own
+        left = tuple([one for number, one in enumerate(found) if number not in proved])
+        told = tuple(dict.fromkeys(f"noise: {self.noise.say(found[n], why)}" for n, why in proved.items()))
         if not left:
-            return Finding(False, False, "", told, "noise", changed_share=share)
-        return self._judged(seen, left, told, now)._replace(left=left, changed_share=share, given=given)
+            needs_look = self._needs_look(seen.page, found, proved)
+            return Finding(False, False, "", told, "noise", is_suspect=needs_look, changed_share=share)
+        return self._judged(seen, left, told, now)._replace(left=left, changed_share=share)
 
-    def accept(self, seen: Seen, finding: Finding) -> None:
-        """What was found is what the page says from now on."""
-        if finding.given is not None:
-            self.shared.changed(seen.page, finding.given, seen.trace, seen.blocks)
+    def _needs_look(self, page: int, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
+        """Whether a second fetch has to tell if it is noise here: it was never seen to be, or stands still."""
+        needs_look = False
+        for number, why in proved.items():
+            text = found[number].new or found[number].old
+            stands_still = 2 * why.agreed < why.differed and why.stands(page, text)
+            needs_look = needs_look or stands_still or not why.has_shown(page)
+            why.leave_out(page, text)
+        return needs_look
 
     def _judged(self, seen: Seen, left: Sequence[Difference], told: tuple[str, ...], now: float) -> Finding:
-        own_ways = self.shared.own_ways(seen.trace)
-        self.shared.look_at(seen.blocks, seen.trace, left)
         own: list[Difference] = []
         is_first = False
-        for one in left:
-            text = seen.blocks.texts.get(one.key, "") if one.key is not None else ""
-            of_template = self.shared.of_template(seen.page, one, own_ways, text, now)
-            if of_template is False:
+        of_site_each = self.shared.of_site(seen.page, left, seen.trace, seen.parents, now)
+        for one, of_site in zip(left, of_site_each, strict=True):
+            if of_site is False:
                 own.append(one)
-            is_first = is_first or of_template is None
+            is_first = is_first or of_site is None
         if not own:
             if is_first or self._tells_template_edits:
+                self._note(seen, left)
                 return Finding(True, self._tells_template_edits, "template", told)
             return Finding(False, False, "", (*told, "template: told of another page"), "template")
         if len(own) < len(left):
             told = (*told, "template: beside its own")
-        is_data = all(one.key is not None and seen.blocks.path_of[one.key] in seen.blocks.data for one in own)
-        is_suspect = self.noise.are_suspects(seen.page, own) or (
-            not self.noise.is_known and all(one.place in self.shared.restless for one in own)
-        )
-        return Finding(True, True, "data" if is_data else "page", told, is_suspect=is_suspect)
+        data = {path & 0xFFFF_FFFF for path in seen.blocks.data}
+        is_data = all(one.place in data for one in own)
+        self._note(seen, own)
+        return Finding(True, True, "data" if is_data else "page", told, is_suspect=self.noise.are_suspects(own))
 
-    def learn_at_once(self, first: Seen, second: Seen, given: Sequence[int] | None, now: float) -> bool | None:
+    @staticmethod
+    def _note(seen: Seen, told: Sequence[Difference]) -> None:
+        """Keep which blocks were told with what the page says, for who asks."""
+        seen.trace.changes = [
+            [seen.trace.names.get(one.place, one.kind), *(_short(text) for text in _around(one))]
+            for one in told[:MOST_SHOWN]
+        ]
+
+    def learn_at_once(
+        self, first: Seen, second: Seen, now: float, apart: float = 0.0, *, may_be_old: bool = False
+    ) -> bool | None:
         """Learn from two fetches of a page, made at once.
+
+        Parameters
+        ----------
+        first, second : Seen
+        now : float
+            POSIX seconds.
+        apart : float, default 0
+            The time between the two as a share of that since the visit before: an edit may fall between them.
+        may_be_old : bool, default False
+            Whether the page said before what the second gave: it may be an old copy, and the first an edit.
 
         Returns
         -------
         bool or None
-            Whether they differed where that was not known; None where they teach nothing: one of them is cut, the
-            second is what was given before, or they are not of one page.
+            Whether they differed where that was not known; None where they teach nothing: one of them is cut, or they
+            are not of one page.
         """
-        between = differences(first.trace, second.trace, second.keys)
+        between = differences(first.trace, second.trace)
         if between and not are_comparable(first.trace, second.trace):
             return None
-        changed = [] if given is None else differences(given, first.trace, first.keys)
-        if changed and between and given is not None and not differences(given, second.trace, second.keys):
-            return None
-        elsewhere = self.shared.differed_at_once(first.page, {one.place for one in between})
-        return self.noise.learn_at_once(first.page, between, changed, second.trace, second.blocks, now, elsewhere)
+        return self.noise.learn_at_once(first.page, between, second.trace, now, apart, may_be_old=may_be_old)
 
 
-def are_comparable(one: Sequence[int], two: Sequence[int]) -> bool:
+def _around(one: Difference) -> tuple[str, str]:
+    """Return what a block said and says, from a little before the tokens that differ."""
+    if one.kind == "order":
+        return "", f"another order of {one.says}"
+    starts = [max(text.find(part) - 20, 0) if part else 0 for text, part in ((one.was, one.old), (one.says, one.new))]
+    start = min(starts) if one.was and one.says else 0
+    return one.was[start:], one.says[start:]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+
+
+def are_comparable(one: Trace, two: Trace) -> bool:
     """Whether two fetches are of one page, and none of them ends where the other goes on.
 
     Examples
     --------
-    >>> are_comparable([1, 2, 3, 4], [1, 2, 3, 5]), are_comparable([1, 2, 3, 4], [1, 2, 9])
+    >>> from crawlsched.change_detection.blocks import page_blocks
+    >>> def compare(*pages):
+    ...     return are_comparable(*(trace_of(page_blocks(page)) for page in pages))
+    >>> compare("<h1>a<p>b<p>c<p>d", "<h1>a<p>b<p>c<p>e"), compare("<h1>a<p>b<p>c<p>d", "<h1>a<p>b<p>x")
     (True, False)
-    >>> are_comparable([1 << 40, 2 << 40, 3 << 40], [7 << 40, 8 << 40, 9 << 40])
+    >>> compare("<h1>a<p>b", "<div><b class=k>c</b></div>")
     False
     """
     if is_cut(one, two) or is_cut(two, one):
         return False
-    places = [{*map(place_of, trace)} for trace in (one, two)]
+    places = [{*trace.places} for trace in (one, two)]
     if len(places[0] & places[1]) < _LEAST_SHARED * max(len(places[0] | places[1]), 1):
         return False
-    # Where there are but a few blocks all of them may be noise; of many something stays.
-    return max(len(one), len(two)) <= _FEW or not {*one}.isdisjoint(two)
+    return max(len(one), len(two)) <= _FEW or not {*one.digests}.isdisjoint(two.digests)
 
 
-def is_cut(page: Sequence[int], whole: Sequence[int]) -> bool:
-    """Whether a page is another one up to some block, but for the last that it has, and nothing follows.
-
-    Examples
-    --------
-    >>> is_cut([1, 2, 9], [1, 2, 3, 4]), is_cut([1, 2], [1, 2, 3]), is_cut([1, 9, 2], [1, 2, 3, 4]), is_cut([1], [1])
-    (True, True, False, False)
-    """
+def is_cut(page: Trace, whole: Trace) -> bool:
+    """Whether a page is another one up to some block, but for the last that it has, and does not end as it does."""
     n = len(page)
-    if n >= len(whole) or n < 2:
+    if n >= len(whole) or n < 2 or page.rest or page.digests[-1] == whole.digests[-1]:
         return False
-    return list(page[: n - 1]) == list(whole[: n - 1])
+    return page.digests[: n - 1] == whole.digests[: n - 1]
 
 
 def page_number(url: str) -> int:

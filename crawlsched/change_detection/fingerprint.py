@@ -6,11 +6,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-__all__ = ["Fingerprint", "compare", "is_same"]
+__all__ = ["Fingerprint", "compare"]
 
-_DIGEST_SIZE = 16
-_HALF = 8
-_PERSON_SIZE = 16  # what blake2b takes
+_SIZE = 16
 
 
 class Fingerprint(NamedTuple):
@@ -21,7 +19,7 @@ class Fingerprint(NamedTuple):
     recipe : str
         Method, parameters and library version. Fingerprints of different recipes say nothing about each other.
     digest : bytes
-        16 bytes. Of a recipe that sees content in two ways each half stands for one of them.
+        16 bytes.
 
     Notes
     -----
@@ -45,18 +43,11 @@ class Fingerprint(NamedTuple):
     digest: bytes
 
     @classmethod
-    def of(cls, recipe: str, content: bytes | str, as_read: str | None = None) -> Fingerprint:
-        """Return the fingerprint of content that a recipe has prepared.
-
-        Parameters
-        ----------
-        recipe : str
-        content : bytes or str
-        as_read : str, optional
-            The same content in another way: where one of the two is as it was, the content is.
-        """
-        digest = _digest(recipe, content)
-        return cls(recipe, digest if as_read is None else digest[:_HALF] + _digest(recipe, as_read)[_HALF:])
+    def of(cls, recipe: str, content: bytes | str) -> Fingerprint:
+        """Return the fingerprint of content that a recipe has prepared."""
+        # Text from the web can hold lone surrogates, which UTF-8 has no bytes for.
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        return cls(recipe, blake2b(data, digest_size=_SIZE, person=_person(recipe)).digest())
 
     @property
     def is_empty(self) -> bool:
@@ -80,34 +71,9 @@ def compare(previous: Fingerprint | None, current: Fingerprint) -> bool | None:
     """
     if previous is None or previous.recipe != current.recipe:
         return None
-    return not is_same(previous.digest, current.digest)
-
-
-def is_same(before: bytes, now: bytes, *, first_half: bool = False) -> bool:
-    """Say whether two digests made by one recipe are of the same content: whether a half of them is the same.
-
-    Parameters
-    ----------
-    before, now : bytes
-    first_half : bool, default False
-        Look at what is seen in the first way only.
-
-    Examples
-    --------
-    >>> moved = Fingerprint.of("a/1", "<b>tea", "tea"), Fingerprint.of("a/1", "<i>tea", "tea")
-    >>> other = Fingerprint.of("a/1", "<i>milk", "milk")
-    >>> compare(*moved), compare(moved[1], other), is_same(moved[0].digest, moved[1].digest, first_half=True)
-    (False, True, False)
-    """
-    return before[:_HALF] == now[:_HALF] or (not first_half and before[_HALF:] == now[_HALF:])
-
-
-def _digest(recipe: str, content: bytes | str) -> bytes:
-    # Text from the web can hold lone surrogates, which UTF-8 has no bytes for.
-    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    return blake2b(data, digest_size=_DIGEST_SIZE, person=_person(recipe)).digest()
+    return previous.digest != current.digest
 
 
 @lru_cache(maxsize=256)
 def _person(recipe: str) -> bytes:
-    return blake2b(recipe.encode("utf-8", "surrogatepass"), digest_size=_PERSON_SIZE).digest()
+    return blake2b(recipe.encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()

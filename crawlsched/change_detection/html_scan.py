@@ -8,6 +8,7 @@ and raises nothing.
 import re
 from collections.abc import Iterator
 from html import unescape
+from unicodedata import normalize
 
 __all__ = ["INLINE", "Tag", "Told", "normalised", "scanned", "target_of"]
 
@@ -43,6 +44,17 @@ _IMAGES = {
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
+# What differs in spelling only, and no reader sees: nothing stands for what has no width.
+_SPELLING: dict[int, str] = (
+    dict.fromkeys((0xAD, 0x34F, 0x61C, *range(0x200B, 0x2010), 0x2028, 0x2029, *range(0x2060, 0x2065), 0xFEFF), "")
+    | dict.fromkeys(range(0x2018, 0x201C), "'")
+    | dict.fromkeys(range(0x201C, 0x2020), '"')
+    | dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
+)
+_SPELLING |= {0x2028: " ", 0x2029: " "}
+_UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
+
+_LONG, _NOT_SINGLE = 100_000, re.compile(r"[^\S ]|  ")
 _MOST_KNOWN_TAGS, _LONGEST_KNOWN_TAG = 4_096, 200
 _KNOWN_TAGS: dict[str, "Tag"] = {}  # what is looked up, or made twice, by two threads at once is the same
 
@@ -51,7 +63,7 @@ Told = tuple[str, list[tuple[str, str]]]
 
 
 class Tag:
-    """A tag; the same object wherever pages have the same.
+    """A tag; equal tags are one object.
 
     Parameters
     ----------
@@ -158,7 +170,9 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
         position = match.end()
         tag = tags.get(written)
         if tag is None:
-            tag = tags[written] = _known_tag(written)
+            tag = _known_tag(written)
+            if len(tags) < _MOST_KNOWN_TAGS:
+                tags[written] = tag
         if tag.is_raw and tag.name not in without_end and not (is_xhtml and tag.attributes.endswith("/")):
             if inner is not None:
                 inner = "" if tag.is_unseen and tag.name != "script" else inner
@@ -220,15 +234,24 @@ def target_of(tag: Tag, links: bool, images: bool) -> str:
     return " ".join(found[name] for name in wanted if found.get(name))
 
 
-def normalised(text: str) -> str:
-    r"""Text with its references replaced and every run of white space made one space.
+def normalised(text: str, *, references: bool = True) -> str:
+    r"""Text as a reader sees it: see the table in `docs/explanation/change_detection.md`.
+
+    References such as ``&amp;`` are replaced where the text has some, every run of white space is one space, Unicode is
+    in its normal form C. Soft hyphens and what has no width are left out, quotes are straight, ligatures are letters.
 
     Examples
     --------
-    >>> normalised("  Fish &amp;\n chips&nbsp;")
-    'Fish & chips'
+    >>> normalised("  Fish &amp;\n chips&nbsp;"), normalised("co\u00adop \u201cof\ufb01ce\u201d\u200b cafe\u0301")
+    ('Fish & chips', 'coop "office" café')
     """
-    if "&" in text:
+    if references and "&" in text:
         # Python refuses to read a number of thousands of digits, and none of more than eight is a character.
         text = unescape(_LONG_REFERENCE.sub("\ufffd", text))
+    if not text.isascii():
+        if _UNSEEN_SPELLING.search(text):
+            text = text.translate(_SPELLING)
+        text = normalize("NFC", text)
+    if len(text) > _LONG and not _NOT_SINGLE.search(text):  # a list of its words would take ten times its size
+        return text.strip()
     return " ".join(text.split())

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from crawlsched.change_detection.html_scan import Tag
+from crawlsched.change_detection.limits import MOST_DENSE
 
 __all__ = ["ASSET", "leaves_of", "parsed_json", "script_data"]
 
@@ -13,34 +14,53 @@ _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|con
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
 """What ends so names a file of the site's, as links and sources of images do, and counts no more than these."""
 
-_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
-_MOST_LEAVES = 2_000
+# Keys of frameworks for themselves: what was built, and what a request was.
+_OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
 _MOST_KEYS = 20
 # Keys that are made up or numbers are those of a table, and its rows are alike.
 _KEY_OF_A_ROW = re.compile(r"\d|\W{2,}|.{41,}")
 
 
-def script_data(tag: Tag, text: str) -> Any:
+def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> Any:
     r"""Return the data that a script holds, or assigns to a variable; None if it is a program.
+
+    Of data with too many values it is the text.
 
     Examples
     --------
     >>> script_data(Tag('script type="application/ld+json"'), '{"price": 5}'), script_data(Tag("script"), "go()")
     ({'price': '5'}, None)
-    >>> script_data(Tag("script"), "window.__STATE__ = {\"price\": 5.0}; go()")
+    >>> script_data(Tag("script"), "window.__STATE__ = {\"price\": 5.0, \"buildId\": 7}; go()")
     {'price': '5.0'}
     """
-    if "json" in tag.attributes.lower():
-        return parsed_json(text)
-    match = _ASSIGNED.match(text)
-    return parsed_json(text, match.end()) if match else None
+    ignored |= _OF_FRAMEWORKS
+    is_json = "json" in tag.attributes.lower()
+    match = None if is_json else _ASSIGNED.match(text)
+    if match is None and not is_json:
+        return None
+    return text if _is_dense(text) else parsed_json(text, match and match.end(), ignored)
 
 
-def parsed_json(text: str, start: int | None = None) -> Any:
-    """Parse JSON, numbers as they are written; None where it is none. From a start on, what follows does not matter."""
+def _is_dense(text: str) -> bool:
+    # With more values than one in 25 of its characters it is no data that anybody wrote.
+    return sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // 25
+
+
+def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:
+    """Parse JSON, numbers as they are written, without some keys; None where it is none, or has too many values.
+
+    From a start on, what follows does not matter.
+    """
+    if _is_dense(text):
+        return None
+
+    def counted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {key: value for key, value in pairs if key not in ignored}
+
+    decoder = json.JSONDecoder(parse_int=str, parse_float=str, object_pairs_hook=counted if ignored else None)
     try:
         text = text if start is not None else text.strip().removeprefix("\ufeff")
-        value, end = _DECODER.raw_decode(text, start or 0)
+        value, end = decoder.raw_decode(text, start or 0)
     except (ValueError, RecursionError):
         return None
     if start is None and text[end:].strip():
@@ -48,24 +68,28 @@ def parsed_json(text: str, start: int | None = None) -> Any:
     return value if isinstance(value, dict | list) else None
 
 
-def leaves_of(value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the keys that lead to each value of a JSON document, and the value; at most 2,000, the rest as one.
+def leaves_of(value: Any, most: int) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the keys that lead to each value of a JSON document, and the value; what is too much as one, behind "...".
 
     Places in lists do not count as keys, nor do keys that look made up; keys are read in order.
 
     Examples
     --------
-    >>> list(leaves_of({"b": [1, {"c": None}], "a": "Tea"}))
+    >>> list(leaves_of({"b": [1, {"c": None}], "a": "Tea"}, 9))
     [(('a',), 'Tea'), (('b',), '1'), (('b', 'c'), 'null')]
+    >>> list(leaves_of([1, 2, 3], 2))
+    [((), '1'), ((), '2'), (('...',), '[3]')]
     """
     open_values: list[tuple[tuple[str, ...], Any]] = [((), value)]
     n = 0
     while open_values:
+        if n >= most:
+            yield ("...",), json.dumps([left for _, left in reversed(open_values)], sort_keys=True)
+            return
         keys, value = open_values.pop()
-        if isinstance(value, dict | list) and (n >= _MOST_LEAVES or len(keys) >= _MOST_KEYS):
+        if value == {} or value == [] or (isinstance(value, dict | list) and len(keys) >= _MOST_KEYS):
+            n += 1
             yield keys, json.dumps(value, sort_keys=True)
-        elif value == {} or value == []:
-            yield keys, json.dumps(value)
         elif isinstance(value, dict):
             for key in sorted(value, reverse=True):
                 open_values.append(((*keys, "#" if _KEY_OF_A_ROW.search(key) else key), value[key]))

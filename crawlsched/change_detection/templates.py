@@ -13,7 +13,7 @@ _MAX_SEGMENT = 40
 
 
 def template_of(url: str) -> str:
-    """Name the template of a page: pages of one host whose paths have the same pattern.
+    """Name the template of a page: pages of one site whose paths have the same pattern.
 
     Parameters
     ----------
@@ -22,26 +22,27 @@ def template_of(url: str) -> str:
     Returns
     -------
     str
-        Host and pattern: numbers are ``#``, names that are put together from several words are ``*``, and of a query
-        only the keys are left. It is only a guess; pages that look alike may be of several templates, which costs a
-        probe for each.
+        Site (scheme, name and port) and pattern: numbers are ``#``, names that are put together from several words are
+        ``*``, and of a query only the keys are left. It is only a guess; pages that look alike may be of several
+        templates, which costs a probe for each.
 
     Examples
     --------
     >>> template_of("https://www.example.com/news/2026/11/tea-is-back.html?page=2")
-    'www.example.com/news/#/#/*.html?page'
-    >>> template_of("https://www.example.com/about/") == template_of("http://www.example.com/about")
+    'www.example.com/https/news/#/#/*.html?page'
+    >>> template_of("https://www.example.com/about/") == template_of("https://www.example.com/about?")
     True
     """
     try:
         parts = urlsplit(url)
-        host = parts.hostname or ""
+        # The host comes first: by it is known whose a template is.
+        site = f"{parts.hostname or ''}/{parts.scheme}{f':{parts.port}' if parts.port else ''}"
         keys = sorted({key for key, _ in parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)})
     except ValueError:
         return ""
     segments = [_pattern(segment) for segment in parts.path.split("/") if segment]
     query = f"?{'&'.join(keys)[: 2 * _MAX_SEGMENT]}" if keys else ""
-    return f"{host}/{'/'.join(segments[:_MAX_SEGMENTS])}{query}"
+    return f"{site}/{'/'.join(segments[:_MAX_SEGMENTS])}{query}"
 
 
 def _pattern(segment: str) -> str:

@@ -1,278 +1,343 @@
-"""Traces: what is left of a page's blocks when the page is gone, and how a page differs from one."""
+"""Traces: what a page said, place by place, and how a page differs from one."""
 
-import re
-from array import array
+from __future__ import annotations
+
+import json
+import zlib
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
-from zlib import crc32
 
 from crawlsched.change_detection.blocks import PageBlocks
+from crawlsched.change_detection.limits import MOST_KEPT, MOST_SHOWN
+from crawlsched.change_detection.tokens import shape, token_runs
 
-__all__ = [
-    "MOST_ENTRIES",
-    "Difference",
-    "Kind",
-    "Trace",
-    "differences",
-    "place_of",
-    "text_of",
-    "trace_of",
-    "without_wrapped",
-]
+__all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "trace_of"]
 
-MOST_ENTRIES = 512
-"""A page's blocks beyond these are kept as one entry for each path."""
-
-_DIGITS = re.compile(r"\d+")
-_PLACE_BITS, _WORDS_BITS, _TEXT_BITS = 24, 16, 24
-_PLACE_SHIFT, _WORDS_SHIFT = _WORDS_BITS + _TEXT_BITS, _TEXT_BITS
-_TEXT_MASK, _WORDS_MASK, _PLACE_MASK = (1 << _TEXT_BITS) - 1, (1 << _WORDS_BITS) - 1, (1 << _PLACE_BITS) - 1
-_MOST_WRAPPED = 50
-# Longer lists are compared by what they hold, not by the order.
-_MOST_ALIGNED = 40_000
-
-Trace = array
-"""64-bit entries in the order of the page: 24 bits of the path, 16 of the text without its digits, 24 of the text."""
+_VERSION = 3
+_PLACE_MASK = 0xFFFF_FFFF
+# Blocks between two that stayed are aligned by what they say if there are not more pairs: 2 ms.
+_MOST_PAIRS = 2_500
 
 
 class Kind:
-    """How a block differs."""
+    """How a page differs."""
 
-    REPLACED, ADDED, REMOVED, ORDER = "replaced", "added", "removed", "order"
+    REPLACED, ADDED, REMOVED, ORDER, MOVED, REST = "replaced", "added", "removed", "order", "moved", "rest"
 
 
 class Difference(NamedTuple):
-    """One block that differs.
+    """One thing that differs.
 
     Attributes
     ----------
     kind : str
-        REPLACED, ADDED, REMOVED, or ORDER: blocks of a path that are as they were, in another order.
+        REPLACED: tokens of a block; ADDED, REMOVED: a block; ORDER: blocks of one place are in another order; MOVED: a
+        block stands at another place, among others; REST: what lies beyond the blocks that are looked at, or a block
+        that is too long to look for tokens in it.
     place : int
-        24 bits of the path.
+        32 bits of the path that leads to the block.
     number, n : int
-        Which of the blocks with this path, and how many there are; -1 where it is gone, and for an order.
-    old, new : int
-        24 bits of the text before and now; 0 where there is none.
+        Which of the blocks at this place it is, and how many there are.
+    left, right : str
+        The tokens around those that were replaced; see `tokens.Run`.
+    old, new : str
+        The tokens, or the blocks, before and now; of an order, what identifies it.
     is_digits : bool
         Whether only digits differ.
-    key : int or None
-        The key of the block in the page; None where it is gone.
+    was, says : str
+        The whole text of the block, before and now.
+    kept : tuple of str
+        The tokens of it that stayed, digits as "#".
     """
 
     kind: str
     place: int
-    number: int
-    n: int
-    old: int
-    new: int
-    is_digits: bool
-    key: int | None
+    number: int = 0
+    n: int = 1
+    left: str = ""
+    right: str = ""
+    old: str = ""
+    new: str = ""
+    is_digits: bool = False
+    was: str = ""
+    says: str = ""
+    kept: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether hardly a token of the block is left."""
+        return not self.left and not self.right
 
 
-def trace_of(page: PageBlocks) -> tuple["Trace[int]", list[int | None]]:
-    """Return the trace of a page, and the keys of the blocks that its entries are of.
+class Trace:
+    """What a page said, block by block, in order.
+
+    Attributes
+    ----------
+    places : list of int
+        32 bits of the path to each block.
+    texts : list of (str or None)
+        What each says; None beyond what is kept.
+    digests : list of int
+        32 bits of each text.
+    names : dict of int to str
+        How to call each place.
+    rest : int
+        Of what lies beyond the blocks that are looked at; 0 where nothing does.
+    changes : list of [str, str, str]
+        What differed last, for who asks: the name of the place, what it said before, and what it says.
 
     Examples
     --------
     >>> from crawlsched.change_detection.blocks import page_blocks
-    >>> one, two = (trace_of(page_blocks(f"<p>Tea<p class=n>{n} cups"))[0] for n in (1, 2))
-    >>> len(one), one[0] == two[0], one[1] == two[1], one[1] >> 24 == two[1] >> 24
-    (2, True, False, True)
+    >>> trace = trace_of(page_blocks("<p class=now>12:01<p>Tea"))
+    >>> kept = Trace.unpacked(trace.packed())
+    >>> kept.texts, list(kept.names.values()), Trace.unpacked(b"")
+    (['12:01', 'Tea'], ['p.now', 'p'], None)
     """
-    path_of = page.path_of
-    entries = [((path_of[key] & _PLACE_MASK) << _PLACE_SHIFT) | _hashes(text) for key, text in page.texts.items()]
-    keys: list[int | None] = list(page.texts)
-    if len(entries) > MOST_ENTRIES:
-        entries, keys = _shortened(entries, keys)
-    return array("Q", entries), keys
+
+    __slots__ = ("changes", "digests", "names", "places", "rest", "texts")
+
+    def __init__(
+        self, places: list[int], texts: list[str | None], digests: list[int], names: dict[int, str], rest: int = 0
+    ) -> None:
+        self.places, self.texts, self.digests, self.names, self.rest = places, texts, digests, names, rest
+        self.changes: list[list[str]] = []
+
+    def __len__(self) -> int:
+        """How many blocks it has."""
+        return len(self.places)
+
+    def packed(self) -> bytes:
+        """Return it as bytes."""
+        index = {place: number for number, place in enumerate(self.names)}
+        kept, room = [], MOST_KEPT
+        for text, digest in zip(self.texts, self.digests, strict=True):
+            room -= len(text) if text is not None else 0
+            kept.append(digest if text is None or room < 0 else text)
+        named = list(self.names.items())
+        data = [named, [index[place] for place in self.places], kept, self.rest, self.changes[:MOST_SHOWN]]
+        written = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+        return bytes([_VERSION]) + zlib.compress(written.encode("ascii"), 1)
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Trace | None:
+        """Return what `packed` gave; None where it is none."""
+        if not data or data[0] != _VERSION:
+            return None
+        try:
+            named, indices, kept, rest, changes = json.loads(zlib.decompress(data[1:]))
+        except (zlib.error, ValueError):
+            return None
+        places = [named[index][0] for index in indices]
+        texts = [text if isinstance(text, str) else None for text in kept]
+        digests = [digest_of(text) if isinstance(text, str) else text for text in kept]
+        made = cls(places, texts, digests, dict(named), rest)
+        made.changes = changes
+        return made
+
+    def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
+        """Return what is said at some places."""
+        found: dict[int, list[str]] = {place: [] for place in places}
+        for place, text in zip(self.places, self.texts, strict=True):
+            if place in found and text is not None:
+                found[place].append(text)
+        return found
 
 
-def place_of(entry: int) -> int:
-    """Return the 24 bits of the path."""
-    return entry >> _PLACE_SHIFT
+def digest_of(text: str) -> int:
+    """Return 32 bits of a text."""
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-def text_of(text: str) -> int:
-    """Return the 24 bits by which a trace knows a text."""
-    return crc32(text.encode("utf-8", "surrogatepass")) & _TEXT_MASK
+def trace_of(blocks: PageBlocks) -> Trace:
+    """Return the trace of a page."""
+    names: dict[int, str] = {}
+    places = []
+    for path in blocks.paths:
+        place = path & _PLACE_MASK
+        places.append(place)
+        if place not in names:
+            names[place] = blocks.name_of(path)
+    texts: list[str | None] = [*blocks.texts]
+    return Trace(places, texts, [digest_of(text) for text in blocks.texts], names, digest_of(blocks.rest))
 
 
-def _hashes(text: str) -> int:
-    full = crc32(text.encode("utf-8", "surrogatepass"))
-    words = _DIGITS.sub("#", text)
-    short = full if words == text else crc32(words.encode("utf-8", "surrogatepass"))
-    return ((short & _WORDS_MASK) << _WORDS_SHIFT) | (full & _TEXT_MASK)
-
-
-def _shortened(entries: list[int], keys: list[int | None]) -> tuple[list[int], list[int | None]]:
-    """Make one entry of all blocks with one path, the paths with the most blocks first, until there are few enough."""
-    counts = Counter(entry >> _PLACE_SHIFT for entry in entries)
-    excess, merged = len(entries) - MOST_ENTRIES, set()
-    for place, n in counts.most_common():
-        if excess <= 0 or n < 2:
-            break
-        merged.add(place)
-        excess -= n - 1
-    sums: dict[int, int] = {}
-    for entry in entries:
-        place = entry >> _PLACE_SHIFT
-        if place in merged:
-            sums[place] = crc32(entry.to_bytes(8, "big"), sums.get(place, 0))
-    made: list[int] = []
-    made_keys: list[int | None] = []
-    seen: set[int] = set()
-    for entry, key in zip(entries, keys, strict=True):
-        place = entry >> _PLACE_SHIFT
-        if place not in merged:
-            made.append(entry)
-            made_keys.append(key)
-        elif place not in seen:
-            seen.add(place)
-            made.append(place << _PLACE_SHIFT | (sums[place] & 0xFFFF) << _WORDS_SHIFT | (sums[place] & _TEXT_MASK))
-            made_keys.append(None)
-    rest = made[MOST_ENTRIES - 1 :]
-    if len(rest) > 1:
-        total = 0
-        for entry in rest:
-            total = crc32(entry.to_bytes(8, "big"), total)
-        made[MOST_ENTRIES - 1 :] = [total & _TEXT_MASK]
-        made_keys[MOST_ENTRIES - 1 :] = [None]
-    return made, made_keys
-
-
-def differences(
-    before: Sequence[int], now: Sequence[int], keys: Sequence[int | None], *, ordered: bool = True
-) -> list[Difference]:
+def differences(before: Trace, now: Trace) -> list[Difference]:
     """Return how a page differs from a trace.
-
-    Parameters
-    ----------
-    before : sequence of int
-        The entries that were kept.
-    now : sequence of int
-        Those of the page.
-    keys : sequence of (int or None)
-        Of the blocks that these are of.
-    ordered : bool, default True
-        Whether another order of the same texts is a difference.
 
     Returns
     -------
     list of Difference
-        None where the same texts follow each other, whatever leads to them.
+        None where the same texts follow each other, whatever leads to them, and wherever one ends.
 
     Examples
     --------
     >>> from crawlsched.change_detection.blocks import page_blocks
-    >>> before, _ = trace_of(page_blocks("<h1>Tea</h1><ul><li>a<li>b</ul>"))
+    >>> before = trace_of(page_blocks("<h1>Tea</h1><ul><li>a<li>b</ul>"))
     >>> def kinds(markup):
-    ...     return [difference.kind for difference in differences(before, *trace_of(page_blocks(markup)))]
+    ...     return [difference.kind for difference in differences(before, trace_of(page_blocks(markup)))]
     >>> kinds("<h2>Tea</h2><ul><li>a<li>b</ul>"), kinds("<h1>Tea</h1><ul><li>b<li>a</ul>")
     ([], ['order'])
-    >>> kinds("<h1>Tee</h1><ul><li>new<li>a<li>b</ul>")
-    ['replaced', 'added']
-    """
-    mask = _TEXT_MASK
-    if [entry & mask for entry in before] == [entry & mask for entry in now]:
-        return []
-    old_of, new_of = _by_place(before), _by_place(now)
-    found: list[Difference] = []
-    for place in {**old_of, **new_of}:
-        old, new = old_of.get(place, []), new_of.get(place, [])
-        if [before[at] & mask for at in old] != [now[at] & mask for at in new]:
-            found += _of_place(place, [before[at] for at in old], [now[at] for at in new], [keys[at] for at in new])
-    found = _without_moved(found)
-    if found or not ordered:
-        return [difference for difference in found if ordered or difference.kind != Kind.ORDER]
-    moved = _moved(before, now)
-    return [Difference(Kind.ORDER, moved, -1, -1, 0, 0, False, None)]
-
-
-def _by_place(entries: Sequence[int]) -> dict[int, list[int]]:
-    places: dict[int, list[int]] = {}
-    for at, entry in enumerate(entries):
-        places.setdefault(entry >> _PLACE_SHIFT, []).append(at)
-    return places
-
-
-def _of_place(place: int, old: list[int], new: list[int], keys: list[int | None]) -> Iterator[Difference]:
-    mask, n = _TEXT_MASK, len(new)
-    old_texts, new_texts = [entry & mask for entry in old], [entry & mask for entry in new]
-    if len(old) == len(new) and sorted(old_texts) == sorted(new_texts):
-        yield Difference(Kind.ORDER, place, -1, -1, 0, 0, False, None)
-        return
-    if len(old) == len(new) == 1 or len(old) * len(new) > _MOST_ALIGNED:
-        codes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
-    else:
-        codes = SequenceMatcher(None, old_texts, new_texts, autojunk=False).get_opcodes()
-    for tag, i, j, k, m in codes:
-        if tag == "equal":
-            continue
-        both = min(j - i, m - k)
-        for step in range(both):
-            one, two = old[i + step], new[k + step]
-            if one & mask != two & mask:
-                is_digits = (one ^ two) >> _WORDS_SHIFT & _WORDS_MASK == 0
-                number = k + step
-                yield Difference(Kind.REPLACED, place, number, n, one & mask, two & mask, is_digits, keys[number])
-        for at in range(i + both, j):
-            yield Difference(Kind.REMOVED, place, -1, n, old[at] & mask, 0, False, None)
-        for at in range(k + both, m):
-            yield Difference(Kind.ADDED, place, at, n, 0, new[at] & mask, False, keys[at])
-
-
-def _without_moved(found: list[Difference]) -> list[Difference]:
-    """Leave out texts that only stand at another place of the markup."""
-    gone = Counter(one.old for one in found if one.kind == Kind.REMOVED)
-    come = Counter(one.new for one in found if one.kind == Kind.ADDED)
-    both = gone & come
-    if not both:
-        return found
-    left = {Kind.REMOVED: Counter(both), Kind.ADDED: Counter(both)}
-    kept = []
-    for one in found:
-        text = one.old if one.kind == Kind.REMOVED else one.new
-        if one.kind in left and left[one.kind][text]:
-            left[one.kind][text] -= 1
-        else:
-            kept.append(one)
-    return kept
-
-
-def without_wrapped(found: list[Difference], page: PageBlocks) -> list[Difference]:
-    """Leave out words that only have another element around them now, in the element in which they were.
-
-    Examples
-    --------
-    >>> from crawlsched.change_detection.blocks import page_blocks
-    >>> before, _ = trace_of(page_blocks("<h1>Tea</h1><a class=m href=/>Cups</a>"))
-    >>> now = page_blocks("<h1>Tea</h1><a class=m href=/><span class=e>Cups</span></a>")
-    >>> found = differences(before, *trace_of(now))
-    >>> [one.kind for one in found], without_wrapped(found, now)
+    >>> kinds("<h1>Tee</h1><ul><li>new<li>a<li>b</ul>"), kinds("<h1>Tea</h1><ul><li>a</ul><ol><li>b</ol>")
     (['replaced', 'added'], [])
+    >>> kinds("<h1>Tea</h1><p>b</p><ul><li>a</ul>")
+    ['moved']
     """
-    replaced = [one for one in found if one.kind == Kind.REPLACED and one.key is not None]
-    added: dict[int, list[Difference]] = {}
+    rest = [Difference(Kind.REST, 0)] if before.rest != now.rest else []
+    if before.digests == now.digests:
+        return rest
+    gaps = [gap for gap in _gaps(before, now) if not _is_markup(before, now, gap)]
+    gone: dict[int, Counter[int]] = {}
+    come: dict[int, Counter[int]] = {}
+    for i, j, k, m in gaps:
+        for trace, counts, numbers in ((before, gone, range(i, j)), (now, come, range(k, m))):
+            for at in numbers:
+                counts.setdefault(trace.places[at], Counter())[trace.digests[at]] += 1
+    reordered = {place for place, texts in come.items() if gone.get(place) == texts}
+    found = [_order(before, now, place) for place in come if place in reordered]
+    for i, j, k, m in gaps:
+        old = [at for at in range(i, j) if before.places[at] not in reordered]
+        new = [at for at in range(k, m) if now.places[at] not in reordered]
+        found += _of_gap(before, now, old, new)
+    return _numbered(before, now, _with_moved(found)) + rest
+
+
+def _order(before: Trace, now: Trace, place: int) -> Difference:
+    was, says = (trace.texts_at([place])[place] for trace in (before, now))
+    is_digits = [*map(shape, was)] == [*map(shape, says)]
+    first = next((new for old, new in zip(was, says, strict=False) if old != new), "")
+    return Difference(
+        Kind.ORDER, place, new=f"{digest_of(' '.join(says)):x}", is_digits=is_digits, was=first, says=first
+    )
+
+
+def _with_moved(found: list[Difference]) -> list[Difference]:
+    """Make one difference of a text that is gone at a place and has come at another."""
+    gone = {one.old: number for number, one in enumerate(found) if one.kind == Kind.REMOVED and one.old}
+    left = set()
+    for number, one in enumerate(found):
+        if one.kind == Kind.ADDED and one.new in gone:
+            left.add(gone.pop(one.new))
+            found[number] = one._replace(kind=Kind.MOVED, old=one.new, was=one.new)
+    return [one for number, one in enumerate(found) if number not in left] if left else found
+
+
+_Gap = tuple[int, int, int, int]
+
+
+def _gaps(before: Trace, now: Trace) -> Iterator[_Gap]:
+    """Yield what differs between what stays: texts that stand once on either side hold, as many as keep their order.
+
+    They hold at their places first, and then wherever they stand.
+    """
+    old, new = before.digests, now.digests
+    by_place = [[*zip(trace.places, trace.digests, strict=True)] for trace in (before, now)]
+    for i, j, k, m in _between(by_place[0], by_place[1], (0, len(old), 0, len(new))):
+        for gap in _between(old, new, (i, j, k, m)):
+            yield from _within(old, new, *gap)
+
+
+def _between(old: Sequence[Hashable], new: Sequence[Hashable], gap: _Gap) -> Iterator[_Gap]:
+    i, j, k, m = gap
+    while i < j and k < m and old[i] == new[k]:
+        i, k = i + 1, k + 1
+    while i < j and k < m and old[j - 1] == new[m - 1]:
+        j, m = j - 1, m - 1
+    n_old, n_new = Counter(old[i:j]), Counter(new[k:m])
+    at = {one: number for number, one in enumerate(new[k:m], k) if n_new[one] == 1}
+    pairs = [(number, at[one]) for number, one in enumerate(old[i:j], i) if n_old[one] == 1 and one in at]
+    for end, other in [*_rising(pairs), (j, m)]:
+        if i < end or k < other:
+            yield i, end, k, other
+        i, k = end + 1, other + 1
+
+
+def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the longest part in which both numbers rise."""
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int] = []
+    for number, (_, at) in enumerate(pairs):
+        where = bisect_left(ends, at)
+        before.append(last[where - 1] if where else -1)
+        ends[where : where + 1] = [at]
+        last[where : where + 1] = [number]
+    kept, number = [], last[-1] if last else -1
+    while number >= 0:
+        kept.append(pairs[number])
+        number = before[number]
+    return kept[::-1]
+
+
+def _within(old: Sequence[int], new: Sequence[int], i: int, j: int, k: int, m: int) -> Iterator[_Gap]:
+    while i < j and k < m and old[i] == new[k]:
+        i, k = i + 1, k + 1
+    while i < j and k < m and old[j - 1] == new[m - 1]:
+        j, m = j - 1, m - 1
+    if i == j and k == m:
+        return
+    if i == j or k == m or (j - i) * (m - k) > _MOST_PAIRS:
+        yield i, j, k, m
+        return
+    for tag, a, b, c, d in SequenceMatcher(None, old[i:j], new[k:m], autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield i + a, i + b, k + c, k + d
+
+
+def _is_markup(before: Trace, now: Trace, gap: _Gap) -> bool:
+    """Whether the same words are only cut into blocks in another way."""
+    i, j, k, m = gap
+    old, new = before.texts[i:j], now.texts[k:m]
+    if len(old) == len(new) or not old or not new or None in old:
+        return False
+    return " ".join(old) == " ".join(new)  # type: ignore[arg-type]
+
+
+def _of_gap(before: Trace, now: Trace, old: list[int], new: list[int]) -> Iterator[Difference]:
+    """Yield what was replaced, place by place, and what has come and gone; numbers are those of all blocks still."""
+    come: dict[int, list[int]] = {}
+    for at in new:
+        come.setdefault(now.places[at], []).append(at)
+    for at in old:
+        place, was = before.places[at], before.texts[at]
+        there = come.get(place)
+        if not there:
+            yield Difference(Kind.REMOVED, place, at, 0, old=was or "", was=was or "")
+            continue
+        number = there.pop(0)
+        says = now.texts[number]
+        runs = [] if was is None or says is None else token_runs(was, says)
+        if was is None or says is None or not runs:
+            yield Difference(Kind.REST, place, number, 1, new=says or "", was=was or "", says=says or "")
+            continue
+        for run in runs:
+            is_digits = shape(run.old) == shape(run.new)
+            yield Difference(Kind.REPLACED, place, number, 1, *run[:4], is_digits, was, says, run.kept)
+    for place, there in come.items():
+        for number in there:
+            says = now.texts[number] or ""
+            yield Difference(Kind.ADDED, place, number, 1, new=says, says=says)
+
+
+def _numbered(before: Trace, now: Trace, found: list[Difference]) -> list[Difference]:
+    """Give each difference its number among the blocks of its place."""
+    wanted = {one.place for one in found}
+    sides = []
+    for trace in (before, now):
+        rank: dict[int, int] = {}
+        counts = dict.fromkeys(wanted, 0)
+        for at, place in enumerate(trace.places):
+            if place in wanted:
+                rank[at] = counts[place]
+                counts[place] += 1
+        sides.append((rank, counts))
+    numbered = []
     for one in found:
-        if replaced and one.kind == Kind.ADDED and one.key is not None:
-            above = page.steps.get(page.path_of[one.key], (0, ""))[0] & _PLACE_MASK
-            added.setdefault(above, []).append(one)
-    gone: set[int | None] = set()
-    for one in replaced:
-        candidates = [inner for inner in added.get(one.place, ()) if inner.key not in gone][:_MOST_WRAPPED]
-        for inner in candidates:
-            if text_of(f"{page.texts[one.key]} {page.texts[inner.key]}") == one.old:  # type: ignore[index]
-                gone |= {one.key, inner.key}
-                break
-    return [one for one in found if one.key is None or one.key not in gone] if gone else found
-
-
-def _moved(before: Sequence[int], now: Sequence[int]) -> int:
-    """Return the place of the first block that has changed places with others."""
-    one, two = ([entry & _TEXT_MASK for entry in entries] for entries in (before, now))
-    at = next((at for at, (old, new) in enumerate(zip(one, two, strict=False)) if old != new), 0)
-    # What was put in before is what moved, as a rule: a row that rose.
-    return now[at] >> _PLACE_SHIFT if at < len(now) else 0
+        rank, counts = sides[one.kind != Kind.REMOVED]
+        n = max(sides[0][1][one.place], sides[1][1][one.place])
+        numbered.append(one._replace(number=rank.get(one.number, 0), n=n))
+    return numbered

@@ -24,7 +24,7 @@ from crawlsched.visits.visits import Visit
 
 __all__ = ["COLUMNS", "Judged", "RecordedVisit", "judge_all", "read_visits", "settings_here"]
 
-COLUMNS = ("time", "url", "outcome", "delivered", "kind", "ignored", "probes")
+COLUMNS = ("time", "url", "outcome", "delivered", "kind", "ignored", "probes", "changes")
 _NEEDED = ("time", "url", "body")
 _PROBE_AFTER = 5.0
 _MOST_PROBES = 4
@@ -55,6 +55,7 @@ class Judged(NamedTuple):
     kind: str
     ignored: str
     probes: int
+    changes: str
     template: str
 
 
@@ -142,12 +143,15 @@ class _Judge:
         self._refresher.open()
         self._refresher.on_ruling = self._ruled
         self._rulings: list[Ruling] = []
+        self._changes: list[list[str]] = []
 
     def _count(self, name: str, n: int = 1) -> None:
         self.counts[name] += n
 
     def _ruled(self, visit: Visit, content: Content, ruled: Ruling) -> None:
         self._rulings.append(ruled)
+        if ruled.is_new and ruled.kind != "first" and content.seen is not None:
+            self._changes = content.seen.trace.changes
 
     def visit(self, recorded: RecordedVisit) -> Judged:
         """Visit a page, and fetch whatever that asks for."""
@@ -161,6 +165,7 @@ class _Judge:
         refresher.planner.hold(page)
         host = int(refresher.planner.pages.host[page])
         self._rulings.clear()
+        self._changes = []
         visit = refresher.visits.open(page=page, host=host, url=recorded.url, now=self._now)
         outcome = self._fetch(visit, recorded, recorded.body)
         n_probes, is_held = 0, outcome is Outcome.PROBED
@@ -190,6 +195,9 @@ class _Judge:
             kind=told.kind if told is not None else "",
             ignored=ignored if isinstance(ignored, str) else "; ".join(ignored),
             probes=n_probes,
+            changes="; ".join(f"{place}: {before!r} -> {now!r}" for place, before, now in self._changes)
+            if told
+            else "",
             template=template_and_site(recorded.url, "")[0],
         )
 

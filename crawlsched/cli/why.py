@@ -119,7 +119,7 @@ def _of_page(store: "Store", target: Target, page: int, arguments: argparse.Name
         "undelivered": facts.pending_fingerprint is not None,
         "moved_to": facts.moved_to,
         "recipe": facts.recipe,
-        "ignored": _ignored(store, facts),
+        **_places(store, facts),
         **_host_notes(store, facts.url),
         **_rules(settings, facts.url),
         "visits": [_visit(row) for row in store.reader.observations_of(page, arguments.visits)],
@@ -154,15 +154,20 @@ def _owned(store: "Store") -> dict[str, Any]:
     return {"running": True, "shard": store.key[0], "crawled_by": {"host": owner.host, "pid": owner.pid}}
 
 
-def _ignored(store: "Store", facts: Any) -> list[dict[str, Any]]:
-    """What is ignored on pages of its template, since when, and what that is known from."""
-    from crawlsched.content.learned import Learned
+def _places(store: "Store", facts: Any) -> dict[str, Any]:
+    """What is left out on pages of its template, what it is suggested to leave out, and what of it was told last."""
+    from crawlsched.change_detection import Trace
+    from crawlsched.content.learned import places_of, template_and_site
 
     if facts.recipe is None:
-        return []
-    learned = Learned(store.reader.noise_mask, [*store.reader.masked_templates(), *store.reader.learned_sites()])
-    known = learned.detector(facts.url, facts.recipe).noise.known()
-    return [{"place": place, "since": since, "evidence": evidence} for place, since, evidence in known]
+        return {"ignored": [], "suggested": [], "told": []}
+    places = list(places_of(store.reader.noise_mask, [template_and_site(facts.url, facts.recipe)[0]]))
+    given = Trace.unpacked(facts.block_sketch)
+    return {
+        "ignored": [place for place in places if "suggestion" not in place],
+        "suggested": [place["suggestion"] for place in places if "suggestion" in place],
+        "told": [] if given is None else given.changes,
+    }
 
 
 def _host_notes(store: "Store", url: str) -> dict[str, Any]:
@@ -304,7 +309,10 @@ def _say_found(report: dict[str, Any], now: float) -> list[str]:
     if report["undelivered"]:
         lines.append("its last change has not been through the spider's callback and pipelines yet")
     for known in report["ignored"]:
-        lines.append(f"ignored since {say_past(known['since'], now)}: {known['place']}, which {known['evidence']}")
+        place = f"{known['place']}, which {known['evidence']}, and said last: {known['said']}"
+        lines.append(f"ignored since {say_past(known['since'], now)}: {place}")
+    lines += report["suggested"]
+    lines += [f"told last: {place}: {before!r} became {after!r}" for place, before, after in report["told"]]
     if report["visits"] and report["visits"][0]["outcome"] == "wrong":
         lines.append("at its last visit another page (a log-in wall, an error page) was served in its place")
     lying = [name for name, standing in report["validators"].items() if standing == "lying"]

@@ -1,4 +1,4 @@
-"""``crawlsched withheld``: what did not reach the spider, by host and reason, and when that was last."""
+"""``crawlsched withheld``: what did not reach the spider, and which places of pages are left out, or might be."""
 
 import argparse
 import time
@@ -29,6 +29,8 @@ def add_parser(commands: Any) -> None:
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Gather it, what was last first."""
+    from crawlsched.content.learned import places_of
+
     stores = open_stores(find_target(arguments))
     try:
         rows = [
@@ -42,22 +44,35 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         n_known = sum(row["n"] for row in rows if row["reason"] == "known")
         rows = [row for row in rows if row["reason"] != "known" or arguments.reason == "known"]
         rows.sort(key=lambda row: row["last_at"], reverse=True)
-        return {"collection": stores.name, "time": time.time(), "withheld": rows, "known": n_known}
+        places = [
+            place
+            for store in stores
+            for place in places_of(store.reader.noise_mask, store.reader.masked_templates())
+            if arguments.host in (None, place["template"].partition("/")[0]) and arguments.reason in (None, "noise")
+        ]
+        return {
+            "collection": stores.name, "time": time.time(), "withheld": rows, "known": n_known, "places": places,
+        }  # fmt: skip
     finally:
         stores.close()
 
 
 def say(report: dict[str, Any]) -> str:
-    """Put it in words: each host and reason with its newest URLs."""
+    """Put it in words: each host and reason with its newest URLs; each place with its evidence and last words."""
     from crawlsched.content.withheld import REASONS
 
-    known = f"{say_count(report['known'], 'request')} for known pages: `--reason known` lists the newest"
-    if not report["withheld"]:
-        nothing = f"Nothing of {report['collection']!r} was held back."
-        return f"{nothing}\n{known}" if report["known"] else nothing
-    lines = []
+    lines = [] if report["withheld"] else [f"Nothing of {report['collection']!r} was held back."]
     for row in report["withheld"]:
         times = say_count(row["n"], "time")
         lines.append(f"{row['host']}  {row['reason']}  {times}: pages that {REASONS[row['reason']]}")
         lines += [f"  {say_past(at, report['time'])}  {url}" for url, at in row["urls"]]
-    return "\n".join([*lines, known] if report["known"] else lines)
+    for place in report["places"]:
+        if "suggestion" in place:
+            lines.append(f"{place['template']}  told: {place['suggestion']}")
+        else:
+            since = say_past(place["since"], report["time"])
+            lines.append(f"{place['template']}  left out since {since}: {place['place']}, which {place['evidence']};")
+            lines.append(f"  it said last: {place['said']}")
+    if report["known"]:
+        lines.append(f"{say_count(report['known'], 'request')} for known pages: `--reason known` lists the newest")
+    return "\n".join(lines)

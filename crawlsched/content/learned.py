@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from logging import getLogger
 from typing import Any
 
 from crawlsched.change_detection import Detector, SharedTexts, TemplateNoise, template_of
 from crawlsched.store import SITE
 
-__all__ = ["Learned", "template_and_site"]
+__all__ = ["Learned", "places_of", "template_and_site"]
+
+logger = getLogger(__name__)
 
 
 class Learned:
@@ -26,7 +29,7 @@ class Learned:
     Examples
     --------
     >>> learned = Learned(read=lambda name: None)
-    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/4").noise.n_probes
+    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/5").noise.n_probes
     0
     """
 
@@ -58,6 +61,8 @@ class Learned:
         """
         for name in template_and_site(url, recipe):
             known = self._known.get(name)
+            for suggestion in known.new_suggestions() if isinstance(known, TemplateNoise) else ():
+                logger.info("Of pages like %s %s.", name, suggestion)
             if known is not None and known.n_learned > 1.1 * self._n_written.get(name, 0):
                 self._n_written[name] = known.n_learned
                 self._pinned[name] = batch
@@ -80,14 +85,32 @@ class Learned:
         return known
 
 
+def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the places that are left out on pages of some templates, and those that it is suggested to leave out.
+
+    Parameters
+    ----------
+    read : callable
+        As for `Learned`.
+    names : iterable of str
+        The templates.
+    """
+    for name in names:
+        noise = TemplateNoise.from_dict(read(name) or {})
+        for hidden in noise.known():
+            yield {"template": name, **hidden._asdict()}
+        for suggestion in noise.suggestions():
+            yield {"template": name, "suggestion": suggestion}
+
+
 def template_and_site(url: str, recipe: str) -> tuple[str, str]:
     """Return the names by which a page's template and site are kept.
 
     Examples
     --------
-    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/4")
-    ('example.com/news/#/*', '//example.com blocks/4')
+    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/5")
+    ('example.com/https/news/#/*', '//example.com https blocks/5')
     """
     template = template_of(url)
-    host = template.partition("/")[0]
-    return f"{template.partition('?')[0].rpartition('/')[0]}/*", f"{SITE}{host} {recipe}"
+    host, scheme = template.split("/")[:2] if template else ("", "")
+    return f"{template.partition('?')[0].rpartition('/')[0]}/*", f"{SITE}{host} {scheme} {recipe}"

@@ -120,7 +120,7 @@ def read_content(
     if isinstance(recipe, LivingBlocks):
         blocks = recipe.blocks(*body[:3])
         seen = Seen(address or body.url, blocks)
-        recipe_id, content = recipe.id, "\n".join(blocks.texts.values())
+        recipe_id, content = recipe.id, blocks.text
         # Where one block ends and the next begins is markup, or white space.
         fingerprint = Fingerprint.of(recipe_id, content.replace("\n", " "))
     else:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from crawlsched.change_detection import (
     Finding,
     Fingerprint,
+    Trace,
     are_comparable,
     compare,
     is_cut,
-    packed_trace,
     sketch_similarity,
-    unpacked_trace,
 )
 from crawlsched.content.reading import Content
 from crawlsched.store import Outcome, PageFacts
 
-__all__ = ["Ask", "ChangeSize", "ForSpider", "Ruling", "Suspicion", "given_trace", "ruling"]
+__all__ = ["Ask", "ChangeSize", "ForSpider", "Ruling", "Suspicion", "given_trace", "is_new", "ruling"]
 
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
@@ -40,6 +38,8 @@ class Ask(StrEnum):
     """What is fetched before a visit is judged."""
 
     SECOND = "second"
+    #: The same, and as soon as there is a slot: is what was replaced itself again?
+    AGAIN = "again"
     IMPOSSIBLE = "impossible"
 
 
@@ -107,15 +107,19 @@ class Ruling(NamedTuple):
     facts: PageFacts | None = None
     size: ChangeSize | None = None
     ask: Ask | None = None
-    accepts: bool = False
 
 
-def given_trace(facts: PageFacts, content: Content) -> Sequence[int] | None:
+def given_trace(facts: PageFacts, content: Content) -> Trace | None:
     """Return the trace of what the page's reader was given, if it can be compared with content that is read now."""
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
-    return unpacked_trace(facts.block_sketch)
+    return Trace.unpacked(facts.block_sketch)
+
+
+def is_new(facts: PageFacts, content: Content) -> bool:
+    """Whether a page has not said the same before, as far as its history goes."""
+    return _digest(content) not in _history(facts)
 
 
 def ruling(
@@ -184,14 +188,13 @@ def ruling(
         ignored, reason = (finding.ignored, finding.reason) if finding is not None else ((), "")
         if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
             reason = "flapping"  # what came first was an earlier content, and at once this one came again
-        accepts = reason == "template"
-        kept = _kept(facts_now, content, _history(facts)) if accepts else facts_now
-        return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else None, accepts)
+        kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
+        return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else None)
     if first is None and (suspicion is Suspicion.ASK or (may_ask and suspicion is Suspicion.REPLACED)):
-        ask = Ask.IMPOSSIBLE if suspicion is Suspicion.ASK else Ask.SECOND
+        ask = Ask.IMPOSSIBLE if suspicion is Suspicion.ASK else Ask.AGAIN
         return Ruling(Outcome.PROBED, ForSpider.NOTHING, ask=ask)
     history = _history(facts)
-    returned = _digest(content) in history
+    returned = not is_new(facts, content)
     if (
         may_ask
         and first is None
@@ -229,7 +232,7 @@ def _told(facts: PageFacts, content: Content, changed: bool | None, kind: str, h
     # Not delivered yet: the fingerprint that counts is written when callback and pipelines have finished.
     kept = kept._replace(fingerprint=facts.fingerprint, pending_fingerprint=content.fingerprint.digest)
     outcome = Outcome.CHANGED if changed is not False or kind == "page" else Outcome.UNCHANGED
-    return Ruling(outcome, ForSpider.CHANGED, changed, True, kind, facts=kept, accepts=True)
+    return Ruling(outcome, ForSpider.CHANGED, changed, True, kind, facts=kept)
 
 
 def _withheld(
@@ -238,12 +241,9 @@ def _withheld(
     reason: str,
     ignored: tuple[str, ...] = (),
     size: ChangeSize | None = None,
-    accepts: bool = False,
 ) -> Ruling:
     outcome = Outcome.FLAPPING if reason == "flapping" else Outcome.UNCHANGED
-    return Ruling(
-        outcome, ForSpider.UNCHANGED, changed, reason=reason, ignored=ignored, facts=facts, size=size, accepts=accepts
-    )
+    return Ruling(outcome, ForSpider.UNCHANGED, changed, reason=reason, ignored=ignored, facts=facts, size=size)
 
 
 def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts:
@@ -255,7 +255,7 @@ def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts
         fingerprint=content.fingerprint.digest,
         history=b"".join(digests),
         text_sketch=content.text_sketch or (facts.text_sketch if content.text is None else b""),
-        block_sketch=b"" if content.seen is None else packed_trace(content.seen.trace),
+        block_sketch=b"" if content.seen is None else content.seen.trace.packed(),
     )
 
 

@@ -196,7 +196,7 @@ def _is_replaced(facts: PageFacts, content: Content) -> bool:
     if content.fingerprint.is_empty:
         return not Fingerprint(recipe, last).is_empty
     if (given := given_trace(facts, content)) is not None and content.seen is not None:
-        left = len({*given}.intersection(content.seen.trace))
+        left = len({*given.digests}.intersection(content.seen.trace.digests))
         if 2 * left >= len(given):  # most of what it said is there, so that nothing need be measured
             return False
     if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:

@@ -113,7 +113,7 @@ class Knowledge:
         return rows
 
     def _complain(self, pages: npt.ArrayLike) -> NoReturn:
-        """Raise what says which row numbers there are."""
+        """Raise `ValueError` with the row numbers that there are."""
         raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
 
     # -- pages are placed anew

@@ -13,7 +13,7 @@ from crawlsched.change_detection import Detector, Finding
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.content.reading import Content
-from crawlsched.content.ruling import Ask, ChangeSize, ForSpider, Ruling, Suspicion, given_trace, ruling
+from crawlsched.content.ruling import Ask, ChangeSize, ForSpider, Ruling, Suspicion, given_trace, is_new, ruling
 from crawlsched.content.validators import seconds_since
 from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
@@ -22,7 +22,7 @@ from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.store import Outcome, PageFacts, host_of
-from crawlsched.visits.probes import Probe, Probes
+from crawlsched.visits.probes import APART, Probe, Probes
 from crawlsched.visits.visits import Visit, Visits
 
 __all__ = ["Fetched", "ForSpider", "Responses"]
@@ -250,17 +250,18 @@ class Responses:
         if probe is None and given is not None and content.text is None:  # the digest says that it is as it was
             content.seen.is_as(given)
         if probe is not None and _is_like(probe.first, content):
-            self._learn_at_once(detector, probe, content, now)
-        announced = not self._planner.announcements.is_silent(page)
-        return detector, detector.judge(
-            content.seen, given, now, asked_at=visit.opened_at, learns=probe is None, announced=announced
-        )
+            self._learn_at_once(detector, probe, facts, content, now)
+        return detector, detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
 
-    def _learn_at_once(self, detector: Detector, probe: Probe, content: Content, now: float) -> None:
+    def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
+        self._count("crawlsched/probes/made")
+        if now - probe.asked_at < APART:  # what counts seconds may agree by chance
+            return
+        may_be_old = content.fingerprint != probe.first.fingerprint and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None
-        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, probe.given, now)
-        self._count("crawlsched/probes/made")
+        apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
+        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, now, apart, may_be_old=may_be_old)
         if is_surprised:
             self._count("crawlsched/probes/noise_found")
 
@@ -282,6 +283,7 @@ class Responses:
         now: float,
     ) -> ForSpider:
         """Do what a ruling says: note, observe, end, keep, ask, deliver; each once, in this order."""
+        elapsed = now - self._planner.pages.crawled_at.item(page)
         if ruled.outcome is Outcome.WRONG:
             self._collection.withheld.note(host_of(facts.url), "wrong_page", facts.url, now)
             self.end(visit, Outcome.WRONG, now, fetched)
@@ -290,17 +292,17 @@ class Responses:
         if ruled.ask is not None:
             is_impossible = ruled.ask is Ask.IMPOSSIBLE
             url = self._collection.wrong_pages.impossible_url(facts.url) if is_impossible else None
+            is_urgent = ruled.ask is not Ask.SECOND
             self.end(visit, Outcome.PROBED, now, fetched)
-            given = given_trace(facts, content)
-            self._probes.ask(Probe(visit.page, visit.host, content, True, visit.validated, now, given, url))
+            self._probes.ask(
+                Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, is_urgent, url)
+            )
             return ForSpider.NOTHING
         if detector is not None and _was_earlier(visit, ruled):
             detector.noise.n_returns = 0 if ruled.reason == "flapping" else detector.noise.n_returns + 1
         if ruled.reason == "template":
             self._count("crawlsched/template_edits")
         if detector is not None and content.seen is not None and finding is not None:
-            if ruled.accepts:
-                detector.accept(content.seen, finding)
             self._collection.keep_learned(content.url, content.fingerprint.recipe, now)
         if page == visit.page:
             self._try_validators(visit, facts, fetched, ruled, now)
@@ -314,8 +316,7 @@ class Responses:
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
         if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
-            given = given_trace(facts, content)
-            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, given))
+            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
         if ruled.is_new and content.packed_text is not None:
             self._collection.keep_text(page, content.packed_text, now)
         if before is None:
@@ -353,11 +354,12 @@ class Responses:
         first = visit.probe.first.seen
         if _is_like(visit.probe.first, content):
             detector = self._detector(content)
-            self._learn_at_once(detector, visit.probe, content, now)
+            facts = self._collection.facts_of(visit.page)
+            self._learn_at_once(detector, visit.probe, facts, content, now)
             assert first is not None
             assert content.seen is not None
             finding = detector.judge(content.seen, first.trace, now, learns=False)
-            if finding.is_change and not detector.noise.are_new_suspects(first.page, finding.left):
+            if finding.is_change and not detector.noise.are_new_suspects(finding.left):
                 # It was edited between the two fetches: the spider is to have what came second, too.
                 return self._seen(visit, visit.page, fetched, content, now)
             self._collection.keep_learned(content.url, content.fingerprint.recipe, now)

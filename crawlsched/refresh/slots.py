@@ -189,7 +189,7 @@ class Outgoing:
 
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return what has to be fetched before a visit can be judged, longest asked for first, and begin its visit."""
-        while (probe := self._probes.next_due(lambda host: host_free_at(host, now) <= now)) is not None:
+        while (probe := self._probes.next_due(now, lambda host: host_free_at(host, now) <= now)) is not None:
             if not self._collection.knows(probe.page):  # forgotten meanwhile
                 continue
             page = probe.page

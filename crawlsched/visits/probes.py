@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 from random import Random
 
 from crawlsched.change_detection import Finding, TemplateNoise
 from crawlsched.content.reading import Content
 
-__all__ = ["Probe", "Probes"]
+__all__ = ["APART", "Probe", "Probes"]
+
+APART = 1.0
+"""So many seconds lie between fetches from which is learned: clocks of seconds differ then, edits fall hardly ever."""
 
 # Visits that look changed are all probed until so many probes in a row have found nothing that was not known.
 _QUIET_PROBES = 5
@@ -29,7 +33,7 @@ _SHARE_IF_ANNOUNCED = 1 / 6
 # All second fetches, those of visits that are put off among them: where each page is a template of its own, what looks
 # changed is told without one beyond that. Where pages share a template, what is learned of it serves all of them: there
 # twice as many are made until it is confirmed.
-_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 100, 2
+_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 30, 2
 # While first copies are made no page is fetched twice, until so many visits were made.
 _ENOUGH_VISITS = 1_000
 
@@ -52,8 +56,10 @@ class Probe:
         Whether the first fetch was.
     asked_at : float
         POSIX seconds.
-    given : sequence of int or None
-        The trace of what the reader of the page had been given before.
+    elapsed : float
+        Seconds since the visit before the first fetch; infinite if there was none.
+    is_urgent : bool
+        Whether it goes out as soon as there is a slot, and not a second after the first.
     impossible_url : str or None
         Of the page that cannot exist, if that is what is fetched.
     """
@@ -64,7 +70,8 @@ class Probe:
     is_held: bool
     was_conditional: bool
     asked_at: float
-    given: Sequence[int] | None = None
+    elapsed: float = inf
+    is_urgent: bool = False
     impossible_url: str | None = None
 
 
@@ -88,8 +95,9 @@ class Probes:
     that was not probed three times yet; the latter not after an announcement, if there was a second fetch for each six
     visits. The rest is judged at once, and some probed nevertheless: those that look changed until five in a row have
     shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
-    All second fetches together are 5 in a hundred visits and 100 more at most; twice as many where pages share a
-    template that was not probed twelve times yet. Visits are those of pages that were seen before.
+    All second fetches together are 5 in a hundred visits and 30 more at most; twice as many where pages share a
+    template that was not probed twelve times yet. At most half of them only confirm what is left out. Visits are those
+    of pages that were seen before.
     """
 
     def __init__(
@@ -175,7 +183,11 @@ class Probes:
         noise : TemplateNoise
             What is known of the page's template.
         """
-        if not self._have_turn or self.n_asked >= _AT_LEAST + _SHARE * self._n_again or not self._has_room(host):
+        if not self._have_turn or not self._has_room(host):
+            return False
+        if finding.reason == "noise" and finding.is_suspect:
+            return 2 * self.n_asked < _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
+        if self.n_asked >= _AT_LEAST + _SHARE * self._n_again:
             return False
         if finding.is_news:
             return noise.n_quiet < _QUIET_PROBES or self._rng.random() * (noise.n_quiet + 2) < 1.0
@@ -189,10 +201,11 @@ class Probes:
         self._waiting.append(probe)
         self.n_asked += 1
 
-    def next_due(self, is_free: Callable[[int], bool]) -> Probe | None:
-        """Take out the probe that has waited longest among those whose host may be asked now."""
+    def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
+        """Take out the probe that has waited longest among those whose host may be asked now, for a second at least."""
         for number, probe in enumerate(self._waiting):
-            if is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
+            may_go = probe.is_urgent or now - probe.asked_at >= APART
+            if may_go and is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
                 del self._waiting[number]
                 return probe
         return None

@@ -123,7 +123,7 @@ class Outlook:
 
     @property
     def largest_bandwidth(self) -> float:
-        """What can be put to use, or the most that can be told about; crawls per second."""
+        """The largest bandwidth that is of use, or the largest that is computed; crawls per second."""
         return float(self._wanted[0])
 
     def freshness(self, bandwidth: float) -> float:

@@ -168,16 +168,24 @@ def _announced(report: dict[str, Any], now: float) -> Html:
 def _ignored(report: dict[str, Any], now: float) -> Html:
     lines = [
         tag(
-            "li", tag("code", known["place"]), f", which {known['evidence']}, since ", words.moment(known["since"], now)
+            "li",
+            tag("code", known["place"]),
+            f", which {known['evidence']}, since ",
+            words.moment(known["since"], now),
+            f"; it said last: {known['said']}",
         )
         for known in report["ignored"]
     ]
+    lines += [tag("li", suggestion) for suggestion in report["suggested"]]
     body = tag("ul", *lines, class_="lines") if lines else empty("Nothing of it is taken for noise.")
     return section("Ignored as noise", body)
 
 
 def _notes(report: dict[str, Any]) -> Html | None:
-    said = []
+    said: list[str] = [
+        f"Told last: {place}: {before or 'nothing'} became {after or 'nothing'}."
+        for place, before, after in report["told"]
+    ]
     if report["undelivered"]:
         said.append("Its last change has not been through the spider's callback and pipelines yet.")
     if report["moved_to"]:

@@ -62,7 +62,7 @@ def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared) 
         refresher.start_ended()
         visit, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
         content = refresher.reading(visit, Body(b"<p>One</p>", "text/html", "utf-8", visit.url), None)[0]()
-        visit.probe = Probe(visit.page, visit.host, content, False, False, refresher.clock(), None)
+        visit.probe = Probe(visit.page, visit.host, content, False, False, refresher.clock())
         refresher._membership.grant.deadline = 0.0
         assert not refresher.may_send(visit.token)
         assert refresher.next_page(refresher.clock(), lambda host, now: now) is None

@@ -57,7 +57,7 @@ def test_without_a_selector_the_release_number_in_the_heading_is_a_change(packag
 @pytest.mark.parametrize("package", RELEASES)
 @pytest.mark.parametrize("seed", range(3))
 def test_what_a_release_changes_on_all_pages_counts_once(package: str, seed: int) -> None:
-    """In whatever order pages are visited: all edits are found, and one page more; nothing is configured."""
+    """In whatever order pages are visited: all edits are found, and at most three pages more; nothing is set."""
     rng = Random(seed)
     judge = Judge(LivingBlocks(), rng)
     names = [*EDITED[package], *BUILT_ANEW[package]]
@@ -68,16 +68,16 @@ def test_what_a_release_changes_on_all_pages_counts_once(package: str, seed: int
             judge.visit(url, lambda body=body: body, edited=bool(release) and name in EDITED[package])  # type: ignore[misc]
     assert judge.counts.quiet == len(BUILT_ANEW[package])
     assert judge.counts.seen == judge.counts.edits == len(EDITED[package])
-    assert judge.counts.false <= 1, judge.counts
+    assert judge.counts.false <= 3, judge.counts
 
 
 @pytest.mark.parametrize("name", BUILT_ANEW["mako"])
 def test_markup_that_no_reader_sees_is_no_change(name: str) -> None:
     """Two versions of the generator mark programs up otherwise; by blocks only those with the release number differ."""
     before, after = _two("mako", name)
-    old, new = (page_blocks(body.decode()).texts for body in (before, after))
-    differing = [text for key, text in new.items() if old.get(key) != text]
-    assert old.keys() == new.keys()
+    old, new = (page_blocks(body.decode()) for body in (before, after))
+    differing = [text for said, text in zip(old.texts, new.texts, strict=True) if said != text]
+    assert old.paths == new.paths
     assert before.count(b"<span") < after.count(b"<span")
     assert differing
     assert all("1.3.9" in text for text in differing)
@@ -87,7 +87,7 @@ def test_no_threshold_parts_a_new_build_from_an_edit() -> None:
     """`CRAWLSCHED_MIN_CHANGE` is for large pages and many small changes: a release number may be more of a page."""
 
     def change(package: str, name: str) -> float:
-        before, after = (sketch("\n".join(page_blocks(body.decode()).texts.values())) for body in _two(package, name))
+        before, after = (sketch("\n".join(page_blocks(body.decode()).texts)) for body in _two(package, name))
         return 1.0 - sketch_similarity(before, after)
 
     edits = [change(package, name) for package, names in EDITED.items() for name in names]

@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from crawlsched.change_detection import LivingBlocks, MainText, Recipe, compare, recipe_from
+from crawlsched.change_detection.limits import MOST_BLOCKS
 from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.settings import Settings
@@ -26,7 +27,7 @@ def test_every_way_to_write_a_recipe_gives_one() -> None:
     assert recipe_from("visible_text").id == "visible_text/4"
     assert recipe_from(len).id.startswith("function/1/builtins.len/")
     assert recipe_from("posixpath.basename").id.startswith("function/1/posixpath.basename/")
-    assert recipe_from({"drop": [".ad"]}).id.startswith("blocks/4/")
+    assert recipe_from({"drop": [".ad"]}).id.startswith("blocks/5/")
     assert recipe_from({"method": "main_text"}).id.startswith("main_text/1/trafilatura")
 
 
@@ -93,11 +94,13 @@ def test_main_text_ignores_what_is_around_the_article() -> None:
     assert not short.is_empty
 
 
-def test_huge_pages_count_as_a_whole() -> None:
-    """More than 2 MB is not cut into blocks, and its changes are seen all the same."""
+def test_what_is_beyond_the_blocks_of_a_page_is_one_remainder() -> None:
+    """Beyond 4,096 blocks and 20,000 tags nothing is lost: changes are seen all the same."""
     recipe = LivingBlocks()
     body = b"<p>some text</p>" * 140_000
-    assert len(recipe.blocks(body, "text/html", None).texts) == 1
+    blocks = recipe.blocks(body, "text/html", None)
+    assert len(blocks.texts) == MOST_BLOCKS
+    assert blocks.rest.endswith("some text")
     assert changed(recipe, body, body + b"<p>more</p>") is True
     assert changed(recipe, body, body + b"<!-- more -->") is False
 
