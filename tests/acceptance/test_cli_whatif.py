@@ -57,7 +57,7 @@ def test_it_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated, dat
     found = report("--database", database, "--bandwidths", "0.5x", "5/h", "2x")
     assert (found["pages"], found["sample"], found["bandwidth"]) == (30, 30, 5 / HOUR)
     outlook = Outlook(30 / found["bandwidth"])
-    outlook.add(simulated.planner, np.arange(30), found["time"])
+    outlook.add(simulated.planner, np.arange(30))
     assert [one["bandwidth"] * HOUR for one in found["bandwidths"]] == pytest.approx([2.5, 5, 10])
     for one in found["bandwidths"]:
         assert one["freshness"] == pytest.approx(outlook.freshness(one["bandwidth"]), abs=1e-3)
