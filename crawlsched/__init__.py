@@ -6,7 +6,7 @@ from crawlsched.exceptions import NotThePage
 
 __all__ = ["Addon", "NotThePage", "__version__"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

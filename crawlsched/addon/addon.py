@@ -26,7 +26,7 @@ from crawlsched.collection.heap import share_one_heap
 from crawlsched.collection.project import anchored, named_collection
 from crawlsched.exceptions import CollectionInUse, SettingError, require_posix
 from crawlsched.scrapy_versions import running_command
-from crawlsched.settings import Settings
+from crawlsched.settings import Settings, said_of_gone
 
 __all__ = ["Addon"]
 
@@ -85,6 +85,10 @@ class Addon:
             for sentence in str(error).splitlines():
                 logger.error("crawlsched cannot start: %s", sentence)
             raise SystemExit(1) from None
+        for sentence in said_of_gone(settings):
+            logger.warning("%s", sentence)
+        if not settings.getbool("CRAWLSCHED_ENABLED", True):
+            raise NotConfigured("CRAWLSCHED_ENABLED is False, so this crawl goes on without crawlsched.")
         require_posix()
         if (command := _other_command()) is not None:
             raise NotConfigured(f"scrapy {command} is no crawl, so the spider's pages are left alone.")

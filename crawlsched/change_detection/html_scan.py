@@ -63,7 +63,7 @@ Told = tuple[str, list[tuple[str, str]]]
 
 
 class Tag:
-    """A tag; the same object wherever pages have the same.
+    """A tag; equal tags are one object.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Members: the processes that share a collection, and its shards, as `status` and `shards` tell them."""
+"""Members: the processes that share a collection, and its shards, as `status` and `db shards` show them."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -165,8 +165,8 @@ def planners(
                 chosen = np.isin(known, block["page"])
                 rows = np.searchsorted(block["page"], known[chosen])
                 planner.load_learned(rows, [states[at] for at in np.flatnonzero(chosen)], now)
-        if plan is not None and planner.known.planned is not None:
-            planner.known.planned.divide(planner.bandwidth)
+        if plan is not None and planner.planned is not None:
+            planner.planned.divide(planner.bandwidth)
         if rules:
             urls = store.reader.urls(block["page"])
             found = [rules.number(urls.get(number, "")) for number in block["page"].tolist()]

@@ -14,7 +14,6 @@ from crawlsched.cli.target import common_options, find_target
 from crawlsched.cli.wording import say_count, say_duration, say_past, say_per_day, say_share, say_table, say_trust
 
 if TYPE_CHECKING:
-    from crawlsched.planner import Plan
     from crawlsched.store import Source, Store
 from crawlsched.cli.parsing import examples
 
@@ -74,28 +73,13 @@ def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
 
     visits = store.reader.signal_observations(0.0, VISITS)
     sources = [source for source in store.reader.sources() if source.kind != "robots"]
-    hosts: dict[str, int] = {}
-    plan = newest_plan(store, lambda name: hosts.setdefault(name, len(hosts)))
+    plan = newest_plan(store, None)
     weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
     described = [_described(source, visits, weights) for source in sources]
-    parts = _by_part(store, sources, visits)
-    for part in parts:
-        part["signal_weight"] = None if plan is None else _weight_of_part(plan, hosts.get(part["host"], -1), part)
-    found = {"sources": described, "sites": _by_site(sources, visits), "parts": parts}
+    found = {"sources": described, "sites": _by_site(sources, visits), "parts": _by_part(store, sources, visits)}
     if is_one_of > 1:
         found = {name: [{"shard": store.key[0], **row} for row in rows] for name, rows in found.items()}
     return found
-
-
-def _weight_of_part(plan: Plan, host: int, part: dict[str, Any]) -> float | None:
-    """Return what the crawl takes an announcement of a page in this part of a site for, nats."""
-    from crawlsched.change_signals import part_number
-
-    source = part["source"]
-    group = plan.signal_groups.of(source, host, part_number(part["part"]))
-    if group is not None:
-        return group.signal_weight
-    return float(plan.signal_weights[source]) if source < plan.signal_weights.size - 1 else None
 
 
 def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
@@ -207,11 +191,11 @@ def say(report: dict[str, Any]) -> str:
         rows += [[*_said(site), _late(site), site["host"]] for site in report["sites"]]
         lines += ["", "by site", *say_table(rows, right="llrrrl")]
     if report["parts"]:
-        rows = [[*headings, "believed", "delay", ""]]
+        rows = [[*headings, "delay", ""]]
         for part in report["parts"]:
             name = f"{part['host']}{part['part']} of source {part['source']}"
-            rows.append([*_said(part), _believed(part), _late(part), name])
-        lines += ["", "by part of a site", *say_table(rows, right="llrrrrl")]
+            rows.append([*_said(part), _late(part), name])
+        lines += ["", "by part of a site", *say_table(rows, right="llrrrl")]
     read = max((source["polled_at"] or 0.0 for source in report["sources"]), default=0.0)
     last = f"; the last one was read {say_past(read, now)}" if read else ""
     lines += ["", f"{say_count(len(report['sources']), 'source')}{last}", "", *_LEGEND]

@@ -92,6 +92,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             row.host: row.counts["failing"] for part in parts for row in part["host_rows"] if row.counts.get("failing")
         },
         "withheld": _withheld([host for part in parts for host in part["host_rows"]]),
+        "first_copies": _sums([said.get("first_copies") or {} for said in statuses]),
         "growth": [said["growth"]["says"] for said in statuses if said.get("growth")],
         "not_data": _sums([said.get("not_data") or {} for said in statuses]),
         "failing_callbacks": _sums([said.get("failing_callbacks") or {} for said in statuses]),
@@ -134,9 +135,9 @@ def _counted(store: "Store", plan: "StoredPlan | None") -> "tuple[PageCounts, fl
     return _all_counted(store.reader.counts()), None
 
 
-def _sums(counted: "Sequence[Mapping[str, int]]") -> dict[str, int]:
+def _sums(counted: "Sequence[Mapping[str, Any]]") -> dict[str, Any]:
     """Add up counts by name."""
-    together: dict[str, int] = {}
+    together: dict[str, Any] = {}
     for counts in counted:
         for name, n in counts.items():
             together[name] = together.get(name, 0) + n
@@ -286,7 +287,17 @@ def _say_pages(report: dict[str, Any], now: float) -> list[str]:
     sampled = f" ±{100 * error:.1f} (of a sample)" if error else ""
     over = of_pages(report["freshness_pages"])
     lines.append(f"  expected to be fresh, by importance: {say_share(report['expected_freshness'])}{over}{sampled}")
-    return lines
+    return [*lines, *_say_first_copies(report["first_copies"])]
+
+
+def _say_first_copies(known: dict[str, Any]) -> list[str]:
+    """Say how many pages wait for their first copy, and when all will have it at this pace."""
+    if not known.get("waiting"):
+        return []
+    pace = known["per_second"]
+    until = f"; all have one in {say_duration(known['waiting'] / pace)}" if pace else ""
+    made = f"{known['made']:,} made by this crawl, {format_bandwidth(pace) if pace else 'none'} lately"
+    return [f"  first copies: {known['waiting']:,} wait, {made}{until}"]
 
 
 def _say_budget(report: dict[str, Any]) -> list[str]:

@@ -69,7 +69,7 @@ class Stores:
     def ask(
         self, wanted: "Sequence[tuple[Store, dict[str, Any]]]", command: str, *, timeout: float = ANSWER_WITHIN
     ) -> list[dict[str, Any] | None]:
-        """Ask who owns them for something, all at the same time, and wait for the answers.
+        """Send a command to the owners of stores, all at the same time, and wait for the answers.
 
         Parameters
         ----------

@@ -82,9 +82,7 @@ def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
 def database_of(arguments: argparse.Namespace) -> tuple[str, Settings, bool]:
     """Return the database's URL, the settings, and whether they are a project's."""
     found = arguments.project_settings if arguments.project_settings is not None else _project_settings()
-    # Where crawlsched is switched off for crawls, its database can still be looked at.
     ours = {name: value for name, value in (found or {}).items() if str(name).startswith(PREFIX)}
-    ours.pop(f"{PREFIX}ENABLED", None)
     for assignment in arguments.set_here:
         name, equals, value = assignment.partition("=")
         if not equals:

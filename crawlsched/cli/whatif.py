@@ -170,7 +170,7 @@ def _look(
     last = {store: store.reader.next_page() for store in stores}
     every = max(1, -(-sum(last.values()) // most))
     sampled = ((store, None if every == 1 else list(range(0, n, every))) for store, n in last.items())
-    outlook, signalled_pages = None, 0
+    outlook, signalled_pages, n_new = None, 0, 0
     totals = {"importance": 0.0, "fresh": 0.0, "pages": 0}
     looked = (found for store, sample in sampled for found in planners(store, target, now, sample))
     for planner, numbers in looked:
@@ -182,14 +182,15 @@ def _look(
         totals["pages"] += rows.size
         totals["importance"] += float(importance.sum())
         totals["fresh"] += float(importance @ planner.values.fresh(rows, now))
+        n_new += int(np.isneginf(planner.pages.crawled_at[rows]).sum())
         _, weight = planner.announcements.signals(rows)
         signalled = rows[weight > 0]
         signalled_pages += signalled.size
         of_these = max(1, -(-signalled.size // (most // _OF_SIGNALLED)))
         chosen = signalled[::of_these]
-        outlook.add(planner, rows[weight == 0], now, every)
+        outlook.add(planner, rows[weight == 0], every)
         if chosen.size:
-            outlook.add(planner, chosen, now, every * signalled.size / chosen.size)
+            outlook.add(planner, chosen, every * signalled.size / chosen.size)
     if outlook is None or not totals["importance"]:
         raise CrawlschedError(
             f"The collection {stores.name!r} holds no page yet of which a fresh copy is wanted; crawl first."
@@ -197,6 +198,8 @@ def _look(
     return {
         "outlook": outlook,
         "pages": totals["pages"] * every,
+        "without_copy": n_new * every,
+        "discovery_share": 1.0 if target.settings.one_pass else target.settings.discovery_share,
         "sample": totals["pages"],
         "sample_with_signals": min(signalled_pages, most // _OF_SIGNALLED),
         "pages_with_signals": signalled_pages * every,
@@ -236,11 +239,14 @@ def say(report: dict[str, Any]) -> str:
     ]
     within = report["seen_within"]
     seen = [] if within is None else [f"changes seen within {say_duration(within)}"]
-    rows = [["bandwidth", "", "freshness", "all in turn", *seen]]
+    new, share = report["without_copy"], report["discovery_share"]
+    copies = ["first copies take"] if new and share else []
+    rows = [["bandwidth", "", "freshness", "all in turn", *seen, *copies]]
     for one in report["bandwidths"]:
         shares = [say_share(one[name]) for name in ("freshness", "freshness_in_turn", "seen") if name in one]
-        rows.append([_short(one["bandwidth"], unit), f"{one['times_present']:.3g}x", *shares])
-    lines += ["in the long run, by what is known now", *say_table(rows, "rrrrr"[: len(rows[0])])]
+        times = [say_duration(new / (share * one["bandwidth"])) for _ in copies]
+        rows.append([_short(one["bandwidth"], unit), f"{one['times_present']:.3g}x", *shares, *times])
+    lines += ["in the long run, by what is known now", *say_table(rows, "rrrrrr"[: len(rows[0])])]
     rows = [["freshness", "takes", ""]]
     for one in report["needed"]:
         rows.append([say_share(one["freshness"]), *_say_needed(one, unit)])

@@ -5,7 +5,6 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.change_signals import part_of_site
 from crawlsched.cli.planning import before, planner_of_page, settings_of, waiting_since
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.target import Target, common_options, find_target, owner_now
@@ -337,7 +336,7 @@ def _say_announced(report: dict[str, Any], now: float) -> list[str]:
             lines.append(f"  precision {say_trust(by['precision'], by['precision_interval'])}, recall {recall}")
     if report["signal_weight"] > 0:
         if report["precision"] is not None:
-            where = {"source": "", "site": " on this site", "part": f" in {part_of_site(report['url'])}"}
+            where = {"source": "", "site": " on this site"}
             believed = f"{say_share(report['precision'])}, by what was learned{where[report['precision_of']]}"
             lines.append(f"the crawl takes an announcement of it to be true with a probability of {believed}")
         lines.append(f"{say_count(report['n_signals'], 'announcement')} since the last crawl")

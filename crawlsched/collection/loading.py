@@ -24,7 +24,9 @@ logger = logging.getLogger(__name__)
 _LOADED_AT_ONCE = 5_000
 
 
-def planner_for(settings: Settings, *, picks: bool = True) -> Planner:
+def planner_for(
+    settings: Settings, *, picks: bool = True, max_crawl_rounds: float | None = MAX_CRAWL_ROUNDS
+) -> Planner:
     """Return the planner that these settings ask for, without pages; one that `picks` or is only asked."""
     name, parameters = settings.estimator
     learned = None
@@ -35,7 +37,7 @@ def planner_for(settings: Settings, *, picks: bool = True) -> Planner:
         settings.bandwidth,
         crawl_value=settings.crawl_value,
         interval_rules=limits(settings),
-        max_crawl_rounds=MAX_CRAWL_ROUNDS,
+        max_crawl_rounds=max_crawl_rounds,
         discovery_share=1.0 if settings.one_pass else settings.discovery_share,
         error_interval=settings.error_interval,
         learned=learned,

@@ -179,7 +179,7 @@ class Unsaved:
         self._touch(now)
 
     def received(self, sender: str, number: int, now: float) -> None:
-        """What another shard's owner has handed over was taken in."""
+        """Note that a page handed over by another shard was added."""
         self._batch.received.append((sender, number))
         self._touch(now)
 

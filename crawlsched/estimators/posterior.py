@@ -365,67 +365,29 @@ class Posterior(Estimator):
         probabilities = posterior_probabilities(self._columns["log_likelihood"][rows], before, learning_rate)
         return probabilities[0] if pages is not None and np.ndim(pages) == 0 else probabilities
 
-    def weights_one(self, page: int, prior: FloatArray | None = None, learning_rate: float = 1.0) -> FloatArray:
-        """Return the probability of each rate for one page; `weights` without checks of the arguments.
+    def unchanged_one(
+        self, page: int, elapsed: float, prior: FloatArray | None = None, learning_rate: float = 1.0
+    ) -> float:
+        """Return the probability that a page does not change in a time; O(K).
 
         Parameters
         ----------
         page : int
             Row number.
+        elapsed : float
+            Seconds.
         prior : ndarray, shape (K,), optional
             Probability of each rate before the first visit; not checked.
         learning_rate : float, default 1
             Power of the likelihood.
-
-        Returns
-        -------
-        ndarray, shape (K,)
-            Adds up to 1.
         """
-        before = self.prior if prior is None else prior
-        stored = self._columns["log_likelihood"]
-        joint = relative_likelihoods(stored[page], learning_rate)
-        joint *= before
-        # Added up in order, as `posterior_probabilities` does; `sum` adds in pairs.
-        total = joint.cumsum().item(-1)
-        joint /= total or 1.0
-        if not TINY < total < np.inf:
-            return self.weights(page, before, learning_rate)
-        return joint
-
-    def unchanged_one(
-        self, page: int, elapsed: float, prior: FloatArray | None = None, learning_rate: float = 1.0
-    ) -> float:
-        """Return the probability that a page does not change in a time, as `weights_one` has its rates; O(K).
-
-        Parameters
-        ----------
-        page, prior, learning_rate
-            As for `weights_one`.
-        elapsed : float
-            Seconds.
-        """
-        before = self.prior if prior is None else prior
-        return self.mean_one(page, np.exp(self.rates * -elapsed), before, learning_rate)
-
-    def mean_one(self, page: int, of: FloatArray, prior: FloatArray | None = None, learning_rate: float = 1.0) -> float:
-        """Return the mean of what a function is at each rate, by the probabilities of `weights_one`; O(K).
-
-        Parameters
-        ----------
-        page, prior, learning_rate
-            As for `weights_one`.
-        of : ndarray, shape (K,)
-            The function at each rate.
-        """
-        before = self.prior if prior is None else prior
-        # `weights_one` would divide, and add up in order: the mean needs neither.
+        before, fresh = self.prior if prior is None else prior, np.exp(self.rates * -elapsed)
         joint = relative_likelihoods(self._columns["log_likelihood"][page], learning_rate)
         joint *= before
         total = float(joint.dot(self._ones))
         if not TINY < total < np.inf:
-            return float(self.weights(page, before, learning_rate).dot(of))
-        return float(joint.dot(of)) / total
+            return float(self.weights(page, before, learning_rate).dot(fresh))
+        return float(joint.dot(fresh)) / total
 
     def weights_many(
         self, pages: IndexArray, priors: FloatArray, groups: IndexArray, learning_rate: float = 1.0

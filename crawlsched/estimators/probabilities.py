@@ -90,7 +90,7 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learnin
     """
     joint = relative_likelihoods(stored, learning_rate)
     joint *= prior
-    # Added up in order, as `Posterior.weights_one` does; `sum` adds in pairs.
+    # Added up in order; `sum` adds in pairs.
     total = joint.cumsum(axis=1)[:, -1:]
     lost = np.flatnonzero(total[:, 0] < TINY)
     if lost.size:

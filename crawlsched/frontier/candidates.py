@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from crawlsched.pages import Pages
 __all__ = ["ENOUGH", "Candidates"]
 
 #: A page is a candidate if it is worth so much of the level, as due times are no better than that.
-#: A level that comes down does so by so much at least.
 ENOUGH = 0.95
 
 
@@ -41,10 +39,10 @@ class Candidates:
         The others, by host.
     idle_until, searched_until : float
         No page may go sooner that is no candidate; all pages are not looked through sooner for one that may go.
-    steps : int
-        How often the level was lowered since there were candidates.
-    passes : deque of iterator
-        Each goes on with reckoning due times anew after a level came down.
+    swept, to_sweep : int
+        Due times are reckoned anew after the level came down: of so many pages still, from that one on.
+    of_hosts : ndarray of int
+        The same for these pages, whose hosts' levels came down.
     """
 
     def __init__(self, pages: Pages, values: CrawlValues) -> None:
@@ -54,8 +52,8 @@ class Candidates:
         self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
         self.idle_until = self.searched_until = -np.inf
-        self.steps = 0
-        self.passes: deque[Iterator[None]] = deque()
+        self.swept = self.to_sweep = 0
+        self.of_hosts: IndexArray = np.zeros(0, np.intp)
 
     def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:
         """Return the level of each host, or one for all. O(n)."""
@@ -78,6 +76,10 @@ class Candidates:
         into.append(pages[enough], hosts[enough], lines[:, enough])
         others: IndexArray = pages[~enough]
         return others
+
+    def highest(self, now: float) -> float:
+        """Return what the best candidate is worth, whether its host is free or not; -inf: none. O(candidates)."""
+        return float(self.going.values_at(now).max(initial=-np.inf))
 
     def best(self, now: float, is_free: Callable[[int], bool]) -> tuple[int, float] | None:
         """Return the row of the candidate that is worth most, the lowest page among equals, and its value.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
 
@@ -24,12 +23,14 @@ __all__ = ["Filing"]
 # There is room for so many candidates at least and at most; between, of so many pages as the fewest one is a candidate.
 _FEWEST, _MOST = 64, 4096
 # What falls due in so many slots is looked at together, at the beginning: it takes hardly longer than for one page.
-# Among fewer pages than so many for each slot they are fewer slots, as one can come back after some.
-_SLOTS_TOGETHER, _PAGES_A_SLOT = 16, 256
-# So many pages become candidates with one pick.
+# Among fewer pages than the most candidates they are fewer slots, as one can come back after some.
+_SLOTS_TOGETHER = 16
+# So many pages become candidates with one pick, and of so many due times are reckoned anew after a level came down.
 _AT_ONCE = 1024
-# So many pages are looked at to find a lower level, and have their due times reckoned anew with one pick then.
-_SAMPLE = 256
+# So many pages are looked at to find a level.
+_SAMPLE = 2048
+# A level comes down where less than this share of the room is filled: who is left goes while the next ones are found.
+_LEFT = 0.25
 # Who was looked at in vain waits for this share of its time since the crawl.
 _WAIT_AGAIN = 0.005
 # Visits that have ended in the last slots, which are about as many as these.
@@ -50,7 +51,7 @@ class Filing:
         # While first copies wait no page with a copy goes again sooner than that; those that it may keep waiting.
         self._least_wait, self._just_crawled = 0.0, deque[int](maxlen=_MOST_JUST_CRAWLED)
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
-        self._force_numbers = count()
+        self._force_numbers, self._samples = count(), count()
         self._filed: list[int] = []
         self._hosts_to_check: set[int] = set()
         # Pages in flight that will be due again so soon that they are not left until others are looked at.
@@ -58,12 +59,6 @@ class Filing:
         # A heap of deadlines and pages that were due, which may stand elsewhere by now.
         self._deadlines_of_due: list[tuple[float, int]] = []
         self._now, self._gather_at = -np.inf, -np.inf
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return what a copy is made of; what is half done cannot be copied: it is finished first."""
-        while self._go_on():
-            pass
-        return self.__dict__
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -255,7 +250,7 @@ class Filing:
         """For how many seconds what falls due is looked at together."""
         if self._intervals.come:
             return 0.0
-        return min(self._pages.n // _PAGES_A_SLOT, _SLOTS_TOGETHER) * self.slot
+        return min(self._pages.n * _SLOTS_TOGETHER // _MOST, _SLOTS_TOGETHER) * self.slot
 
     @property
     def _room(self) -> int:
@@ -306,26 +301,28 @@ class Filing:
     # -- levels come down
 
     def _fill(self, now: float) -> bool:
-        """Bring the level down until there are candidates, if there are none; return whether there are some now."""
+        """Bring the level down to what the best candidate is worth; whether a better one was found.
+
+        A page that waits can be worth the level.
+        """
         queue = self._queue
-        if len(queue.going) or now < queue.idle_until:
+        before = queue.highest(now)
+        if before >= ENOUGH * queue.level or now < queue.idle_until:
             return False
         self._gather(now)
-        while not len(queue.going):
+        while (highest := queue.highest(now)) < ENOUGH * queue.level:
             if not self._go_on() and not self._bring_down(now):
                 break
             self._gather(now)
-        if len(queue.going):
-            queue.steps = 0
-        return len(queue.going) > 0
+        return highest > before
 
     def _bring_down(self, now: float) -> bool:
         """Lower a level to where some pages are that may go; False if there are none."""
         queue = self._queue
-        rows = np.arange(0, self._pages.n, 1 + self._pages.n // _SAMPLE)
-        pages = self._may_go(rows, now)
+        step = 1 + self._pages.n // _SAMPLE
+        pages = self._may_go(np.arange(next(self._samples) % step, self._pages.n, step), now)
         if not pages.size:
-            if now < queue.searched_until:
+            if len(queue.going) or now < queue.searched_until:
                 return False
             rows = np.arange(self._pages.n)
             pages = self._may_go(rows, now)
@@ -334,23 +331,31 @@ class Filing:
                 queue.idle_until = self._next_eligible(now)
                 return False
             pages = pages[:: 1 + pages.size // _SAMPLE]
-        # By a small step, as many pages may stand just below; and ever larger ones while none is found.
-        step = ENOUGH**2.0**queue.steps * queue.level
-        queue.steps += 1
-        queue.level = max(min(self._level_of(pages, now), ENOUGH * queue.level), step, 0.0)
+        queue.level = min(self._level_of(pages, now), queue.level)
         best = pages[self.values.value_at(pages, now) >= queue.level]
         self._due.set(best, np.full(best.size, now))
-        queue.passes.append(self._reckon_all(None))
+        queue.to_sweep, self._gather_at = self._pages.n, -np.inf
         return True
 
     def _go_on(self) -> bool:
         """Reckon some due times anew, if that is under way since a level came down; whether it is."""
-        passes = self._queue.passes
-        while passes:
-            if next(passes[0], self) is not self:
-                return True
-            passes.popleft()
-        return False
+        queue = self._queue
+        if queue.of_hosts.size:
+            rows, queue.of_hosts = queue.of_hosts[:_AT_ONCE], queue.of_hosts[_AT_ONCE:]
+        elif queue.to_sweep > 0:
+            rows = np.arange(queue.swept, min(queue.swept + _AT_ONCE, self._pages.n))
+            queue.swept = queue.swept + rows.size if queue.swept + rows.size < self._pages.n else 0
+            queue.to_sweep = max(queue.to_sweep - rows.size, 0)
+            if not queue.to_sweep:
+                self._gather_at = -np.inf
+        else:
+            return False
+        rows = rows[rows < self._due.place.size]
+        place = self._due.place[rows]
+        rows = rows[((place == WAITING) | (place == SOON)) & (self._due.at[rows] > self._now)]
+        if rows.size:
+            self._reckon(rows, self._now)
+        return True
 
     def _level_of(self, pages: IndexArray, now: float, most: int | None = None) -> float:
         """Return what so many of all pages are worth more than, by a sample of them; half of the room by default."""
@@ -374,18 +379,7 @@ class Filing:
             queue.host_levels[host] = level
         else:
             del queue.host_levels[host]
-        queue.passes.append(self._reckon_all(rows))
-
-    def _reckon_all(self, rows: IndexArray | None) -> Iterator[None]:
-        """Reckon the due times of pages that wait, of some or all, in parts: they come sooner where a level fell."""
-        for start in range(0, self._pages.n if rows is None else rows.size, _SAMPLE):
-            stop = start + _SAMPLE
-            part = np.arange(start, min(stop, self._due.place.size)) if rows is None else rows[start:stop]
-            place = self._due.place[part]
-            part = part[((place == WAITING) | (place == SOON)) & (self._due.at[part] > self._now)]
-            if part.size:
-                self._reckon(part, self._now)
-            yield
+        queue.of_hosts = np.concatenate([queue.of_hosts, rows])
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
         """Return those of some pages with a copy that wait and might go, and whose hosts rest, or do not."""
@@ -406,6 +400,8 @@ class Filing:
     def _work(self, now: float) -> None:
         """Do a part of what is to be done between picks."""
         self._due.work()
+        if 0 < len(self._queue.going) < _LEFT * self._room and self._queue.level > 0.0 and not self._queue.to_sweep:
+            self._bring_down(now)
         self._go_on()
 
     # -- hosts

@@ -158,7 +158,7 @@ class Frontier(Filing):
         self._gather(now)
 
     def bound(self, now: float) -> float:
-        """Return about what no page that `pick` could give now is worth more than.
+        """Return what no page that `pick` could give now is worth more than, by more than a twentieth.
 
         O(candidates).
 
@@ -254,8 +254,9 @@ class Frontier(Filing):
         new = self.new.first(is_free)
         if self._is_for_new(new, now):
             return new, None
-        while (best := self._queue.best(now, is_free)) is None and self._fill(now):
-            pass
+        best = self._queue.best(now, is_free)
+        while self._fill(now):
+            best = self._queue.best(now, is_free)
         return (new, None) if best is None else (None, best)
 
     def _is_for_new(self, new: int | None, now: float) -> bool:

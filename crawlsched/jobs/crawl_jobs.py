@@ -107,10 +107,10 @@ def make_plan(
 
 
 def placed(visits: Mapping[str, NDArray[Any]], planner: Planner) -> dict[str, NDArray[Any]]:
-    """Return visits with the host and the part of its site of each page; those of pages not known are left out."""
+    """Return visits with the host of each page; those of pages not known are left out."""
     known = visits["page"] < planner.pages.n
     kept = {name: column[known] for name, column in visits.items()}
-    kept["host"], kept["part"] = planner.places(kept["page"])
+    kept["host"] = planner.hosts(kept["page"])
     return kept
 
 

@@ -130,7 +130,7 @@ def _replayed(
     store: Store, part: Part, pages: NDArray[np.intp], planner: Planner, posterior: Posterior
 ) -> tuple[NDArray[np.int64], int]:
     """Let a posterior, and the planner's estimator, learn from visits; return how many crawls each page has had."""
-    known, row_of = planner.known, dict(zip(pages.tolist(), range(pages.size), strict=True))
+    row_of = dict(zip(pages.tolist(), range(pages.size), strict=True))
     n_crawls, n_visits = np.zeros(pages.size, np.int64), 0
     for page, elapsed, changed, n_signals, modified, outcome in store.reader.visits(part.first, part.last):
         row = row_of.get(page)
@@ -139,10 +139,10 @@ def _replayed(
         if changed is not None and elapsed is not None and elapsed > 0.0:
             evidence = 0.0
             if n_signals:
-                known.pages.n_signals[row] = n_signals
-                evidence = known.announcements.evidence_one(row)
-            parameters = known.in_force.of(row)
-            prior = parameters.priors[parameters.group(known.pages.host.item(row))]
+                planner.pages.n_signals[row] = n_signals
+                evidence = planner.announcements.evidence_one(row)
+            parameters = planner.in_force.of(row)
+            prior = parameters.priors[parameters.group(planner.pages.host.item(row))]
             since = None if modified is None or isnan(modified) else modified
             posterior.update_one(
                 page,

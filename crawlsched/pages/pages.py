@@ -53,6 +53,13 @@ _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("request_digest", "i8", 0, False),
     ("marks", "u2", 0, False),
 )
+#: Who writes each column, as the beginning of a module's name; ``*`` stands for all that are not named. Whoever makes a
+#: simulation or a report may write those of a planner of its own.
+WRITERS: dict[str, tuple[str, ...]] = {
+    "*": ("crawlsched.planner", "crawlsched.jobs.refit", "crawlsched.simulation.planner_arm"),
+    "request_digest": ("crawlsched.collection.collection",),
+    "marks": ("crawlsched.collection.collection", "crawlsched.visits.one_pass"),
+}
 _NUMBERS = tuple(name for name, _, _, is_small in _COLUMNS if is_small)
 _ARRAYS = {name: (dtype, empty) for name, dtype, empty, is_small in _COLUMNS if not is_small}
 _EMPTY = {name: empty for name, _, empty, _ in _COLUMNS}

@@ -5,12 +5,10 @@ reading with `planner`.
 """
 
 from crawlsched.frontier import Pick
-from crawlsched.planner.observation import Observation
-from crawlsched.planner.planner import DEFAULT_GRID, Planner
+from crawlsched.planner.planner import DEFAULT_GRID, Observation, Planner
 from crawlsched.planner.plans.plan import Plan, plan
 from crawlsched.planner.plans.snapshot import Snapshot
-from crawlsched.planner.reports.explaining import explain
-from crawlsched.planner.reports.explanation import Explanation
+from crawlsched.planner.reports.explaining import Explanation, explain
 from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.reports.prospects import prospects
 from crawlsched.planner.reports.readable import readable

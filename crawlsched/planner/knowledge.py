@@ -1,4 +1,4 @@
-"""What is known of all pages, in one place: every part of the planner reads it, and some write it."""
+"""What is known of all pages: the state of a planner, and how pages are placed by it."""
 
 from __future__ import annotations
 
@@ -38,21 +38,7 @@ _PLACED = 2048
 class Knowledge:
     """Pages, what visits and announcements say of them, what they are worth by that, and the frontier they stand in.
 
-    Parameters
-    ----------
-    bandwidth : float
-        Crawls per second.
-    rates : array_like, shape (K,)
-        Grid of change rates per second.
-    rule : str
-        `crawl_value` of the planner.
-    intervals : Intervals
-    discovery_share : float
-        At most this share of the slots goes to first copies while pages that have a copy are due.
-    learned : LearnedRates, optional
-        The estimator of change rates.
-    picks : bool
-        Whether pages are placed in the frontier.
+    Parameters as those of `Planner`, checked; `rule` is its `crawl_value`.
     """
 
     def __init__(
@@ -67,14 +53,14 @@ class Knowledge:
     ) -> None:
         self.bandwidth = bandwidth
         self.rule, self.intervals, self.learned = rule, intervals, learned
-        self.share = DiscoveryShare(discovery_share)
-        self.host_limit: Callable[[int], float] = lambda host: np.inf
+        self._share = DiscoveryShare(discovery_share)
+        self._host_limit: Callable[[int], float] = lambda host: np.inf
         self._picks = picks
         self.pages = Pages()
         self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False)
-        self.work: Work = deque()
+        self.steps: Work = deque()
         grid = self.posterior.rates
-        self.in_force = InForce(_first_parameters(grid), self.pages, self.work, self.refile)
+        self.in_force = InForce(_first_parameters(grid), self.pages, self.steps, self._refile)
         self.further = FurtherSources(self.pages)
         self.own_precision = OwnPrecision(self.pages)
         self.announcements = Announcements(self.pages, self.in_force, self.further, self.own_precision)
@@ -83,7 +69,7 @@ class Knowledge:
         self.planned = PlannedValues(self.pages, self, rule) if rule in POLICIES else None
         self.crawl_values: PosteriorValues | PointValues | PlannedValues
         self.crawl_values = self._values_of(rule)
-        self.in_flight: set[int] = set()
+        self.in_flight_pages: set[int] = set()
         self.now = -np.inf
         self.frontier_or_none: Frontier | None = None
 
@@ -105,9 +91,9 @@ class Knowledge:
         if self.frontier_or_none is None:
             slot = 1.0 / self.bandwidth
             self.frontier_or_none = Frontier(
-                self.pages, self.crawl_values, intervals=self.intervals, slot=slot, share=self.share
+                self.pages, self.crawl_values, intervals=self.intervals, slot=slot, share=self._share
             )
-            self.frontier_or_none.new.limit = self.host_limit
+            self.frontier_or_none.new.limit = self._host_limit
             self.frontier_or_none.reserve(self.pages.capacity)
         return self.now
 
@@ -123,32 +109,32 @@ class Knowledge:
         """Return pages as an array of distinct row numbers, or raise `ValueError` if one of them is none."""
         rows = distinct(np.asarray(pages, np.intp).reshape(-1))
         if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
-            self.complain(pages)
+            self._complain(pages)
         return rows
 
-    def complain(self, pages: npt.ArrayLike) -> NoReturn:
-        """Raise what says which row numbers there are."""
+    def _complain(self, pages: npt.ArrayLike) -> NoReturn:
+        """Raise `ValueError` with the row numbers that there are."""
         raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
 
     # -- pages are placed anew
 
-    def refile(self, rows: IndexArray, now: float) -> None:
+    def _refile(self, rows: IndexArray, now: float) -> None:
         """Place pages anew, of which more is known than before."""
         for start in range(0, rows.size if self._picks else 0, _PLACED):
             self.frontier.refile(rows[start : start + _PLACED], now)
 
-    def file(self, rows: IndexArray, now: float) -> None:
+    def _file(self, rows: IndexArray, now: float) -> None:
         """Place new pages."""
         for start in range(0, rows.size if self._picks else 0, _PLACED):
             self.frontier.file(rows[start : start + _PLACED], now)
 
-    def end_visit(self, page: int, now: float) -> None:
+    def _end_visit(self, page: int, now: float) -> None:
         """A visit has ended: the page is placed by what is known now."""
-        self.in_flight.discard(page)
+        self.in_flight_pages.discard(page)
         assert self.frontier_or_none is not None  # whoever has said what time it is has made it
         self.frontier_or_none.file_one(page, now)
 
-    def in_slices(self, rows: IndexArray, do: Callable[[IndexArray, float], None]) -> None:
+    def _in_slices(self, rows: IndexArray, do: Callable[[IndexArray, float], None]) -> None:
         """Do something to a slice of some pages after each of the next picks."""
         at = 0
 
@@ -158,7 +144,7 @@ class Knowledge:
             at += SLICE
             return at < rows.size
 
-        self.work.append(step)
+        self.steps.append(step)
 
 
 def _first_parameters(rates: FloatArray) -> Parameters:

@@ -2,38 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from crawlsched.change_signals import FurtherRow
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import LearnedRates
-from crawlsched.frontier import DiscoveryShare, Frontier, Pick
-from crawlsched.pages import FREE
+from crawlsched.frontier import DiscoveryShare, Pick
+from crawlsched.pages import (
+    ERROR,
+    FREE,
+    GONE,
+    LAST_TRIES,
+    LIVE,
+    MOVED,
+    REFUSED,
+    STATE_NAMES,
+    check_importance,
+)
 from crawlsched.pages.intervals import Intervals, Limits
-from crawlsched.planner.announced import Announced
-from crawlsched.planner.endings import Endings
+from crawlsched.planner.evidence.signal_counts import SignalCounts
 from crawlsched.planner.knowledge import DAY, Knowledge
-from crawlsched.planner.lessons import Lessons
-from crawlsched.planner.membership import Membership
 from crawlsched.planner.options import check_intervals, check_policy, positive
+from crawlsched.planner.parameters.in_force import SLICE
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.planner.starvation import Rounds
 from crawlsched.planner.threshold import Threshold
-from crawlsched.planner.told import Told
 from crawlsched.planner.values.plug_in_values import KnownRates
+from crawlsched.planner.values.rules import RULES, rule_named
 
-__all__ = ["DEFAULT_GRID", "Planner"]
+__all__ = ["DEFAULT_GRID", "Observation", "Planner"]
 
 #: 32 change rates per second in equal ratios of 1.75, from once in three years to once in 3 seconds: the range of real
 #: sites, and at its fast end that of a demonstration which cannot wait.
 DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
+# What an estimator learns from.
+_VISIT_COLUMNS = ("page", "elapsed", "changed", "n_signals", "time_since_modified")
+_LONGEST_ERROR_INTERVAL = DAY
+_LONGEST_GONE_INTERVAL = 30 * DAY
+# After so many visits in a row without content a page is said to fail.
+_FAILING_FROM = 3
+# What `Observation(...)` does, in half of the time: each visit makes one.
+_observation = tuple.__new__
 
-class Planner:
+
+class Observation(NamedTuple):
+    """What one visit taught.
+
+    Attributes
+    ----------
+    page : int
+    time : float
+        POSIX seconds.
+    elapsed : float
+        Seconds since the visit before.
+    n_signals : int
+        ChangeSignals in between.
+    source : int
+        Where they came from; -1 if no source covers the page.
+    evidence : float
+        What they took off the log-probability of freshness, nats.
+    changed : bool
+        Whether the page had changed.
+    further : tuple of (int, int)
+        Further sources that cover the page, and how many ChangeSignals each of them made.
+    time_since_modified : float or None
+        Seconds from the last modification to the visit, where that is known.
+    """
+
+    page: int
+    time: float
+    elapsed: float
+    n_signals: int
+    source: int
+    evidence: float
+    changed: bool
+    further: tuple[tuple[int, int], ...] = ()
+    time_since_modified: float | None = None
+
+
+class Planner(Knowledge):
     """Decide which page to crawl, and learn from what the visit found; the only writer of `Pages`.
 
     Parameters
@@ -118,100 +173,51 @@ class Planner:
     ) -> None:
         check_policy(crawl_value)
         check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
-        self.min_crawl_interval = min_crawl_interval
-        self.max_crawl_interval = max_crawl_interval
         longest = np.inf if max_crawl_interval is None else max_crawl_interval
-        self.intervals = Intervals(Limits(min_crawl_interval, longest), interval_rules)
         if not 0.0 <= discovery_share <= 1.0:
             raise ValueError(f"discovery_share must be a number from 0 to 1, got {discovery_share!r}.")
-        error_interval = positive("error_interval", error_interval, "seconds")
-        gone_interval = positive("gone_interval", gone_interval, "seconds")
         # Of one rate for each page, the expectation of the crawl value is the papers' most general rule.
         rule = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
-        self.known = known = Knowledge(
+        super().__init__(
             positive("bandwidth", bandwidth, "crawls per second"),
             DEFAULT_GRID if rates is None else rates,
             rule,
-            self.intervals,
+            Intervals(Limits(min_crawl_interval, longest), interval_rules),
             discovery_share,
             learned,
             picks,
         )
-        self.rule, self.learned = rule, learned
-        self.error_interval, self.gone_interval, self.signal_delay = error_interval, gone_interval, signal_delay
-        self.pages, self.posterior, self.grid = known.pages, known.posterior, known.posterior.rates_id
-        self.further, self.own_precision = known.further, known.own_precision
-        self.announcements, self.in_force = known.announcements, known.in_force
-        self.values, self.crawl_values = known.values, known.crawl_values
+        self.min_crawl_interval, self.max_crawl_interval = min_crawl_interval, max_crawl_interval
+        self.error_interval = positive("error_interval", error_interval, "seconds")
+        self.gone_interval = positive("gone_interval", gone_interval, "seconds")
+        self.signal_delay = signal_delay
+        self.grid = self.posterior.rates_id
+        self.clipped = 0
+        self._counts = SignalCounts(self.pages, self.further, self.announcements)
         self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
         self._threshold = Threshold()
-        # What the parts do is called without a step in between: their docstrings say how.
-        self.at, self.rows, self.change_rates = known.at, known.rows, known.change_rates
-        self._membership = came = Membership(known)
-        self.reserve, self.add, self.remove = came.reserve, came.add, came.remove
-        self.set_priority = came.set_priority
-        self.load, self.load_further = came.load, came.load_further
-        self.load_learned, self.relearn = came.load_learned, came.relearn
-        self.crawled = Lessons(known).crawled
-        ended = Endings(known, error_interval, gone_interval)
-        self.failed, self.gone, self.moved, self.refused = ended.failed, ended.gone, ended.moved, ended.refused
-        self.put_off, self.take_back, self.release = ended.put_off, ended.take_back, ended.release
-        self.standing, self.not_allowed, self.ask_soon = ended.standing, ended.not_allowed, ended.ask_soon
-        announced = Announced(known, signal_delay)
-        self.covered, self.signalled, self.announced_by = announced.covered, announced.signalled, announced.announced_by
-        told = Told(known)
-        self.set_importance, self.set_rates, self.set_intervals = (
-            told.set_importance,
-            told.set_rates,
-            told.set_intervals,
-        )
-
-    @property
-    def frontier(self) -> Frontier:
-        """The frontier; it begins with the first page."""
-        return self.known.frontier
-
-    @property
-    def bandwidth(self) -> float:
-        """Crawls per second."""
-        return self.known.bandwidth
 
     @property
     def host_limit(self) -> Callable[[int], float]:
         """Gives for how many crawls per second a host lets itself be asked at most; inf: as many as anybody likes."""
-        return self.known.host_limit
+        return self._host_limit
 
     @host_limit.setter
     def host_limit(self, limit: Callable[[int], float]) -> None:
-        self.known.host_limit = limit
+        self._host_limit = limit
         if self.has_frontier:
             self.frontier.new.limit = limit
 
     @property
-    def now(self) -> float:
-        """The latest time that was said, POSIX seconds."""
-        return self.known.now
-
-    @property
     def has_frontier(self) -> bool:
         """Whether anything was said of pages or of the time."""
-        return self.known.frontier_or_none is not None
-
-    @property
-    def known_rates(self) -> KnownRates | None:
-        """Rates of pages that somebody has told."""
-        return self.known.known_rates
+        return self.frontier_or_none is not None
 
     @property
     def plan(self) -> Plan | None:
         """The plan adopted last."""
-        found: Plan | None = self.known.in_force.plan
+        found: Plan | None = self.in_force.plan
         return found
-
-    @property
-    def clipped(self) -> int:
-        """Loaded pages whose last crawl was in the future."""
-        return self._membership.clipped
 
     @property
     def threshold(self) -> float:
@@ -224,6 +230,453 @@ class Planner:
     @threshold.setter
     def threshold(self, value: float) -> None:
         self._threshold.value = value
+
+    # -- pages come and go
+
+    def reserve(self, n_pages: int) -> None:
+        """Make room for so many pages at once, so that no memory is lost to growing; O(n)."""
+        self.pages.reserve(n_pages)
+        if self.posterior.n_pages < n_pages:
+            self.posterior.resize(n_pages)
+            self._grow()
+        if self.frontier_or_none is not None:
+            self.frontier_or_none.reserve(n_pages)
+
+    def _grow(self) -> None:
+        rows = self.posterior.n_pages
+        if rows < self.pages.n:
+            self.posterior.resize(max(self.pages.n, rows + rows // 8))
+        if self.learned is not None and self.learned.n_pages < self.posterior.n_pages:
+            self.learned.resize(self.posterior.n_pages)
+
+    def add(
+        self,
+        host: npt.ArrayLike,
+        now: float,
+        importance: npt.ArrayLike = 1.0,
+        n: int | None = None,
+        part: npt.ArrayLike = 0,
+        interval_rules: npt.NDArray[np.uint8] | None = None,
+        priority: Sequence[int] = (),
+    ) -> IndexArray:
+        """Take in new pages; O(log n) a page.
+
+        Parameters
+        ----------
+        host : int or array_like of int
+            Row number of each page's host.
+        now : float
+            POSIX seconds.
+        importance : float or array_like of float
+            Weight of a fresh copy.
+        n : int, optional
+            How many pages, where neither of these is an array.
+        part : int or array_like of int
+            Part of its site that each page is in (`crawlsched.change_signals.part_number`).
+        interval_rules : ndarray of uint8, optional
+            By which of its rules each page has its crawl intervals; 0: by none.
+        priority : sequence of int
+            Priorities of the requests by which pages were found: the highest get their first copies first.
+
+        Returns
+        -------
+        ndarray of int
+            The new pages.
+        """
+        now = self.at(now)
+        pages = self.pages.add(host, now, importance, n, part)
+        if interval_rules is not None:
+            self.intervals.put(pages, interval_rules)
+        self._grow()
+        for page, asked in zip(pages.tolist(), priority, strict=False):
+            if asked:
+                self.set_priority(page, asked, now)
+        self._file(pages, now)
+        return pages
+
+    def set_priority(self, page: int, priority: int, now: float) -> None:
+        """Say which priority the request for a page has: by that it waits for its first copy. O(log n)."""
+        self.at(now)
+        self.frontier.reserve(page + 1)
+        self.frontier.new.set_priority(page, priority)
+        self._refile(np.array([page]), now)
+
+    def load(
+        self, columns: dict[str, npt.NDArray[np.generic]], log_likelihood: npt.NDArray[np.uint16] | None, now: float
+    ) -> None:
+        """Take in pages from a store, block by block; O(log n) a page.
+
+        Parameters
+        ----------
+        columns : dict of ndarray, shape (n,)
+            ``page`` and the columns of `Pages`; others are ignored, but ``has_log_likelihood``, where it stands, says
+            which rows of `log_likelihood` count.
+        log_likelihood : ndarray of uint16, shape (n, K), optional
+            Compact rows of the posterior.
+        now : float
+            POSIX seconds; a last crawl later than that is set to it, and counted in `clipped`.
+        """
+        now = self.at(now)
+        pages = np.asarray(columns["page"], np.intp)
+        # Numbers of rows that another planner has given out; `load_further` brings what they stand for.
+        known = {name: column for name, column in columns.items() if name != "further"}
+        if "first_seen" in known and "crawled_at" in known:
+            # Of a page that was crawled nothing depends any more on when it became known.
+            found = np.asarray(known["first_seen"], float)
+            known["first_seen"] = np.where(np.asarray(known["crawled_at"]) > -np.inf, np.nan, found)
+        self.pages.set_rows(pages, known)
+        self.own_precision.load(pages, columns)
+        self._grow()
+        future = pages[self.pages.crawled_at[pages] > now]
+        self.clipped += future.size
+        self.pages.crawled_at[future] = now
+        if log_likelihood is not None:
+            chosen = np.asarray(columns.get("has_log_likelihood", np.ones(pages.size, bool)), bool)
+            self.posterior.unpack(pages[chosen], log_likelihood[chosen])
+        filed = pages[self.pages.state[pages] != FREE]
+        self._file(filed, now)
+
+    def load_learned(self, pages: IndexArray, rows: Sequence[bytes], now: float) -> None:
+        """Take in from a store what the estimator knew of pages, once they are there."""
+        assert self.learned is not None
+        self.learned.unpack(pages, rows)
+        self._refile(pages, self.at(now))
+
+    def relearn(self, visits: Mapping[str, npt.NDArray[Any]], now: float) -> None:
+        """Learn once more from the visits that are kept of pages, by an estimator that does not know them yet.
+
+        Parameters
+        ----------
+        visits : mapping of str to ndarray
+            ``page``, ``elapsed``, ``changed``, ``n_signals`` and ``time_since_modified`` (nan: not known), the visits
+            of each page in their order.
+        now : float
+            POSIX seconds.
+        """
+        assert self.learned is not None
+        order = np.argsort(visits["page"], kind="stable")
+        columns = {name: column[order] for name, column in visits.items()}
+        pages, starts, counts = np.unique(columns["page"], return_index=True, return_counts=True)
+        # The first visits of all pages, then the second ones, and so on.
+        for number in range(int(counts.max(initial=0))):
+            at = starts[counts > number] + number
+            page, *told = (columns[name][at] for name in _VISIT_COLUMNS)
+            self.learned.observe(page, *told)
+        self._refile(pages.astype(np.intp), self.at(now))
+
+    def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
+        """Take in from a store what several sources say of the same pages, once the pages are there."""
+        loaded = set()
+        for row in rows:
+            page = row[0]
+            if page < self.pages.n and self.pages.state.item(page) != FREE:
+                self.further.load(*row)
+                loaded.add(page)
+        if loaded:
+            self._refile(np.array(sorted(loaded), np.intp), self.at(now))
+
+    def remove(self, pages: npt.ArrayLike) -> None:
+        """Forget pages; their numbers are not given out again. O(1) a page."""
+        rows = self.rows(pages)
+        self.in_flight_pages.difference_update(rows.tolist())
+        if self.frontier_or_none is not None:
+            self.frontier_or_none.discard(rows)
+        self.announcements.free(rows)
+        self.pages.free(rows)
+        self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size), np.uint16))
+
+    # -- visits
+
+    def crawled(
+        self,
+        page: int,
+        now: float,
+        changed: bool | None,
+        *,
+        doubt: float = 0.0,
+        time_since_modified: float | None = None,
+    ) -> Observation | None:
+        """A visit reached content.
+
+        Parameters
+        ----------
+        page : int
+        now : float
+            POSIX seconds.
+        changed : bool or None
+            Whether the content differs from what the visit before saw; None where that cannot be told.
+        doubt, time_since_modified
+            As for `Posterior.update_one`.
+
+        Returns
+        -------
+        Observation or None
+            What was learned; None if nothing: a first visit, one that cannot be compared, or the return of a page that
+            had been gone.
+        """
+        now, columns = self.at(now), self.pages
+        crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
+        n_signals, covered_further = columns.n_signals.item(page), columns.further.item(page)
+        elapsed, observation = now - crawled_at, None
+        has_rare_facts = columns.rare.item(page)
+        if changed is not None and now > crawled_at > -inf and state not in (GONE, MOVED):
+            further: tuple[tuple[int, int], ...] = ()
+            if covered_further:
+                further = tuple((other.source, other.n_signals) for other in self.further.of(page)[1:])
+            evidence = self.announcements.evidence_one(page) if n_signals or further else 0.0
+            parameters = self.in_force.of(page)
+            prior, power = parameters.priors[parameters.group(columns.host.item(page))], parameters.learning_rate
+            if n_signals or (further and any(n for _, n in further)):
+                unchanged = self.posterior.unchanged_one(page, elapsed, prior, power)
+                self.announcements.visited(page, changed, doubt, unchanged, evidence)
+            # A count of updates only spreads rounding, and nearly every crawl is one.
+            self.posterior.update_one(
+                page,
+                elapsed,
+                changed,
+                evidence,
+                doubt=doubt,
+                time_since_modified=time_since_modified,
+                prior=prior,
+                n_updates=columns.n_crawls.item(page),
+            )
+            if self.learned is not None:
+                self.learned.observe(page, elapsed, changed, n_signals, time_since_modified)
+            source = columns.source.item(page)
+            found = page, now, elapsed, n_signals, source, evidence, changed, further, time_since_modified
+            observation = _observation(Observation, found)
+        if self.planned is not None:
+            self.planned.crawled(page, now)
+        # What stands there already is not written once more: this is done in each slot.
+        if changed:
+            columns.n_changes.count_one(page)
+        columns.n_crawls.count_one(page)
+        columns.crawled_at[page] = now
+        if n_signals or covered_further:
+            self.announcements.forget(page)
+        if state != LIVE:
+            columns.state[page] = LIVE
+        if has_rare_facts:
+            columns.reached(page)
+        self._end_visit(page, now)
+        return observation
+
+    def failed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
+        """A visit did not reach content: the page backs off.
+
+        Parameters
+        ----------
+        page : int
+        now : float
+        retry_at : float, optional
+            Not to be tried earlier.
+        of_host : bool
+            Its host fails as a whole, and says by `retry_at` when it may be asked again: the page waits no longer.
+        """
+        self._back_off(page, ERROR, now, self.error_interval, _LONGEST_ERROR_INTERVAL, retry_at, of_host)
+        self._end_visit(page, self.at(now))
+
+    def put_off(self, page: int, until: float, now: float) -> None:
+        """Leave a page alone until a time."""
+        now = self.at(now)
+        self.pages.set_rare(page, not_before=until)
+        self.frontier.refile(np.array([page]), now)
+
+    def take_back(self, columns: dict[str, npt.NDArray[Any]], now: float) -> None:
+        """Forget what the last visit of a page taught: it was not that page. It backs off as after an error.
+
+        Parameters
+        ----------
+        columns : dict of ndarray
+            What `Planner.columns` gave of it before that visit.
+        now : float
+        """
+        rows = columns["page"]
+        kept = {name: columns[name] for name in ("crawled_at", "n_crawls", "n_changes", "n_signals")}
+        self.pages.set_rows(rows, kept)
+        self.own_precision.load(rows, columns)
+        self.posterior.unpack(rows, columns["log_likelihood"])
+        if not self.in_flight_pages.intersection(rows.tolist()):
+            self.failed(int(rows[0]), now)
+
+    def gone(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
+        """A visit was told that the page is gone: it is looked for ever more rarely; see `failed`."""
+        self._left(page, GONE, now, retry_at, of_host)
+
+    def moved(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
+        """A visit was sent elsewhere for good: the page is looked for ever more rarely; see `failed`."""
+        self._left(page, MOVED, now, retry_at, of_host)
+
+    def _left(self, page: int, state: int, now: float, retry_at: float | None, of_host: bool) -> None:
+        now = self.at(now)
+        self._look_later(page, state, now, retry_at, of_host)
+        if state == MOVED or not self.pages.n_crawls.item(page):
+            self.pages.crawled_at[page] = now
+        self._end_visit(page, now)
+
+    def refused(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
+        """A visit was refused: it is tried ever more rarely; see `failed`."""
+        now = self.at(now)
+        self._look_later(page, REFUSED, now, retry_at, of_host)
+        self._end_visit(page, now)
+
+    def not_allowed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
+        """A visit was refused before it left, as by robots.txt: it is tried ever more rarely."""
+        now = self.at(now)
+        self._back_off(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
+        self._end_visit(page, now)
+
+    def ask_soon(self, pages: IndexArray, now: float) -> None:
+        """Let pages that wait after a failure go now."""
+        now = self.at(now)
+        self.pages.not_before[pages] = now
+        self._refile(pages, now)
+
+    def standing(self, page: int) -> str:
+        """Say what is to be thought of a page that has had a copy: live, failing, gone or moved."""
+        pages = self.pages
+        state = pages.state.item(page)
+        if state == LIVE or not pages.n_crawls.item(page):
+            return "live"
+        if state in (GONE, MOVED):
+            return STATE_NAMES[state]
+        return "failing" if pages.n_errors.item(page) >= _FAILING_FROM else "live"
+
+    def release(self, page: int, now: float) -> None:
+        """A visit was dropped: the page is as if it had not been picked."""
+        self._end_visit(page, self.at(now))
+
+    def _look_later(self, page: int, state: int, now: float, retry_at: float | None, of_host: bool) -> None:
+        # What was there may be so again in a minute.
+        was_there = state != MOVED and self.pages.n_crawls.item(page)
+        first = min(self.error_interval, self.gone_interval) if was_there else self.gone_interval
+        self._back_off(page, state, now, first, _LONGEST_GONE_INTERVAL, retry_at, of_host)
+
+    def _back_off(
+        self, page: int, state: int, now: float, first: float, longest: float, retry_at: float | None, of_host: bool
+    ) -> None:
+        now, again = self.at(now), self._again(page, state)
+        wait = 0.0 if of_host else min(first * 2.0 ** min(again, 60), max(longest, first))
+        # A page does not wait for long because its host fails.
+        tries = max(again, min(again + 1, LAST_TRIES if of_host else 255))
+        self.pages.set_rare(page, not_before=max(now + wait, retry_at or 0.0), n_errors=tries)
+
+    def _again(self, page: int, state: int) -> int:
+        """Put a page into a state in which its visit ended; return how many in a row before it had no content."""
+        pages = self.pages
+        # An error says nothing new of a page that is gone.
+        if state in (GONE, MOVED) or pages.state.item(page) not in (GONE, MOVED):
+            pages.state[page] = state
+        return int(pages.n_errors.item(page))
+
+    # -- announcements
+
+    def covered(self, pages: npt.ArrayLike, source: int, now: float) -> None:
+        """A source names these pages; the first time is no announcement. O(1) a page."""
+        self.at(now)
+        self._counts.cover(self.rows(pages), source, now)
+
+    def signalled(self, pages: npt.ArrayLike, source: int, now: float, since: float | None = None) -> int:
+        """A source announces changes of these pages, once each.
+
+        Parameters
+        ----------
+        pages : array_like of int
+        source : int
+        now : float
+            POSIX seconds.
+        since : float, optional
+            When the source was read before, POSIX seconds: what another source has announced since then may be the
+            same change. The signal delay before `now` by default.
+
+        Returns
+        -------
+        int
+            How many were taken: not those within the signal delay after a crawl.
+
+        Notes
+        -----
+        More than 128 at once come into force in slices over the next picks; a page visited before its slice has been
+        seen by that visit.
+        """
+        now = self.at(now)
+        columns, before = self.pages, (now if since is None else min(since, now)) - self.signal_delay
+        rows = self.rows(pages)
+        if (columns.source[rows] != source).any():
+            self._counts.cover(rows, source, now)
+        if self.signal_delay:
+            rows = rows[now - columns.crawled_at[rows] >= self.signal_delay]
+        if rows.size <= SLICE:
+            self._take_signals(rows, source, now, before)
+        else:
+            self._in_slices(rows, lambda part, _: self._take_signals(part, source, now, before))
+        return int(rows.size)
+
+    def announced_by(self, page: int, source: int) -> bool:
+        """Whether a source has announced a page since its last crawl."""
+        return self._counts.announced_by(page, source)
+
+    def _take_signals(self, rows: IndexArray, source: int, announced_at: float, since: float) -> None:
+        rows = self._counts.take(rows, source, announced_at, since)
+        # Of a page never crawled there is no copy that could go stale.
+        self.frontier.refile(rows[self.pages.crawled_at[rows] > -np.inf], self.now)
+
+    # -- what people say
+
+    def set_importance(self, pages: npt.ArrayLike, importance: npt.ArrayLike, now: float) -> None:
+        """Set the weights of distinct pages; O(log n) a page."""
+        now = self.at(now)
+        rows = np.asarray(pages, np.intp).reshape(-1)
+        if self.rows(rows).size != rows.size:
+            raise ValueError(f"pages must be distinct, got {pages!r}.")
+        weights = np.broadcast_to(check_importance(importance), rows.shape).astype(np.float32)
+        differs = self.pages.importance[rows] != weights
+        self.pages.importance[rows[differs]] = weights[differs]
+        self._refile(rows[differs], now)
+
+    def set_rates(
+        self,
+        pages: npt.ArrayLike,
+        change_rate: npt.ArrayLike,
+        recall: npt.ArrayLike = 0.0,
+        false_signal_rate: npt.ArrayLike = 0.0,
+        now: float | None = None,
+    ) -> None:
+        """Say what the rates of pages are, for the papers' rules: nothing is estimated for these pages any more.
+
+        Parameters
+        ----------
+        pages : array_like of int
+            Distinct pages.
+        change_rate : array_like
+            Changes per second.
+        recall : array_like
+            Probability that a change is announced.
+        false_signal_rate : array_like
+            Announcements per second without a change.
+        now : float, optional
+            POSIX seconds; the time passed last by default.
+        """
+        rule = rule_named(self.rule)
+        if rule is None:
+            raise ValueError(f"crawl_value must be one of {', '.join(RULES)} for known rates, got {self.rule!r}.")
+        rows = self.rows(pages)
+        order = np.argsort(np.asarray(pages, np.intp), kind="stable")
+        if self.known_rates is None:
+            self.known_rates = KnownRates(rule)
+        columns = (
+            np.broadcast_to(np.asarray(c, np.float64), order.shape) for c in (change_rate, recall, false_signal_rate)
+        )
+        self.known_rates.set(rows, *(column[order] for column in columns))
+        if self.frontier_or_none is not None:
+            self._refile(rows, self.at(self.now if now is None else now))
+
+    def set_intervals(self, pages: npt.ArrayLike, rules: npt.ArrayLike, now: float) -> None:
+        """Say by which rules distinct pages have their crawl intervals (0: by none), and file them again."""
+        self.at(now)
+        rows = self.rows(pages)
+        self.intervals.put(rows, np.asarray(rules, np.uint8))
+        self._refile(rows, now)
 
     # -- picks
 
@@ -244,16 +697,16 @@ class Planner:
             Its reason is that of `Frontier.pick`.
             The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove`.
         """
-        now, frontier = self.at(now), self.known.frontier
-        if self.known.work:
+        now, frontier = self.at(now), self.frontier
+        if self.steps:
             self.work(now)
         if self._rounds is not None:
-            self._rounds.before_pick(frontier, self.known.bandwidth, now)
+            self._rounds.before_pick(frontier, self.bandwidth, now)
         pick = frontier.pick(now, host_free_at)
         if pick is None:
             return None
         page, crawl_value, reason, is_first_copy = pick
-        self.known.in_flight.add(page)
+        self.in_flight_pages.add(page)
         if reason == "value" and not is_first_copy:
             self._threshold.follow(crawl_value)
         # Pages go out of turn by force.
@@ -264,11 +717,11 @@ class Planner:
     @property
     def share(self) -> DiscoveryShare:
         """How many of the slots are for first copies; several planners that share their slots may have one."""
-        return self.known.share
+        return self._share
 
     @share.setter
     def share(self, share: DiscoveryShare) -> None:
-        self.known.share = share
+        self._share = share
         if self.has_frontier:
             self.frontier.share = share
 
@@ -291,17 +744,17 @@ class Planner:
 
         `pick` does it; where picks are rare it can be called at any other time too.
         """
-        if self.known.work:
+        if self.steps:
             # In turn, so that announcements do not wait until all pages have adopted a plan.
-            step = self.known.work.popleft()
+            step = self.steps.popleft()
             if step(self.at(now)):
-                self.known.work.append(step)
-        return bool(self.known.work)
+                self.steps.append(step)
+        return bool(self.steps)
 
     def hold(self, page: int) -> None:
         """Keep a page in flight although its visit has ended: it is fetched once more. `release` lets it go."""
-        self.known.frontier.discard(np.array([page]))
-        self.known.in_flight.add(page)
+        self.frontier.discard(np.array([page]))
+        self.in_flight_pages.add(page)
 
     def catch_up(self, now: float) -> None:
         """Do all that the passing of time has brought about until now; O(pages whose time has come).
@@ -309,11 +762,11 @@ class Planner:
         `pick` does it too. Before the first of many picks it can be a long time, as after loading a large collection.
         """
         now = self.at(now)
-        self.known.frontier.advance(now)
+        self.frontier.advance(now)
 
     def in_flight(self, page: int) -> bool:
         """Whether a page is being visited."""
-        return page in self.known.in_flight
+        return page in self.in_flight_pages
 
     def release_host(self, host: int) -> None:
         """Let a host that rests be asked again."""
@@ -348,7 +801,7 @@ class Planner:
         """Return pages that go with the next `n` picks, whatever they are worth, about in their order; O(n log n)."""
         found = self.frontier.out_of_turn(n)
         if self._rounds is not None:
-            found += self._rounds.coming(self.frontier, n - len(found), self.known.bandwidth, now)
+            found += self._rounds.coming(self.frontier, n - len(found), self.bandwidth, now)
         return found
 
     def next_event(self, now: float) -> float:
@@ -360,13 +813,13 @@ class Planner:
         self.at(now)
         rows = np.asarray(pages, np.intp)
         self.rows(rows)
-        self.known.frontier.force(rows)
+        self.frontier.force(rows)
 
     # -- plans
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on: the threshold follows by itself."""
-        self.known.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
+        self.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
         if self.has_frontier:
             self.frontier.slot = 1.0 / bandwidth
 
@@ -389,7 +842,7 @@ class Planner:
             Gives by host the crawls per second for which it lets itself be asked at most, as an array; inf: as many as
             anybody likes, which is said of all hosts by default.
         """
-        return snapshot_in_parts(self.known, host_limits)
+        return snapshot_in_parts(self, host_limits)
 
     def adopt(self, plan: Plan, now: float) -> None:
         """Let a plan come into force, page by page in slices over the next picks.
@@ -410,19 +863,20 @@ class Planner:
         """
         parameters = plan.parameters(self.posterior.rates, DAY)
         self.at(now)
-        self.known.in_force.plan = plan
-        if self.known.planned is not None:
-            self.known.planned.divide(self.known.bandwidth)
-        self.known.in_force.put(parameters)
+        self.in_force.plan = plan
+        if self.planned is not None:
+            self.planned.divide(self.bandwidth)
+        self.in_force.put(parameters)
 
     # -- what is known
 
-    def places(self, pages: npt.ArrayLike) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
-        """Return host (-1 for those that were forgotten) and part of its site for each of some pages."""
+    def hosts(self, pages: npt.ArrayLike) -> npt.NDArray[np.int32]:
+        """Return the host of each of some pages; -1 for those that were forgotten."""
         rows = np.asarray(pages, np.intp)
         if rows.size and not (rows.min() >= 0 and rows.max() < self.pages.n):
             raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
-        return np.where(self.pages.state[rows] == FREE, -1, self.pages.host[rows]), self.pages.part[rows]
+        found: npt.NDArray[np.int32] = np.where(self.pages.state[rows] == FREE, -1, self.pages.host[rows])
+        return found
 
     def columns(self, pages: npt.ArrayLike) -> dict[str, npt.NDArray[np.generic]]:
         """Copy all columns of some pages for a store.

@@ -75,7 +75,6 @@ def snapshot_in_parts(
         host_limits=np.full(hosts.size, np.inf) if limits is None else limits[hosts],
         sources=source,
         signalled_hosts=columns.host[covered],
-        signalled_parts=columns.part[covered],
         n_signals_total=n_total.astype(np.float64),
         signalled_for=np.maximum(known.now - since, 0.0),
         n_held=round(n_new * float(np.mean(held))),

@@ -81,7 +81,7 @@ class HandingOver:
         return Outgoing(shard_of(host, self._n_shards), self._sender, next(self._numbers), kind, data, now)
 
     def forget(self, shard: int) -> None:
-        """What was found in a shard may not be on its way after all: the shard was lost, or begins again."""
+        """Note that pages found in a shard may not arrive: the shard was lost, or begins again."""
         self._gone.pop(shard, None)
 
 

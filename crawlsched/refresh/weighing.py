@@ -49,7 +49,7 @@ class Weighing:
         return checked(importance, url)
 
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
-        """Take over what distinct pages are worth, at once; return of how many it is something else than before."""
+        """Take over what distinct pages are worth, at once; return how many changed."""
         if stated and self._stated_meanwhile is not None:
             self._stated_meanwhile.update(pages)
         changed = self._collection.set_importance(

@@ -3,6 +3,7 @@
 Imports what the values of settings are made of, and neither Scrapy nor SQL. Begin reading with `settings`.
 """
 
+from crawlsched.settings.gone import said_of_gone
 from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings
 from crawlsched.settings.table import markdown_table
 from crawlsched.settings.values import SECONDS_PER, format_bandwidth, parse_bandwidth, parse_duration
@@ -17,4 +18,5 @@ __all__ = [
     "markdown_table",
     "parse_bandwidth",
     "parse_duration",
+    "said_of_gone",
 ]

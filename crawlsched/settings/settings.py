@@ -22,6 +22,7 @@ from crawlsched.settings.addresses import (
     read_web,
     read_webhook,
 )
+from crawlsched.settings.gone import NAMES, refused, taken_over
 from crawlsched.settings.hours import Hours
 from crawlsched.settings.page_rules import PageRule, read_host_shares, read_page_rules
 from crawlsched.settings.values import (
@@ -424,8 +425,9 @@ SETTINGS: tuple[Setting, ...] = tuple(
 
 def _read_all(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     values, mistakes = {}, []
+    earlier = taken_over(settings)
     for row in SETTINGS:
-        value = settings.get(row.name, row.default)
+        value = earlier.get(row.name, settings.get(row.name, row.default))
         try:
             values[row.name.removeprefix(PREFIX).lower()] = row.read(value)
         except ValueError as error:
@@ -498,51 +500,11 @@ def _not_with_shards(values: Mapping[str, Any]) -> list[str]:
     return mistakes
 
 
-#: Settings that there were before 0.2, and what says the same now.
-_GONE = {
-    "DATABASE_UPGRADE": "`crawlsched db upgrade` for the tables of an older version on PostgreSQL; all else is done by "
-    "itself",
-    "DISCOVERY_HORIZON": "CRAWLSCHED_DISCOVERY_SHARE = 0.6 for how much goes to new pages",
-    "ENABLED": "ADDONS = {} to crawl without crawlsched",
-    "FINGERPRINT_IGNORE_KEYS": "CRAWLSCHED_FINGERPRINTS = {'*': {'method': 'json', 'ignore_keys': [...]}}",
-    "FINGERPRINT_IMAGES": "CRAWLSCHED_FINGERPRINTS = {'*': {'images': True}}",
-    "FINGERPRINT_LINKS": "CRAWLSCHED_FINGERPRINTS = {'*': {'links': True}}",
-    "FINGERPRINT_TEMPLATE_EDITS": "CRAWLSCHED_FINGERPRINTS = {'*': {'template_edits': True}}",
-    "HOURS": "CRAWLSCHED_BANDWIDTH = {'22:00-06:00': '20/s', 'else': '1/s'}",
-    "MAX_CRAWL_INTERVAL": "CRAWLSCHED_PAGES = [('*', {'max_interval': '7d'})]",
-    "MIN_CRAWL_INTERVAL": "CRAWLSCHED_PAGES = [('*', {'min_interval': '1h'})]",
-    "RECEIVER_KEY": "CRAWLSCHED_RECEIVER = {'address': 8025, 'key': '...'}",
-    "RECEIVER_URL": "CRAWLSCHED_RECEIVER = {'address': 8025, 'key': '...', 'url': 'https://...'}",
-    "SHARD": "CRAWLSCHED_SHARDS = 16, the same for all processes, which divide the collection among themselves",
-    "SITEMAP_INTERVAL": "CRAWLSCHED_SOURCE_INTERVAL",
-    "SITEMAP_PRIORITY": "CRAWLSCHED_IMPORTANCE or CRAWLSCHED_PAGES for what pages are worth",
-    "SITEMAP_URLS": "CRAWLSCHED_SOURCE_URLS",
-    "SITEMAPS_FROM_ROBOTS": "CRAWLSCHED_FIND_SOURCES",
-    "SOURCES_FROM_PAGES": "CRAWLSCHED_FIND_SOURCES",
-    "VALIDATOR_TRIALS": "CRAWLSCHED_CONDITIONAL_REQUESTS = 'always' for no trials",
-    "VISIT_TIMEOUT": "DOWNLOAD_TIMEOUT, Scrapy's own; three times that is waited for a visit",
-    "WEB_TOKEN": "CRAWLSCHED_WEB = {'address': 8765, 'token': '...'}",
-    "WEBHOOK_KEY": "CRAWLSCHED_WEBHOOK = {'url': 'https://...', 'key': '...'}",
-    "WEBSUB": "CRAWLSCHED_RECEIVER = {'address': 8025, 'key': '...', 'url': 'https://...'}",
-    "WRONG_PAGES": "CRAWLSCHED_WITHHOLD = {'wrong_page': False}",
-} | dict.fromkeys(
-    (
-        *("EXPLORATION_ROUNDS", "FALLBACK_SCHEDULER", "FLUSH_INTERVAL", "GONE_INTERVAL", "JOBS", "KEPT_TEXTS_BYTES"),
-        *("MAX_CRAWL_ROUNDS", "MAX_TEXT_BYTES", "OBJECTIVE", "RECEIVER_RATE", "REPLAN_INTERVAL", "SIGNAL_DELAY"),
-        *("SITEMAP_MAX_BYTES", "SITEMAP_MAX_ENTRIES", "SNAPSHOT", "UNTRACKED_INTERVAL", "WEB_ACTIONS"),
-    ),
-    "nothing in its place",
-)
-
-
 def _unknown_names(settings: Mapping[str, Any]) -> list[str]:
     known = [row.name.removeprefix(PREFIX) for row in SETTINGS]
     ours = [str(name).removeprefix(PREFIX) for name in settings if str(name).startswith(PREFIX)]
-    mistakes = []
-    for name in sorted(set(ours).difference(known)):
-        if name in _GONE:
-            mistakes.append(f"{PREFIX}{name} is gone: write {_GONE[name]}.")
-            continue
+    mistakes = refused(settings)
+    for name in sorted(set(ours).difference(known, NAMES)):
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {PREFIX}{near[0]}?" if near else "all of them stand in docs/reference/settings.md."
         mistakes.append(f"{PREFIX}{name} is not a setting; {hint}")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, select, update
 
 from crawlsched.store import models
+from crawlsched.store.access import Access
 from crawlsched.store.statements import put
-
-if TYPE_CHECKING:
-    from crawlsched.store.store import Store
 
 __all__ = [
     "DeliveredChange",
@@ -162,25 +160,25 @@ class Followers:
 
     Parameters
     ----------
-    store : Store
+    access : Access
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     def position_of(self, follower: str) -> int | None:
         """Give the number of the last change that arrived at a follower; None: it has not begun."""
         table = models.followers
-        found = select(table.c.position).where(*self._store.own(table), table.c.name == follower)
-        with self._store.database.reading() as connection:
+        found = select(table.c.position).where(*self._access.own(table), table.c.name == follower)
+        with self._access.database.reading() as connection:
             position: int | None = connection.execute(found).scalar_one_or_none()
         return position
 
     def put_position(self, follower: str, position: int) -> None:
         """Note how far a follower has come."""
-        shard, collection = self._store.key
+        shard, collection = self._access.key
         row = {"shard": shard, "collection": collection, "name": follower, "position": position}
-        self._store.write(lambda connection: put(connection, models.followers, [row]))
+        self._access.write(lambda connection: put(connection, models.followers, [row]))
 
 
 def _own(table: Any, key: Key) -> tuple[Any, Any]:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Select, delete, func, select, update
 
 from crawlsched.store import changes, models
+from crawlsched.store.access import Access
 from crawlsched.store.database import Database, among
+from crawlsched.store.reading import Reader
 from crawlsched.store.rows import digest, to_json, url_digest
 from crawlsched.store.statements import put
-from crawlsched.store.tombstones import KINDS, pattern
-
-if TYPE_CHECKING:
-    from crawlsched.store.store import Store
+from crawlsched.store.tombstones import KINDS, Tombstones, pattern
 
 __all__ = ["FORGET_KINDS", "Forgetting"]
 
@@ -33,7 +32,9 @@ class Forgetting:
 
     Parameters
     ----------
-    store : Store
+    access : Access
+    tombstones : Tombstones
+        Those of the collection.
 
     Attributes
     ----------
@@ -41,9 +42,11 @@ class Forgetting:
         Those that were forgotten; what the store is still given of them is left out.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, access: Access, tombstones: Tombstones) -> None:
         self.pages: set[int] = set()
-        self._store = store
+        self._access = access
+        self._tombstones = tombstones
+        self._reader = Reader(access.database, access.key)
         # Request templates that were written while unused ones are looked for; None: nobody looks.
         self._templates: set[bytes] | None = None
 
@@ -57,7 +60,7 @@ class Forgetting:
         if kind not in FORGET_KINDS:
             raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(FORGET_KINDS)}.")
         page = models.pages
-        wanted = select(page.c.page, page.c.url).where(*self._store.own(page))
+        wanted = select(page.c.page, page.c.url).where(*self._access.own(page))
         accepts: Callable[[str], object] = bool
         if kind == "url":
             wanted = wanted.where(page.c.url_digest == url_digest(value), page.c.url == value)
@@ -66,7 +69,7 @@ class Forgetting:
         elif kind == "pattern":
             accepts = pattern(value).fullmatch
         last = -1
-        while rows := _after(self._store.database, wanted, last):
+        while rows := _after(self._access.database, wanted, last):
             last = rows[-1][0]
             found = [number for number, url in rows if accepts(url)]
             if found:
@@ -91,40 +94,40 @@ class Forgetting:
         ndarray of int64
             The numbers of the pages that were deleted.
         """
-        store = self._store
-        if kind == "collection" and value != store.name:
-            raise ValueError(f"value is {value!r}; it has to be {store.name!r}, the collection that is open.")
+        access = self._access
+        if kind == "collection" and value != access.name:
+            raise ValueError(f"value is {value!r}; it has to be {access.name!r}, the collection that is open.")
         value = value.lower() if kind == "host" else value
         if kind != "collection":
-            store.tombstones.add(kind, value, now)
-            own = dict(zip(("shard", "collection"), store.key, strict=True))
+            self._tombstones.add(kind, value, now)
+            own = dict(zip(("shard", "collection"), access.key, strict=True))
             stone = {**own, "kind": kind, "digest": digest(value), "value": value, "created_at": now}
-            store.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
+            access.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
         forgotten = []
         for pages in self._matching(kind, value):
             self.pages.update(pages.tolist())
-            store.write_slice(partial(_delete_pages, key=store.key, pages=pages))
+            access.write_slice(partial(_delete_pages, key=access.key, pages=pages))
             forgotten.append(pages)
         clear = _delete_collection if kind == "collection" else _delete_unused_templates
-        store.write(lambda connection: clear(connection, store.key))
+        access.write(lambda connection: clear(connection, access.key))
         return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
 
     def delete(self, pages: np.ndarray) -> None:
         """Delete pages and all that is known of them; they may come back."""
         self.pages.update(pages.tolist())
         for part in np.array_split(pages, 1 + pages.size // _SLICE):
-            self._store.write_slice(partial(_delete_pages, key=self._store.key, pages=part))
+            self._access.write_slice(partial(_delete_pages, key=self._access.key, pages=part))
 
     def take_back(self, kind: str, value: str) -> bool:
         """Let what was forgotten come back when somebody names it again; say whether it was forgotten."""
         value, stone = value.lower() if kind == "host" else value, models.tombstones
-        gone = delete(stone).where(*self._store.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
-        self._store.write(lambda connection: connection.execute(gone))
-        return self._store.tombstones.take(kind, value)
+        gone = delete(stone).where(*self._access.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
+        self._access.write(lambda connection: connection.execute(gone))
+        return self._tombstones.take(kind, value)
 
     def prune(self, before: float, limit: int = 10_000) -> int:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
-        return self._store.write_slice(partial(_prune, key=self._store.key, before=before, limit=limit))
+        return self._access.write_slice(partial(_prune, key=self._access.key, before=before, limit=limit))
 
     def note_templates(self, digests: Iterable[bytes]) -> None:
         """Hear which request templates are about to be written; who says so has the store's turn."""
@@ -136,26 +139,26 @@ class Forgetting:
 
         Only the process that owns the collection may do this: it alone knows what it is about to write.
         """
-        store = self._store
-        with store.turn:
+        access = self._access
+        with access.turn:
             self._templates = written = set[bytes]()
         # Looking through all pages takes long, and must not keep others from writing.
-        with store.database.reading() as connection:
-            unused = _unused_templates(connection, store.key, limit)
+        with access.database.reading() as connection:
+            unused = _unused_templates(connection, access.key, limit)
         deleted = 0
         for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
-            with store.turn:
+            with access.turn:
                 # A page may have come to one of them meanwhile.
                 some = [one for one in unused[start : start + _TEMPLATES_AT_ONCE] if one not in written]
-                store.write_slice(partial(_delete_templates, key=store.key, digests=some))
+                access.write_slice(partial(_delete_templates, key=access.key, digests=some))
                 deleted += len(some)
-        with store.turn:
+        with access.turn:
             self._templates = None
         return deleted
 
     def rewrite_templates(self, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
         """Write other data into request templates; None: leave one as it is."""
-        self._store.write(partial(_rewrite_templates, key=self._store.key, other=other))
+        self._access.write(partial(_rewrite_templates, key=self._access.key, other=other))
 
     def prune_texts(self, max_bytes: int) -> int:
         """Delete the texts that were seen longest ago until those that are left have at most so many bytes.
@@ -165,8 +168,8 @@ class Forgetting:
         int
             The bytes that are left.
         """
-        while (left := self._store.reader.bytes_of_texts()) > max_bytes:
-            self._store.write_slice(partial(_prune_texts, key=self._store.key, share=1.0 - max_bytes / left))
+        while (left := self._reader.bytes_of_texts()) > max_bytes:
+            self._access.write_slice(partial(_prune_texts, key=self._access.key, share=1.0 - max_bytes / left))
         return left
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import delete, select
 
 from crawlsched.store import models
+from crawlsched.store.access import Access
 from crawlsched.store.commands import insert_numbered
 from crawlsched.store.rows import json_like, to_json
-
-if TYPE_CHECKING:
-    from crawlsched.store.store import Store
 
 __all__ = ["Plans", "StoredPlan"]
 
@@ -29,26 +27,26 @@ class Plans:
 
     Parameters
     ----------
-    store : Store
+    access : Access
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     def save(self, data: dict[str, Any], now: float, keep: int = 5) -> int:
         """Keep a plan (JSON) and the newest few before it; gives its id."""
-        store, table = self._store, models.plans
+        access, table = self._access, models.plans
         values = {"made_at": now, "data": to_json(data)}
-        number = insert_numbered(store.database, store.key, table.c.id, values)
-        old = delete(table).where(*store.own(table), table.c.id <= number - keep)
-        store.write(lambda connection: connection.execute(old))
+        number = insert_numbered(access.database, access.key, table.c.id, values)
+        old = delete(table).where(*access.own(table), table.c.id <= number - keep)
+        access.write(lambda connection: connection.execute(old))
         return number
 
     def newest(self, after: int = -1) -> StoredPlan | None:
         """Give the newest plan; None if there is none with an id above `after`."""
         table = models.plans
-        query = select(table.c.id, table.c.made_at, table.c.data).where(*self._store.own(table), table.c.id > after)
-        with self._store.database.reading() as connection:
+        query = select(table.c.id, table.c.made_at, table.c.data).where(*self._access.own(table), table.c.id > after)
+        with self._access.database.reading() as connection:
             row = connection.execute(query.order_by(table.c.id.desc()).limit(1)).one_or_none()
         if row is None or not (data := json_like(row.data, {}, f"the plan number {row.id}")):
             return None

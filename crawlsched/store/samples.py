@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
 from crawlsched.store import models
+from crawlsched.store.access import Access
 from crawlsched.store.statements import put
-
-if TYPE_CHECKING:
-    from crawlsched.store.store import Store
 
 __all__ = ["Samples", "joined", "thinned"]
 
@@ -28,37 +26,37 @@ class Samples:
 
     Parameters
     ----------
-    store : Store
+    access : Access
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, access: Access) -> None:
+        self._access = access
 
     def put(self, time: float, figures: Mapping[str, float | None]) -> None:
         """Keep the figures of a moment, by the names of `models.FIGURES`; those of the same second are replaced."""
-        self._store.write(lambda connection: _put(connection, self._store.key, time, figures))
+        self._access.write(lambda connection: _put(connection, self._access.key, time, figures))
 
     def since(self, time: float) -> list[dict[str, Any]]:
         """Give the figures since a time, oldest first."""
-        with self._store.database.reading() as connection:
-            return _since(connection, self._store, time)
+        with self._access.database.reading() as connection:
+            return _since(connection, self._access, time)
 
     def thin(self, now: float) -> int:
         """Make several old rows into one, and delete very old ones; give how many rows fewer there are."""
 
         def thin(connection: Connection) -> int:
-            old = [row for row in _since(connection, self._store, 0.0) if row["time"] < now - _LEVELS[0][0]]
+            old = [row for row in _since(connection, self._access, 0.0) if row["time"] < now - _LEVELS[0][0]]
             kept = thinned(old, now)
             known = {row["time"]: row for row in old}
             table = models.samples
             for time in sorted(known.keys() - {row["time"] for row in kept}):
-                connection.execute(delete(table).where(*self._store.own(table), table.c.time == time))
+                connection.execute(delete(table).where(*self._access.own(table), table.c.time == time))
             for row in kept:
                 if row != known.get(row["time"]):
-                    _put(connection, self._store.key, row["time"], row)
+                    _put(connection, self._access.key, row["time"], row)
             return len(old) - len(kept)
 
-        return self._store.write(thin)
+        return self._access.write(thin)
 
 
 def _put(connection: Connection, key: tuple[int, int], time: float, figures: Mapping[str, float | None]) -> None:
@@ -66,10 +64,10 @@ def _put(connection: Connection, key: tuple[int, int], time: float, figures: Map
     put(connection, models.samples, [{"shard": key[0], "collection": key[1], "time": int(time), **told}])
 
 
-def _since(connection: Connection, store: Store, time: float) -> list[dict[str, Any]]:
+def _since(connection: Connection, access: Access, time: float) -> list[dict[str, Any]]:
     table = models.samples
     wanted = select(table.c.time, *[table.c[name] for name in models.FIGURES])
-    rows = connection.execute(wanted.where(*store.own(table), table.c.time >= int(time)).order_by(table.c.time))
+    rows = connection.execute(wanted.where(*access.own(table), table.c.time >= int(time)).order_by(table.c.time))
     return [row._asdict() for row in rows]
 
 

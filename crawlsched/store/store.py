@@ -1,23 +1,22 @@
 """The store: one collection, or one shard of it, in one database, with what reads and writes it."""
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import insert, select, text
 from sqlalchemy.exc import IntegrityError
 
-from crawlsched.exceptions import CollectionInUse, StoreError, require_posix
+from crawlsched.exceptions import StoreError, require_posix
 from crawlsched.store import models, saving, schema
+from crawlsched.store.access import Access
 from crawlsched.store.batch import Batch
 from crawlsched.store.changes import Followers
 from crawlsched.store.commands import Commands
 from crawlsched.store.database import Database, is_row_error
 from crawlsched.store.first_pages import FirstPages
 from crawlsched.store.forgetting import Forgetting
-from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, ShardLease, lease_row
+from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
 from crawlsched.store.loading import page_blocks
 from crawlsched.store.plans import Plans
 from crawlsched.store.reading import Reader
@@ -30,7 +29,7 @@ __all__ = ["Store"]
 T = TypeVar("T")
 
 
-class Store:
+class Store(Access):
     """One collection in one database; made by `Store.open`.
 
     It may be used from several threads. No method reads the clock: `now` and other times are POSIX seconds.
@@ -38,11 +37,6 @@ class Store:
 
     Attributes
     ----------
-    database : Database
-    name : str
-        The collection's name.
-    key : tuple of int
-        Shard and number of the collection.
     reader : Reader
         Answers small questions.
     tombstones : Tombstones
@@ -55,18 +49,10 @@ class Store:
     first_pages : FirstPages
     followers : Followers
         Who reads the change feed.
-    lease : Lease or None
-        While there is one, `save` writes only as long as it is still this process's.
-    turn : threading.RLock
-        Two threads of one process take turns to write, instead of waiting for each other's locks in the database.
     """
 
     def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:
-        self.database = database
-        self.name = name
-        self.key = key
-        self.lease: Lease | None = None
-        self.turn = threading.RLock()
+        super().__init__(database, name, key)
         table = models.tombstones
         with database.reading() as connection:
             columns = (table.c.kind, table.c.value, table.c.created_at)
@@ -74,7 +60,7 @@ class Store:
         self.tombstones = Tombstones(Tombstone(*row) for row in rows)
         self.reader = Reader(database, key)
         self.commands = Commands(database, key)
-        self.forgetting = Forgetting(self)
+        self.forgetting = Forgetting(self, self.tombstones)
         self.plans = Plans(self)
         self.samples = Samples(self)
         self.first_pages = FirstPages(self)
@@ -243,32 +229,6 @@ class Store:
             for table in models.metadata.sorted_tables:
                 connection.execute(select(table).limit(1)).all()
         return [f"The tables differ: {difference}" for difference in schema.differences(self.database.text)]
-
-    def own(self, table: Any) -> tuple[Any, Any]:
-        """Make the conditions that keep a question to this collection."""
-        return table.c.shard == self.key[0], table.c.collection == self.key[1]
-
-    def write(self, change: Callable[[Connection], T]) -> T:
-        """Change something, if this process still may; the error of a row that is refused is given on as it is."""
-        with self.turn, self.database.explained("written"), self.database.writing() as connection:
-            if self.lease is not None and not self.lease.is_own(connection):
-                if isinstance(self.lease, ShardLease):
-                    raise CollectionInUse(
-                        f"The shard {self.key[0]} of the collection {self.name!r} was taken over by another process, "
-                        "for this one was silent too long; nothing more of it is written by this one."
-                    )
-                raise CollectionInUse(
-                    f"The collection {self.name!r} was taken over by another process, and nothing more is "
-                    "written by this one; stop this crawl (crawlsched status shows the new owner)."
-                )
-            return change(connection)
-
-    def write_slice(self, change: Callable[[Connection], T]) -> T:
-        """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
-        started = time.monotonic()
-        result = self.write(change)
-        time.sleep(min(1.0, time.monotonic() - started))
-        return result
 
 
 def _require_writable(database: Database) -> None:

@@ -103,7 +103,7 @@ class WriteBehind:
 
     @property
     def in_flight(self) -> bool:
-        """Whether a batch is being written or waits; the crawling thread may as well go on collecting then."""
+        """Whether a batch is being written or waits; then the crawling thread goes on collecting."""
         return bool(self._waiting)
 
     @property

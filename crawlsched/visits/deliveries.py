@@ -184,7 +184,7 @@ class Deliveries:
             self._tell_parent(delivery, now)
 
     def revoked(self, token: object, now: float) -> Delivery | None:
-        """The callback says that this is not what it should be; return the delivery, which is no more."""
+        """End a delivery, because the callback says that the page is a wrong one; return it."""
         if (delivery := self._taken_out(token)) is not None:
             self._tell_parent(delivery, now)
         return delivery

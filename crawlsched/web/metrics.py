@@ -78,6 +78,7 @@ class _Families:
 
 def _add(families: _Families, collection: str, seen: Vitals) -> None:
     status, sample = seen.status, seen.sample
+    first_copies = status.get("first_copies") or {}
     beat = None if seen.owner is None else seen.owner.heartbeat_at
     longest = max((host.rest_until - seen.time for host in seen.resting), default=0.0)
     for name, meaning, value in (
@@ -100,6 +101,7 @@ def _add(families: _Families, collection: str, seen: Vitals) -> None:
         ),
         ("expected_freshness_pages", "The pages over which it is taken.", sample.get("wanted")),
         ("failing_pages", "Those of them that fail, which are not known to be fresh.", sample.get("failing")),
+        ("new_pages_waiting", "Pages that wait for their first copy.", first_copies.get("waiting")),
         ("hosts_failing", "Hosts most of whose pages fail.", len(seen.failing)),
         ("undelivered_changes", "Changes that wait for callback and pipelines.", seen.undelivered),
         ("hosts_resting", "Hosts that asked to be left alone, and still are.", len(seen.resting)),
@@ -122,4 +124,6 @@ def _add(families: _Families, collection: str, seen: Vitals) -> None:
     ):
         for key, value in sorted(values.items()):
             families.counter(name, meaning, value, collection=collection, **{label: key})
+    made = first_copies.get("made", 0)
+    families.counter("first_copies", "Visits of this crawl that brought a first copy.", made, collection=collection)
     families.counter("delivered_changes", "Lines of the change feed.", seen.delivered, collection=collection)

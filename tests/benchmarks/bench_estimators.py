@@ -74,9 +74,6 @@ def one_crawl() -> None:
         for what, changed in (("changed", True), ("unchanged", False)):
             cost = seconds(lambda p=posterior, c=changed: p.update_one(3, 3600.0, c), 5000) * 1e6
             row(f"Posterior {name}: update_one, {what}", cost, "µs", "lists of floats", alternative)
-        cost = seconds(lambda p=posterior: p.weights_one(3), 5000) * 1e6
-        row(f"Posterior {name}: weights_one", cost, "µs", "weights of an array", seconds(
-            lambda p=posterior: p.weights([3]), 5000) * 1e6)  # fmt: skip
 
 
 def many_pages(n: int) -> None:

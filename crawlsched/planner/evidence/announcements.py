@@ -40,7 +40,7 @@ class Announcements:
 
     Notes
     -----
-    What is known of the first source of a page, on its site and in its part of it, is where its own precision begins.
+    What is known of the first source of a page on its site is where its own precision begins.
     """
 
     def __init__(self, pages: Pages, in_force: InForce, further: FurtherSources, own_precision: OwnPrecision) -> None:
@@ -202,8 +202,7 @@ class Announcements:
 
     def source_quality_one(self, page: int, source: int) -> tuple[float, float]:
         """Return what `Parameters.signal_quality` knows of a source and a page."""
-        columns = self._pages
-        return self._in_force.of(page).signal_quality_one(source, columns.host.item(page), columns.part.item(page))
+        return self._in_force.of(page).signal_quality_one(source, self._pages.host.item(page))
 
     def heard_one(self, page: int) -> float:
         """Return how many announcements, of the weight that `signals` gives, there were since a page's last crawl.

@@ -45,7 +45,7 @@ class Parameters:
     even_rate : float
         Crawls per second and page if all got the same; inf: not known.
     signal_groups : SignalGroups
-        Sites, and parts of sites, whose announcements are worth something else than those of their source elsewhere.
+        Sites whose announcements are worth something else than those of their source elsewhere.
     learning_rate : float
         Power of pages' own likelihoods; `LIKELIHOOD_POWER` in plans.
     value_priors : ndarray, shape (G, K)
@@ -92,7 +92,7 @@ class Parameters:
     def signal_quality(
         self, columns: Pages, pages: IndexArray, sources: npt.NDArray[Any]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what announcements of pages by sources (0 or more) are worth, by the finest group with evidence.
+        """Return what announcements of pages by sources (0 or more) are worth, by their site where that has evidence.
 
         This is what is known of a page before its own announcements have shown anything: an announcement is true with
         probability 1 - exp(-κ), and with γ announcements a second γ exp(-κ) of them are false.
@@ -108,14 +108,14 @@ class Parameters:
         weights, rates = self.signal_weights[at], self.signal_rates[at]
         groups = self.signal_groups
         if len(groups):
-            rows = groups.rows(sources, columns.host[pages], columns.part[pages])
+            rows = groups.rows(sources, columns.host[pages])
             own = rows >= 0
             weights[own], rates[own] = groups.signal_weights[rows[own]], groups.signal_rates[rows[own]]
         return weights, rates
 
-    def signal_quality_one(self, source: int, host: int, part: int) -> tuple[float, float]:
+    def signal_quality_one(self, source: int, host: int) -> tuple[float, float]:
         """Return what `signal_quality` returns for one page."""
-        group = self.signal_groups.of(source, host, part)
+        group = self.signal_groups.of(source, host)
         if group is not None:
             return group.signal_weight, group.signal_rate
         at = min(source, self.signal_weights.size - 1)

@@ -1,4 +1,4 @@
-"""Signal groups: what announcements are worth on one site, or in one part of it, where a source's pages differ."""
+"""Signal groups: what announcements are worth on one site, where those of one source differ."""
 
 from __future__ import annotations
 
@@ -10,22 +10,15 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 
-__all__ = ["WHOLE_SITE", "SignalGroup", "SignalGroups"]
-
-
-#: The part of a group that stands for all parts of its site.
-WHOLE_SITE = -1
-_PARTS = 0x10000 + 1
+__all__ = ["SignalGroup", "SignalGroups"]
 
 
 class SignalGroup(NamedTuple):
-    """What announcements of one source are worth for the pages of one site, or of one part of it.
+    """What announcements of one source are worth for the pages of one site.
 
     Attributes
     ----------
     source, host : int
-    part : int
-        `crawlsched.change_signals.part_number`; `WHOLE_SITE`: all pages of the site without a group of their part.
     signal_weight : float
         Nats per announcement.
     signal_rate : float
@@ -36,7 +29,6 @@ class SignalGroup(NamedTuple):
 
     source: int
     host: int
-    part: int
     signal_weight: float
     signal_rate: float
     n_heard: int
@@ -51,50 +43,42 @@ class SignalGroups:
 
     Examples
     --------
-    >>> groups = SignalGroups([SignalGroup(0, 7, WHOLE_SITE, 0.7, 1e-5, 80), SignalGroup(0, 7, 12, 0.01, 1e-4, 40)])
-    >>> groups.of(0, 7, 12).signal_weight, groups.of(0, 7, 13).signal_weight, groups.of(0, 8, 12)
-    (0.01, 0.7, None)
+    >>> groups = SignalGroups([SignalGroup(0, 7, 0.7, 1e-5, 80)])
+    >>> groups.of(0, 7).signal_weight, groups.of(0, 8)
+    (0.7, None)
     """
 
     def __init__(self, groups: Iterable[SignalGroup] = ()) -> None:
         self._groups = tuple(sorted(groups))
-        self._rows = {group[:3]: row for row, group in enumerate(self._groups)}
+        self._rows = {group[:2]: row for row, group in enumerate(self._groups)}
         self._n_hosts = max((group.host for group in self._groups), default=-1) + 1
-        columns = np.array([group[:3] for group in self._groups], np.int64).reshape(-1, 3).T
-        self._keys = self._key(*columns)
+        self._keys = self._key(*np.array([group[:2] for group in self._groups], np.int64).reshape(-1, 2).T)
         self.signal_weights: FloatArray = np.array([group.signal_weight for group in self._groups])
         self.signal_rates: FloatArray = np.array([group.signal_rate for group in self._groups])
 
     def __len__(self) -> int:
         return len(self._groups)
 
-    def _key(
-        self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any], parts: npt.NDArray[Any]
-    ) -> npt.NDArray[np.int64]:
-        keys: npt.NDArray[np.int64] = (sources.astype(np.int64) * self._n_hosts + hosts) * _PARTS + parts + 1
+    def _key(self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        keys: npt.NDArray[np.int64] = sources.astype(np.int64) * self._n_hosts + hosts
         return keys
 
-    def of(self, source: int, host: int, part: int) -> SignalGroup | None:
-        """Return the finest group of a page; None if it has none, and what is known of the source counts."""
-        row = self._rows.get((source, host, part))
-        if row is None:
-            row = self._rows.get((source, host, WHOLE_SITE))
+    def of(self, source: int, host: int) -> SignalGroup | None:
+        """Return the group of a page; None if it has none, and what is known of the source counts."""
+        row = self._rows.get((source, host))
         return None if row is None else self._groups[row]
 
-    def rows(self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any], parts: npt.NDArray[Any]) -> IndexArray:
+    def rows(self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any]) -> IndexArray:
         """Return the rows of `signal_weights` and `signal_rates` for pages, -1 for those without a group.
 
         O(log m) a page with m groups.
         """
         found = np.full(sources.size, -1)
-        if not self._groups:
-            return found
-        inside = np.flatnonzero(hosts < self._n_hosts)
-        for these in (np.full(inside.size, WHOLE_SITE), parts[inside].astype(np.int64)):
-            keys = self._key(sources[inside], hosts[inside], these)
+        if self._groups:
+            inside = np.flatnonzero(hosts < self._n_hosts)
+            keys = self._key(sources[inside], hosts[inside])
             at = np.minimum(self._keys.searchsorted(keys), self._keys.size - 1)
-            hit = self._keys[at] == keys
-            found[inside[hit]] = at[hit]
+            found[inside] = np.where(self._keys[at] == keys, at, -1)
         return found
 
     def to_list(self, host_names: Sequence[str] | None = None) -> list[list[Any]]:
@@ -105,10 +89,13 @@ class SignalGroups:
 
     @classmethod
     def from_list(cls, data: Iterable[Sequence[Any]], host_number: Callable[[str], int] | None = None) -> Self:
-        """Return what `to_list` made plain; without a way from names to numbers, named hosts are left out."""
+        """Return what `to_list` made plain; without a way from names to numbers, named hosts are left out.
+
+        So are the parts of sites that earlier versions told apart.
+        """
         groups = []
         for source, host, *rest in data:
             number = host if isinstance(host, int) else None if host_number is None else host_number(host)
-            if number is not None:
+            if number is not None and len(rest) == len(SignalGroup._fields) - 2:
                 groups.append(SignalGroup(source, number, *rest))
         return cls(groups)

@@ -59,7 +59,7 @@ class Plan:
     demand : ndarray, shape (D, 2)
         Rows (threshold, crawls per second wanted at it).
     signal_groups : SignalGroups
-        What announcements are worth on sites, and in parts of sites, that have evidence of their own.
+        What announcements are worth on sites that have evidence of their own.
     n_held : int
         Pages that were not visited yet, and whose hosts' limits are what keeps them from that.
     """
@@ -179,7 +179,7 @@ def plan(
         Crawls per second.
     signal_observations : mapping, optional
         Visits of pages that a source covers: arrays ``elapsed``, ``n_signals``, ``source``, ``changed``; and, for what
-        sites and parts of sites differ in, ``host`` (-1: not known) and ``part``, as `Planner.places` gives them.
+        sites differ in, ``host`` (-1: not known), as `Planner.hosts` gives it.
     previous : Plan, optional
         The plan in force; what nothing is known about stays as it says.
 
@@ -192,7 +192,7 @@ def plan(
     It changes nothing, reads no clock, and works in numpy on blocks of rows, so that it can run in a thread beside the
     crawl. Priors are learned as by `learn_prior`, for the whole and then for hosts with at least 30 visited pages,
     shrunk towards the whole; a signal's weight is fitted per source and shrunk towards all sources together, then per
-    site of a source and per part of a site, each shrunk towards the larger. The demand curve leaves signals out:
+    site of a source and shrunk towards the source. The demand curve leaves signals out:
     announced pages count as if nothing had been announced; pages of one host want together no more than it allows.
     """
     if not 0 < bandwidth < np.inf:

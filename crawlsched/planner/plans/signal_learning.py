@@ -1,4 +1,4 @@
-"""Learning what announcements are worth: of all sources, of each, of its sites, and of the parts of these."""
+"""Learning what announcements are worth: of all sources, of each, and of its sites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import SignalQuality
-from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
+from crawlsched.planner.parameters.signal_groups import SignalGroup, SignalGroups
 from crawlsched.planner.plans.snapshot import Snapshot
 
 __all__ = ["FIRST_PRECISION", "FIRST_SIGNAL_RATE", "SignalsLearned", "learn_signals"]
@@ -23,15 +23,15 @@ FIRST_PRECISION = 0.5
 #: its next change is away, so that a rate which is too high keeps visits from the pages that were announced.
 FIRST_SIGNAL_RATE = 1 / 31_557_600
 # How many announcements that what is known of the larger group counts for, when the precision of one within it is
-# fitted: a source among all, a site of a source, a part of a site.
+# fitted: a source among all, a site of a source.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
 # What is known of a source's rate of announcements before the first, in seconds; and of a group's, which is that of its
 # source.
 _ANNOUNCEMENTS_AT_FIRST = 0.01
 _TIME_AT_FIRST = 864.0
 _ANNOUNCEMENTS_OF_THE_SOURCE = 1.0
-# A site or a part has a quality of its own from so many visits after an announcement on, and so many have one at most:
-# those with most of these visits.
+# A site has a quality of its own from so many visits after an announcement on, and so many have one at most: those with
+# most of these visits.
 _LEAST_HEARD = 10
 _MOST_GROUPS = 512
 
@@ -69,10 +69,9 @@ def learn_signals(
 
     Notes
     -----
-    Partial pooling, from the whole to the parts: the precision of the larger group counts as ten announcements of the
-    smaller one. It is the mean of what sources, the sites of a source, or the parts of a site show by themselves,
-    weighted by what was heard of them. Of sites, and of parts of a site, only those with ten
-    visits after an announcement are fitted, and only where there is more than one: otherwise the larger is the same.
+    Partial pooling: the precision of all sources counts as ten announcements of each, that of a source as ten of each
+    of its sites. It is the mean of what its members show by themselves, weighted by what was heard of them. Only sites
+    with ten visits after an announcement are fitted, and only where a source has several.
     """
     heard = None if visits is None or not len(visits["source"]) else _usable(visits)
     n_sources = int(snapshot.sources.max(initial=-1)) + 1
@@ -125,77 +124,54 @@ def _fit_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -> 
 
 
 def _fit_groups(snapshot: Snapshot, visits: Visits, weights: FloatArray, rates: FloatArray) -> SignalGroups:
+    """Fit each site with evidence of a source that has several, shrunk towards the mean of these sites.
+
+    All visits of a source fitted together would not do: where one site changes often and is announced rightly, and
+    another never changes and is announced all the time, announcements and changes seem to have nothing to do with each
+    other.
+    """
     placed = visits["host"] >= 0
     visits = {name: column[placed] for name, column in visits.items()}
-    where = np.column_stack([visits[name] for name in ("source", "host", "part")]).astype(np.int64)
-    found: dict[tuple[int, int, int], SignalGroup] = {}
-    for n_shared in (1, 2):  # sites of a source, parts of a site
-        keys = where.copy()
-        keys[:, n_shared + 1 :] = WHOLE_SITE
-        those = _those_with_evidence(keys, visits["n_signals"] > 0, n_shared)
-        columns = {
-            key: tuple(visits[name][rows] for name in ("elapsed", "n_signals", "changed")) for key, rows in those
-        }
-        n_heard = {key: int(np.count_nonzero(n_signals)) for key, (_, n_signals, _) in columns.items()}
-        precision = _precision_of_larger(columns, n_heard, n_shared, found, weights)
-        for key, (elapsed, n_signals, changed) in columns.items():
-            true = precision[key[:n_shared]] * _ANNOUNCEMENTS_OF_THE_WHOLE
-            prior = true, _ANNOUNCEMENTS_OF_THE_WHOLE - true
-            fit = SignalQuality.fit(elapsed, n_signals, changed, prior=prior, interval=False)
-            rate = _rate_of_group(snapshot, key, float(rates[key[0]]))
-            found[key] = SignalGroup(*key, fit.signal_weight, rate, n_heard[key])
-    return SignalGroups(found.values())
-
-
-def _precision_of_larger(
-    columns: Mapping[tuple[int, int, int], tuple[npt.NDArray[Any], ...]],
-    n_heard: Mapping[tuple[int, int, int], int],
-    n_shared: int,
-    found: Mapping[tuple[int, int, int], SignalGroup],
-    weights: FloatArray,
-) -> dict[tuple[int, ...], float]:
-    """Return the precision of larger groups: the mean of their members', each fitted by itself, by what was heard.
-
-    All visits fitted together would not do: where one part changes often and is announced rightly, and another never
-    changes and is announced all the time, announcements and changes seem to have nothing to do with each other.
-    """
-    sums: dict[tuple[int, ...], tuple[float, float]] = {}
-    for key, (elapsed, n_signals, changed) in columns.items():
-        if key[:n_shared] not in sums:
-            larger = found.get((*key[:2], WHOLE_SITE)) if n_shared == 2 else None
-            weight = float(weights[key[0]]) if larger is None else larger.signal_weight
-            true = float(-np.expm1(-weight)) * _ANNOUNCEMENTS_OF_THE_WHOLE
-            sums[key[:n_shared]] = true, _ANNOUNCEMENTS_OF_THE_WHOLE
-        alone = FIRST_PRECISION, 1 - FIRST_PRECISION
+    columns = {
+        key: tuple(visits[name][rows] for name in ("elapsed", "n_signals", "changed"))
+        for key, rows in _sites_with_evidence(visits)
+    }
+    n_heard = {key: int(np.count_nonzero(n_signals)) for key, (_, n_signals, _) in columns.items()}
+    sums: dict[int, tuple[float, float]] = {}
+    alone = FIRST_PRECISION, 1 - FIRST_PRECISION
+    for (source, host), (elapsed, n_signals, changed) in columns.items():
+        true, heard = sums.get(
+            source, (float(-np.expm1(-weights[source])) * _ANNOUNCEMENTS_OF_THE_WHOLE, _ANNOUNCEMENTS_OF_THE_WHOLE)
+        )
         fit = SignalQuality.fit(elapsed, n_signals, changed, prior=alone, interval=False)
-        true, heard = sums[key[:n_shared]]
-        sums[key[:n_shared]] = true + fit.precision * n_heard[key], heard + n_heard[key]
-    return {larger: true / heard for larger, (true, heard) in sums.items()}
+        n = n_heard[source, host]
+        sums[source] = true + fit.precision * n, heard + n
+    found = []
+    for key, (elapsed, n_signals, changed) in columns.items():
+        true = sums[key[0]][0] / sums[key[0]][1] * _ANNOUNCEMENTS_OF_THE_WHOLE
+        prior = true, _ANNOUNCEMENTS_OF_THE_WHOLE - true
+        fit = SignalQuality.fit(elapsed, n_signals, changed, prior=prior, interval=False)
+        rate = _rate_of_site(snapshot, *key, float(rates[key[0]]))
+        found.append(SignalGroup(*key, fit.signal_weight, rate, n_heard[key]))
+    return SignalGroups(found)
 
 
-def _those_with_evidence(
-    keys: npt.NDArray[np.int64], loud: npt.NDArray[np.bool_], n_shared: int
-) -> list[tuple[tuple[int, int, int], IndexArray]]:
-    """Return groups with enough visits after an announcement, and the rows of their visits.
-
-    Groups that share their first `n_shared` numbers make up a larger one; one that is all of it is left out.
-    """
-    groups, group = np.unique(keys, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    heard = np.bincount(group, loud, len(groups))
-    _, larger, members = np.unique(groups[:, :n_shared], axis=0, return_inverse=True, return_counts=True)
-    chosen = np.flatnonzero((heard >= _LEAST_HEARD) & (members[larger.reshape(-1)] > 1))
+def _sites_with_evidence(visits: Visits) -> list[tuple[tuple[int, int], IndexArray]]:
+    """Return source and host of sites with enough visits after an announcement, and the rows of their visits."""
+    where = np.column_stack([visits["source"], visits["host"]]).astype(np.int64)
+    sites, site = np.unique(where, axis=0, return_inverse=True)
+    site = site.reshape(-1)
+    heard = np.bincount(site, visits["n_signals"] > 0, len(sites))
+    several = np.bincount(sites[:, 0], minlength=1)[sites[:, 0]] > 1
+    chosen = np.flatnonzero((heard >= _LEAST_HEARD) & several)
     chosen = chosen[np.argsort(-heard[chosen], kind="stable")][:_MOST_GROUPS]
-    order = np.argsort(group, kind="stable")
-    starts = np.searchsorted(group[order], np.arange(len(groups) + 1))
-    return [(tuple(groups[row].tolist()), order[starts[row] : starts[row + 1]]) for row in chosen.tolist()]
+    order = np.argsort(site, kind="stable")
+    starts = np.searchsorted(site[order], np.arange(len(sites) + 1))
+    return [(tuple(sites[row].tolist()), order[starts[row] : starts[row + 1]]) for row in chosen.tolist()]
 
 
-def _rate_of_group(snapshot: Snapshot, key: tuple[int, int, int], of_source: float) -> float:
-    source, host, part = key
+def _rate_of_site(snapshot: Snapshot, source: int, host: int, of_source: float) -> float:
     inside = (snapshot.sources == source) & (snapshot.signalled_hosts == host)
-    if part != WHOLE_SITE:
-        inside &= snapshot.signalled_parts == part
     counted = float(snapshot.n_signals_total[inside].sum()) + _ANNOUNCEMENTS_OF_THE_SOURCE
     return counted / (float(snapshot.signalled_for[inside].sum()) + _ANNOUNCEMENTS_OF_THE_SOURCE / of_source)
 

@@ -36,9 +36,9 @@ class Snapshot:
         Their weights.
     host_limits : ndarray, shape (n,)
         Crawls per second that the host of each lets itself be asked for at most; inf: as many as anybody likes.
-    sources, signalled_hosts, signalled_parts, n_signals_total, signalled_for : ndarray, shape (s,)
-        Of pages that a source covers, all or an even sample: the source, the page's host and part of it, the
-        announcements that the source made, and in how many seconds.
+    sources, signalled_hosts, n_signals_total, signalled_for : ndarray, shape (s,)
+        Of pages that a source covers, all or an even sample: the source, the page's host, the announcements that the
+        source made, and in how many seconds.
     """
 
     rates: FloatArray
@@ -51,7 +51,6 @@ class Snapshot:
     host_limits: FloatArray
     sources: npt.NDArray[np.int32]
     signalled_hosts: npt.NDArray[np.int32]
-    signalled_parts: npt.NDArray[np.uint16]
     n_signals_total: FloatArray
     signalled_for: FloatArray
     n_held: int = 0

@@ -50,6 +50,7 @@ class Outlook:
     V(τ + X, N(τ) + 1) ≥ Λ: announcements that come in the X seconds after are left out, so that a little more are seen
     in time. Changes come at all times alike: of those of a cycle C - ∫ P(V(τ + X, N(τ)) < Λ) dτ by their rate.
 
+    Pages without a copy count as if they had one: first copies have a share of the slots of their own.
     What is known stays as it is: a crawl that goes on learning does a little better, and announcements within
     `signal_delay` of a crawl count as if they had been taken. Hosts' limits are left out.
 
@@ -59,7 +60,7 @@ class Outlook:
     >>> planner = Planner(bandwidth=1 / 60)
     >>> pages = planner.add(host=0, now=0.0, n=100)
     >>> outlook = Outlook(mean_interval=6000.0)
-    >>> outlook.add(planner, pages, now=0.0)
+    >>> outlook.add(planner, pages)
     >>> round(outlook.freshness(1 / 60), 2), round(outlook.freshness(1 / 30), 2)
     (0.58, 0.62)
     """
@@ -79,7 +80,7 @@ class Outlook:
         self._changes = 0.0
         self._seen = np.zeros(_LEVELS.size + 1)
 
-    def add(self, planner: Planner, pages: IndexArray, now: float, each: float = 1.0) -> None:
+    def add(self, planner: Planner, pages: IndexArray, each: float = 1.0) -> None:
         """Add pages.
 
         Parameters
@@ -87,8 +88,6 @@ class Outlook:
         planner : Planner
             It knows them; nothing of it is changed.
         pages : ndarray of int
-        now : float
-            POSIX seconds.
         each : float
             How many pages each of them stands for, where they are a sample.
         """
@@ -101,28 +100,19 @@ class Outlook:
             chosen = pages[(signal_weight > 0) == signalled]
             at_once = max(1, _CELLS_AT_ONCE // (edges.size * (6 if signalled else 1)))
             for start in range(0, chosen.size, at_once):
-                self._add(planner, chosen[start : start + at_once], now, each, edges)
+                self._add(planner, chosen[start : start + at_once], each, edges)
 
-    def _add(self, planner: Planner, pages: IndexArray, now: float, each: float, edges: FloatArray) -> None:
+    def _add(self, planner: Planner, pages: IndexArray, each: float, edges: FloatArray) -> None:
         cells = _Cells(planner, pages, edges, self._within)
         importance = planner.pages.importance[pages].astype(np.float64)
         self._importance += each * float(importance.sum())
         self._pages += each * pages.size
         self._fresh_in_turn += each * (importance @ cells.fresh_in_turn(self._edges))
-        entry = np.where(
-            np.isneginf(planner.pages.crawled_at[pages]), planner.crawl_values.value_at(pages, now), np.inf
-        )
         for row in range(pages.size):
             cycle, fresh = cells.by_level(row)
-            # A first crawl comes when the value of one reaches the threshold, or when the page is overdue, or never.
-            late = np.append(entry[row] < _LEVELS, entry[row] < np.inf)
-            overdue = cells.until[row] < np.inf
             if self._within is not None:
                 self._changes += each * importance[row] * cells.change_rates[:, row].sum()
-                seen = cells.seen_by_level(row)
-                seen[late] = seen[-1] if overdue else 0.0
-                self._seen += each * importance[row] * seen / np.where(late & (not overdue), np.inf, cycle)
-            cycle[late], fresh[late] = (cycle[-1], fresh[-1]) if overdue else (np.inf, 0.0)
+                self._seen += each * importance[row] * cells.seen_by_level(row) / cycle
             self._wanted += each / cycle
             self._fresh += each * importance[row] * fresh / cycle
 
@@ -133,7 +123,7 @@ class Outlook:
 
     @property
     def largest_bandwidth(self) -> float:
-        """What can be put to use, or the most that can be told about; crawls per second."""
+        """The largest bandwidth that is of use, or the largest that is computed; crawls per second."""
         return float(self._wanted[0])
 
     def freshness(self, bandwidth: float) -> float:

@@ -104,7 +104,7 @@ class Holding:
                 return
 
     def look(self, now: float) -> None:
-        """Follow what was heard since the last time; a timer calls this some times a second."""
+        """Take up what the database said since the last call; a timer calls this several times a second."""
         owned = self._membership.mine()
         for shard in [shard for shard, epoch in self._epochs.items() if owned.get(shard) != epoch]:
             if shard in self._parts:

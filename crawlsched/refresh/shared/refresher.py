@@ -412,7 +412,7 @@ class SharedRefresher:
     # -- a request is made
 
     def knows(self, asked: Asked) -> bool:
-        """Whether a request would make nothing new here; of what is elsewhere its owner knows."""
+        """Whether a request would add nothing here; owners of other shards judge for themselves."""
         part = self._part_of_host(asked.host)
         return part is None or part.knows(asked)
 

@@ -33,6 +33,7 @@ def overview(context: Context) -> Html:
     return tag(
         "main",
         _health(seen),
+        *([tag("p", growth["says"], class_="ill")] if (growth := seen.status.get("growth")) else []),
         tag("div", *_cards(context, seen, rows, hour), class_="cards"),
         tag(
             "div",
@@ -84,6 +85,7 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
     slots, used = (sum(_slots(row) for row in hour), sum(row["used"] or 0 for row in hour))
     changes, visits = (sum(row[name] or 0 for row in hour) for name in ("changes", "visits"))
     bandwidth = status.get("bandwidth")
+    waiting = status.get("first_copies") or {}
     return [
         card(
             "fresh now, estimated",
@@ -101,9 +103,16 @@ def _cards(context: Context, seen: Vitals, rows: list[dict[str, Any]], hour: lis
         ),
         card("changes, last hour", words.number(changes), f"in {words.number(visits)} visits", href="changes"),
         card("pages", words.short(status.get("pages")), "search, sort, ask why", href="pages"),
+        card("wait for a first copy", words.short(waiting.get("waiting")), _pace(waiting)),
         card("not delivered yet", words.number(seen.undelivered), None, style="ill" if seen.undelivered else ""),
         card("hosts failing", words.number(len(seen.failing)), None, href="hosts", style="ill" if seen.failing else ""),
     ]
+
+
+def _pace(waiting: dict[str, Any]) -> str | None:
+    """Say when all have their first copy."""
+    pace = waiting.get("per_second")
+    return f"all have one in {words.duration(waiting['waiting'] / pace)}" if pace and waiting["waiting"] else None
 
 
 def _slots(row: dict[str, Any]) -> float:

@@ -26,13 +26,15 @@ def links(*paths: str) -> str:
 def crawl(folder: Path, site: Site, resolved: int, **settings: object) -> Crawl:
     spider = SPIDER.format(url=site.url("/"))
     close = str(resolved)
-    return Project(folder, spider, CRAWLSCHED_BANDWIDTH="40/s", TEST_CLOSE_AFTER_RESOLVED=close, **settings).run()
+    return Project(folder, spider, CRAWLSCHED_BANDWIDTH="40/s", TEST_CLOSE_AFTER_RESOLVED=close, **settings).run(
+        timeout=90.0
+    )
 
 
 def withheld(run: Crawl) -> int:
     store = run.store()
     try:
-        (host,) = store.host_rows()
+        (host,) = store.reader.hosts()
         return int(host.counts["withheld"]["max_pages"]["n"])
     finally:
         store.close()

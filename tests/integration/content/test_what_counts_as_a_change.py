@@ -236,9 +236,10 @@ def test_validators_that_move_with_every_change_prove_honest(site: Site, tmp_pat
         [url],
         CRAWLSCHED_CONDITIONAL_REQUESTS="True",
         CRAWLSCHED_BANDWIDTH="20/s",
-        TEST_CLOSE_AFTER_RESOLVED="90",
+        TEST_CLOSE_AFTER_RESOLVED="200",
+        CLOSESPIDER_TIMEOUT="60",
     ).run()
-    assert crawl.stats["crawlsched/validators/trials"] >= 15
+    assert crawl.stats["crawlsched/validators/trials"] >= 10
     assert crawl.stats["crawlsched/resolved/not_modified"] >= 5
     store = crawl.store()
     (host,) = store.reader.hosts()

@@ -175,7 +175,7 @@ def test_views_of_what_is_not_there(tmp_path: Path) -> None:
     """A collection that holds nothing yet has every view, too."""
     database = f"sqlite:///{tmp_path}/crawl.db"
     Store.open(database, "shop").close()
-    for empty in serve(tmp_path, database, "WEB_TOKEN=False"):
+    for empty in serve(tmp_path, database, 'WEB={"address": 0, "token": false}'):
         for path in (
             "",
             "pages",

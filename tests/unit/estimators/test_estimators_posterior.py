@@ -59,7 +59,7 @@ def test_weights_are_bayes_rule(history):
 @given(history=visits, half_life=st.sampled_from([None, 1e5]), discount=st.sampled_from([None, 0.9]))
 @settings(max_examples=30)
 def test_one_page_at_a_time_is_exactly_the_same(dtype, history, half_life, discount):
-    """update_one and weights_one are update and weights, to the last bit, forgetting included."""
+    """update_one is update, to the last bit, forgetting included."""
     arrays = Posterior(4, dtype=dtype, half_life=half_life, discount=discount)
     single = Posterior(4, dtype=dtype, half_life=half_life, discount=discount)
     for elapsed, changed, evidence in history:
@@ -68,7 +68,6 @@ def test_one_page_at_a_time_is_exactly_the_same(dtype, history, half_life, disco
         single.update_one(2, elapsed, changed, evidence)
         single.update_one(3, elapsed, changed, evidence)
     assert np.array_equal(arrays.log_likelihood(), single.log_likelihood())
-    assert np.array_equal(arrays.weights(2), single.weights_one(2))
     assert np.array_equal(arrays.weights([1, 2, 3])[1], arrays.weights(2))
 
 
@@ -97,7 +96,6 @@ def test_a_new_prior_applies_to_all_that_was_learned():
         late.update_one(1, elapsed, changed, evidence)
         early.update_one(1, elapsed, changed, evidence)
     assert late.weights(prior=prior) == pytest.approx(early.weights(), rel=1e-12)
-    assert late.weights_one(1, prior) == pytest.approx(early.weights_one(1), rel=1e-12)
     each = np.stack([np.ones(32), prior, prior])
     assert np.array_equal(late.weights([0, 1, 1], each)[1], late.weights(1, prior))
     assert late.weights(0, np.ones(32)) == pytest.approx(np.full(32, 1 / 32))
@@ -343,7 +341,7 @@ def test_a_prior_that_excludes_what_visits_point_at_gives_the_next_best():
     for _ in range(50):
         posterior.update_one(0, 1e6, False)
     assert posterior.weights(0, [0.0, 0.5, 0.5]) == pytest.approx([0, 1, 0])
-    assert posterior.weights_one(0, np.array([0.0, 0.0, 1.0])).tolist() == [0, 0, 1]
+    assert posterior.weights(0, [0.0, 0.0, 1.0]).tolist() == [0, 0, 1]
 
 
 def test_every_code_of_eight_bits_goes_to_the_store_and_back():
@@ -457,7 +455,7 @@ def test_eight_bits_are_rounded_by_what_two_codes_stand_for(steps, offset):
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint8, np.float64])
 def test_weights_of_many_pages_are_those_of_each(dtype):
-    """To the last bit, each page by the prior of its group; also where a prior leaves nothing of what visits say."""
+    """Each page by the prior of its group; also where a prior leaves nothing of what visits say."""
     rng = np.random.default_rng(5)
     posterior = Posterior(20, dtype=dtype)
     for _ in range(30):
@@ -465,8 +463,8 @@ def test_weights_of_many_pages_are_those_of_each(dtype):
     priors = rng.dirichlet(np.ones(posterior.rates.size), 3)
     pages, groups = rng.permutation(20)[:12], rng.integers(3, size=12)
     found = posterior.weights_many(pages, priors, groups, 0.5)
-    each = [posterior.weights_one(page, priors[group], 0.5) for page, group in zip(pages, groups, strict=True)]
-    np.testing.assert_array_equal(found, each)
+    each = [posterior.weights(page, priors[group], 0.5) for page, group in zip(pages, groups, strict=True)]
+    np.testing.assert_allclose(found, each, rtol=1e-12)
     priors[1] = np.where(np.arange(posterior.rates.size) == 3, 1e-300, 0.0)
     assert np.isfinite(posterior.weights_many(pages, priors, groups, 0.5)).all()
     assert posterior.weights_many(pages[:0], priors, groups[:0]).shape == (0, posterior.rates.size)

@@ -47,7 +47,7 @@ def planner_of(policy: str, seed: int = 1, **more: object) -> tuple[Planner, np.
 
 
 def rates_of(planner: Planner) -> np.ndarray:
-    return planner.known.planned.crawl_rates(np.arange(N_PAGES))  # type: ignore[union-attr]
+    return planner.planned.crawl_rates(np.arange(N_PAGES))  # type: ignore[union-attr]
 
 
 def test_every_policy_of_a_replay_can_crawl() -> None:

@@ -363,8 +363,8 @@ def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
     while picking.work(now):
         pass
     for planner in (asked, picking):
-        if planner.known.planned is not None:
-            planner.known.planned.divide(1.0)
+        if planner.planned is not None:
+            planner.planned.divide(1.0)
     for after in (0.0, 1_000.0):
         values = [planner.crawl_values.value_at(rows, now + after) for planner in (asked, picking)]
         np.testing.assert_array_equal(*values)

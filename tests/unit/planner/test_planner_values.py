@@ -17,7 +17,7 @@ from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
 from crawlsched.planner.parameters.in_force import InForce
 from crawlsched.planner.parameters.parameters import Parameters
-from crawlsched.planner.parameters.signal_groups import WHOLE_SITE, SignalGroup, SignalGroups
+from crawlsched.planner.parameters.signal_groups import SignalGroup, SignalGroups
 from crawlsched.planner.values.posterior_values import PosteriorValues
 from crawlsched.planner.values.reaching import gain
 
@@ -114,24 +114,19 @@ def test_one_page_has_the_same_signals_alone_as_among_others(seed: int) -> None:
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=25)
 def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: int) -> None:
-    """Rates, weights and evidence by source, site and part, by old and new parameters, and by own precision.
+    """Rates, weights and evidence by source and site, by old and new parameters, and by own precision.
 
     Also of pages of one to three sources that tell something, be they few or many.
     """
     values, rows = collection(seed, n=160)
     rng = np.random.default_rng(seed)
     pages = values._pages
-    pages.part[rows] = rng.integers(0, 3, rows.size)
     pages.n_signals_total[rows[::7]] = 0
     pages.n_signals[rows[::5]] = rng.integers(0, 1000, rows[::5].size)
     values.announcements._own.load(
         rows[:50], {name: rng.exponential(5.0, 50) * (rng.random(50) < 0.5) for name in COLUMNS}
     )
-    fine = [
-        SignalGroup(0, 1, 2, 0.4, 1e-5, 9),
-        SignalGroup(0, 1, WHOLE_SITE, 0.0, 1e-3, 9),
-        SignalGroup(1, 0, 1, 2.0, 0.0, 9),
-    ]
+    fine = [SignalGroup(0, 1, 0.0, 1e-3, 9), SignalGroup(1, 0, 2.0, 1e-6, 9)]
     values.in_force.begin(replace(values.in_force.parameters, signal_groups=SignalGroups(fine)))
     values.in_force.adopt_below(30)
     known, further = values.announcements, values.announcements._further

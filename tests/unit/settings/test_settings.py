@@ -1,7 +1,6 @@
 """Settings: one table, every mistake found at the start and said in one sentence."""
 
 import re
-from ast import literal_eval
 from dataclasses import FrozenInstanceError, fields
 from datetime import UTC, datetime
 
@@ -22,7 +21,7 @@ from crawlsched.settings import (
     parse_bandwidth,
     parse_duration,
 )
-from crawlsched.settings.settings import _GONE
+from crawlsched.settings.gone import NAMES, refused, said_of_gone
 
 
 def read(**settings: object) -> Settings:
@@ -327,34 +326,46 @@ def test_an_unknown_name_without_a_likeness_points_to_the_readme() -> None:
     assert mistakes(QQQ=1) == ["CRAWLSCHED_QQQ is not a setting; all of them stand in docs/reference/settings.md."]
 
 
-@pytest.mark.parametrize(
-    ("name", "instead"),
-    [
-        ("MAX_CRAWL_INTERVAL", "CRAWLSCHED_PAGES = [('*', {'max_interval': '7d'})]"),
-        ("HOURS", "CRAWLSCHED_BANDWIDTH = {'22:00-06:00': '20/s', 'else': '1/s'}"),
-        ("SITEMAPS_FROM_ROBOTS", "CRAWLSCHED_FIND_SOURCES"),
-        ("WEB_TOKEN", "CRAWLSCHED_WEB = {'address': 8765, 'token': '...'}"),
-        ("REPLAN_INTERVAL", "nothing in its place"),
-    ],
-)
-def test_a_setting_that_is_gone_is_named_with_what_to_write(name: str, instead: str) -> None:
-    """The crawl does not start, as with any other mistake."""
-    assert mistakes(**{name: 1}) == [f"CRAWLSCHED_{name} is gone: write {instead}."]
+def test_a_setting_that_is_gone_is_named_with_what_to_write() -> None:
+    """The crawl goes on as it did, where what is new can say the same or nothing hangs on it."""
+    earlier = {"CRAWLSCHED_MAX_CRAWL_INTERVAL": "7d", "CRAWLSCHED_REPLAN_INTERVAL": 5, "CRAWLSCHED_BANDWIDTH": "1/s"}
+    assert said_of_gone(earlier) == [
+        "CRAWLSCHED_MAX_CRAWL_INTERVAL is gone: write CRAWLSCHED_PAGES = [('*', {'max_interval': ...})].",
+        "CRAWLSCHED_REPLAN_INTERVAL is gone: write nothing in its place.",
+    ]
+    assert mistakes(HOURS={"22-06": "1/s"}) == [
+        "CRAWLSCHED_HOURS is gone: write CRAWLSCHED_BANDWIDTH = {'22:00-06:00': '20/s', 'else': '1/s'}."
+    ]
 
 
-def test_what_is_to_be_written_instead_of_a_setting_that_is_gone_is_a_setting() -> None:
-    """Each value that a sentence shows is read, but for its dots; and nothing that is gone is a setting."""
-    gone = _GONE
+def test_what_a_setting_that_is_gone_said_is_taken_over() -> None:
+    """Into the setting that says it now, beside what that says already."""
+    assert read(SITEMAP_URLS="http://127.0.0.1/a.xml").source_urls == ("http://127.0.0.1/a.xml",)
+    assert read(SITEMAP_INTERVAL="10s", SOURCE_INTERVAL="20s").source_interval == 20.0
+    assert read(WRONG_PAGES="False").withhold == read(WITHHOLD={"wrong_page": False}).withhold
+    assert (
+        read(WRONG_PAGES=False, WITHHOLD='{"noise": false}').withhold
+        == read(WITHHOLD={"wrong_page": False, "noise": False}).withhold
+    )
+    assert (
+        read(MAX_CRAWL_INTERVAL="7d", MIN_CRAWL_INTERVAL="1h").pages
+        == read(PAGES=[("*", {"max_interval": "7d", "min_interval": "1h"})]).pages
+    )
+    token = "0123456789abcdef"
+    assert read(WEB=8765, WEB_TOKEN=token).web == read(WEB={"address": 8765, "token": token}).web
+    assert read(WEB_TOKEN=token).web is None
+    assert read(RECEIVER=8025, RECEIVER_KEY=token).receiver == read(RECEIVER={"address": 8025, "key": token}).receiver
+
+
+def test_nothing_that_is_gone_is_a_setting_and_all_that_is_to_be_written_is_one() -> None:
+    """Each sentence names settings of today only."""
     names = {row.name for row in SETTINGS}
-    assert not {f"CRAWLSCHED_{name}" for name in gone} & names
-    for sentence in gone.values():
-        assert set(re.findall(r"CRAWLSCHED_[A-Z_]+", sentence)) <= names, sentence
-        match = re.search(r"(CRAWLSCHED_[A-Z_]+) = ([\[{'].*)$", sentence)
-        if match is None or sentence.endswith("for no trials"):
-            continue
-        written = match[2].replace("'https://...'", "'https://a.example/'").replace("...]", "'now']")
-        value = literal_eval(written.replace("'...'", "'0123456789abcdef'"))
-        Settings.from_scrapy({match[1]: value})
+    gone = {f"CRAWLSCHED_{name}": 1 for name in NAMES}
+    assert not gone.keys() & names
+    sentences = [*said_of_gone(gone), *refused(gone)]
+    assert len(sentences) == len(gone)
+    for sentence in sentences:
+        assert set(re.findall(r"CRAWLSCHED_[A-Z_]+", sentence.partition("write")[2])) <= names, sentence
 
 
 def test_visits_are_waited_for_three_times_as_long_as_scrapy_waits_for_an_answer() -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from crawlsched.planner.options import MAX_CRAWL_ROUNDS
 from crawlsched.planner.starvation import Rounds
-from crawlsched.settings import Settings
 from crawlsched.simulation import History, replay
 
 DAY = 86_400.0
@@ -34,9 +34,8 @@ def longest_waits() -> np.ndarray:
 
 
 def test_no_page_waits_for_longer_than_the_guard_lets_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most the rounds of the setting, and one until its turn comes; without the guard a fast page waits for more."""
-    longest = Settings().max_crawl_rounds
-    assert longest is not None
+    """At most the rounds of the guard, and one until its turn comes; without the guard a fast page waits for more."""
+    longest = MAX_CRAWL_ROUNDS
     assert longest_waits().max() < longest + 1.0
     monkeypatch.setattr(Rounds, "before_pick", lambda *_: None)
     assert longest_waits()[: len(FAST)].max() > longest + 1.0

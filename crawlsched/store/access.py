@@ -1,0 +1,71 @@
+"""Access: the right to read and write one collection, or one shard of it, in one database."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from crawlsched.exceptions import CollectionInUse
+from crawlsched.store.database import Database
+from crawlsched.store.lease import Lease, ShardLease
+
+__all__ = ["Access"]
+
+T = TypeVar("T")
+
+
+class Access:
+    """What everything that reads and writes a collection has in common.
+
+    Parameters
+    ----------
+    database : Database
+    name : str
+        The collection's name.
+    key : tuple of int
+        Shard and number of the collection.
+
+    Attributes
+    ----------
+    database, name, key
+        The parameters.
+    lease : Lease or None
+        While there is one, something is written only as long as it is still this process's.
+    turn : threading.RLock
+        Two threads of one process take turns to write, instead of waiting for each other's locks in the database.
+    """
+
+    def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:
+        self.database = database
+        self.name = name
+        self.key = key
+        self.lease: Lease | None = None
+        self.turn = threading.RLock()
+
+    def own(self, table: Any) -> tuple[Any, Any]:
+        """Make the conditions that keep a question to this collection."""
+        return table.c.shard == self.key[0], table.c.collection == self.key[1]
+
+    def write(self, change: Callable[[Connection], T]) -> T:
+        """Change something, if this process still may; the error of a row that is refused is given on as it is."""
+        with self.turn, self.database.explained("written"), self.database.writing() as connection:
+            if self.lease is not None and not self.lease.is_own(connection):
+                if isinstance(self.lease, ShardLease):
+                    raise CollectionInUse(
+                        f"The shard {self.key[0]} of the collection {self.name!r} was taken over by another process, "
+                        "for this one was silent too long; nothing more of it is written by this one."
+                    )
+                raise CollectionInUse(
+                    f"The collection {self.name!r} was taken over by another process, and nothing more is "
+                    "written by this one; stop this crawl (crawlsched status shows the new owner)."
+                )
+            return change(connection)
+
+    def write_slice(self, change: Callable[[Connection], T]) -> T:
+        """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
+        started = time.monotonic()
+        result = self.write(change)
+        time.sleep(min(1.0, time.monotonic() - started))
+        return result
