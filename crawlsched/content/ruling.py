@@ -38,8 +38,6 @@ class Ask(StrEnum):
     """What is fetched before a visit is judged."""
 
     SECOND = "second"
-    #: The same, and as soon as there is a slot: is what was replaced itself again?
-    AGAIN = "again"
     IMPOSSIBLE = "impossible"
 
 
@@ -191,7 +189,7 @@ def ruling(
         kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
         return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else None)
     if first is None and (suspicion is Suspicion.ASK or (may_ask and suspicion is Suspicion.REPLACED)):
-        ask = Ask.IMPOSSIBLE if suspicion is Suspicion.ASK else Ask.AGAIN
+        ask = Ask.IMPOSSIBLE if suspicion is Suspicion.ASK else Ask.SECOND
         return Ruling(Outcome.PROBED, ForSpider.NOTHING, ask=ask)
     history = _history(facts)
     returned = not is_new(facts, content)

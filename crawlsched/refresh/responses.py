@@ -292,10 +292,9 @@ class Responses:
         if ruled.ask is not None:
             is_impossible = ruled.ask is Ask.IMPOSSIBLE
             url = self._collection.wrong_pages.impossible_url(facts.url) if is_impossible else None
-            is_urgent = ruled.ask is not Ask.SECOND
             self.end(visit, Outcome.PROBED, now, fetched)
             self._probes.ask(
-                Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, is_urgent, url)
+                Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, is_impossible, url)
             )
             return ForSpider.NOTHING
         if detector is not None and _was_earlier(visit, ruled):

@@ -66,7 +66,7 @@ def test_what_a_visit_means(
     [
         (NEWS, Suspicion.NONE, kept(TEA), None),
         (Finding(True, True, "page", is_suspect=True), Suspicion.NONE, kept(TEA), Ask.SECOND),
-        (NEWS, Suspicion.REPLACED, kept(TEA), Ask.AGAIN),
+        (NEWS, Suspicion.REPLACED, kept(TEA), Ask.SECOND),
         (NEWS, Suspicion.ASK, kept(TEA), Ask.IMPOSSIBLE),
         (NEWS, Suspicion.NONE, kept(MILK, TEA), Ask.SECOND),
     ],

@@ -83,7 +83,7 @@ def test_where_a_host_has_no_room_nothing_is_fetched_twice() -> None:
 
 
 def test_two_fetches_of_a_page_lie_a_second_apart() -> None:
-    """A clock of seconds differs each time then; a page that was replaced is asked for at once."""
+    """A clock of seconds differs each time then; a page that cannot exist is asked for at once."""
     content = Content("http://a/", Fingerprint("bytes/1", b"x"), None)
     probes = Probes(Random(1), lambda: False)
     second, urgent = (Probe(0, 0, content, True, False, 5.0, is_urgent=urgent) for urgent in (False, True))
