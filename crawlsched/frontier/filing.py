@@ -179,7 +179,7 @@ class Filing:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
             # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
-            self._queue.level = self._level_of(pages, now, self._pages.n // 10)
+            self._queue.level = self._level_of(pages, now, self._pages.n // 100)
         times = np.minimum(np.maximum(self._reached(pages, now), not_before), self._deadlines(pages))
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
