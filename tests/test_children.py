@@ -19,8 +19,8 @@ PYTEST = (sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider")
 
 
 def test_tests_of_ctrl_c_pass_where_it_is_ignored() -> None:
-    """As in `nohup make test &`: the jobs are ended by SIGINT all the same."""
-    test = f"tests/acceptance/test_cli_jobs.py::test_jobs_make_plans_and_prune_until_they_are_ended[{signal.SIGINT}]"
+    """As in `nohup make test &`: a command is ended by SIGINT all the same."""
+    test = "tests/acceptance/test_cli.py::test_ctrl_c_is_quiet_wherever_it_comes"
     said = children.output_of(sys.executable, "-c", IGNORING, *PYTEST[1:], test, cwd=children.ROOT)
     assert "1 passed" in said
 

@@ -15,6 +15,7 @@ from crawlsched.planner import Planner
 from crawlsched.planner.knowledge import DAY
 from crawlsched.planner.options import MAX_CRAWL_ROUNDS
 from crawlsched.settings import Settings
+from crawlsched.settings.page_rules import PageRule
 from crawlsched.store import Store, sound_pages
 
 __all__ = ["load_pages", "planner_for"]
@@ -33,9 +34,13 @@ def planner_for(
     if name != "posterior":
         # How often pages change is not known before the first plan: once in a day is a guess.
         learned = LearnedRates(name, 0, 1.0 / DAY, dict(parameters))
+    # At once for all pages; which rule is that of a page that is loaded is known when its URL has been read.
+    for_all = next((rule for rule in settings.pages if rule.where == "*"), PageRule("*"))
     return Planner(
         settings.bandwidth,
         crawl_value=settings.crawl_value,
+        min_crawl_interval=for_all.min_interval or 0.0,
+        max_crawl_interval=for_all.max_interval,
         interval_rules=limits(settings),
         max_crawl_rounds=max_crawl_rounds,
         discovery_share=1.0 if settings.one_pass else settings.discovery_share,

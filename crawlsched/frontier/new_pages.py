@@ -76,8 +76,8 @@ class NewPages:
 
     Notes
     -----
-    A page of importance 0 goes when no other waits. Within a place the pages found last go first, those found together
-    in their order. A host whose pages would take longer than those of all others loses no turn: it goes whenever it may
+    A page of importance 0 goes when no other waits. Within a place the pages found last go first, of those found together
+    the most important ones, and equals in their order. A host whose pages would take longer than those of all others loses no turn: it goes whenever it may
     (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). The hosts of
     which that is so can all be asked at their full pace at once.
     """
@@ -118,9 +118,10 @@ class NewPages:
         return self._line.item(page) == self._numbers.get(self._key(page))
 
     def put(self, pages: IndexArray) -> None:
-        """Put in pages found together, before those of their places that were found earlier. O(1) a page."""
+        """Put in pages found together, the most important first, before those found earlier. O(log n) a page of n."""
         begun: list[int] = []
-        for page in pages[::-1].tolist():
+        best_last = np.argsort(-self._pages.importance[pages], kind="stable")[::-1]
+        for page in pages[best_last].tolist():
             key = self._key(page)
             number = self._numbers.get(key)
             if number is None:

@@ -153,7 +153,7 @@ def test_a_second_start_says_who_owns_the_collection(site: Site, tmp_path: Path)
     assert f"is owned by another running process: pid {process.pid}" in refused.log
     assert "downloader/request_count" not in refused.stats
     os.kill(process.pid, signal.SIGTERM)
-    crawl = first.commands.finish(process)
+    crawl = first.finish(process)
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
 
 

@@ -70,7 +70,7 @@ def test_a_standby_goes_on_when_the_first_is_gone(
     time.sleep(5.0)  # it looks several times, and says it once
     assert asked_by(site, "standby") == 0
     os.kill(owner.pid, number)
-    first.commands.finish(owner)
+    first.finish(owner)
     wait_for(lambda: asked_by(site, "standby") > 10, standby)
     os.kill(waiting.pid, signal.SIGTERM)
     crawl = standby.finish(waiting)
@@ -102,7 +102,7 @@ def test_ctrl_c_ends_a_standby_at_once(
     n = asked_by(site, "first")
     wait_for(lambda: asked_by(site, "first") > n, first)
     os.kill(owner.pid, signal.SIGTERM)
-    assert first.commands.finish(owner).returncode == 0
+    assert first.finish(owner).returncode == 0
 
 
 def test_a_collection_with_shards_is_not_waited_for(tmp_path: Path, postgresql_url: str) -> None:
