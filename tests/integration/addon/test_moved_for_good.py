@@ -40,7 +40,11 @@ def test_a_permanent_redirect_makes_its_target_the_page(tmp_path: Path, status: 
         if name.startswith("old"):
             return web.Response(status=status, headers={"Location": f"/new-{name[-1]}/{int(number) % 3}"})
         links = "".join(f'<a href="/old-l/{number}">x</a>' for number in range(6)) if name == "list" else ""
-        return web.Response(text=f"<p>{request.path} {said['word']}</p>{links}", content_type="text/html")
+        # Each page in words of its own: what all say alike would be the site's.
+        return web.Response(
+            text=f"<p>{request.path} {'abc'[int(number or 0) % 3]}{name[-1]}{said['word']}</p>{links}",
+            content_type="text/html",
+        )
 
     with Site() as site:
         site.default = answer

@@ -84,11 +84,11 @@ def test_an_estimators_state_survives_kill_9(site: Site, tmp_path: Path) -> None
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     project.finish(process)
-    seen = _is_what_visits_say(project.database_url, 60.0)
+    seen = _is_what_visits_say(project.database_url, 86400.0)
     assert seen > 10
     crawl = project.run(TEST_CLOSE_AFTER_RESOLVED="40")
     assert crawl.returncode == 0, crawl.log
-    assert _is_what_visits_say(project.database_url, 60.0) > seen + 20
+    assert _is_what_visits_say(project.database_url, 86400.0) > seen + 20
     with redirect_stdout(StringIO()) as said:
         assert main(["status", "--database", project.database_url]) == 0
     assert "  policy: greedy; change rates by momentum, beta = 0.75\n" in said.getvalue()

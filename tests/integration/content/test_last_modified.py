@@ -63,7 +63,7 @@ def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path: Path)
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_PAGES=json.dumps([["*", {"min_interval": INTERVAL, "max_interval": INTERVAL + 0.1}]]),
-            CRAWLSCHED_CONDITIONAL_REQUESTS="True",
+            CRAWLSCHED_CONDITIONAL_REQUESTS="False",  # so that each visit puts the header to the test
             CRAWLSCHED_BANDWIDTH="40/s",
             TEST_CLOSE_AFTER_RESOLVED=str(4 * len(urls)),
             CLOSESPIDER_TIMEOUT="60",
