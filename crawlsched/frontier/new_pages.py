@@ -76,10 +76,10 @@ class NewPages:
 
     Notes
     -----
-    A page of importance 0 goes when no other waits. Within a place the pages found last go first, of those found together
-    the most important ones, and equals in their order. A host whose pages would take longer than those of all others loses no turn: it goes whenever it may
-    (longest processing time first, R. L. Graham, *Bounds on multiprocessing timing anomalies*, 1969). The hosts of
-    which that is so can all be asked at their full pace at once.
+    A page of importance 0 goes when no other waits. Within a place the pages found last go first, of those found
+    together the most important ones, and equals in their order. A host whose pages would take longer than those of all
+    others loses no turn: it goes whenever it may (longest processing time first, R. L. Graham, *Bounds on
+    multiprocessing timing anomalies*, 1969). The hosts of which that is so can all be asked at their full pace at once.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:
