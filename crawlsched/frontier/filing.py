@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from heapq import heappop, heappush
 from itertools import count
 
@@ -33,8 +32,6 @@ _SAMPLE = 2048
 _LEFT = 0.25
 # Who was looked at in vain waits for this share of its time since the crawl.
 _WAIT_AGAIN = 0.005
-# Visits that have ended in the last slots, which are about as many as these.
-_MOST_JUST_CRAWLED = 64
 
 
 class Filing:
@@ -48,8 +45,9 @@ class Filing:
         self._due, self._resting = DueTimes(), RestingHosts()
         # Pages with a copy, and pages without one.
         self._queue, self.new = Candidates(pages, values), NewPages(pages, self._resting)
-        # While first copies wait no page with a copy goes again sooner than that; those that it may keep waiting.
-        self._least_wait, self._just_crawled = 0.0, deque[int](maxlen=_MOST_JUST_CRAWLED)
+        # While first copies wait no page with a copy goes again sooner than that; a heap of those that it keeps waiting
+        # (after a visit, or loaded soon after one), with the times until when.
+        self._least_wait, self._kept_waiting = 0.0, list[tuple[float, int]]()
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
         self._force_numbers, self._samples = count(), count()
         self._filed: list[int] = []
@@ -102,7 +100,6 @@ class Filing:
         self._now = max(now, self._now)
         self._due.place[page] = FILED
         self._filed.append(page)
-        self._just_crawled.append(page)
         if page in self._coming_back:
             self._coming_back.discard(page)
             self._gather_at = -np.inf
@@ -181,6 +178,16 @@ class Filing:
             # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
             self._queue.level = self._level_of(pages, now, self._pages.n // 100)
         times = np.minimum(np.maximum(self._reached(pages, now), not_before), self._deadlines(pages))
+        self._set_due(pages, times, now)
+
+    def _set_due(self, pages: IndexArray, times: FloatArray | float, now: float) -> None:
+        """Say when pages with a copy are due, as soon as they may go; remember whom the least wait keeps."""
+        if self._least_wait:
+            while self._kept_waiting and self._kept_waiting[0][0] <= now:
+                heappop(self._kept_waiting)
+            until = self._pages.crawled_at[pages] + self._least_wait
+            for entry in zip(until[until > now].tolist(), pages[until > now].tolist(), strict=True):
+                heappush(self._kept_waiting, entry)
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
@@ -237,7 +244,7 @@ class Filing:
             self._become_due(pages[eligible_at <= now], now)
             barred = eligible_at > now
             if barred.any():
-                self._due.set(pages[barred], eligible_at[barred])
+                self._set_due(pages[barred], eligible_at[barred], now)
                 break
         while self._deadlines_of_due and self._deadlines_of_due[0][0] <= now:
             self._become_overdue(heappop(self._deadlines_of_due)[1], now)

@@ -263,9 +263,10 @@ class Frontier(Filing):
         """Whether the slot is for the first of the new pages; say how long the others wait while there is one."""
         has_turn = new is not None and self.new.matters(new)
         waited, self._least_wait = self._least_wait, _LEAST_SLOTS * self.slot if has_turn else 0.0
-        if waited and not has_turn and self._just_crawled:
-            self.refile(np.unique(np.array(self._just_crawled, np.intp)), now)
-            self._just_crawled.clear()
+        if self._least_wait < waited and self._kept_waiting:  # there is none any more, or slots are shorter
+            kept = np.array([page for _, page in self._kept_waiting], np.intp)
+            self._kept_waiting.clear()
+            self.refile(np.unique(kept), now)
             self._gather(now)
         return has_turn and self.share.is_due
 

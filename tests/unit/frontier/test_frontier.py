@@ -300,3 +300,28 @@ TestHistories = Histories.TestCase
 TestHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase
 TestHistoriesWithSmallLimits.settings = _settings
+
+
+def test_a_page_loaded_while_first_copies_wait_is_kept_no_longer_than_they_do() -> None:
+    """Found by the histories: it waited for 16 slots after its crawl, though no first copy was left."""
+    state = Histories()
+    state.begin("posterior", 0.0, None, (), bandwidth=0.2, share=0.0, seed=1)
+    state.pick(times=1)
+    state.finish("crawled")
+    state.load(n=2)
+    state.pick(times=2)
+
+
+def test_a_page_that_first_copies_keep_waiting_waits_for_as_many_slots_of_a_new_bandwidth() -> None:
+    planner = Planner(0.2, crawl_value="greedy", discovery_share=0.0)
+    planner.add(0, 1000.0)
+    assert planner.pick(1000.0, lambda host, now: now) is not None
+    planner.crawled(0, 1000.0, None)
+    planner.add(np.array([1, 2]), 1000.0)
+    first = planner.pick(1010.0, lambda host, now: now)
+    assert first is not None
+    assert first.is_first_copy
+    planner.set_bandwidth(5.0, 1010.0)
+    known = planner.pick(1010.0, lambda host, now: now)
+    assert known is not None
+    assert known.page == 0
