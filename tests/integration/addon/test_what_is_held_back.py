@@ -47,7 +47,7 @@ def test_what_is_held_back_is_said_and_can_be_turned_off(
     site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An edit of the template of a whole site, a lambda, a captcha: each by host and reason, with the setting."""
-    menu = {"of": "spring"}
+    menu = {"of": "spring and what it brings"}
 
     def page(request: web.Request) -> web.Response:
         own = blake2b(request.path.encode(), digest_size=8).hexdigest()
@@ -58,7 +58,7 @@ def test_what_is_held_back_is_said_and_can_be_turned_off(
     runs, spider = Runs(tmp_path, CRAWLSCHED_BANDWIDTH="100/s"), SPIDER.format(site=site.url(""), n=N)
     items, _ = runs.run(spider)
     assert len(items) == N
-    menu["of"] = "summer"
+    menu["of"] = "summer, with rain and sun"
     items, crawl = runs.run(spider)
     assert items == []
     reason = "CRAWLSCHED_WITHHOLD = {'template': False} turns that off"
@@ -76,7 +76,7 @@ def test_what_is_held_back_is_said_and_can_be_turned_off(
     assert "(not_data), of 127.0.0.1" in said
     assert "(not_the_page), of 127.0.0.1" in said
 
-    menu["of"] = "autumn"
+    menu["of"] = "autumn, with wind and fog"
     items, _ = runs.run(spider, CRAWLSCHED_WITHHOLD="False")
     assert len(items) == N
     # And the pages of a host can be had again, changed or not.
