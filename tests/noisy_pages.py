@@ -148,7 +148,8 @@ def edited(content: list[str], rng: Random) -> None:
 def noisy(content: Sequence[str], rng: Random, fetch: int) -> bytes:
     """Serve content with a token, a counter, an age, headlines, a shuffled list, a clock, a box that moves, a trial.
 
-    The trial shows one of two headings to each visitor; the advertisement is there in every second fetch or so.
+    The trial shows one of two headings to each visitor; the advertisement is there in every second fetch or so. All
+    differs at once, as what differs from day to day only is content.
     """
     parts = list(content)
     promotion = f'<div class="promo"><b>{" ".join(rng.choices(WORDS, k=5))}</b></div>'
@@ -161,9 +162,10 @@ def noisy(content: Sequence[str], rng: Random, fetch: int) -> bytes:
     trial = rng.choice(["Read it all", "Subscribe for nothing"])
     noise = (
         f"<!-- {rng.random()} --><input type=hidden name=csrf value={rng.random()}><script>{rng.random()}</script>"
-        f'<p class="meta">{1000 + fetch * 7 + rng.randrange(5)} views, {fetch} hours ago</p><h3 class="ab">{trial}</h3>'
+        f'<p class="meta">{1000 + fetch * 7 + rng.randrange(5)} views, {rng.randrange(60)} s ago</p>'
+        f'<h3 class="ab">{trial}</h3>'
         f'<ul class="related">{related}</ul><ol>{tags}</ol>{advertisement}'
-        f"<footer>Made on {('Monday', 'Friday')[fetch % 2]} at {rng.randrange(24)}:{rng.randrange(10, 60)}</footer>"
+        f"<footer>Made by {rng.choice(('Ann', 'Bob'))} at {rng.randrange(24)}:{rng.randrange(10, 60)}</footer>"
     )
     return f"<html><body>{''.join(parts)}{noise}</body></html>".encode()
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.page_rules import limits
 from crawlsched.estimators import LearnedRates
+from crawlsched.frontier.new_pages import DiscoveryShare
 from crawlsched.planner import Planner
 from crawlsched.planner.knowledge import DAY
 from crawlsched.planner.options import MAX_CRAWL_ROUNDS
@@ -23,6 +24,8 @@ __all__ = ["load_pages", "planner_for"]
 logger = logging.getLogger(__name__)
 
 _LOADED_AT_ONCE = 5_000
+# A collection without a copy has nothing to keep fresh: so many seconds' slots may all go to first copies.
+_BEGINNING = 20.0
 
 
 def planner_for(
@@ -36,18 +39,20 @@ def planner_for(
         learned = LearnedRates(name, 0, 1.0 / DAY, dict(parameters))
     # At once for all pages; which rule is that of a page that is loaded is known when its URL has been read.
     for_all = next((rule for rule in settings.pages if rule.where == "*"), PageRule("*"))
-    return Planner(
+    planner = Planner(
         settings.bandwidth,
         crawl_value=settings.crawl_value,
         min_crawl_interval=for_all.min_interval or 0.0,
         max_crawl_interval=for_all.max_interval,
         interval_rules=limits(settings),
         max_crawl_rounds=max_crawl_rounds,
-        discovery_share=1.0 if settings.one_pass else settings.discovery_share,
         error_interval=settings.error_interval,
         learned=learned,
         picks=picks,
     )
+    share = 1.0 if settings.one_pass else settings.discovery_share
+    planner.share = DiscoveryShare(share, _BEGINNING * settings.bandwidth)
+    return planner
 
 
 def load_pages(

@@ -24,6 +24,13 @@ _MOST_TURNS = 8.0
 class DiscoveryShare:
     """At most a share of the slots goes to first copies while pages that have a copy are due.
 
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+    n_first : float
+        So many slots may all be for first copies at the beginning, when there is hardly anything to keep fresh.
+
     Examples
     --------
     >>> share = DiscoveryShare(0.5)
@@ -33,9 +40,9 @@ class DiscoveryShare:
     new new known new known new
     """
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float, n_first: float = 0.0) -> None:
         self.share = share
-        self._credit = 1.0
+        self._credit = 1.0 + (1.0 - share) * n_first
 
     @property
     def is_due(self) -> bool:
@@ -45,7 +52,11 @@ class DiscoveryShare:
     def went(self, *, is_first_copy: bool) -> None:
         """A slot was used; what neither side wanted costs the other nothing. O(1)."""
         if not is_first_copy or self.is_due:
-            self._credit = min(self._credit + self.share - is_first_copy, 1.0)
+            self._credit = min(self._credit + self.share - is_first_copy, max(self._credit, 1.0))
+
+    def has_begun(self) -> None:
+        """There are pages to keep fresh: the beginning is over. O(1)."""
+        self._credit = min(self._credit, 1.0)
 
 
 class _Line:

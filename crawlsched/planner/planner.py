@@ -330,6 +330,8 @@ class Planner(Knowledge):
         future = pages[self.pages.crawled_at[pages] > now]
         self.clipped += future.size
         self.pages.crawled_at[future] = now
+        if (self.pages.crawled_at[pages] > -np.inf).any():
+            self._share.has_begun()
         if log_likelihood is not None:
             chosen = np.asarray(columns.get("has_log_likelihood", np.ones(pages.size, bool)), bool)
             self.posterior.unpack(pages[chosen], log_likelihood[chosen])
