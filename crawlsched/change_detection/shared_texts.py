@@ -92,6 +92,7 @@ class SharedTexts:
                 is_without = shown.around in parents or not shown.around
             if is_without:
                 shown.n_without += 1
+                self.n_learned += 1
                 self._alike[place] = False
 
     def of_site(
@@ -131,6 +132,7 @@ class SharedTexts:
                 del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
         if page in shown.pages or len(shown.pages) < MOST_PAGES:
+            self.n_learned += shown.pages.get(page) != whole
             shown.pages[page] = whole
         if shown.n_without:
             return False

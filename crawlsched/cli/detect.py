@@ -71,6 +71,11 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "probes": sum(row.probes for row in judged),
         "outcomes": dict(Counter(row.outcome for row in judged)),
         "kinds": dict(Counter(row.kind for row in judged if row.delivered)),
+        "changes": [
+            {"time": row.time, "url": row.url, "place": place, "said": said, "says": says}
+            for row in judged
+            for place, said, says in row.changes
+        ],
         "templates": {name: dict(counts) for name, counts in templates.items()},
     }
 

@@ -24,7 +24,7 @@ from crawlsched.visits.visits import Visit
 
 __all__ = ["COLUMNS", "Judged", "RecordedVisit", "judge_all", "read_visits", "settings_here"]
 
-COLUMNS = ("time", "url", "outcome", "delivered", "kind", "ignored", "probes", "changes")
+COLUMNS = ("time", "url", "outcome", "delivered", "kind", "ignored", "probes")
 _NEEDED = ("time", "url", "body")
 _PROBE_AFTER = 5.0
 _MOST_PROBES = 4
@@ -55,7 +55,7 @@ class Judged(NamedTuple):
     kind: str
     ignored: str
     probes: int
-    changes: str
+    changes: list[list[str]]
     template: str
 
 
@@ -195,9 +195,7 @@ class _Judge:
             kind=told.kind if told is not None else "",
             ignored=ignored if isinstance(ignored, str) else "; ".join(ignored),
             probes=n_probes,
-            changes="; ".join(f"{place}: {before!r} -> {now!r}" for place, before, now in self._changes)
-            if told
-            else "",
+            changes=self._changes if told else [],
             template=template_and_site(recorded.url, "")[0],
         )
 

@@ -34,8 +34,9 @@ _SHARE_IF_ANNOUNCED = 1 / 6
 # changed is told without one beyond that. Where pages share a template, what is learned of it serves all of them: there
 # twice as many are made until it is confirmed.
 _SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 30, 2
-# While first copies are made no page is fetched twice, until so many visits were made.
-_ENOUGH_VISITS = 1_000
+# Until so many visits were made, second fetches take slots from first copies only as far as pages are visited again
+# beside them, and at most so many: what differs at each visit is told of each of these otherwise.
+_ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
 
 
 @dataclass(slots=True, eq=False)
@@ -134,8 +135,11 @@ class Probes:
     @property
     def _have_turn(self) -> bool:
         """Whether second fetches have room, and are worth as much as what goes out now."""
-        has_room = self._enabled and len(self._waiting) < _MOST_WAITING
-        return has_room and (self._n_visits >= _ENOUGH_VISITS or not self._makes_first_copies())
+        if not self._enabled or len(self._waiting) >= _MOST_WAITING:
+            return False
+        if self._n_visits >= _ENOUGH_VISITS or not self._makes_first_copies():
+            return True
+        return self.n_asked < min(self._n_again, _BESIDE_FIRST_COPIES)
 
     def may_ask(self, page: int, host: int, noise: TemplateNoise | None) -> bool:
         """Whether a visit of a page of a host may be put off; `noise` is what is known of its template.

@@ -30,8 +30,9 @@ def test_a_row_for_each_visit_says_what_was_delivered_and_why_not(tmp_path: Path
             text = "milk" if (visit, page) == (5, 1) else "tea"
             for second in (0, 1):
                 name = f"{page}-{visit}-{second}.html"
+                now = 100 * visit + 37 * second + page
                 body = (
-                    f"<title>Cup</title><main><h1>Cup {page}</h1><p>Of {text} {page}</p></main><i class=now>{name}</i>"
+                    f"<title>Cup</title><main><h1>Cup {page}</h1><p>Of {text} {page}</p></main><i class=now>{now} s</i>"
                 )
                 (tmp_path / name).write_text(body)
             rows.append(
@@ -49,7 +50,8 @@ def test_a_row_for_each_visit_says_what_was_delivered_and_why_not(tmp_path: Path
     assert "i.now differed" in out[-1]["ignored"]
     report = json.loads(done.stdout)
     assert (report["visits"], report["delivered"]) == (18, 4)
-    assert report["templates"]["a.example/cup/*"]["visits"] == 18
+    assert report["templates"]["a.example/http/cup/*"]["visits"] == 18
+    assert [("tea" in row["said"], "milk" in row["says"]) for row in report["changes"]] == [(True, True)]
     assert "18 visits, 4 delivered (3 first, 1 page)" in detect(tmp_path, rows).stdout
 
 
