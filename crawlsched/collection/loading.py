@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 _LOADED_AT_ONCE = 5_000
 # A collection without a copy has nothing to keep fresh: so many seconds' slots may all go to first copies.
-_BEGINNING = 20.0
+_BEGINNING = 15.0
 
 
 def planner_for(
