@@ -17,8 +17,8 @@ from tests import children
 from tests.changing_site import HOSTS, LYING, PAGES_PER_HOST, WALLED
 from tests.crawling import Crawl, Project
 
-SECONDS = 40.0
-LEARNING = 5.0  # seconds in which the crawl finds out what changes by itself: what it tells until then does not count
+SECONDS = 50.0
+LEARNING = 15.0  # seconds in which the crawl finds out what changes by itself: what it tells until then does not count
 SPIDER = """
 import scrapy
 
