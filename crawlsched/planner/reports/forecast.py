@@ -42,7 +42,7 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     >>> planner.add(host=[0, 0, 0, 1], now=0.0, importance=[1.0, 4.0, 3.0, 2.0])
     array([0, 1, 2, 3])
     >>> forecast(planner, 1.0, 3), forecast(planner, 1.0, 3, pause=lambda host: 1.5)
-    (array([0, 3, 1]), array([0, 3, 1]))
+    (array([3, 1, 2]), array([3, 1, 2]))
     """
     now = planner.at(now)
     until = now + n / planner.bandwidth
