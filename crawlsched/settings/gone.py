@@ -1,8 +1,11 @@
 """Settings that there were before 0.2: what says the same now, and what of it is taken over as it stands."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from crawlsched.settings.page_rules import read_page_rules
+from crawlsched.settings.values import read_truth
 
 __all__ = ["NAMES", "refused", "said_of_gone", "taken_over"]
 
@@ -22,8 +25,8 @@ _MOVED = {
     "WRONG_PAGES": ("WITHHOLD", "wrong_page"),
 }
 _ALONE = {"RECEIVER": "address", "WEB": "address", "WEBHOOK": "url"}
-# What a crawl does well without.
-_WITHOUT_EFFECT = {
+# What is left out of a project without harm; `Addon` does what ENABLED = False said.
+_TO_LEAVE_OUT = {
     "DATABASE_UPGRADE": "`crawlsched db upgrade` for the tables of an older version on PostgreSQL",
     "DISCOVERY_HORIZON": "CRAWLSCHED_DISCOVERY_SHARE = 0.6 for how much goes to new pages",
     "ENABLED": "ADDONS = {} to crawl without crawlsched",
@@ -49,7 +52,7 @@ _REFUSED = {
     "SITEMAP_PRIORITY": "CRAWLSCHED_IMPORTANCE or CRAWLSCHED_PAGES for what pages are worth",
 }
 #: All that are gone, without the prefix.
-NAMES = frozenset({*_MOVED, *_WITHOUT_EFFECT, *_REFUSED})
+NAMES = frozenset({*_MOVED, *_TO_LEAVE_OUT, *_REFUSED})
 
 
 def taken_over(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,24 +69,41 @@ def taken_over(settings: Mapping[str, Any]) -> dict[str, Any]:
         given = found.get(name, settings.get(name))
         if value is None or (given is None and new in _ALONE) or (given is not None and not key):
             continue
-        if new == "PAGES" and name in found:
-            found[name][-1][1][key] = value  # the first rule that fits a page is its only one
-        elif new == "PAGES":
-            rules = json.loads(given) if isinstance(given, str) else list(given or ())
-            found[name] = [*rules, ("*", {key: value})]
-        elif key:
-            found[name] = _dictionary(given, _ALONE.get(new)) | {key: value}
-        else:
-            found[name] = value
+        try:
+            found[name] = _with(given, new, key, value) if key else value
+        except (TypeError, ValueError):
+            continue  # who reads the setting of today says what is wrong with it
     return found
 
 
-def _dictionary(given: Any, alone: str | None) -> dict[str, Any]:
-    if isinstance(given, str) and given.lstrip().startswith("{"):
+def _with(given: Any, new: str, key: str, value: Any) -> Any:
+    """Return what a setting of today is given, and a key of its dictionary beside that."""
+    if isinstance(given, str) and given.lstrip().startswith(("{", "[")):
         given = json.loads(given)
-    if isinstance(given, Mapping):
-        return dict(given)
-    return {} if given is None or alone is None else {alone: given}
+    if new == "PAGES":
+        return _on_all_pages(given.items() if isinstance(given, Mapping) else given or (), key, value)
+    if new == "WITHHOLD" and given is not None and not isinstance(given, Mapping):
+        return {key: value} if read_truth(given) else given
+    if given is not None and not isinstance(given, Mapping):
+        given = {_ALONE[new]: given}
+    return {**(given or {}), key: value}
+
+
+def _on_all_pages(rules: Iterable[tuple[str, Any]], key: str, value: Any) -> list[tuple[str, Any]]:
+    """Add an interval to each rule, as a page has one rule only; one that says it or its contrary itself stays."""
+    found = []
+    for where, rule in rules:
+        both = (where, {key: value} | dict(rule))
+        found.append(both if _is_read(both) or not _is_read(("*", {key: value})) else (where, rule))
+    return found if any(where == "*" for where, _ in found) else [*found, ("*", {key: value})]
+
+
+def _is_read(rule: tuple[str, Any]) -> bool:
+    try:
+        read_page_rules([rule])
+    except ValueError:
+        return False
+    return True
 
 
 def said_of_gone(settings: Mapping[str, Any]) -> list[str]:
@@ -91,7 +111,7 @@ def said_of_gone(settings: Mapping[str, Any]) -> list[str]:
     said = {old: f"CRAWLSCHED_{new}" + f" = {{'{key}': ...}}" * bool(key) for old, (new, key) in _MOVED.items()}
     for old in ("MAX_CRAWL_INTERVAL", "MIN_CRAWL_INTERVAL"):
         said[old] = f"CRAWLSCHED_PAGES = [('*', {{'{_MOVED[old][1]}': ...}})]"
-    return _sentences(settings, said | _WITHOUT_EFFECT)
+    return _sentences(settings, said | _TO_LEAVE_OUT)
 
 
 def refused(settings: Mapping[str, Any]) -> list[str]:

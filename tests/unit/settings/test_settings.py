@@ -351,10 +351,28 @@ def test_what_a_setting_that_is_gone_said_is_taken_over() -> None:
         read(MAX_CRAWL_INTERVAL="7d", MIN_CRAWL_INTERVAL="1h").pages
         == read(PAGES=[("*", {"max_interval": "7d", "min_interval": "1h"})]).pages
     )
+    assert read(WRONG_PAGES=True, WITHHOLD=False).withhold == frozenset()
+    assert read(WRONG_PAGES=False, WITHHOLD=True).withhold == read(WITHHOLD={"wrong_page": False}).withhold
+    news, shop = ("*/news/*", {"importance": 3}), ("shop.example", {"max_interval": "10min"})
+    assert (
+        read(MIN_CRAWL_INTERVAL="1h", PAGES=[news, shop]).pages
+        == read(
+            PAGES=[("*/news/*", {"importance": 3, "min_interval": "1h"}), shop, ("*", {"min_interval": "1h"})]
+        ).pages
+    )
     token = "0123456789abcdef"
     assert read(WEB=8765, WEB_TOKEN=token).web == read(WEB={"address": 8765, "token": token}).web
     assert read(WEB_TOKEN=token).web is None
     assert read(RECEIVER=8025, RECEIVER_KEY=token).receiver == read(RECEIVER={"address": 8025, "key": token}).receiver
+
+
+def test_what_cannot_be_taken_over_is_said_of_the_setting_of_today() -> None:
+    """In one sentence, as any other mistake."""
+    (broken,) = mistakes(WRONG_PAGES=False, WITHHOLD="{")
+    assert broken.startswith("CRAWLSCHED_WITHHOLD must be")
+    (wrong,) = mistakes(MAX_CRAWL_INTERVAL="soon", PAGES=[("*", {"importance": 2})])
+    assert wrong.startswith("CRAWLSCHED_PAGES must be")
+    assert "soon" in wrong
 
 
 def test_nothing_that_is_gone_is_a_setting_and_all_that_is_to_be_written_is_one() -> None:
