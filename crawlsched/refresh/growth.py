@@ -17,18 +17,30 @@ logger = logging.getLogger(__name__)
 _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 # Fewer new URLs, and fewer pages that are the same, are nothing to speak of.
 _FEWEST, _FEWEST_SAME = 100, 20
-# URLs and places that are remembered.
+# Places, parameters and URLs without them that are remembered, each of a round, and contents.
 _MOST = 10_000
 
 
 class _Round:
-    """What was found in a tenth of the time: URLs, first copies, and the URLs of each place, with an example."""
+    """What was found in a tenth of the time: URLs, first copies, the URLs of each place, and those with a parameter."""
 
     def __init__(self, since: float, n_pages: int) -> None:
         self.since, self.n_pages = since, n_pages
         self.found = self.first_copies = 0
         self.places = Counter[str]()
         self.examples: dict[str, str] = {}
+        # By host and parameter the URLs found, and what is left of them without it.
+        self.with_parameter, self.rests = Counter[tuple[str, str]](), dict[tuple[str, str], set[str]]()
+        self.n_rests = 0
+
+    def add_parameter(self, host: str, name: str, rest: str) -> None:
+        """A URL was found that has a parameter."""
+        if self.n_rests >= _MOST:
+            return
+        rests = self.rests.setdefault((host, name), set())
+        self.n_rests += rest not in rests
+        rests.add(rest)
+        self.with_parameter[host, name] += 1
 
 
 class Growth:
@@ -57,8 +69,6 @@ class Growth:
         self.n_first_copies = 0
         self._said: set[str] = set()
         self._rounds = deque([_Round(now, 0)], maxlen=_ROUNDS)
-        # By host and parameter the URLs found, and what is left of them without it.
-        self._found, self._rests = Counter[tuple[str, str]](), dict[tuple[str, str], set[str]]()
         # The newest content of URLs without one of their parameters; first copies by host and parameter, and those of
         # them that brought what the URL without it had brought.
         self._contents: OrderedDict[str, bytes] = OrderedDict()
@@ -75,10 +85,7 @@ class Growth:
             newest.places[place] += 1
             newest.examples[place] = url
         for name, rest in _parameters(url):
-            rests = self._rests.setdefault((parts.netloc, name), set())
-            if len(rests) < _MOST:
-                rests.add(rest)
-                self._found[parts.netloc, name] += 1
+            newest.add_parameter(parts.netloc, name, rest)
 
     def visited(self, url: str, content: bytes, *, is_first: bool) -> None:
         """A page brought content, for the first time or again."""
@@ -86,7 +93,7 @@ class Growth:
         self._rounds[-1].first_copies += is_first
         for name, rest in _parameters(url):
             key = urlsplit(url).netloc, name
-            if is_first:
+            if is_first and (key in self._first_copies or len(self._first_copies) < _MOST):
                 self._first_copies[key] += 1
                 self._same[key] += self._contents.get(rest) == content
             self._contents[rest] = content
@@ -133,10 +140,13 @@ class Growth:
             return {}
         example = next(each.examples[where] for each in reversed(self._rounds) if where in each.examples)
         host = urlsplit(where).netloc
+        with_parameter = sum((each.with_parameter for each in self._rounds), Counter[tuple[str, str]]())
         names = [
-            name
-            for (of, name), m in self._found.items()
-            if of == host and 2 * m > n and 4 * len(self._rests[of, name]) < m
+            key[1]
+            for key, m in with_parameter.items()
+            if key[0] == host
+            and 2 * m > n
+            and 4 * len(set[str]().union(*(each.rests.get(key, ()) for each in self._rounds))) < m
         ]
         by_parameter = (
             ""

@@ -78,3 +78,18 @@ def test_a_catalogue_that_comes_at_once_is_left_alone(caplog: pytest.LogCaptureF
 
 def test_the_pace_of_first_copies_is_that_of_the_last_rounds() -> None:
     assert watched(60, []).pace(60.0) == pytest.approx(6.0, rel=0.1)
+
+
+def test_what_is_remembered_has_a_bound() -> None:
+    """A crawl of months finds parameters and URLs without end."""
+    growth = Growth(lambda: 10, lambda: 10.0, 0.0)
+    for second in range(40):
+        for number in range(2_000):
+            url = f"http://{second}.example/{number}?p{number}={second}"
+            growth.found(url)
+            growth.visited(url, b"", is_first=True)
+        growth.look(second + 1.0)
+    kept = [growth._contents, growth._first_copies, *(each.places for each in growth._rounds)]
+    kept += [rests for each in growth._rounds for rests in (each.rests, each.with_parameter)]
+    assert max(map(len, kept)) <= 10_000
+    assert len(growth._rounds) == 10
