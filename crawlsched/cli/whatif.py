@@ -199,7 +199,7 @@ def _look(
         "outlook": outlook,
         "pages": totals["pages"] * every,
         "without_copy": n_new * every,
-        "discovery_share": 1.0 if target.settings.one_pass else target.settings.discovery_share,
+        "discovery_share": target.settings.share_of_first_copies,
         "sample": totals["pages"],
         "sample_with_signals": min(signalled_pages, most // _OF_SIGNALLED),
         "pages_with_signals": signalled_pages * every,

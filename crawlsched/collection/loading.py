@@ -50,8 +50,7 @@ def planner_for(
         learned=learned,
         picks=picks,
     )
-    share = 1.0 if settings.one_pass else settings.discovery_share
-    planner.share = DiscoveryShare(share, _BEGINNING * settings.bandwidth)
+    planner.share = DiscoveryShare(settings.share_of_first_copies, _BEGINNING * settings.bandwidth)
     return planner
 
 

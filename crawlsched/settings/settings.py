@@ -363,6 +363,11 @@ class Settings:
 
         return recipe(**{name: getattr(self, setting) for name, setting in _RECIPE.items()})
 
+    @property
+    def share_of_first_copies(self) -> float:
+        """The discovery share, or all where each page is visited once."""
+        return 1.0 if self.one_pass else self.discovery_share
+
     @classmethod
     def from_scrapy(cls, settings: Mapping[str, Any], spider_name: str | None = None) -> "Settings":
         """Read the ``CRAWLSCHED_*`` settings out of all others.

@@ -150,7 +150,7 @@ class SharedRefresher:
         application = application_of(self._token)
         self._database = Database(settings.database_url, application=application)
         self._renewing = Database(settings.database_url, answer_within=_ANSWER_WITHIN, application=application)
-        self._discovery_share = DiscoveryShare(1.0 if settings.one_pass else settings.discovery_share)
+        self._discovery_share = DiscoveryShare(settings.share_of_first_copies)
         self.shared = SharedCollection.open(self._database, settings.collection, settings.shards, settings.bandwidth)
         try:
             self._agree()
