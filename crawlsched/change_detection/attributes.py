@@ -30,7 +30,6 @@ _BESIDE_STATES = frozenset(
 _STATE_WORD = re.compile(r"[-_]+")
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _CONTROLS = frozenset({"input", "button", "select", "option", "textarea", "meter", "progress", "data", "output", "li"})
-_BUTTONS = frozenset({"submit", "button", "reset"})
 _STRUCK = frozenset({"s", "del", "strike"})
 _SWITCHES = ("hidden", "disabled", "checked", "selected", "readonly", "open")
 _SAID = ("alt", "aria-label", "title")

@@ -187,7 +187,6 @@ class Planner(Knowledge):
             learned,
             picks,
         )
-        self.min_crawl_interval, self.max_crawl_interval = min_crawl_interval, max_crawl_interval
         self.error_interval = positive("error_interval", error_interval, "seconds")
         self.gone_interval = positive("gone_interval", gone_interval, "seconds")
         self.signal_delay = signal_delay
@@ -876,7 +875,7 @@ class Planner(Knowledge):
         """Return the host of each of some pages; -1 for those that were forgotten."""
         rows = np.asarray(pages, np.intp)
         if rows.size and not (rows.min() >= 0 and rows.max() < self.pages.n):
-            raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
+            self._complain(pages)
         found: npt.NDArray[np.int32] = np.where(self.pages.state[rows] == FREE, -1, self.pages.host[rows])
         return found
 

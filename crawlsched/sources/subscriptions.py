@@ -66,10 +66,6 @@ class Subscription:
         """Whether the hub is to be asked now to subscribe, for the first time or again."""
         return self.hub is not None and now >= max(self.wait_until, self.confirmed_at + _RENEWED_AT * self.lease)
 
-    def is_active(self, now: float) -> bool:
-        """Whether the hub sends notices."""
-        return self.lease > 0.0 and now < self.confirmed_at + self.lease
-
     def has_asked(self, mode: str) -> bool:
         """Whether the hub was asked for this and has not been answered."""
         return self.asked == mode

@@ -51,7 +51,6 @@ def test_a_subscription_is_renewed_before_it_ends_and_asked_for_again_where_it_f
     assert [asked.is_due(now) for now in (100.0, 3_699.0, 3_700.0)] == [False, False, True]
     held = asked.confirm(FEED, 1_000.0, 200.0)
     assert [held.is_due(now) for now in (200.0, 999.0, 1_000.0)] == [False, False, True]
-    assert [held.is_active(now) for now in (200.0, 1_199.0, 1_200.0)] == [True, True, False]
     refused = asked.refuse(100.0)
     assert [refused.is_due(now) for now in (86_499.0, 86_500.0)] == [False, True]
     assert not Subscription(None, FEED).is_due(0.0)
