@@ -22,7 +22,8 @@ from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.content.reading import MOST_TEXT_BYTES
-from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider
+from crawlsched.content.verdict import DeliveryKind
+from crawlsched.refresh.refresher import Body, Content, Fetched, NotForTheSpider
 from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
 from crawlsched.scrapy_versions import (
     download_handlers,
@@ -173,27 +174,20 @@ class RefreshMiddleware:
         return self._judged(visit, request, response, content)
 
     def _judged(self, visit: Visit, request: Request, response: Response, content: Content | None) -> Response:
-        fetched = _fetched(request, response, content)
-        judge = self._refresher.truncated if _is_cut_short(response) else self._refresher.crawled
-        found = judge(visit, fetched, self._refresher.clock())
+        now = self._refresher.clock()
+        verdict = self._refresher.crawled(visit, _fetched(request, response, content), now)
         if request.meta.get("dont_retry") == NOT_RETRIED:  # of what the spider makes of it
             del request.meta["dont_retry"]
-        if found is None and not visit.is_ours:  # gone, refused, error: the spider gets it as from plain Scrapy
+        if verdict.deliver is DeliveryKind.AS_SERVED and not visit.is_ours:  # gone, refused, error
             return response
-        if found is None or found is ForSpider.NOTHING:
-            raise NotForTheSpider(f"{response.url} told us something, and is nothing for the spider.")
-        changed = found is ForSpider.CHANGED
+        changed = verdict.deliver is DeliveryKind.CHANGED
         if changed and "html" in (_text(response, "Content-Type") or "html"):
-            self._refresher.page_names(visit, response.url, response.body, self._refresher.clock())
-        request.meta["crawlsched_changed"] = changed
-        if changed or found is ForSpider.OWED:
+            self._refresher.page_names(visit, response.url, response.body, now)
+        if verdict.is_delivered or self._wants_not_modified(visit, request, response):
+            request.meta["crawlsched_changed"] = changed
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")
             return response
-        asked_by_spider = not visit.validated and any(name in request.headers for name in _VALIDATORS)
-        if response.status == 304 and (asked_by_spider or self._wants(request, 304)):
-            response.flags.append("crawlsched-unchanged")
-            return response
-        raise NotForTheSpider(f"{response.url} has not changed.")
+        raise NotForTheSpider(f"{response.url} has nothing new for the spider.")
 
     def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
         """Resolve the visit of a request that got no response."""
@@ -224,11 +218,15 @@ class RefreshMiddleware:
             self._refresher.source_read(visit, read, etag, last_modified, self._refresher.clock())
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 
-    def _wants(self, request: Request, status: int) -> bool:
-        if request.meta.get("handle_httpstatus_all"):
+    def _wants_not_modified(self, visit: Visit, request: Request, response: Response) -> bool:
+        """Whether this is a 304 that the spider has asked for, or handles."""
+        if response.status != 304 or visit.is_ours:
+            return False
+        asked_by_spider = not visit.validated and any(name in request.headers for name in _VALIDATORS)
+        if asked_by_spider or request.meta.get("handle_httpstatus_all"):
             return True
         listed = request.meta.get("handle_httpstatus_list", getattr(self._crawler.spider, "handle_httpstatus_list", ()))
-        return status in listed
+        return 304 in listed
 
 
 def _body(response: Response, most: int) -> Body:
@@ -252,6 +250,7 @@ def _fetched(request: Request, response: Response, content: Content | None) -> F
         retry_after=_text(response, "Retry-After") if response.status >= 300 else None,
         date=_text(response, "Date") if last_modified else None,
         location=response.urljoin(to) if (to := _text(response, "Location")) else None,
+        is_cut_short=_is_cut_short(response),
     )
 
 

@@ -1,4 +1,4 @@
-"""Recorded visits: the production detector and ruling over bodies that were fetched some time ago, on their clock."""
+"""Recorded visits: the production detector and verdict over bodies that were fetched some time ago, on their clock."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from crawlsched.collection.collection import FoundPage
 from crawlsched.content.learned import template_and_site
-from crawlsched.content.reading import Content
-from crawlsched.content.ruling import Ruling
+from crawlsched.content.verdict import Verdict
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.refresh.refresher import Body, Fetched, Refresher
 from crawlsched.settings import PREFIX, Settings
@@ -141,17 +140,11 @@ class _Judge:
             rng=Random(seed),
         )
         self._refresher.open()
-        self._refresher.on_ruling = self._ruled
-        self._rulings: list[Ruling] = []
+        self._verdicts: list[Verdict] = []
         self._changes: list[list[str]] = []
 
     def _count(self, name: str, n: int = 1) -> None:
         self.counts[name] += n
-
-    def _ruled(self, visit: Visit, content: Content, ruled: Ruling) -> None:
-        self._rulings.append(ruled)
-        if ruled.is_new and ruled.kind != "first" and content.seen is not None:
-            self._changes = content.seen.trace.changes
 
     def visit(self, recorded: RecordedVisit) -> Judged:
         """Visit a page, and fetch whatever that asks for."""
@@ -164,7 +157,7 @@ class _Judge:
             page = collection.add_pages([found], self._now)[0]
         refresher.planner.hold(page)
         host = int(refresher.planner.pages.host[page])
-        self._rulings.clear()
+        self._verdicts.clear()
         self._changes = []
         visit = refresher.visits.open(page=page, host=host, url=recorded.url, now=self._now)
         outcome = self._fetch(visit, recorded, recorded.body)
@@ -185,8 +178,9 @@ class _Judge:
             self._flushed_at = recorded.time
             refresher.collection.flush(self._now)
         self._now = started
-        told = next((ruled for ruled in reversed(self._rulings) if ruled.is_new), None)
-        ignored = next((ruled.ignored or ruled.reason for ruled in reversed(self._rulings) if ruled.ask is None), "")
+        told = next((verdict for verdict in reversed(self._verdicts) if verdict.kind), None)
+        judged = [verdict for verdict in self._verdicts if verdict.outcome is not Outcome.PROBED]
+        ignored = judged[-1].ignored or judged[-1].reason if judged else ""
         return Judged(
             time=recorded.time,
             url=recorded.url,
@@ -211,7 +205,10 @@ class _Judge:
             )
             content = read()
         fetched = Fetched(status, content, recorded.etag, recorded.last_modified, len(body), None, None)
-        refresher.crawled(visit, fetched, self._now)
+        verdict = refresher.crawled(visit, fetched, self._now)
+        self._verdicts.append(verdict)
+        if verdict.kind not in ("", "first") and content is not None and content.seen is not None:
+            self._changes = content.seen.trace.changes
         if refresher.deliveries.get(visit.token) is not None:
             refresher.deliveries.called_back(visit.token, self._now)
         assert visit.outcome is not None

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from crawlsched.collection.collection import Collection
-from crawlsched.pages.marks import AWAITED, SHOWN, START
+from crawlsched.content.verdict import Circumstances
+from crawlsched.pages.marks import AWAITED, START
 from crawlsched.refresh.owing import Owing
 from crawlsched.store import Outcome, PageFacts, host_of
 from crawlsched.visits.deliveries import Deliveries, Delivery
@@ -25,16 +26,13 @@ class Before(NamedTuple):
     facts : PageFacts
     columns : dict of ndarray
         As `Planner.columns` gives them.
-    owed : int
-        The marks that ask for the delivery.
-    observation : int
+    observation : int or None
         Under which number the visit is kept.
     """
 
     facts: PageFacts
     columns: dict[str, Any]
-    owed: int
-    observation: int = -1
+    observation: int | None = None
 
 
 class Delivering:
@@ -48,8 +46,6 @@ class Delivering:
         Says which visits are delivered whatever they found.
     count : callable
         ``count(name, n=1)`` adds to a statistic.
-    delivers_unchanged : bool, default False
-        Whether the spider gets what did not change, too.
     tell_parent : callable, optional
         See `Deliveries`.
 
@@ -65,7 +61,6 @@ class Delivering:
         owing: Owing,
         count: Callable[..., None],
         *,
-        delivers_unchanged: bool = False,
         tell_parent: Callable[[int, float], None] | None = None,
     ) -> None:
         self.deliveries = Deliveries(
@@ -75,49 +70,32 @@ class Delivering:
         self._collection = collection
         self._owing = owing
         self._count = count
-        self._delivers_unchanged = delivers_unchanged
+        settings = collection.settings
+        self._circumstances = Circumstances(
+            min_change=settings.min_change,
+            withhold=settings.withhold,
+            delivers_unchanged=settings.callback_on_unchanged,
+        )
         self._said_led_to_nothing = False
         owing.deliveries = self.deliveries
 
-    def before(self, facts: PageFacts, *, is_new: bool, reason: str | None, now: float) -> Before | None:
-        """Return what is known of a page before its visit counts, if the response goes to the spider.
-
-        Parameters
-        ----------
-        facts : PageFacts
-            What was kept of the content seen last.
-        is_new : bool
-            Whether the content is new to the spider.
-        reason : str or None
-            Why other content is not; what is held back so is noted (`Withheld`), or delivered where CRAWLSCHED_WITHHOLD
-            says so.
-        now : float
-        """
-        owed = self._owing.of(facts.page, now)
-        if not is_new and not owed and reason is not None:
-            if self._collection.withheld.may(reason):
-                self._collection.withheld.note(host_of(facts.url), reason, facts.url, now)
-            else:
-                owed = SHOWN
-        if not (is_new or owed or self._delivers_unchanged):
-            return None
-        return Before(facts, self._collection.planner.columns([facts.page]), owed)
+    def circumstances(self, page: int, now: float) -> Circumstances:
+        """Return what a verdict on a page has to know of its deliveries, and of what the settings say of them."""
+        under_way, owed_under_way = self.deliveries.under_way(page)
+        return self._circumstances._replace(
+            owed=self._owing.of(page, now), under_way=under_way, owed_under_way=owed_under_way
+        )
 
     def moved(self, old: int, new: int, now: float) -> None:
         """See `Owing.moved`."""
         self._owing.moved(old, new, now)
 
-    def begin(self, token: int, before: Before, *, is_new: bool, changed: bool | None, now: float) -> bool | None:
-        """The response goes to the spider; return whether it is other content than before, None if it does not go."""
-        page = before.facts.page
-        facts = self._collection.facts_of(page)
+    def begin(self, token: int, before: Before, owed: int, now: float) -> None:
+        """A response goes to the spider, which these marks ask for."""
+        facts = self._collection.facts_of(before.facts.page)
         digest = facts.pending_fingerprint or facts.fingerprint
-        if self.deliveries.is_open(page, digest) and not before.owed & ~self.deliveries.owed_of(page):
-            self._count("crawlsched/deliveries/under_way")
-            return None
-        delivery = self.deliveries.begin(token, page, now, digest=digest, owed=before.owed, before=before)
+        delivery = self.deliveries.begin(token, facts.page, now, digest=digest, owed=owed, before=before)
         self._owing.begun(delivery, now)
-        return bool(changed or before.facts.fingerprint is None or (is_new and digest != before.facts.fingerprint))
 
     # -- a delivery ends
 
@@ -128,9 +106,8 @@ class Delivering:
             return
         facts = self._collection.facts_of(page)
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
-            seen = getattr(delivery.before, "observation", -1)
             kind = "new" if facts.fingerprint is None else "changed"
-            self._collection.unsaved.told(page, now, kind, seen if seen >= 0 else None)
+            self._collection.unsaved.told(page, now, kind, delivery.before.observation)
         # What was seen since is another delivery's.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
@@ -140,7 +117,7 @@ class Delivering:
         self._count("crawlsched/delivered")
 
     def _say_led_to_nothing(self, url: str) -> None:
-        if not self._delivers_unchanged and not self._said_led_to_nothing:
+        if not self._circumstances.delivers_unchanged and not self._said_led_to_nothing:
             self._said_led_to_nothing = True
             logger.info(
                 "The callback of the start page %s asked for nothing but known pages, whose callbacks run when they "
@@ -175,7 +152,8 @@ class Delivering:
         facts = before.facts._replace(template=kept.template, template_data=kept.template_data)
         self._collection.put_facts(facts, now)
         self._collection.planner.take_back(before.columns, now)
-        self._collection.unsaved.retract(before.observation, str(Outcome.WRONG), now)
+        if before.observation is not None:
+            self._collection.unsaved.retract(before.observation, str(Outcome.WRONG), now)
         self._collection.unsaved.page(page, now)
 
     def look_at_ended(self) -> None:

@@ -37,7 +37,7 @@ from crawlsched.collection.project import anchored, argument_digests, named_coll
 from crawlsched.collection.shard import Shard
 from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
-from crawlsched.content.ruling import Ruling
+from crawlsched.content.verdict import Verdict
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.frontier import DiscoveryShare
 from crawlsched.pages import REFUSED
@@ -55,7 +55,7 @@ from crawlsched.refresh.other_recipes import OtherRecipes
 from crawlsched.refresh.owing import Owing
 from crawlsched.refresh.pacing import Line, Pace
 from crawlsched.refresh.requested import Admission, Admitted, Asked
-from crawlsched.refresh.responses import Fetched, ForSpider, Responses
+from crawlsched.refresh.responses import AS_SERVED, Fetched, Responses
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.slots import Outgoing
 from crawlsched.refresh.watchdog import Watchdog
@@ -72,7 +72,7 @@ from crawlsched.visits.visits import Visit, Visits
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-__all__ = ["Body", "Content", "Fetched", "ForSpider", "NotForTheSpider", "OneOfSeveral", "Refresher"]
+__all__ = ["Body", "Content", "Fetched", "NotForTheSpider", "OneOfSeveral", "Refresher"]
 
 logger = logging.getLogger(__name__)
 
@@ -253,7 +253,6 @@ class Refresher:
             self.collection,
             self.owing,
             count,
-            delivers_unchanged=settings.callback_on_unchanged,
             tell_parent=None if several is None else several.tell_parent,
         )
         self._failing_hosts = FailingHosts(self.collection)
@@ -266,7 +265,6 @@ class Refresher:
             lambda source, now: self._announcing.nothing_new(source, now, ok=False),
             self._delivering,
             self._failing_hosts,
-            settings.min_change,
             self._admission.is_elsewhere,
             self.growth,
         )
@@ -287,15 +285,6 @@ class Refresher:
             delivers_unchanged=settings.callback_on_unchanged,
         )
         self.deliveries = self._delivering.deliveries
-
-    @property
-    def on_ruling(self) -> Callable[[Visit, Content, Ruling], None]:
-        """What is told of each ruling on content: the visit, the content, the ruling."""
-        return self._responses.on_ruling
-
-    @on_ruling.setter
-    def on_ruling(self, listener: Callable[[Visit, Content, Ruling], None]) -> None:
-        self._responses.on_ruling = listener
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
@@ -595,21 +584,13 @@ class Refresher:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
         return self._outgoing.reading(visit, body, meant)
 
-    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
-        """A visit got a response; return what its content is to the spider, None if there was none."""
+    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
+        """A visit got a response; return what that means."""
         try:
             return self._responses.crawled(visit, fetched, now)
         except Exception as error:  # of ours, and the spider gets what it would have got without us
             self.mishaps.of_visit(visit, error, now)
-            return None
-
-    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
-        """A visit got a body that was cut short; return what that is to the spider."""
-        try:
-            return self._responses.truncated(visit, fetched, now)
-        except Exception as error:
-            self.mishaps.of_visit(visit, error, now)
-            return None
+            return AS_SERVED
 
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error."""
@@ -629,8 +610,7 @@ class Refresher:
         """A visit was taken back before anything was sent; its page, which may have been told to go, goes next."""
         try:
             self._responses.not_sent(visit, now)
-            is_lesson = visit.probe is not None and not visit.probe.is_held  # of a page that has had its visit
-            if visit.page >= 0 and not is_lesson and self.collection.knows(visit.page):
+            if visit.page >= 0 and not visit.is_lesson and self.collection.knows(visit.page):
                 self.planner.force([visit.page], now)
                 if self.one_pass is not None:
                     self.one_pass.taken_back(visit.page)

@@ -74,6 +74,11 @@ class Visit:
         return self.page >= 0 or self.source >= 0
 
     @property
+    def is_lesson(self) -> bool:
+        """Whether it is a second fetch of which only is learned: its page was judged by the first."""
+        return self.probe is not None and not self.probe.is_held
+
+    @property
     def is_ours(self) -> bool:
         """Whether the spider has asked for nothing of it: a source, or a page's second fetch."""
         return self.source >= 0 or self.probe is not None

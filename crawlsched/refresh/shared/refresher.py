@@ -19,6 +19,7 @@ from scrapy.crawler import Crawler
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
+from crawlsched.content.verdict import Verdict
 from crawlsched.exceptions import StoreError
 from crawlsched.frontier import DiscoveryShare
 from crawlsched.refresh.guard import Guard
@@ -30,11 +31,11 @@ from crawlsched.refresh.refresher import (
     Body,
     Content,
     Fetched,
-    ForSpider,
     OneOfSeveral,
     Refresher,
 )
 from crawlsched.refresh.requested import Admitted, Asked
+from crawlsched.refresh.responses import AS_SERVED
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.shared.holding import Holding
 from crawlsched.refresh.shared.inbox import SIGNAL, Inbox
@@ -547,15 +548,10 @@ class SharedRefresher:
         if (part := self._part_of(visit)) is not None:
             part.page_names(visit, url, body, now)
 
-    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
+    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
         """See `Refresher.crawled`; of a shard that has gone the spider gets what it would get without us."""
         part = self._part_of(visit)
-        return None if part is None else part.crawled(visit, fetched, now)
-
-    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
-        """See `Refresher.truncated`; as `crawled`."""
-        part = self._part_of(visit)
-        return None if part is None else part.truncated(visit, fetched, now)
+        return AS_SERVED if part is None else part.crawled(visit, fetched, now)
 
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error."""
