@@ -122,7 +122,7 @@ class RefreshMiddleware:
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Response | Awaitable[Response]:
         """Resolve the visit; keep from the spider what did not change."""
-        visit = self._visit(request)
+        visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is None:
             if self._is_scrapys_robots(request):
                 self._robots.fetched(request, response)
@@ -151,16 +151,6 @@ class RefreshMiddleware:
         obeys = self._obeys_robots and meta.get("dont_obey_robotstxt") and not meta.get("crawlsched_robots")
         return bool(obeys) and urlparse_cached(request).path == "/robots.txt"
 
-    def _visit(self, request: Request) -> Visit | None:
-        """Return the open visit that a response is for; one that was given up is begun anew."""
-        token: Any = request.meta.get("crawlsched_visit")
-        if not self._visits.was_given_up(token):
-            return self._visits.get(token)
-        visit = self._refresher.came_late(token, self._refresher.clock())
-        if visit is None:
-            raise NotForTheSpider(f"{request.url} came so late that it is being visited again, and that visit tells.")
-        return visit
-
     async def _judged_later(
         self, visit: Visit, request: Request, response: Response, read: partial[Content]
     ) -> Response:
@@ -169,7 +159,7 @@ class RefreshMiddleware:
         except Exception as error:  # of a recipe, a parser, or memory: the spider gets what it would get without us
             self._refresher.mishaps.of_visit(visit, error, self._refresher.clock())
             return response
-        if visit.outcome is not None and self._visit(request) is None:  # it ended while it was read
+        if visit.outcome is not None:  # it ended while it was read
             return response
         return self._judged(visit, request, response, content)
 

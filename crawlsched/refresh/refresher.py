@@ -617,15 +617,6 @@ class Refresher:
         except Exception as error:
             self.mishaps.of_visit(visit, error, now)
 
-    def came_late(self, token: int, now: float) -> Visit | None:
-        """An answer comes of a visit that was given up; return the visit, begun anew, or None: another one tells."""
-        visit = self.visits.reopen(token, now)
-        self.count("crawlsched/dispatched")
-        if visit.probe is None and not self.planner.in_flight(visit.page):
-            return visit
-        self._responses.end(visit, Outcome.DROPPED, now)
-        return None
-
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
         self._failing_hosts.have_news = True
@@ -840,8 +831,6 @@ class Refresher:
         if now - self.rested_at > patience:
             for visit in self.visits.older_than(now - patience):
                 self.resolve(visit, Outcome.DROPPED, now)
-                if visit.page >= 0:
-                    self.visits.given_up(visit)
             self.deliveries.give_up(now - patience, now)
         for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)

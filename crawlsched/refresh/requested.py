@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.collection.request_templates import PLACE_META, RequestDigest, RequestTemplate
 from crawlsched.pages import NEW
-from crawlsched.pages.marks import AWAITED, BY_START, NEWS, SIGHTS, START
+from crawlsched.pages.marks import AWAITED, BY_START, NEWS, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.handing_over import Elsewhere
@@ -28,9 +26,6 @@ __all__ = ["Admission", "Admitted", "Asked"]
 
 logger = logging.getLogger(__name__)
 
-# A page whose links brought other data at so many sights running makes no news by that, until they stand still.
-_RESTLESS = 4
-_LINKS = "links"
 # Meta of one dispatch of a request, which say nothing of its page.
 _OF_ONE_DISPATCH = ("crawlsched_", "is_start_request", "_")
 
@@ -70,9 +65,6 @@ class Asked(NamedTuple):
         ``dont_filter``.
     call : Call or None
         Which yielded it; None: nobody knows.
-    first : int or None
-        Of a request that another process has handed over: what the first request for this page in the same call has
-        that others do not (`RequestDigest.naming`).
     """
 
     url: str
@@ -83,7 +75,6 @@ class Asked(NamedTuple):
     meta: Mapping[str, Any]
     again: bool
     call: Call | None = None
-    first: int | None = None
 
     @property
     def is_start(self) -> bool:
@@ -101,23 +92,13 @@ class Asked(NamedTuple):
             "meta": _plain(self.meta),
             # start() yields the same requests in every process, and the owner of the shard has its own.
             "again": self.again and not self.is_start,
-            "first": self.first,
         }
 
     def says(self) -> list[Any]:
         """Return what tells this request from others, wherever the link to it stands, as JSON."""
         meta = {name: value for name, value in _plain(self.meta).items() if name not in PLACE_META}
         digest = RequestDigest.of(self.template.data if self.template else None)
-        return [self.request_fingerprint.hex(), int(digest), self.importance, meta, self.first]
-
-    def of_another_shard(self) -> Asked:
-        """Return the request as the owner of another shard gets it, where the call's page has no number."""
-        if self.call is None:
-            return self
-        naming = RequestDigest.of(self.template.data if self.template else None).naming
-        variant, _ = asked_variant(self.meta)
-        first = self.call.claims.setdefault(variant_fingerprint(self.request_fingerprint, variant), naming)
-        return self._replace(call=None, first=first)
+        return [self.request_fingerprint.hex(), int(digest), self.importance, meta]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Asked:
@@ -130,7 +111,6 @@ class Asked(NamedTuple):
             data["importance"],
             dict(data["meta"]),
             bool(data["again"]),
-            first=data["first"],
         )
 
 
@@ -199,23 +179,26 @@ class Admission:
     def requested(self, asked: Asked, now: float) -> tuple[Admitted, int]:
         """The spider asks for a page; return what became of that, and the page (-1: there is none)."""
         self._add_before(asked.request_fingerprint, now)
-        digest = RequestDigest.of(asked.template.data if asked.template else None)
-        variant, page = self._place(asked, digest)
+        variant = asked_variant(asked.meta)
+        page = self._page_of(asked)
         if page < 0:
-            return self._found(asked, variant, digest, now)
+            return self._found(asked, variant, now)
         if self._settings.ignore_parameters:
             self._collection.put_url(page, asked.url, now)
         if asked.template is not None and self._collection.credentials_came(page, asked.template, now):
             self._owe(page, 0, now)
         pages = self._collection.planner.pages
-        was_by_start = bool(pages.marks.item(page) & BY_START)
-        if asked.call is not None and page == asked.call.page and not asked.again and not was_by_start:
+        marks = pages.marks.item(page)
+        if asked.call is not None and page == asked.call.page and not asked.again and not marks & BY_START:
             # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
             return self._known(asked, now), page
         # A site has named it, or an earlier run: nobody has visited it, and this is the first request of this run.
-        is_first = pages.state.item(page) == NEW and not pages.marks.item(page) & AWAITED
-        goes_itself = asked.again and not is_first and (was_by_start or not asked.is_start)
-        self._take_over(page, asked, digest, now, is_first=is_first, goes_itself=goes_itself)
+        is_first = pages.state.item(page) == NEW and not marks & AWAITED
+        is_claimed = bool(marks & (BY_START | AWAITED))  # by another request of this run
+        goes_itself = asked.again and not is_first and (is_claimed or not asked.is_start)
+        # Of a page that nobody has visited the first request of a run counts, as Scrapy's filter lets the first pass.
+        stays = (goes_itself and is_claimed) or (pages.state.item(page) == NEW and not is_first)
+        self._take_over(page, asked, now, stays=stays, is_news=not (is_first or goes_itself))
         if asked.is_start:
             self._owe(page, START, now)
             self._collection.mark(page, BY_START, now)
@@ -229,35 +212,17 @@ class Admission:
 
     def knows(self, asked: Asked) -> bool:
         """Whether a request would make nothing new, neither a page nor a visit."""
-        digest = RequestDigest.of(asked.template.data if asked.template else None)
-        return not asked.again and self._place(asked, digest)[1] >= 0
+        return not asked.again and self._page_of(asked) >= 0
+
+    def _page_of(self, asked: Asked) -> int:
+        return self._collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
 
     def _known(self, asked: Asked, now: float) -> Admitted:
         self._count("crawlsched/known")
         self._withhold(asked.host, "known", asked.url, now)
         return Admitted.KNOWN
 
-    def _place(self, asked: Asked, digest: RequestDigest) -> tuple[str | None, int]:
-        """Return the variant and the page (-1: it is new) that a request is for."""
-        base, index, call = asked.request_fingerprint, self._collection.index, asked.call
-        variant, is_spiders_own = asked_variant(asked.meta)
-        name = variant_fingerprint(base, variant)
-        first = asked.first
-        if first is None:
-            first = digest.naming if call is None else call.claims.setdefault(name, digest.naming)
-        page = index.page(name)
-        if page < 0 or is_spiders_own or self._collection.request_digest(page).naming == digest.naming:
-            return variant, page
-        own = f"{variant or ''}#{digest.naming:06x}"
-        if (known := index.page(variant_fingerprint(base, own))) >= 0:
-            return own, known
-        is_its_own = call is not None and page == call.page and asked.again
-        marks = self._collection.planner.pages.marks.item(page)
-        if first != digest.naming or is_its_own or marks & BY_START or (asked.is_start and marks & AWAITED):
-            return own, -1
-        return variant, page
-
-    def _found(self, asked: Asked, variant: str | None, digest: RequestDigest, now: float) -> tuple[Admitted, int]:
+    def _found(self, asked: Asked, variant: str | None, now: float) -> tuple[Admitted, int]:
         if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
             self._say_too_many(asked.url)
             return Admitted.ONCE, -1
@@ -323,48 +288,23 @@ class Admission:
                 MOST_OF_A_URL,
             )
 
-    def _take_over(
-        self, page: int, asked: Asked, digest: RequestDigest, now: float, *, is_first: bool, goes_itself: bool
-    ) -> None:
+    def _take_over(self, page: int, asked: Asked, now: float, *, stays: bool, is_news: bool) -> None:
         """The newest request counts: its template is the page's from now on, and other data are news of the page.
 
-        Of a page that nobody has visited the first request of the run counts, as Scrapy's filter lets the first pass.
         What goes itself brings its data to the callback, and at the page's next visit they are news no more.
         """
-        pages = self._collection.planner.pages
+        digest = RequestDigest.of(asked.template.data if asked.template else None)
         known = self._collection.request_digest(page)
-        if not is_first and pages.state.item(page) == NEW:
-            digest = known
-        sights = SIGHTS.of(pages.marks.item(page))
-        if known == digest:
-            if sights:
-                self._collection.set_marks(page, SIGHTS.put(pages.marks.item(page), 0), now)
-                if sights >= _RESTLESS and not goes_itself:  # they stand still, with data that nobody has been told of
-                    self._news(page, now)
-        else:
+        is_other = known != digest and not stays
+        if is_other:
             self._collection.put_template(page, asked.template, digest, now)
             self._count("crawlsched/requests/replaced")
-            if known.handed != digest.handed and not is_first:
-                self._collection.set_marks(page, SIGHTS.put(pages.marks.item(page), sights + 1), now)
-                if sights + 1 < _RESTLESS and not goes_itself:
-                    self._news(page, now)
-        if asked.importance is not None or (self._settings.importance and known != digest):
+            if is_news and known.handed != digest.handed:
+                self._count("crawlsched/links/news")
+                self._owe(page, NEWS, now)
+        if asked.importance is not None or (self._settings.importance and is_other):
             importance = self.weighing.importance(asked.url, asked.meta, asked.importance)
             self.weighing.weigh([page], [importance], now, stated=asked.importance is not None)
-
-    def _news(self, page: int, now: float) -> None:
-        """A link says that the page's next item is another one: it is announced, and delivered at its next visit."""
-        self._count("crawlsched/links/news")
-        self._owe(page, NEWS, now)
-        self.add_source(_LINKS, _LINKS, now)
-        source = self._collection.sources.number(_LINKS, _LINKS)
-        assert source is not None
-        planner, pages = self._collection.planner, np.array([page])
-        planner.covered(pages, source, now)
-        if not planner.announced_by(page, source):
-            self._count("crawlsched/change_signals/received")
-            self._count("crawlsched/change_signals/taken", planner.signalled(pages, source, now))
-        self._collection.unsaved.page(page, now)
 
     # -- pages and sources come in
 

@@ -429,7 +429,7 @@ class SharedRefresher:
         part = self._part_of_host(asked.host)
         if part is not None and found_in is not None and part is self._parts[found_in]:
             return part.requested(asked, now)
-        asked = asked.of_another_shard()
+        asked = asked._replace(call=None)  # whose page has no number there
         if part is not None and (found_in is None or part.knows(asked)):
             return part.requested(asked, now)
         row = self._handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=found_in, says=asked.says())
@@ -559,11 +559,6 @@ class SharedRefresher:
             part.failed(visit, now, retry_at=retry_at)
         else:
             self.visits.resolve(visit.token, Outcome.ERROR)
-
-    def came_late(self, token: int, now: float) -> Visit | None:
-        """See `Refresher.came_late`."""
-        part = self._parts[self._tokens.shard_of(token)]  # type: ignore[index]
-        return part.came_late(token, now)
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""

@@ -73,10 +73,6 @@ class AllVisits:
         """End a visit; return it, or None if it had ended already."""
         return self._of(token).resolve(token, outcome)
 
-    def was_given_up(self, token: object) -> bool:
-        """See `Visits.was_given_up`."""
-        return self._of(token).was_given_up(token)
-
     def open_on(self, host: int) -> int:
         """How many visits to this host are open."""
         part = self._part_of(self._hosts.names[host])
