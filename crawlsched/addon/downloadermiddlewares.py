@@ -21,9 +21,10 @@ from crawlsched.addon.reading import Reading
 from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
-from crawlsched.content.reading import MOST_TEXT_BYTES
+from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
-from crawlsched.refresh.refresher import Body, Content, Fetched, NotForTheSpider
+from crawlsched.refresh.refresher import NotForTheSpider
+from crawlsched.refresh.responses import Fetched
 from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
 from crawlsched.scrapy_versions import (
     download_handlers,
@@ -100,7 +101,7 @@ class RefreshMiddleware:
             if visit.validated:
                 for name in _VALIDATORS:
                     request.headers.pop(name, None)
-            if visit.page >= 0 and request.dont_filter and not self._refresher.is_asked_for(visit):
+            if visit.page >= 0 and request.dont_filter and not self._refresher.dispatcher.is_asked_for(visit):
                 # The spider let this page go wherever it led then; where it leads today, nobody has seen.
                 request.dont_filter = False
             if visit.source >= 0 and not request.dont_filter:
@@ -110,7 +111,7 @@ class RefreshMiddleware:
         if self._bypass_cache:
             request.meta["dont_cache"] = True
         if self._conditional and not visit.validated:
-            etag, last_modified = self._refresher.validators(visit)
+            etag, last_modified = self._refresher.dispatcher.validators(visit)
             for name, value in zip(_VALIDATORS, (etag, last_modified), strict=True):
                 if value and name not in request.headers:
                     request.headers[name] = value.encode("latin-1", "ignore")
@@ -137,10 +138,10 @@ class RefreshMiddleware:
             return self._judged(visit, request, response, None)
         try:
             body = _body(response, MOST_TEXT_BYTES)
-            read, is_quick = self._refresher.reading(visit, body, request.meta.get("crawlsched_recipe"))
+            read, is_quick = self._refresher.dispatcher.reading(visit, body, request.meta.get("crawlsched_recipe"))
             content = read() if is_quick else None
         except Exception as error:
-            self._refresher.mishaps.of_visit(visit, error, self._refresher.clock())
+            self._refresher.errors.of_visit(visit, error, self._refresher.clock())
             return response
         if is_quick:
             return self._judged(visit, request, response, content)
@@ -157,7 +158,7 @@ class RefreshMiddleware:
         try:
             content = await self._reading.content(read)
         except Exception as error:  # of a recipe, a parser, or memory: the spider gets what it would get without us
-            self._refresher.mishaps.of_visit(visit, error, self._refresher.clock())
+            self._refresher.errors.of_visit(visit, error, self._refresher.clock())
             return response
         if visit.outcome is not None:  # it ended while it was read
             return response
@@ -165,14 +166,14 @@ class RefreshMiddleware:
 
     def _judged(self, visit: Visit, request: Request, response: Response, content: Content | None) -> Response:
         now = self._refresher.clock()
-        verdict = self._refresher.crawled(visit, _fetched(request, response, content), now)
+        verdict = self._refresher.responses.crawled(visit, _fetched(request, response, content), now)
         if request.meta.get("dont_retry") == NOT_RETRIED:  # of what the spider makes of it
             del request.meta["dont_retry"]
         if verdict.deliver is DeliveryKind.AS_SERVED and not visit.is_ours:  # gone, refused, error
             return response
         changed = verdict.deliver is DeliveryKind.CHANGED
         if changed and "html" in (_text(response, "Content-Type") or "html"):
-            self._refresher.page_names(visit, response.url, response.body, now)
+            self._refresher.polls.page_names(visit, response.url, response.body, now)
         if verdict.is_delivered or self._wants_not_modified(visit, request, response):
             request.meta["crawlsched_changed"] = changed
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")
@@ -194,18 +195,18 @@ class RefreshMiddleware:
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
             return  # what was not sent when the crawl ended is released with all that is open
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
-        self._refresher.resolve(visit, outcome, self._refresher.clock())
+        self._refresher.responses.resolve(visit, outcome, self._refresher.clock())
 
     async def _source_fetched(self, visit: Visit, response: Response) -> Response:
         etag, last_modified = _text(response, "ETag"), _text(response, "Last-Modified")
         if response.status != 200 or "cached" in response.flags:
-            self._refresher.source_answered(visit, response.status, self._refresher.clock())
+            self._refresher.polls.source_answered(visit, response.status, self._refresher.clock())
         else:
-            read = await run_in_thread(self._refresher.read_source, visit, response.url, response.body)
+            read = await run_in_thread(self._refresher.polls.read_source, visit, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
                 read.hubs = linked
-            self._refresher.source_read(visit, read, etag, last_modified, self._refresher.clock())
+            self._refresher.polls.source_read(visit, read, etag, last_modified, self._refresher.clock())
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 
     def _wants_not_modified(self, visit: Visit, request: Request, response: Response) -> bool:

@@ -56,7 +56,7 @@ class Subscribing:
         """Ask for what is due, in moments that the slots leave."""
         if not self._is_looking:
             self._is_looking = True
-            self._refresher.add_work(self._asked())
+            self._refresher.long_work.add(self._asked())
 
     def _asked(self) -> Iterator[None]:
         n_asked = 0

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 from crawlsched.collection.collection import FoundPage
 from crawlsched.content.learned import template_and_site
+from crawlsched.content.reading import Body
 from crawlsched.content.verdict import Verdict
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.refresh.refresher import Body, Fetched, Refresher
+from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.responses import Fetched
 from crawlsched.settings import PREFIX, Settings
 from crawlsched.store import Outcome, host_of
 from crawlsched.visits.visits import Visit
@@ -165,7 +167,7 @@ class _Judge:
         started = self._now
         while len(refresher.probes) and n_probes < _MOST_PROBES:
             self._now += _PROBE_AFTER
-            due = refresher.next_probe(self._now, lambda host, now: now)
+            due = refresher.dispatcher.next_probe(self._now, lambda host, now: now)
             if due is None:
                 break
             n_probes += 1
@@ -200,12 +202,12 @@ class _Judge:
         body = file.read_bytes() if isinstance(file, Path) else file or b""
         content = None
         if 200 <= status < 300:
-            read, _ = refresher.reading(
+            read, _ = refresher.dispatcher.reading(
                 visit, Body(body, recorded.content_type or _kind_of(file), None, recorded.url), None
             )
             content = read()
         fetched = Fetched(status, content, recorded.etag, recorded.last_modified, len(body), None, None)
-        verdict = refresher.crawled(visit, fetched, self._now)
+        verdict = refresher.responses.crawled(visit, fetched, self._now)
         self._verdicts.append(verdict)
         if verdict.kind not in ("", "first") and content is not None and content.seen is not None:
             self._changes = content.seen.trace.changes

@@ -162,7 +162,7 @@ class CrawlJobs:
         self._every(min(self._settings.source_interval / 10, _POLL_INTERVAL), self.poll_sitemaps)
         self._every(_PRUNE_INTERVAL, self.prune)
         self._every(_CHECK_INTERVAL, self.check_store)
-        self._refresher.poll_sources(self._refresher.clock())
+        self._refresher.sources.mark_due(self._refresher.clock())
         if self._figures is not None:
             self._every(_SAMPLE_INTERVAL, self.sample)
         self._scheduler.start()
@@ -184,10 +184,11 @@ class CrawlJobs:
         store, bandwidth = refresher.collection.store, refresher.planner.bandwidth
         try:
             visits = placed(await run_in_thread(visits_of_sources, store), refresher.planner)
-            snapshot, names = await _between_slots(refresher.snapshot_in_parts()), refresher.hosts.names
+            hosts = refresher.hosts
+            snapshot = await _between_slots(refresher.planner.snapshot_in_parts(hosts.limits))
             counts = await _between_slots(counted_in_parts(refresher.planner.pages))
             made = await run_in_thread(
-                make_plan, store, snapshot, visits, names, bandwidth, refresher.clock(), self._plan, counts
+                make_plan, store, snapshot, visits, hosts.names, bandwidth, refresher.clock(), self._plan, counts
             )
             self._plan = made
             await self._adopt(made)
@@ -204,13 +205,14 @@ class CrawlJobs:
 
     async def _adopt(self, plan: Plan) -> None:
         """Decide by a plan from now on."""
-        self._refresher.adopt(plan, self._refresher.clock())
+        self._refresher.planner.adopt(plan, self._refresher.clock())
+        self._refresher.count("crawlsched/replanned")
         if self._figures is not None:
             self._figures.rank()
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""
-        self._refresher.poll_sources(self._refresher.clock())
+        self._refresher.sources.mark_due(self._refresher.clock())
 
     async def sample(self) -> None:
         """Take the figures of this minute."""

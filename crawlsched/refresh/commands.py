@@ -88,17 +88,17 @@ def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
 
 def _bandwidth(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     before = refresher.planner.bandwidth
-    refresher.set_bandwidth(parse_bandwidth(arguments["bandwidth"]), now)
+    refresher.rate.set_bandwidth(parse_bandwidth(arguments["bandwidth"]), now)
     return {"bandwidth": refresher.planner.bandwidth, "before": before}
 
 
 def _pause(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    refresher.pause(now)
-    return {"paused_since": refresher.paused_since}
+    refresher.rate.pause(now)
+    return {"paused_since": refresher.rate.paused_since}
 
 
 def _resume(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    refresher.resume(now)
+    refresher.rate.resume(now)
     return {"paused_since": None}
 
 
@@ -110,7 +110,7 @@ def _recrawl(refresher: Refresher, arguments: dict[str, Any], now: float) -> dic
 
 def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> None:
     for page in pages.tolist():
-        refresher.owing.ask(page, RECRAWL, now)
+        refresher.book.ask(page, RECRAWL, now)
     refresher.planner.force(pages, now)
 
 
@@ -119,7 +119,7 @@ def _recrawl_all(refresher: Refresher, arguments: dict[str, Any], command: int) 
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def found(pages: NDArray[np.int64]) -> None:
-        refresher.add_work(steps(pages))
+        refresher.long_work.add(steps(pages))
 
     def steps(pages: NDArray[np.int64]) -> Iterator[None]:
         for start in range(0, pages.size, _ASKED_AT_ONCE):
@@ -141,13 +141,13 @@ def _import(refresher: Refresher, arguments: dict[str, Any], command: int) -> No
 
     def steps() -> Iterator[None]:
         for start in range(0, len(named), _IMPORTED_AT_ONCE):
-            some = refresher.take_in(dict(named[start : start + _IMPORTED_AT_ONCE]), refresher.clock())
+            some = refresher.admission.named(dict(named[start : start + _IMPORTED_AT_ONCE]), refresher.clock())
             for name, n in some.items():
                 told[name] += n
             yield
         refresher.collection.unsaved.command(command, told, refresher.clock())
 
-    refresher.add_work(steps())
+    refresher.long_work.add(steps())
 
 
 def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:

@@ -28,10 +28,11 @@ from crawlsched.content.verdict import (
 )
 from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
-from crawlsched.refresh.delivering import Before, Delivering
+from crawlsched.refresh.delivery_book import Before, DeliveryBook
 from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.retry_after import retry_after
+from crawlsched.refresh.visit_errors import VisitErrors
 from crawlsched.store import Outcome, PageFacts, host_of
 from crawlsched.visits.probes import APART, Probe, Probes
 from crawlsched.visits.visits import Visit, Visits
@@ -98,14 +99,18 @@ class Responses:
         Gives the 20-byte request fingerprint of a URL.
     source_ended : callable
         Told of a source whose visit brought nothing: its number, the time.
-    delivering : Delivering
-        How responses get to the spider.
+    book : DeliveryBook
+        Knows what the spider is to get.
     failing_hosts : FailingHosts
         Hears how pages fail and come back.
+    taken_back : callable
+        Told of a page for whose visit nothing was sent.
     is_elsewhere : callable
         Hands a page over if it is another shard's, and says whether it was.
     growth : Growth
         Hears of what visits brought.
+    errors : VisitErrors
+        Where exceptions end.
     """
 
     def __init__(
@@ -116,13 +121,16 @@ class Responses:
         count: Callable[..., None],
         request_fingerprint: Callable[[str], bytes],
         source_ended: Callable[[int, float], None],
-        delivering: Delivering,
+        book: DeliveryBook,
         failing_hosts: FailingHosts,
+        taken_back: Callable[[int], None],
         is_elsewhere: Callable[[FoundPage, float], bool],
         growth: Growth,
+        errors: VisitErrors,
     ) -> None:
         self._growth = growth
-        self._delivering = delivering
+        self._book = book
+        self._errors = errors
         self._failing_hosts = failing_hosts
         # By page, how many bodies in a row were cut short.
         self._n_cut_short: dict[int, int] = {}
@@ -134,10 +142,16 @@ class Responses:
         self._count = count
         self._request_fingerprint = request_fingerprint
         self._source_ended = source_ended
+        self._taken_back = taken_back
         self._is_elsewhere = is_elsewhere
 
     def crawled(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
         """A visit got a response; return what that means."""
+        with self._errors.caught(visit, now):  # and the spider gets what it would have got without us
+            return self._crawled(visit, fetched, now)
+        return AS_SERVED
+
+    def _crawled(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
         content, probe = fetched.content, visit.probe
         if self._was_forgotten(visit, now):
             return AS_SERVED
@@ -171,7 +185,7 @@ class Responses:
             self._planner.release(page, now)
             return Verdict(Outcome.PROBED)
         facts, n_before = self._collection.facts_of(page), self._n_cut_short.get(page, 0)
-        verdict = judge_cut_short(facts, self._delivering.circumstances(page, now), is_again=n_before > 0)
+        verdict = judge_cut_short(facts, self._book.circumstances(page, now), is_again=n_before > 0)
         observation = self.end(visit, verdict.outcome, now, fetched)
         self._planner.release(page, now)
         self._n_cut_short[page] = n_before + 1
@@ -210,7 +224,7 @@ class Responses:
         return verdict
 
     def _circumstances(self, visit: Visit, page: int, content: Content, now: float) -> Circumstances:
-        facts, around = self._collection.facts_of(page), self._delivering.circumstances(page, now)
+        facts, around = self._collection.facts_of(page), self._book.circumstances(page, now)
         detector = None if content.seen is None else self._detector(content)
         noise = None if detector is None else detector.noise
         first = visit.probe.first if visit.probe is not None else None
@@ -297,7 +311,7 @@ class Responses:
 
     def _deliver(self, visit: Visit, url: str, before: Before | None, verdict: Verdict, now: float) -> None:
         if before is not None:
-            self._delivering.begin(visit.token, before, verdict.owed, now)
+            self._book.begin(visit.token, before, verdict.owed, now)
         elif verdict.deliver is DeliveryKind.UNDER_WAY:
             self._count("crawlsched/deliveries/under_way")
         elif verdict.reason:
@@ -400,7 +414,7 @@ class Responses:
             self._collection.limits.count(self._collection.rules.number(to.url))
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
-        self._delivering.moved(visit.page, page, now)
+        self._book.moved(visit.page, page, now)
         if self._planner.in_flight(page):
             # The page itself is being visited at this moment; that visit will tell.
             self._leave_address(visit, to, self.end(visit, Outcome.MOVED, now, fetched), now)
@@ -474,6 +488,10 @@ class Responses:
 
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error: the page is tried again later, ever more rarely."""
+        with self._errors.caught(visit, now):
+            self._failed(visit, now, retry_at)
+
+    def _failed(self, visit: Visit, now: float, retry_at: float | None = None) -> None:
         if self._was_forgotten(visit, now):
             return
         if visit.probe is not None and visit.probe.impossible_url is not None:
@@ -483,23 +501,31 @@ class Responses:
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""
+        with self._errors.caught(visit, now):
+            self._resolve(visit, outcome, now)
+
+    def _resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         is_question = visit.probe is not None and visit.probe.impossible_url is not None
         if outcome is Outcome.ERROR or is_question:
-            self.failed(visit, now)
+            self._failed(visit, now)
         elif not self._was_forgotten(visit, now):
             # What some other component dropped would be picked again at once, so it backs off like an error.
             leave = self._planner.not_allowed if outcome is Outcome.REFUSED else self._planner.failed
             self._back_off(visit, outcome, now, leave=leave)
 
     def not_sent(self, visit: Visit, now: float) -> None:
-        """A visit was taken back before anything was sent: its page is as if it had not been picked."""
-        if self._was_forgotten(visit, now):
-            return
-        self.end(visit, Outcome.DROPPED, now)
-        if visit.source >= 0:
-            self._source_ended(visit.source, now)
-        elif visit.page >= 0:
-            self._planner.release(visit.page, now)
+        """A visit was taken back before anything was sent: its page, which may have been told to go, goes next."""
+        with self._errors.caught(visit, now):
+            if self._was_forgotten(visit, now):
+                return
+            self.end(visit, Outcome.DROPPED, now)
+            if visit.source >= 0:
+                self._source_ended(visit.source, now)
+            elif visit.page >= 0:
+                self._planner.release(visit.page, now)
+                if not visit.is_lesson:
+                    self._planner.force([visit.page], now)
+                    self._taken_back(visit.page)
 
     def end(
         self,
@@ -521,7 +547,7 @@ class Responses:
         if visit.page < 0 or not self._collection.knows(visit.page):
             return None
         if outcome is not Outcome.PROBED:
-            self._delivering.ended_pages.append(visit.page)
+            self._book.ended_pages.append(visit.page)
         observation = self._collection.unsaved.observation(
             now,
             visit.page if learned is None else learned.page,

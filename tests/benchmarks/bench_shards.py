@@ -224,7 +224,7 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
                 flushed = now
                 refresher.flush(now)
             if refresher.has_work:
-                refresher.work(0.002)
+                refresher.go_on(0.002)
             is_due = not refresher.rests and refresher.slots.is_due(now) and not refresher.must_wait(now)
             begun = refresher.next_page(now, lambda host, now: now) if is_due else None
             if begun is None:

@@ -177,13 +177,13 @@ class Inbox:
         new = [row for row in new if (row.sender, row.number) not in under_way]
         if new:
             under_way.update(dict.fromkeys([(row.sender, row.number) for row in new], 0))
-            self._parts[shard].add_work(self._take_in(self._parts[shard], under_way, new))
+            self._parts[shard].long_work.add(self._take_in(self._parts[shard], under_way, new))
 
     def _take_in(self, part: Refresher, under_way: dict[Name, int], rows: list[Received]) -> Iterator[None]:
         unsaved = part.collection.unsaved
         for start in range(0, len(rows), _IN_ONE_STEP):
             now, some = self._clock(), rows[start : start + _IN_ONE_STEP]
-            with part.together(now):
+            with part.admission.together(now):
                 done = [(row.sender, row.number) for row in some if self._is_done(part, row, now)]
             for name in done:
                 unsaved.received(*name, now)  # with what has come of it, in one transaction
@@ -208,9 +208,9 @@ class Inbox:
 
     def _take(self, part: Refresher, row: Received, now: float) -> None:
         if row.kind == SIGNAL:
-            part.add_together(now)  # the page may have come right before it
+            part.admission.add_together(now)  # the page may have come right before it
             pages, _ = known_pages(part, row.data["urls"])
             announce(part, pages, str(row.data["source"]), now)
         else:
-            part.take_over(row.kind, row.data, now)
+            part.admission.take_over(row.kind, row.data, now)
         self._count("crawlsched/handed_over/received")

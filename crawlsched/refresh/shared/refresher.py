@@ -19,23 +19,21 @@ from scrapy.crawler import Crawler
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
+from crawlsched.content.reading import Body, Content
 from crawlsched.content.verdict import Verdict
 from crawlsched.exceptions import StoreError
 from crawlsched.frontier import DiscoveryShare
+from crawlsched.refresh.admission import AdmissionResult, PageRequest
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import PAGE, HandingOver
 from crawlsched.refresh.pacing import Line, Pace
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import (
     SLOTS_OF_PATIENCE,
-    Body,
-    Content,
-    Fetched,
     OneOfSeveral,
     Refresher,
 )
-from crawlsched.refresh.requested import Admitted, Asked
-from crawlsched.refresh.responses import AS_SERVED
+from crawlsched.refresh.responses import AS_SERVED, Fetched
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.shared.holding import Holding
 from crawlsched.refresh.shared.inbox import SIGNAL, Inbox
@@ -117,10 +115,9 @@ class SharedRefresher:
         self.is_open = False
         self.on_rate: Callable[[], None] | None = None
         self.on_part: Callable[[Refresher, bool], None] | None = None
-        self.mishaps = self
-        self.planner = self
-        self.collection = self
-        self.withheld = self
+        # To whoever asks for a part of a refresher it is that part.
+        self.errors = self.planner = self.collection = self.withheld = self
+        self.admission = self.dispatcher = self.responses = self.polls = self.rate = self.long_work = self
         self._on_work: Callable[[], None] | None = None
         self._spider = spider
         self._others = others
@@ -261,12 +258,12 @@ class SharedRefresher:
 
     def _came(self, shard: int, part: Refresher) -> None:
         """A shard begins here."""
-        part.on_work = self._work_came
+        part.long_work.on_work = self._work_came
         if part.one_pass is not None and self._membership.pass_since is not None:
             part.one_pass.tried_since(self._membership.pass_since)
         # What a former stay of the shard here has found may be lost with it, and is handed over again when it is found.
         self._handing_over.forget(shard)
-        if part.has_work:
+        if part.long_work.has_work:
             self._work_came()
         if self.on_part is not None:
             self.on_part(part, True)
@@ -407,17 +404,17 @@ class SharedRefresher:
         if self._membership.may_send(self._rate, shard):
             return True
         if (visit := self.visits.get(token)) is not None and (part := self._part_of(visit)) is not None:
-            part.not_sent(visit, self.clock())
+            part.responses.not_sent(visit, self.clock())
         return False
 
     # -- a request is made
 
-    def knows(self, asked: Asked) -> bool:
+    def knows(self, asked: PageRequest) -> bool:
         """Whether a request would add nothing here; owners of other shards judge for themselves."""
         part = self._part_of_host(asked.host)
-        return part is None or part.knows(asked)
+        return part is None or part.admission.knows(asked)
 
-    def requested(self, asked: Asked, now: float) -> Admitted:
+    def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
         """The spider asks for a page: of a shard that is here, or it is handed over.
 
         What a visit of another shard makes new is handed over even if the shard is here. The two are written down one
@@ -428,21 +425,21 @@ class SharedRefresher:
             found_in = None  # its delivery fails, and the next owner makes the visit again
         part = self._part_of_host(asked.host)
         if part is not None and found_in is not None and part is self._parts[found_in]:
-            return part.requested(asked, now)
+            return part.admission.requested(asked, now)
         asked = asked._replace(call=None)  # whose page has no number there
-        if part is not None and (found_in is None or part.knows(asked)):
-            return part.requested(asked, now)
+        if part is not None and (found_in is None or part.admission.knows(asked)):
+            return part.admission.requested(asked, now)
         row = self._handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=found_in, says=asked.says())
         if row is None:
             self.count("crawlsched/known")
-            return Admitted.KNOWN
+            return AdmissionResult.KNOWN
         self.count("crawlsched/handed_over")
         if found_in is None:
             self._membership.hand_over(row)
         else:
             # With what the visit has taught, so that a crash loses both and the visit is made again, or neither.
             self._parts[found_in].collection.unsaved.outgoing(row, now)
-        return Admitted.ELSEWHERE
+        return AdmissionResult.ELSEWHERE
 
     # -- a slot ticks
 
@@ -458,7 +455,7 @@ class SharedRefresher:
     def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page that is worth most, of all shards, and begin its visit."""
         targets, parts = self._membership.targets, self._parts
-        going = (shard for shard in self._holding.going() if not parts[shard].must_wait(now))
+        going = (shard for shard in self._holding.going() if not parts[shard].collection.must_wait(now))
         shares = {shard: targets.get(shard, 0.0) for shard in going}
 
         def bound(shard: int) -> float:
@@ -471,7 +468,7 @@ class SharedRefresher:
             return parts[shard].planner.host_returns(now)
 
         for shard in self._turns.order(shares, bound, value, has_risen):
-            if (begun := parts[shard].next_page(now, host_free_at)) is not None:
+            if (begun := parts[shard].dispatcher.next_page(now, host_free_at)) is not None:
                 self._turns.took(shard, shares)
                 return begun
         for shard in shares:
@@ -481,15 +478,15 @@ class SharedRefresher:
 
     def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return the page of the next start request that goes before all others, and begin its visit."""
-        return self._in_turn("start", lambda part: part.next_start(now, host_free_at))
+        return self._in_turn("start", lambda part: part.dispatcher.next_start(now, host_free_at))
 
-    def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
-        """Return the URL of a sitemap that is due, and begin its visit."""
-        return self._in_turn("source", lambda part: part.next_source(now, host_free_at))
+    def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, Source] | None:
+        """Return a sitemap that is due, and begin its visit."""
+        return self._in_turn("source", lambda part: part.dispatcher.next_source(now, host_free_at))
 
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return what has to be fetched before a visit can be judged, and begin its visit."""
-        return self._in_turn("probe", lambda part: part.next_probe(now, host_free_at))
+        return self._in_turn("probe", lambda part: part.dispatcher.next_probe(now, host_free_at))
 
     def others_may_go(self, now: float) -> bool:
         """Whether the pages that wait for the first start requests may go."""
@@ -499,7 +496,7 @@ class SharedRefresher:
 
     def must_wait(self, now: float) -> bool:
         """Whether nothing may be dispatched until the stores of all shards, or their inboxes, have caught up."""
-        return self._inbox.is_full or (bool(self._parts) and all(part.must_wait(now) for part in self.parts))
+        return self._inbox.is_full or (bool(self._parts) and all(part.collection.must_wait(now) for part in self.parts))
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest."""
@@ -537,45 +534,45 @@ class SharedRefresher:
 
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """See `Refresher.validators`."""
-        return self._own(visit).validators(visit)
+        return self._own(visit).dispatcher.validators(visit)
 
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[partial[Content], bool]:
         """See `Refresher.reading`."""
-        return self._own(visit).reading(visit, body, meant)
+        return self._own(visit).dispatcher.reading(visit, body, meant)
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """See `Refresher.page_names`."""
         if (part := self._part_of(visit)) is not None:
-            part.page_names(visit, url, body, now)
+            part.polls.page_names(visit, url, body, now)
 
     def crawled(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
         """See `Refresher.crawled`; of a shard that has gone the spider gets what it would get without us."""
         part = self._part_of(visit)
-        return AS_SERVED if part is None else part.crawled(visit, fetched, now)
+        return AS_SERVED if part is None else part.responses.crawled(visit, fetched, now)
 
     def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error."""
         if (part := self._part_of(visit)) is not None:
-            part.failed(visit, now, retry_at=retry_at)
+            part.responses.failed(visit, now, retry_at=retry_at)
         else:
             self.visits.resolve(visit.token, Outcome.ERROR)
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""
         if (part := self._part_of(visit)) is not None:
-            part.resolve(visit, outcome, now)
+            part.responses.resolve(visit, outcome, now)
         else:
             self.visits.resolve(visit.token, outcome)
             self.deliveries.failed(visit.token, now)
 
     def is_asked_for(self, visit: Visit) -> bool:
         """See `Refresher.is_asked_for`."""
-        return self._own(visit).is_asked_for(visit)
+        return self._own(visit).dispatcher.is_asked_for(visit)
 
     def of_visit(self, visit: Visit, error: Exception, now: float) -> None:
-        """Something went wrong with a visit; see `Mishaps.of_visit`."""
+        """Something went wrong with a visit; see `VisitErrors.of_visit`."""
         if (part := self._part_of(visit)) is not None:
-            part.mishaps.of_visit(visit, error, now)
+            part.errors.of_visit(visit, error, now)
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
@@ -583,32 +580,32 @@ class SharedRefresher:
         if shard is not None and shard in self._parts:
             self._parts[shard].not_the_page(token, url, now)
 
-    def visited_source(self, visit: Visit) -> Source:
-        """Return the source that a visit is to."""
-        return self._own(visit).visited_source(visit)
-
     def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
-        return self._own(visit).read_source(visit, url, body)
+        return self._own(visit).polls.read_source(visit, url, body)
 
     def source_read(
         self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
     ) -> None:
         """A source was read."""
         if (part := self._part_of(visit)) is not None:
-            part.source_read(visit, read, etag, last_modified, now)
+            part.polls.source_read(visit, read, etag, last_modified, now)
 
     def source_answered(self, visit: Visit, status: int, now: float) -> None:
         """A source gave no new content."""
         if (part := self._part_of(visit)) is not None:
-            part.source_answered(visit, status, now)
+            part.polls.source_answered(visit, status, now)
 
     def sent(self, now: float, unpaid: bool) -> None:
         """A request is written now; `unpaid` says that no slot was taken for it yet."""
         self.last_sent_at = now
         if unpaid:
-            self.slots.pay(now)
-            self.count_slots("paid")
+            self.pay(now)
+
+    def pay(self, now: float) -> None:
+        """Give a slot up for a request that came from none."""
+        self.slots.pay(now)
+        self.count_slots("paid")
 
     # -- what hosts ask for
 
@@ -622,7 +619,7 @@ class SharedRefresher:
     def robots_seen(self, url: str, host: str, sitemaps: list[str], crawl_delay: float | None, now: float) -> None:
         """A robots.txt was read."""
         if (part := self._part_of_host(host)) is not None:
-            part.robots_seen(url, host, sitemaps, crawl_delay, now)
+            part.polls.robots_seen(url, host, sitemaps, crawl_delay, now)
         else:
             self.hosts.set_crawl_delay(self.hosts.number(host), crawl_delay)
 
@@ -653,7 +650,7 @@ class SharedRefresher:
             self._rested_at = now
         with self.shared.writing.together():
             for part in self.parts:
-                part.rested_at = self._rested_at
+                part.rate.rested_at = self._rested_at
                 part.flush(now)
         patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.slots.rate)
         if now - self._rested_at <= patience:
@@ -671,7 +668,9 @@ class SharedRefresher:
 
     def stuck(self, now: float, *, may_send: bool) -> str | None:
         """Return why this crawl has to end if nothing goes out although something could; None: all is well."""
-        parts = [part for part in self.parts if not part.must_wait(now) and not part.planner.waits_for_host()]
+        parts = [
+            part for part in self.parts if not part.collection.must_wait(now) and not part.planner.waits_for_host()
+        ]
         return self._watchdog.look(
             now,
             dispatched=self._n_before + sum(part.visits.dispatched for part in self.parts) + self.slots.taken,
@@ -719,14 +718,14 @@ class SharedRefresher:
 
     @property
     def has_work(self) -> bool:
-        """Whether long work waits for `work`."""
-        return any(part.has_work for part in self.parts)
+        """Whether long work waits."""
+        return any(part.long_work.has_work for part in self.parts)
 
-    def work(self, seconds: float) -> bool:
+    def go_on(self, seconds: float) -> bool:
         """Go on with long work for about so long; return whether there is more."""
-        busy = [part for part in self.parts if part.has_work]
+        busy = [part for part in self.parts if part.long_work.has_work]
         for part in busy:
-            part.work(seconds / len(busy))
+            part.long_work.go_on(seconds / len(busy))
         return self.has_work
 
 

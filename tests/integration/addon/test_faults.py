@@ -27,10 +27,18 @@ CALLS = [
     *("collection.collection.Collection.read_ahead", "collection.collection.Collection.put_facts"),
     *("collection.collection.Collection.must_wait", "collection.side_thread.Aside.collect"),
     *("visits.visits.Visits.open", "visits.visits.Visits.resolve", "visits.visits.Visits.older_than"),
-    *("refresh.slots.Outgoing.next_source", "refresh.slots.Outgoing.next_probe", "refresh.slots.Outgoing.validators"),
-    *("refresh.slots.Outgoing.reading", "refresh.responses.Responses.crawled", "refresh.responses.Responses.end"),
-    *("refresh.refresher.Refresher.status", "refresh.refresher.Refresher.follow_hours"),
-    *("refresh.refresher.Refresher.count_slots", "slot_clock.SlotClock.take", "sources.sources.Sources.next_due"),
+    *(
+        "refresh.dispatcher.Dispatcher.next_source",
+        "refresh.dispatcher.Dispatcher.next_probe",
+        "refresh.dispatcher.Dispatcher.validators",
+    ),
+    *(
+        "refresh.dispatcher.Dispatcher.reading",
+        "refresh.responses.Responses._crawled",
+        "refresh.responses.Responses.end",
+    ),
+    *("refresh.refresher.Refresher.status", "refresh.rate.CrawlRate.follow_hours"),
+    *("refresh.rate.CrawlRate.count_slots", "slot_clock.SlotClock.take", "sources.sources.Sources.next_due"),
 ]
 
 SPIDER = """

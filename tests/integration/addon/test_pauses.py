@@ -184,12 +184,12 @@ class PauseAtTheGate:
         if "/page" in request.url:
             self.n += 1
             if self.n == 2:
-                self.refresher.pause(self.refresher.clock())
+                self.refresher.rate.pause(self.refresher.clock())
                 call_later(1.5, self.go_on)
 
     def go_on(self):
         self.stats.set_value("dropped_in_the_pause", self.stats.get_value("crawlsched/resolved/dropped", 0))
-        self.refresher.resume(self.refresher.clock())
+        self.refresher.rate.resume(self.refresher.clock())
 
 class Spider(scrapy.Spider):
     name = "test"

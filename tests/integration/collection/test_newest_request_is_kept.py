@@ -14,9 +14,11 @@ import pytest
 
 from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
+from crawlsched.pages.variants import asked_variant, variant_fingerprint
+from crawlsched.refresh.admission import AdmissionResult, PageRequest
+from crawlsched.refresh.delivery_book import Before
 from crawlsched.refresh.pings import known_pages
 from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.settings import Settings
 from crawlsched.store import Outcome
 from crawlsched.visits.calls import Call
@@ -58,15 +60,15 @@ def _close(refresher: Refresher) -> None:
 
 def _ask(
     refresher: Refresher, data: dict[str, Any] | None = None, *, url: str = URL, again: bool = False, **more: Any
-) -> tuple[Admitted, int]:
+) -> tuple[AdmissionResult, int]:
     """Ask for a page, and return what became of that and which page it is."""
     meta = {**(data or {}).get("meta", {}), **more.pop("meta", {})}
     template = RequestTemplate(data) if data else None
-    asked = Asked(
+    asked = PageRequest(
         url, _name(url), "a.example", template, more.pop("importance", None), meta, again, more.pop("call", None)
     )
-    admission = refresher._admission
-    return admission.requested(asked, 1_000.0)
+    result = refresher.admission.requested(asked, 1_000.0)
+    return result, refresher.collection.index.page(variant_fingerprint(_name(url), asked_variant(meta)))
 
 
 def _crawled(refresher: Refresher, page: int) -> None:
@@ -80,7 +82,7 @@ def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse_item", "meta": {"price": 10}})
     _crawled(refresher, page)
-    assert _ask(refresher, {"callback": "parse_product", "meta": {"price": 12}}) == (Admitted.KNOWN, page)
+    assert _ask(refresher, {"callback": "parse_product", "meta": {"price": 12}}) == (AdmissionResult.KNOWN, page)
     _close(refresher)
     refresher = opened()
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse_product", "meta": {"price": 12}}
@@ -97,20 +99,20 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
     refresher = opened()
     first, later = {"callback": "item", "meta": {"shelf": 1}}, {"callback": "look", "errback": "failed"}
     pages = [_ask(refresher, first)[1], _ask(refresher, first, url=URL + "/again", again=True)[1]]
-    refresher.take_in({URL + "/named": None}, 1_000.0)
+    refresher.admission.named({URL + "/named": None}, 1_000.0)
     admitted, named = _ask(refresher, first, url=URL + "/named", again=True)
-    assert admitted is Admitted.NEW
+    assert admitted is AdmissionResult.NEW
     for page, url in zip([*pages, named], (URL, URL + "/again", URL + "/named"), strict=True):
-        assert _ask(refresher, later, url=url, importance=3.0) == (Admitted.KNOWN, page)
-        assert _ask(refresher, later, url=url, again=True) == (Admitted.ONCE, page)
+        assert _ask(refresher, later, url=url, importance=3.0) == (AdmissionResult.KNOWN, page)
+        assert _ask(refresher, later, url=url, again=True) == (AdmissionResult.ONCE, page)
         assert refresher.collection.facts_of(page).template_data == first
         assert refresher.planner.pages.importance[page] == 3.0
     start = _ask(refresher, {"callback": "parse"}, again=True, meta={"is_start_request": True})
-    assert start == (Admitted.ONCE, pages[0])  # plain Scrapy delivers both
+    assert start == (AdmissionResult.ONCE, pages[0])  # plain Scrapy delivers both
     _close(refresher)
     refresher = opened()  # where the callbacks have other names
-    assert _ask(refresher, {"callback": "parse_item"}) == (Admitted.NEW, pages[0])
-    assert _ask(refresher, later) == (Admitted.KNOWN, pages[0])
+    assert _ask(refresher, {"callback": "parse_item"}) == (AdmissionResult.NEW, pages[0])
+    assert _ask(refresher, later) == (AdmissionResult.KNOWN, pages[0])
     assert refresher.collection.facts_of(pages[0]).template_data == {"callback": "parse_item"}
     _close(refresher)
 
@@ -141,7 +143,7 @@ def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCapt
     refresher = opened()
     with caplog.at_level(logging.WARNING):
         found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
-    assert Counter(found) == Counter({Admitted.NEW: 16, Admitted.ONCE: 4})
+    assert Counter(found) == Counter({AdmissionResult.NEW: 16, AdmissionResult.ONCE: 4})
     assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
     _close(refresher)
 
@@ -151,9 +153,9 @@ def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse"})
     call = Call(token=1, page=page)
-    assert _ask(refresher, {"callback": "parse_item"}, call=call) == (Admitted.KNOWN, page)
+    assert _ask(refresher, {"callback": "parse_item"}, call=call) == (AdmissionResult.KNOWN, page)
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
-    assert _ask(refresher, {"callback": "parse_item"}, call=call, again=True) == (Admitted.ONCE, page)
+    assert _ask(refresher, {"callback": "parse_item"}, call=call, again=True) == (AdmissionResult.ONCE, page)
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
     _close(refresher)
 
@@ -163,14 +165,14 @@ def test_dont_filter_and_start_requests(opened: Open) -> None:
     refresher = opened()
     start = {"is_start_request": True}
     _, page = _ask(refresher, again=True, meta=start)
-    assert _ask(refresher, again=True, meta=start) == (Admitted.ONCE, page)
+    assert _ask(refresher, again=True, meta=start) == (AdmissionResult.ONCE, page)
     _close(refresher)
     refresher = opened()
-    assert not refresher.owing.of(page, 1_000.0)
-    assert _ask(refresher, again=True, meta=start) == (Admitted.NEW, page)  # nobody has visited it
-    assert refresher.owing.of(page, 1_000.0) == START
-    assert _ask(refresher, again=True) == (Admitted.ONCE, page)
-    assert _ask(refresher, importance=3.0)[0] is Admitted.KNOWN
+    assert not refresher.book.owed(page, 1_000.0)
+    assert _ask(refresher, again=True, meta=start) == (AdmissionResult.NEW, page)  # nobody has visited it
+    assert refresher.book.owed(page, 1_000.0) == START
+    assert _ask(refresher, again=True) == (AdmissionResult.ONCE, page)
+    assert _ask(refresher, importance=3.0)[0] is AdmissionResult.KNOWN
     assert refresher.planner.pages.importance[page] == 3.0
     _close(refresher)
 
@@ -180,24 +182,25 @@ def test_what_is_owed_is_given_once(opened: Open) -> None:
     refresher = opened()
     _, page = _ask(refresher)
     _crawled(refresher, page)
-    owing, deliveries = refresher.owing, refresher.deliveries
-    owing.ask(page, RECRAWL, 1_000.0)
-    delivery = deliveries.begin(1, page, 1_000.0, owed=owing.of(page, 1_000.0))
-    owing.begun(delivery, 1_000.0)
-    owing.ask(page, RECRAWL, 1_000.0)
+    book, deliveries = refresher.book, refresher.deliveries
+    before = Before(refresher.collection.facts_of(page), {})
+    book.ask(page, RECRAWL, 1_000.0)
+    book.begin(1, before, book.owed(page, 1_000.0), 1_000.0)
+    book.ask(page, RECRAWL, 1_000.0)
     deliveries.untracked_waits(1)
     deliveries.untracked_sent(2, 1, 1_000.0)
     deliveries.failed(2, 1_000.0)
     deliveries.called_back(1, 1_000.0)
-    assert owing.of(page, 1_000.0) == RECRAWL
-    owing.delivered(deliveries.begin(3, page, 1_000.0, owed=RECRAWL), 1_000.0)
-    assert owing.of(page, 1_000.0) == 0
-    assert owing.of(page, 1_000.0 + 86_400.0) == 0  # no untracked request came of it this time
+    assert book.owed(page, 1_000.0) == RECRAWL
+    book.begin(3, before, RECRAWL, 1_000.0)
+    deliveries.called_back(3, 1_000.0)
+    assert book.owed(page, 1_000.0) == 0
+    assert book.owed(page, 1_000.0 + 86_400.0) == 0  # no untracked request came of it this time
     refresher.planner.pages.marks[page] |= UNTRACKED
-    assert owing.of(page, 1_000.0) == 0
-    assert owing.of(page, 1_000.0 + 86_400.0) == UNTRACKED
+    assert book.owed(page, 1_000.0) == 0
+    assert book.owed(page, 1_000.0 + 86_400.0) == UNTRACKED
     refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
-    assert owing.of(page, 1_000.0) == UNTRACKED
+    assert book.owed(page, 1_000.0) == UNTRACKED
     _close(refresher)
 
 
@@ -209,11 +212,11 @@ def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
     n_visits = 0
     for slot in range(400):
         now = 1_000.0 + 10_000.0 * slot
-        found = refresher.next_page(now, lambda host, now: now)
+        found = refresher.dispatcher.next_page(now, lambda host, now: now)
         if found is not None:  # what fails is left alone for ever longer
-            refresher.resolve(found[0], Outcome.DROPPED, now)
+            refresher.responses.resolve(found[0], Outcome.DROPPED, now)
             n_visits += 1
         refresher.flush(now)
     assert n_visits > 60
-    assert len(refresher._delivering.ended_pages) <= 1
+    assert len(refresher.book.ended_pages) <= 1
     _close(refresher)

@@ -11,8 +11,8 @@ from scrapy.utils.request import fingerprint
 from sqlalchemy import text
 
 from crawlsched.collection.request_templates import RequestTemplate
+from crawlsched.refresh.admission import PageRequest
 from crawlsched.refresh.handing_over import PAGE
-from crawlsched.refresh.requested import Asked
 from crawlsched.refresh.shared.refresher import SharedRefresher
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
@@ -50,9 +50,9 @@ def process(shared: SharedCollection, **given) -> Iterator[SharedRefresher]:
                 step()
 
 
-def asked(url: str, call: Call | None = None, **request) -> Asked:
+def asked(url: str, call: Call | None = None, **request) -> PageRequest:
     template = RequestTemplate(request) if request else None
-    return Asked(url, fingerprint(Request(url)), host_of(url), template, None, {}, False, call)
+    return PageRequest(url, fingerprint(Request(url)), host_of(url), template, None, {}, False, call)
 
 
 def row(url: str, number: int, kind: str = PAGE, data=None) -> Outgoing:
@@ -78,7 +78,7 @@ def look_until(refresher: SharedRefresher, what, seconds: float = 10.0) -> None:
     while not what():
         assert time.monotonic() < until
         refresher.look(refresher.clock())
-        refresher.work(0.01)
+        refresher.go_on(0.01)
         refresher.flush(refresher.clock())
         time.sleep(0.02)
 

@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from sqlalchemy import event, make_url, text
 
-from crawlsched.refresh.refresher import Body, Fetched
+from crawlsched.content.reading import Body
+from crawlsched.refresh.responses import Fetched
 from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
@@ -79,7 +80,7 @@ class Crawl:
         for number, refresher in enumerate(self.processes):
             now = refresher.clock()
             refresher.look(now)
-            refresher.work(0.002)
+            refresher.go_on(0.002)
             refresher.flush(now)
             if refresher.rests or not refresher.slots.is_due(now) or refresher.must_wait(now):
                 continue

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import text
 
 from crawlsched.exceptions import StoreError
+from crawlsched.refresh.admission import AdmissionResult
 from crawlsched.refresh.handing_over import FOUND
-from crawlsched.refresh.requested import Admitted
 from crawlsched.refresh.shared.membership import Membership
 from crawlsched.sharing import shard_of
 from crawlsched.store import host_of
@@ -102,12 +102,12 @@ def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.ELSEWHERE
-        assert refresher.requested(asked(f"http://{HOSTS[0]}/own", call), refresher.clock()) is Admitted.NEW
+        assert refresher.requested(asked(there, call), refresher.clock()) is AdmissionResult.ELSEWHERE
+        assert refresher.requested(asked(f"http://{HOSTS[0]}/own", call), refresher.clock()) is AdmissionResult.NEW
         assert there not in {url for _, url in pages(shared)}
         look_until(refresher, lambda: (1, there) in pages(shared) and not inbox(shared))
         # A page that is known there needs no row, also after it was handed over.
-        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.KNOWN
+        assert refresher.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
         assert refresher.stats["crawlsched/handed_over"] == 1
 
 
@@ -121,7 +121,7 @@ def test_the_same_link_on_many_pages_is_handed_over_once(shared) -> None:
             refresher.requested(link, refresher.clock())
         assert refresher.stats["crawlsched/handed_over"] == 1
         other = asked(f"http://{HOSTS[1]}/menu", call, headers=[["Accept-Language", "de"]])
-        assert refresher.requested(other, refresher.clock()) is Admitted.ELSEWHERE
+        assert refresher.requested(other, refresher.clock()) is AdmissionResult.ELSEWHERE
 
 
 def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(shared) -> None:
@@ -129,8 +129,8 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.ELSEWHERE
-        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.KNOWN
+        assert refresher.requested(asked(there, call), refresher.clock()) is AdmissionResult.ELSEWHERE
+        assert refresher.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
         with shared.database.writing() as connection:  # as if it had been silent for too long
             taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 0"
             connection.execute(text(taken), {"n": shared.number})
@@ -138,19 +138,8 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
         look_until(refresher, lambda: len(refresher.parts) == N_SHARDS)
         assert pages(shared) == inbox(shared) == []
         again = visit(refresher, here)
-        assert refresher.requested(asked(there, again), refresher.clock()) is Admitted.ELSEWHERE
+        assert refresher.requested(asked(there, again), refresher.clock()) is AdmissionResult.ELSEWHERE
         look_until(refresher, lambda: (1, there) in pages(shared))
-
-
-def test_two_requests_of_one_call_are_two_pages_in_another_shard_as_in_its_own(shared) -> None:
-    """A callback that asks for one URL in two languages: which of them came first goes with them."""
-    url = f"http://{HOSTS[1]}/api"
-    languages = [{"headers": [["Accept-Language", language]]} for language in ("de", "fr")]
-    with process(shared) as refresher:
-        call = visit(refresher, f"http://{HOSTS[0]}/")
-        for language in languages:
-            refresher.requested(asked(url, call, **language), refresher.clock())
-        look_until(refresher, lambda: len(pages(shared)) == 3 and not inbox(shared))
 
 
 def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared) -> None:

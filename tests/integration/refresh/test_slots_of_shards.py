@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawlsched.refresh.refresher import Body
+from crawlsched.content.reading import Body
 from crawlsched.store import Outcome
 from crawlsched.visits.probes import Probe
 from tests.integration.refresh.processes import HOSTS, asked, look_until, process
@@ -15,7 +15,7 @@ def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
             sitemaps = [f"http://{host}/sitemap-{n}.xml" for n in range(20 if host == HOSTS[0] else 1)]
             refresher.robots_seen(f"http://{host}/robots.txt", host, sitemaps, None, refresher.clock())
         for part in refresher.parts:
-            part.poll_sources(refresher.clock())
+            part.sources.mark_due(refresher.clock())
         asked = [refresher.next_source(refresher.clock(), lambda host, now: now) for _ in range(2 * len(HOSTS))]
         hosts = [url.split("/")[2] for _, url in asked[: len(HOSTS)]]
         assert sorted(hosts) == sorted(HOSTS)

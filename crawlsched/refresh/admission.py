@@ -1,4 +1,4 @@
-"""A request is made: it names a new page, or says something new of one that is known already."""
+"""Pages and sources come in: a request names a new page, or says something new of one that is known already."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from typing import Any, NamedTuple
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.collection.request_templates import PLACE_META, RequestDigest, RequestTemplate
 from crawlsched.pages import NEW
-from crawlsched.pages.marks import AWAITED, BY_START, NEWS, START
+from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.refresh.growth import Growth
-from crawlsched.refresh.handing_over import Elsewhere
-from crawlsched.refresh.weighing import Weighing
+from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, found_again
+from crawlsched.refresh.page_importance import PageImportance
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import POLLED_KINDS
-from crawlsched.store import Outgoing, host_of
+from crawlsched.store import Outgoing, Source, host_of
 from crawlsched.visits.calls import Call
+from crawlsched.visits.starts import Starts
 
-__all__ = ["Admission", "Admitted", "Asked"]
+__all__ = ["Admission", "AdmissionResult", "PageRequest"]
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 _OF_ONE_DISPATCH = ("crawlsched_", "is_start_request", "_")
 
 
-class Admitted(StrEnum):
+class AdmissionResult(StrEnum):
     """What became of a request."""
 
     #: There is a page now.
@@ -47,7 +48,7 @@ class Admitted(StrEnum):
     TOO_MANY = "too_many"
 
 
-class Asked(NamedTuple):
+class PageRequest(NamedTuple):
     """What a spider's request says.
 
     Attributes
@@ -101,7 +102,7 @@ class Asked(NamedTuple):
         return [self.request_fingerprint.hex(), int(digest), self.importance, meta]
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Asked:
+    def from_dict(cls, data: Mapping[str, Any]) -> PageRequest:
         """Return the request that another process has handed over."""
         return cls(
             str(data["url"]),
@@ -139,14 +140,16 @@ class Admission:
         ``count(name, n=1)`` adds to a statistic.
     owe : callable
         ``owe(page, marks, now)`` asks for a delivery at the next visit.
-    withhold : callable
-        ``withhold(host, reason, url, now)`` notes that something does not reach the spider.
+    request_fingerprint : callable
+        Gives the 20-byte request fingerprint of a URL.
+    starts : Starts
+        Hears of start requests.
     asks_robots : bool
         Whether robots.txt has to be asked for here: with ROBOTSTXT_OBEY Scrapy reads it, and tells us what it says.
+    growth : Growth
+        Hears of what links and sitemaps lead to.
     elsewhere : Elsewhere, optional
         Takes what is of other shards; None: there are none.
-    growth : Growth, optional
-        Hears of what links and sitemaps lead to.
     """
 
     def __init__(
@@ -156,28 +159,53 @@ class Admission:
         count: Callable[..., None],
         *,
         owe: Callable[[int, int, float], None],
-        withhold: Callable[[str, str, str, float], None],
+        request_fingerprint: Callable[[str], bytes],
+        starts: Starts,
         asks_robots: bool,
+        growth: Growth,
         elsewhere: Elsewhere | None = None,
-        growth: Growth | None = None,
     ) -> None:
         self._collection = collection
         self.growth = growth
         self._settings = settings
         self._count = count
         self._owe = owe
-        self._withhold = withhold
+        self._request_fingerprint = request_fingerprint
+        self._starts = starts
         self._asks_robots = asks_robots and settings.find_sources
         self._elsewhere = elsewhere
-        self.weighing = Weighing(collection, settings, count)
+        self.weighing = PageImportance(collection, settings, count)
         self._said_too_many = False
         # By fingerprint of the URL, what is taken in together at the end; None: each page by itself.
         self._together: dict[bytes, tuple[FoundPage, int]] | None = None
 
     # -- a request is made
 
-    def requested(self, asked: Asked, now: float) -> tuple[Admitted, int]:
-        """The spider asks for a page; return what became of that, and the page (-1: there is none)."""
+    def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
+        """The spider asks for a page; return what became of that."""
+        result, page = self._requested(asked, now)
+        if result is AdmissionResult.NEW:
+            self._collection.n_awaited += 1
+        if asked.is_start and page >= 0 and result is not AdmissionResult.ONCE:
+            self._starts.asked(page)
+        return result
+
+    def take_over(self, kind: str, data: Mapping[str, Any], now: float) -> None:
+        """Take in what another process has found for this shard."""
+        if kind == PAGE:
+            asked = PageRequest.from_dict(data)
+            result = self.requested(asked, now)
+            if result is AdmissionResult.ONCE and (page := self._page_of(asked)) >= 0:
+                self._owe(page, RECRAWL, now)
+                self._collection.planner.force([page], now)
+        elif kind == SOURCE:
+            self.add_source(str(data["kind"]), str(data["url"]), now, named_by=data["named_by"])
+        elif kind == FOUND:
+            self.found(found_again(data), now)
+        else:
+            raise ValueError(f"{kind!r} is handed over by another version; let all processes have the same.")
+
+    def _requested(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
         self._add_before(asked.request_fingerprint, now)
         variant = asked_variant(asked.meta)
         page = self._page_of(asked)
@@ -204,28 +232,28 @@ class Admission:
             self._collection.mark(page, BY_START, now)
         if is_first:
             self._collection.mark(page, AWAITED, now)
-            return Admitted.NEW, page
+            return AdmissionResult.NEW, page
         if goes_itself:
             self._count("crawlsched/requests/once")
-            return Admitted.ONCE, page
+            return AdmissionResult.ONCE, page
         return self._known(asked, now), page
 
-    def knows(self, asked: Asked) -> bool:
+    def knows(self, asked: PageRequest) -> bool:
         """Whether a request would make nothing new, neither a page nor a visit."""
         return not asked.again and self._page_of(asked) >= 0
 
-    def _page_of(self, asked: Asked) -> int:
+    def _page_of(self, asked: PageRequest) -> int:
         return self._collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
 
-    def _known(self, asked: Asked, now: float) -> Admitted:
+    def _known(self, asked: PageRequest, now: float) -> AdmissionResult:
         self._count("crawlsched/known")
-        self._withhold(asked.host, "known", asked.url, now)
-        return Admitted.KNOWN
+        self._collection.withheld.note(asked.host, "known", asked.url, now)
+        return AdmissionResult.KNOWN
 
-    def _found(self, asked: Asked, variant: str | None, now: float) -> tuple[Admitted, int]:
+    def _found(self, asked: PageRequest, variant: str | None, now: float) -> tuple[AdmissionResult, int]:
         if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
             self._say_too_many(asked.url)
-            return Admitted.ONCE, -1
+            return AdmissionResult.ONCE, -1
         found = FoundPage(
             asked.url,
             asked.request_fingerprint,
@@ -238,22 +266,22 @@ class Admission:
         )
         if (reason := self._collection.kept_out([found], now)[0]) == "forgotten":
             self._count("crawlsched/forgotten")
-            self._withhold(asked.host, "forgotten", asked.url, now)
-            return Admitted.FORGOTTEN, -1
+            self._collection.withheld.note(asked.host, "forgotten", asked.url, now)
+            return AdmissionResult.FORGOTTEN, -1
         if reason is not None:
             self._count("crawlsched/withheld/max_pages")
-            return Admitted.TOO_MANY, -1
-        if self.growth is not None and not asked.is_start:
+            return AdmissionResult.TOO_MANY, -1
+        if not asked.is_start:
             self.growth.found(asked.url)
         if variant is not None:
             self._count("crawlsched/variants")
         marks = AWAITED | (START | BY_START if asked.is_start else 0)
         if self._together is not None:
             self._together[asked.request_fingerprint] = found, marks
-            return Admitted.NEW, -1
+            return AdmissionResult.NEW, -1
         (page,) = self.add([found], now)
         self._collection.mark(page, marks, now)
-        return Admitted.NEW, page
+        return AdmissionResult.NEW, page
 
     @contextmanager
     def together(self, now: float) -> Iterator[None]:
@@ -288,7 +316,7 @@ class Admission:
                 MOST_OF_A_URL,
             )
 
-    def _take_over(self, page: int, asked: Asked, now: float, *, stays: bool, is_news: bool) -> None:
+    def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """The newest request counts: its template is the page's from now on, and other data are news of the page.
 
         What goes itself brings its data to the callback, and at the page's next visit they are news no more.
@@ -318,9 +346,7 @@ class Admission:
                 self.add_source("robots", "/".join(page.url.split("/", 3)[:3]) + "/robots.txt", now)
         return numbers
 
-    def named(
-        self, importance: Mapping[str, float | None], request_fingerprint: Callable[[str], bytes], now: float
-    ) -> dict[str, int]:
+    def named(self, importance: Mapping[str, float | None], now: float) -> dict[str, int]:
         """Somebody names pages, and says what some of them are worth.
 
         Returns
@@ -328,7 +354,7 @@ class Admission:
         dict of str to int
             How many are ``new``, are ``weighed`` otherwise than before, and were ``forgotten`` and stay so.
         """
-        names = {url: request_fingerprint(url) for url in importance}
+        names = {url: self._request_fingerprint(url) for url in importance}
         known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
         stated = {page: weight for url, page in known.items() if (weight := importance[url]) is not None}
         weighed = self.weighing.weigh(list(stated), list(stated.values()), now) if stated else 0
@@ -390,6 +416,13 @@ class Admission:
             if is_new:
                 self._count(f"crawlsched/sources/{kind}")
         return True
+
+    def source_of(self, kind: str, url: str, now: float) -> Source:
+        """Return the source of this kind and URL, adding it if it is new."""
+        self.add_source(kind, url, now)
+        number = self._collection.sources.number(kind, url)
+        assert number is not None
+        return self._collection.sources[number]
 
     def leave_source(self, kind: str, url: str, now: float) -> None:
         """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""
