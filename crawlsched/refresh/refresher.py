@@ -40,7 +40,6 @@ from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import Elsewhere, HandingOver
 from crawlsched.refresh.long_work import LongWork
-from crawlsched.refresh.other_recipes import OtherRecipes
 from crawlsched.refresh.polls import Polls
 from crawlsched.refresh.rate import CrawlRate
 from crawlsched.refresh.responses import Responses
@@ -228,12 +227,11 @@ class Refresher:
             growth=self.growth,
             elsewhere=None if several is None else Elsewhere(several.shard, several.handing_over),
         )
-        self._recipes = Recipes(settings)
         self.dispatcher = Dispatcher(
             self.collection,
             self.visits,
             self.probes,
-            self._recipes,
+            Recipes(settings),
             self.errors,
             count,
             book=self.book,
@@ -315,9 +313,6 @@ class Refresher:
 
     def begin(self) -> None:
         """Begin with what the collection has loaded, which a thread may have done."""
-        self._other_recipes = OtherRecipes(self._recipes, self.collection.last_status.get("recipes"))
-        if self._other_recipes.may_be:
-            self._other_recipes.count(self.collection.aside, self.collection.store, self.planner.pages.n)
         self.is_open = True
         if self._several is not None:
             self._begin_shard(self._several.shard)
@@ -580,7 +575,6 @@ class Refresher:
                 "waiting": self.planner.n_new,
                 "per_second": self.growth.pace(now),
             },
-            "recipes": self._other_recipes.status(),
             "failing_callbacks": self.book.failing,
             "slots": {**self.rate.slot_counts, "missed": self.rate.slots.missed},
             "planner": {
