@@ -17,14 +17,14 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
-from crawlsched.addon.reading import Reading
+from crawlsched.addon.reading import BodyReader
 from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
 from crawlsched.refresh.refresher import NotForTheSpider
-from crawlsched.refresh.responses import Fetched
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
 from crawlsched.scrapy_versions import (
     download_handlers,
@@ -52,7 +52,7 @@ class RefreshMiddleware:
         self._refresher = refresher
         self._visits = refresher.visits
         self._conditional = refresher.settings.conditional_requests
-        self._reading = Reading()
+        self._reading = BodyReader()
         crawler.signals.connect(self._reading.stop, signals.engine_stopped)
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
@@ -227,11 +227,11 @@ def _body(response: Response, most: int) -> Body:
     return Body(response.body, _text(response, "Content-Type"), getattr(begin, "encoding", None), response.url)
 
 
-def _fetched(request: Request, response: Response, content: Content | None) -> Fetched:
+def _fetched(request: Request, response: Response, content: Content | None) -> ResponseFacts:
     hops: list[Any] = request.meta.get("redirect_reasons", [])
     moved = bool(hops) and all(reason in (301, 308) for reason in hops)
     last_modified = _text(response, "Last-Modified")
-    return Fetched(
+    return ResponseFacts(
         status=response.status,
         content=content,
         etag=_text(response, "ETag"),

@@ -14,7 +14,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from crawlsched.addon.ending import end_loudly
 from crawlsched.addon.interpreter import INTERPRETER
-from crawlsched.addon.subscribing import Subscribing
+from crawlsched.addon.subscribing import HubSubscriber
 from crawlsched.addon.timers import clear_cancelled_timers
 from crawlsched.addon.web_process import WebProcess
 from crawlsched.collection.collection import FLUSH_INTERVAL
@@ -130,8 +130,8 @@ class Refresh:
                 self._receiver = Receiver(refresher)
                 deferred_from_coro(self._receiver.start())
                 if refresher.settings.receiver.url is not None:
-                    timer = create_looping_call(Subscribing(self._crawler, refresher).look)
-                    timer.start(Subscribing.INTERVAL, now=False)
+                    timer = create_looping_call(HubSubscriber(self._crawler, refresher).look)
+                    timer.start(HubSubscriber.INTERVAL, now=False)
                     self._timers.append(timer)
             else:
                 logger.error(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.finding import why_forgotten
-from crawlsched.cli.handing_over import HandingOver
+from crawlsched.cli.handing_over import RunningImport
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.target import Target, common_options, find_or_make_target, n_shards_of, owner_now
 from crawlsched.cli.url_lines import UrlLine, UrlLines
@@ -83,7 +83,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             return page
 
         if owner_now(store) is not None:
-            running = HandingOver(store)
+            running = RunningImport(store)
             with shown_progress(f"Reading {lines.name}") as progress:
                 for done, total in _steps(running, lines, page_of):
                     progress(done, total)
@@ -137,7 +137,7 @@ def _fill(
 
 
 def _steps(
-    importing: "Import | HandingOver", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]"
+    importing: "Import | RunningImport", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]"
 ) -> Iterator[tuple[int, int | None]]:
     named: list[ImportedPage] = []
     visits = _Visits()

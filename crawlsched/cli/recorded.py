@@ -18,12 +18,12 @@ from crawlsched.content.reading import Body
 from crawlsched.content.verdict import Verdict
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.responses import Fetched
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.settings import PREFIX, Settings
 from crawlsched.store import Outcome, host_of
 from crawlsched.visits.visits import Visit
 
-__all__ = ["COLUMNS", "Judged", "RecordedVisit", "judge_all", "read_visits", "settings_here"]
+__all__ = ["COLUMNS", "JudgedVisit", "RecordedVisit", "judge_all", "read_visits", "settings_here"]
 
 COLUMNS = ("time", "url", "outcome", "delivered", "kind", "ignored", "probes")
 _NEEDED = ("time", "url", "body")
@@ -46,7 +46,7 @@ class RecordedVisit:
     last_modified: str | None = None
 
 
-class Judged(NamedTuple):
+class JudgedVisit(NamedTuple):
     """What became of one visit; see ``crawlsched detect``."""
 
     time: float
@@ -98,7 +98,7 @@ def _visit(path: Path, number: int, row: Mapping[str, str | None]) -> RecordedVi
     return RecordedVisit(time, row["url"] or "", body, path.parent / second if second else None, status, *told)
 
 
-def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1) -> Iterator[Judged]:
+def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1) -> Iterator[JudgedVisit]:
     """Judge visits one after the other, each forced, in a collection of their own.
 
     Parameters
@@ -148,7 +148,7 @@ class _Judge:
     def _count(self, name: str, n: int = 1) -> None:
         self.counts[name] += n
 
-    def visit(self, recorded: RecordedVisit) -> Judged:
+    def visit(self, recorded: RecordedVisit) -> JudgedVisit:
         """Visit a page, and fetch whatever that asks for."""
         refresher, collection = self._refresher, self._refresher.collection
         self._now = max(self._now, recorded.time)
@@ -183,7 +183,7 @@ class _Judge:
         told = next((verdict for verdict in reversed(self._verdicts) if verdict.kind), None)
         judged = [verdict for verdict in self._verdicts if verdict.outcome is not Outcome.PROBED]
         ignored = judged[-1].ignored or judged[-1].reason if judged else ""
-        return Judged(
+        return JudgedVisit(
             time=recorded.time,
             url=recorded.url,
             outcome=str(outcome),
@@ -206,7 +206,7 @@ class _Judge:
                 visit, Body(body, recorded.content_type or _kind_of(file), None, recorded.url), None
             )
             content = read()
-        fetched = Fetched(status, content, recorded.etag, recorded.last_modified, len(body), None, None)
+        fetched = ResponseFacts(status, content, recorded.etag, recorded.last_modified, len(body), None, None)
         verdict = refresher.responses.crawled(visit, fetched, self._now)
         self._verdicts.append(verdict)
         if verdict.kind not in ("", "first") and content is not None and content.seen is not None:

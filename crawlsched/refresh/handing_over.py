@@ -14,7 +14,7 @@ from crawlsched.collection.shard import Shard
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
 
-__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "HandingOver", "found_again"]
+__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "Handover", "found_again"]
 
 #: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
 PAGE, FOUND, SOURCE = "page", "found", "source"
@@ -22,7 +22,7 @@ PAGE, FOUND, SOURCE = "page", "found", "source"
 _REMEMBERED = 1_000_000
 
 
-class HandingOver:
+class Handover:
     """What one process hands over, numbered, and each thing once.
 
     A row is written with the batch of the shard in which it was found. If that is lost, so is the row: the visit is
@@ -37,7 +37,7 @@ class HandingOver:
 
     Examples
     --------
-    >>> handing_over = HandingOver("me", n_shards=4)
+    >>> handing_over = Handover("me", n_shards=4)
     >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=5.0, of=3)
     Outgoing(shard=2, sender='me', number=1, kind='found', data={'url': 'https://example.com/'}, created_at=5.0)
     >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=6.0, of=3) is None
@@ -91,11 +91,11 @@ class Elsewhere:
     Parameters
     ----------
     shard : Shard
-    handing_over : HandingOver
+    handing_over : Handover
         Of the process.
     """
 
-    def __init__(self, shard: Shard, handing_over: HandingOver) -> None:
+    def __init__(self, shard: Shard, handing_over: Handover) -> None:
         self.owns = shard.owns
         self._shard = shard.number
         self._handing_over = handing_over

@@ -13,7 +13,7 @@ from crawlsched.content.verdict import judge_status
 from crawlsched.planner import prospects
 from crawlsched.refresh.admission import Admission
 from crawlsched.refresh.long_work import LongWork
-from crawlsched.refresh.responses import Fetched, Responses
+from crawlsched.refresh.responses import ResponseFacts, Responses
 from crawlsched.refresh.visit_errors import VisitErrors
 from crawlsched.settings import Settings
 from crawlsched.sources.linked_sources import linked_sources
@@ -192,7 +192,7 @@ class Polls:
     def source_answered(self, visit: Visit, status: int, now: float) -> None:
         """A source gave no new content: not modified, gone, or an error."""
         with self._errors.caught(visit, now):
-            self._responses.end(visit, judge_status(status).outcome, now, Fetched(status))
+            self._responses.end(visit, judge_status(status).outcome, now, ResponseFacts(status))
             self.nothing_new(visit.source, now, ok=status == 304)
 
     def robots_seen(self, url: str, host: str, sitemaps: list[str], crawl_delay: float | None, now: float) -> None:

@@ -38,7 +38,7 @@ from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
 from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.guard import Guard
-from crawlsched.refresh.handing_over import Elsewhere, HandingOver
+from crawlsched.refresh.handing_over import Elsewhere, Handover
 from crawlsched.refresh.long_work import LongWork
 from crawlsched.refresh.polls import Polls
 from crawlsched.refresh.rate import CrawlRate
@@ -90,7 +90,7 @@ class OneOfSeveral:
     guard : Guard
     tell_parent : callable
         Told of the end of what a delivery of any shard may wait for.
-    handing_over : HandingOver
+    handing_over : Handover
         Numbers what is for shards of other processes.
     start_has_ended : bool
         Whether start() had ended before this shard was claimed.
@@ -102,7 +102,7 @@ class OneOfSeveral:
     tokens: Iterator[int]
     guard: Guard
     tell_parent: Callable[[int, float], None]
-    handing_over: HandingOver
+    handing_over: Handover
     start_has_ended: bool
     discovery_share: DiscoveryShare
 

@@ -37,7 +37,7 @@ from crawlsched.store import Outcome, PageFacts, host_of
 from crawlsched.visits.probes import APART, Probe, Probes
 from crawlsched.visits.visits import Visit, Visits
 
-__all__ = ["AS_SERVED", "Fetched", "Responses"]
+__all__ = ["AS_SERVED", "ResponseFacts", "Responses"]
 
 #: Of a page that is no more, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
@@ -50,7 +50,7 @@ _REACHED = frozenset(
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
-class Fetched(NamedTuple):
+class ResponseFacts(NamedTuple):
     """What a response said, as far as the refresher cares.
 
     `content` is None where there was none; `moved_to` is the final request if every redirect on the way was
@@ -145,13 +145,13 @@ class Responses:
         self._taken_back = taken_back
         self._is_elsewhere = is_elsewhere
 
-    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
+    def crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         """A visit got a response; return what that means."""
         with self._errors.caught(visit, now):  # and the spider gets what it would have got without us
             return self._crawled(visit, fetched, now)
         return AS_SERVED
 
-    def _crawled(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
+    def _crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         content, probe = fetched.content, visit.probe
         if self._was_forgotten(visit, now):
             return AS_SERVED
@@ -176,7 +176,7 @@ class Responses:
 
     # -- responses that say nothing of a content
 
-    def _cut_short(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
+    def _cut_short(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         """A body was cut short: the page is asked for again soon."""
         self._count("crawlsched/truncated")
         page = visit.page
@@ -195,7 +195,7 @@ class Responses:
         self._deliver(visit, facts.url, before, verdict, now)
         return verdict
 
-    def _without_content(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
+    def _without_content(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         if fetched.status == 304:
             is_known = self._collection.facts_of(visit.page).fingerprint is not None
             doubt = self._collection.validators.doubt(visit.host, *visit.sent)
@@ -211,7 +211,7 @@ class Responses:
 
     # -- content
 
-    def _judged(self, visit: Visit, page: int, fetched: Fetched, content: Content, now: float) -> Verdict:
+    def _judged(self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Content was seen at a page: judge it, and do what the verdict says."""
         self._n_cut_short.pop(page, None)
         if content.fingerprint.is_empty:
@@ -273,7 +273,7 @@ class Responses:
         self,
         visit: Visit,
         page: int,
-        fetched: Fetched,
+        fetched: ResponseFacts,
         content: Content,
         verdict: Verdict,
         finding: Finding | None,
@@ -318,7 +318,7 @@ class Responses:
             self._collection.withheld.note(host_of(url), verdict.reason, url, now)
 
     def _teach(
-        self, visit: Visit, page: int, fetched: Fetched, content: Content, verdict: Verdict, now: float
+        self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, verdict: Verdict, now: float
     ) -> Detector | None:
         """Learn of the page's template, its host's validators and what passes for its pages; return its detector."""
         collection, facts = self._collection, self._collection.facts_of(page)
@@ -345,7 +345,9 @@ class Responses:
         if has_passed and wrong_pages.passed(visit.host, facts.url, probe.first):
             self._collection.save_host(visit.host, now)
 
-    def _try_validators(self, visit: Visit, facts: PageFacts, fetched: Fetched, verdict: Verdict, now: float) -> None:
+    def _try_validators(
+        self, visit: Visit, facts: PageFacts, fetched: ResponseFacts, verdict: Verdict, now: float
+    ) -> None:
         """Content came that nobody had made conditional: did the validators move as it did?"""
         if visit.validated or verdict.changed is None or (visit.probe is not None and visit.probe.was_conditional):
             return
@@ -357,7 +359,7 @@ class Responses:
 
     # -- second fetches
 
-    def _second_fetched(self, visit: Visit, fetched: Fetched, content: Content, now: float) -> Verdict:
+    def _second_fetched(self, visit: Visit, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """A second fetch taught what is noise, and nothing else: whether the page changed was judged by the first."""
         assert visit.probe is not None
         first = visit.probe.first.seen
@@ -376,7 +378,9 @@ class Responses:
         self._planner.release(visit.page, now)
         return Verdict(Outcome.PROBED)
 
-    def _impossible_answered(self, visit: Visit, probe: Probe, now: float, fetched: Fetched | None = None) -> Verdict:
+    def _impossible_answered(
+        self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None
+    ) -> Verdict:
         """A host was asked for a page that cannot exist: what it answers with is served in the place of pages."""
         content = None if fetched is None or fetched.is_cut_short else fetched.content
         wrong_pages = self._collection.wrong_pages
@@ -396,7 +400,7 @@ class Responses:
 
     # -- pages that have moved
 
-    def _moved(self, visit: Visit, to: Request, fetched: Fetched, content: Content, now: float) -> Verdict:
+    def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self._collection.facts_of(visit.page)
         base = self._request_fingerprint(to.url)
@@ -431,7 +435,7 @@ class Responses:
     # -- what is learned of a page
 
     def _learn(
-        self, visit: Visit, page: int, fetched: Fetched, verdict: Verdict, now: float, doubt: float = 0.0
+        self, visit: Visit, page: int, fetched: ResponseFacts, verdict: Verdict, now: float, doubt: float = 0.0
     ) -> int | None:
         """Learn from a visit that reached content; return the number under which it is kept."""
         since = None
@@ -455,7 +459,7 @@ class Responses:
         visit: Visit,
         outcome: Outcome,
         now: float,
-        fetched: Fetched | None = None,
+        fetched: ResponseFacts | None = None,
         retry_at: float | None = None,
         *,
         leave: Callable[..., None] | None = None,
@@ -532,7 +536,7 @@ class Responses:
         visit: Visit,
         outcome: Outcome,
         now: float,
-        fetched: Fetched | None = None,
+        fetched: ResponseFacts | None = None,
         *,
         learned: Any = None,
         size: ChangeSize | None = None,
@@ -566,7 +570,7 @@ class Responses:
         self._collection.unsaved.page(visit.page, now)
         return observation
 
-    def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: Fetched | None, now: float) -> None:
+    def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: ResponseFacts | None, now: float) -> None:
         """Errors of a server, refusals and wrong pages are the host's: its pages are not tried one after the other."""
         hosts, host = self._collection.hosts, visit.host
         status = 0 if fetched is None else fetched.status

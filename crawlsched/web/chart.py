@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from crawlsched.web.html import Html, tag
 
-__all__ = ["Line", "chart", "spark"]
+__all__ = ["ChartLine", "chart", "spark"]
 
 _SIZE = 1000.0
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """A line of a chart: its name, the class that gives its colour, and a value (None: none) for each place."""
 
     name: str
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 def chart(
     places: Sequence[float],
-    lines: Sequence[Line],
+    lines: Sequence[ChartLine],
     *,
     say_place: Callable[[float], str],
     say_value: Callable[[float], str],
@@ -41,7 +41,7 @@ def chart(
     ----------
     places : sequence of float
         From left to right.
-    lines : sequence of Line
+    lines : sequence of ChartLine
     say_place, say_value : callable
         Words for what stands below, and at the left.
     low, high : float, optional
@@ -116,7 +116,7 @@ def spark(values: Sequence[float | None], style: str) -> Html:
         return tag("span")
     bottom, top = min(known), max(known)
     places = [float(n) for n in range(len(values))]
-    line = Line("", style, values)
+    line = ChartLine("", style, values)
     height = (top - bottom) or 1.0
     drawn = _path(
         line, places, lambda place: place / (len(places) - 1), lambda value: 0.9 - 0.8 * (value - bottom) / height
@@ -130,7 +130,7 @@ def _said(value: float | None, say: Callable[[float], str]) -> str:
     return "–" if value is None else say(value)
 
 
-def _path(line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]) -> Html:
+def _path(line: ChartLine, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]) -> Html:
     steps, pen = [], "M"
     for place, value in zip(places, line.values, strict=True):
         if value is None or not math.isfinite(value):
@@ -141,7 +141,9 @@ def _path(line: Line, places: Sequence[float], x: Callable[[float], float], y: C
     return tag("path", d="".join(steps), class_=f"line {line.style}")
 
 
-def _area(line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]) -> Html | None:
+def _area(
+    line: ChartLine, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]
+) -> Html | None:
     known = [
         (place, value)
         for place, value in zip(places, line.values, strict=True)

@@ -26,7 +26,7 @@ from sqlalchemy import text
 from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.content.reading import Body
 from crawlsched.planner import Plan, Planner, plan
-from crawlsched.refresh.responses import Fetched
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.refresh.shared.turns import Turns
 from crawlsched.sharing import divided, grown_curve, read_curve, shard_of
 from crawlsched.store import host_of, schema
@@ -235,15 +235,14 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
             visit, _ = begun
             body = b"<p>Page %d of its host, as of %d</p>" % (visit.page, rng.integers(10))
             read, _ = refresher.reading(visit, Body(body, "text/html", "utf-8", visit.url), None)
-            response = Fetched(200, read(), None, None, len(body), None, None)
-            if refresher.crawled(visit, response, now) is not None:
-                call = Call(visit.token, visit.page)
-                shard = shard_of(host_of(visit.url), N_SHARDS)
-                for number, host in enumerate(rng.choice(HOSTS, n_links)):
-                    links += 1
-                    refresher.requested(asked(f"http://{host}/link/{shard}/{visit.page}/{number}/{now}", call), now)
-                refresher.deliveries.called_back(visit.token, now)
-                refresher.deliveries.output_ended(visit.token, now)
+            refresher.crawled(visit, ResponseFacts(200, read(), size=len(body)), now)
+            call = Call(visit.token, visit.page)
+            shard = shard_of(host_of(visit.url), N_SHARDS)
+            for number, host in enumerate(rng.choice(HOSTS, n_links)):
+                links += 1
+                refresher.requested(asked(f"http://{host}/link/{shard}/{visit.page}/{number}/{now}", call), now)
+            refresher.deliveries.called_back(visit.token, now)
+            refresher.deliveries.output_ended(visit.token, now)
             sent.append(now)
     database.close()
     said.put((sent, links))

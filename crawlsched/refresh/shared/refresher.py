@@ -25,7 +25,7 @@ from crawlsched.exceptions import StoreError
 from crawlsched.frontier import DiscoveryShare
 from crawlsched.refresh.admission import AdmissionResult, PageRequest
 from crawlsched.refresh.guard import Guard
-from crawlsched.refresh.handing_over import PAGE, HandingOver
+from crawlsched.refresh.handing_over import PAGE, Handover
 from crawlsched.refresh.pacing import Line, Pace
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import (
@@ -33,7 +33,7 @@ from crawlsched.refresh.refresher import (
     OneOfSeveral,
     Refresher,
 )
-from crawlsched.refresh.responses import AS_SERVED, Fetched
+from crawlsched.refresh.responses import AS_SERVED, ResponseFacts
 from crawlsched.refresh.retry_after import retry_after
 from crawlsched.refresh.shared.holding import Holding
 from crawlsched.refresh.shared.inbox import SIGNAL, Inbox
@@ -164,7 +164,7 @@ class SharedRefresher:
                 n,
                 settings.shards,
             )
-        self._handing_over = HandingOver(self._token, n)
+        self._handing_over = Handover(self._token, n)
         self._inbox = Inbox(self.shared, self._parts, self.guard, self.count, self.clock)
         hours = settings.hours
         self._membership = Membership(
@@ -545,7 +545,7 @@ class SharedRefresher:
         if (part := self._part_of(visit)) is not None:
             part.polls.page_names(visit, url, body, now)
 
-    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> Verdict:
+    def crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         """See `Refresher.crawled`; of a shard that has gone the spider gets what it would get without us."""
         part = self._part_of(visit)
         return AS_SERVED if part is None else part.responses.crawled(visit, fetched, now)

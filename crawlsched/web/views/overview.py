@@ -6,7 +6,7 @@ from typing import Any
 
 from crawlsched.feed import Feed
 from crawlsched.web import words
-from crawlsched.web.chart import Line, chart, spark
+from crawlsched.web.chart import ChartLine, chart, spark
 from crawlsched.web.html import Html, tag
 from crawlsched.web.views.changes import change_line
 from crawlsched.web.views.context import Context, card, empty, section
@@ -130,7 +130,7 @@ def _freshness(rows: list[dict[str, Any]], span: str) -> Html:
     )
     drawn = chart(
         [float(row["time"]) for row in rows],
-        [Line("expected freshness, by importance", "c1", fresh, is_area=True)],
+        [ChartLine("expected freshness, by importance", "c1", fresh, is_area=True)],
         say_place=_say_time(span),
         say_value=lambda value: words.share(value),
         low=round(low, 2),
@@ -141,9 +141,9 @@ def _freshness(rows: list[dict[str, Any]], span: str) -> Html:
 
 
 def _budget(rows: list[dict[str, Any]]) -> Html:
-    def line(label: str, name: str, style: str) -> Line:
+    def line(label: str, name: str, style: str) -> ChartLine:
         values = [100 * (row[name] or 0) / _slots(row) if _slots(row) else None for row in rows]
-        return Line(label, style, values)
+        return ChartLine(label, style, values)
 
     lines = [line("used", "used", "c1"), line("idle", "idle", "c5"), line("no free host", "no_free_host", "c3")]
     lines.append(line("missed", "missed", "c4"))
@@ -160,11 +160,11 @@ def _budget(rows: list[dict[str, Any]]) -> Html:
 
 
 def _work(rows: list[dict[str, Any]]) -> Html:
-    def line(label: str, name: str, style: str) -> Line:
+    def line(label: str, name: str, style: str) -> ChartLine:
         values = [
             3600 * (row[name] or 0) / row["seconds"] if (row["seconds"] or 0.0) >= _SHORTEST else None for row in rows
         ]
-        return Line(label, style, values)
+        return ChartLine(label, style, values)
 
     lines = [
         line("changes found", "changes", "c2"),

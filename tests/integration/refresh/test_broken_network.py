@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event, make_url, text
 
 from crawlsched.content.reading import Body
-from crawlsched.refresh.responses import Fetched
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
@@ -94,9 +94,9 @@ class Crawl:
         refresher.slots.take(now)
         body = Body(b"<p>One</p>", "text/html", "utf-8", visit.url)
         read, _ = refresher.reading(visit, body, None)
-        if refresher.crawled(visit, Fetched(200, read(), None, None, len(body.body), None, None), now) is not None:
-            refresher.deliveries.called_back(visit.token, now)
-            refresher.deliveries.output_ended(visit.token, now)
+        refresher.crawled(visit, ResponseFacts(200, read(), size=len(body.body)), now)
+        refresher.deliveries.called_back(visit.token, now)
+        refresher.deliveries.output_ended(visit.token, now)
         self.made[number].append((now, shard, visit.page))
 
     def all_made(self) -> Counter:

@@ -16,7 +16,7 @@ from crawlsched.content.reading import Body
 from crawlsched.feed import Cursor, Feed
 from crawlsched.refresh.admission import PageRequest
 from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.responses import Fetched
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.settings import Settings
 from crawlsched.web.vitals import checks, vitals
 
@@ -94,10 +94,10 @@ class World:
             self.refresher.responses.failed(visit, self.now)
             return
         if status != 200:
-            self.refresher.responses.crawled(visit, Fetched(status), self.now)
+            self.refresher.responses.crawled(visit, ResponseFacts(status), self.now)
             return
         read, _ = self.refresher.dispatcher.reading(visit, Body(text.encode(), "text/html", "utf-8", facts.url), None)
-        self.refresher.responses.crawled(visit, Fetched(200, read()), self.now)
+        self.refresher.responses.crawled(visit, ResponseFacts(200, read()), self.now)
         self.refresher.deliveries.called_back(visit.token, self.now)
 
     def first_after(self, host: str, since: float) -> dict[int, float]:
