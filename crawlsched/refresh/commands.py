@@ -63,43 +63,47 @@ def _obey(refresher: Refresher, commands: Iterable[Command]) -> None:
         try:
             if not isinstance(command.arguments, dict):
                 raise ValueError(f"The arguments of the command {command.name!r} are damaged; send it again.")
+            if command.name == "forget":  # its result comes later
+                _forget(refresher, command.arguments, now, command.id)
+                continue
+            if command.name == "take_back":
+                _take_back(refresher, command.arguments, command.id)
+                continue
+            if command.name == "recrawl" and "kind" in command.arguments:
+                _recrawl_all(refresher, command.arguments, command.id)
+                continue
+            if command.name == "import":
+                _import(refresher, command.arguments, command.id)
+                continue
             if act is None:
                 raise ValueError(f"This version does not know the command {command.name!r}.")
-            result = act(refresher, command, now)
+            result = act(refresher, command.arguments, now)
         except (CrawlschedError, ValueError) as error:
             result = {"error": str(error)}
         except Exception as error:  # arguments that no command line sends, or a fault of ours
             logger.exception("The command %r (number %d) cannot be obeyed.", command.name, command.id)
             result = {"error": f"The crawl could not do {command.name!r}: {in_words(error)}; its log says more."}
-        if result is not None:  # that of longer work comes when it is done
-            _done(refresher, command, result)
+        refresher.collection.unsaved.command(command.id, result, now)
 
 
-def _done(refresher: Refresher, command: Command, result: Any) -> None:
-    refresher.collection.unsaved.command(command.id, result, refresher.clock())
-
-
-def _bandwidth(refresher: Refresher, command: Command, now: float) -> dict[str, Any]:
+def _bandwidth(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     before = refresher.planner.bandwidth
-    refresher.rate.set_bandwidth(parse_bandwidth(command.arguments["bandwidth"]), now)
+    refresher.rate.set_bandwidth(parse_bandwidth(arguments["bandwidth"]), now)
     return {"bandwidth": refresher.planner.bandwidth, "before": before}
 
 
-def _pause(refresher: Refresher, command: Command, now: float) -> dict[str, Any]:
+def _pause(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     refresher.rate.pause(now)
     return {"paused_since": refresher.rate.paused_since}
 
 
-def _resume(refresher: Refresher, command: Command, now: float) -> dict[str, Any]:
+def _resume(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     refresher.rate.resume(now)
     return {"paused_since": None}
 
 
-def _recrawl(refresher: Refresher, command: Command, now: float) -> dict[str, Any] | None:
-    if "kind" in command.arguments:
-        _recrawl_all(refresher, command)
-        return None
-    pages, unknown = known_pages(refresher, _urls(command))
+def _recrawl(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    pages, unknown = known_pages(refresher, _urls(arguments))
     _ask_again(refresher, pages, now)
     return {"pages": len(pages), "unknown": unknown}
 
@@ -110,9 +114,9 @@ def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> 
     refresher.planner.force(pages, now)
 
 
-def _recrawl_all(refresher: Refresher, command: Command) -> None:
+def _recrawl_all(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
     """Crawl all pages of a host or a pattern, or all there are: they are looked for beside this thread."""
-    collection, kind, value = refresher.collection, command.arguments["kind"], command.arguments["value"]
+    collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def found(pages: NDArray[np.int64]) -> None:
         refresher.long_work.add(steps(pages))
@@ -122,14 +126,14 @@ def _recrawl_all(refresher: Refresher, command: Command) -> None:
             some = [page for page in pages[start : start + _ASKED_AT_ONCE].tolist() if collection.knows(page)]
             _ask_again(refresher, np.array(some, np.intp), refresher.clock())
             yield
-        _done(refresher, command, {"pages": int(pages.size), "unknown": []})
+        collection.unsaved.command(command, {"pages": int(pages.size), "unknown": []}, refresher.clock())
 
     collection.aside.run(f"looking for {value}", lambda: collection.store.forgetting.matching(kind, value), found)
 
 
-def _import(refresher: Refresher, command: Command, now: float) -> None:
+def _import(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
     """Take in pages that somebody names, in slices between the slots; the importance stated of known ones counts."""
-    pages = command.arguments["pages"]
+    pages = arguments["pages"]
     if not isinstance(pages, dict):
         raise ValueError(f"pages must be URLs with their importance or null, got {pages!r:.100}.")
     named = list(pages.items())
@@ -141,14 +145,14 @@ def _import(refresher: Refresher, command: Command, now: float) -> None:
             for name, n in some.items():
                 told[name] += n
             yield
-        _done(refresher, command, told)
+        refresher.collection.unsaved.command(command, told, refresher.clock())
 
     refresher.long_work.add(steps())
 
 
-def _next(refresher: Refresher, command: Command, now: float) -> dict[str, Any]:
+def _next(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     """Name the pages whose visits end next: those that have been asked for already, then those that will be."""
-    planner, collection, n = refresher.planner, refresher.collection, int(command.arguments["n"])
+    planner, collection, n = refresher.planner, refresher.collection, int(arguments["n"])
     asked = [(visit.page, visit.opened_at) for visit in refresher.visits if visit.page >= 0]
     asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page is fetched once more
     under_way = {page: at for page, at in asked if collection.knows(page)}
@@ -182,17 +186,17 @@ def _pauses(refresher: Refresher, now: float) -> Callable[[int], float]:
     return pause
 
 
-def _signal(refresher: Refresher, command: Command, now: float) -> dict[str, Any]:
-    pages, unknown = known_pages(refresher, _urls(command))
-    source = command.arguments.get("source", "command line")
+def _signal(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    pages, unknown = known_pages(refresher, _urls(arguments))
+    source = arguments.get("source", "command line")
     if not isinstance(source, str) or not source:
         raise ValueError(f"source must be a text that is not empty, got {source!r:.100}.")
     taken = announce(refresher, pages, source, now)
     return {"pages": len(pages), "taken": taken, "unknown": unknown}
 
 
-def _poll(refresher: Refresher, command: Command, now: float) -> dict[str, Any]:
-    wanted = command.arguments.get("url")
+def _poll(refresher: Refresher, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    wanted = arguments.get("url")
     asked = (source for source in refresher.sources if source.kind in POLLED_KINDS)
     polled = [source for source in asked if wanted in (None, source.url)]
     for source in polled:
@@ -200,10 +204,10 @@ def _poll(refresher: Refresher, command: Command, now: float) -> dict[str, Any]:
     return {"sources": len(polled)}
 
 
-def _forget(refresher: Refresher, command: Command, now: float) -> None:
+def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command: int) -> None:
     """Take the pages out of memory, then out of the store; finding and deleting them is done beside this thread."""
     collection = refresher.collection
-    store, kind, value = collection.store, command.arguments["kind"], command.arguments["value"]
+    store, kind, value = collection.store, arguments["kind"], arguments["value"]
     if kind not in FORGET_KINDS or not isinstance(value, str):
         raise ValueError(f"forget takes one of {', '.join(FORGET_KINDS)} and a text, got {kind!r} and {value!r}.")
 
@@ -219,37 +223,34 @@ def _forget(refresher: Refresher, command: Command, now: float) -> None:
 
     def deleted(pages: NDArray[np.int64]) -> None:
         collection.forget(pages)  # those that were found meanwhile
-        _done(refresher, command, {"pages": len(pages)})
+        collection.unsaved.command(command, {"pages": len(pages)}, refresher.clock())
 
     collection.aside.run(f"forgetting {value}", lambda: store.forgetting.matching(kind, value), found)
 
 
-def _take_back(refresher: Refresher, command: Command, now: float) -> None:
+def _take_back(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:
     """Let what was forgotten come back; it is written beside this thread."""
-    collection, kind, value = refresher.collection, command.arguments["kind"], command.arguments["value"]
+    collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def done(was_forgotten: bool) -> None:
-        _done(refresher, command, {"was_forgotten": was_forgotten})
+        collection.unsaved.command(command, {"was_forgotten": was_forgotten}, refresher.clock())
 
     collection.aside.run(f"taking back {value}", lambda: collection.store.forgetting.take_back(kind, value), done)
 
 
-def _urls(command: Command) -> list[str]:
-    urls = command.arguments["urls"]
+def _urls(arguments: dict[str, Any]) -> list[str]:
+    urls = arguments["urls"]
     if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls):
         raise ValueError(f"urls must be a list of texts, got {urls!r:.100}.")
     return urls
 
 
-_ACTIONS: dict[str, Callable[[Refresher, Command, float], dict[str, Any] | None]] = {
+_ACTIONS: dict[str, Callable[[Refresher, dict[str, Any], float], dict[str, Any]]] = {
     "bandwidth": _bandwidth,
-    "forget": _forget,
-    "import": _import,
     "next": _next,
     "pause": _pause,
     "poll": _poll,
     "recrawl": _recrawl,
     "resume": _resume,
     "signal": _signal,
-    "take_back": _take_back,
 }
