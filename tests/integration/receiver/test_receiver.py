@@ -10,11 +10,9 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
-import pytest
 from aiohttp import web
 
 from crawlsched.receiver.connections import MOST_CONNECTIONS
@@ -23,12 +21,6 @@ from tests.crawling import VISITING_SPIDER, Project
 from tests.site import Site
 
 KEY = "0123456789abcdef"
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 def _project(folder: Path, urls: list[str], **settings: str) -> Project:
