@@ -74,6 +74,7 @@ class Prepared:
 
 def _crawl(arguments: list[str], folder: Path, log: Path, environment: Mapping[str, str]) -> None:
     """Do what `python -W error -m scrapy` does, in a session of its own."""
+    assert "tests.loaded" in sys.modules, "tests.loaded cannot be imported: run the tests at the top of the checkout"
     os.setsid()
     with open(log, "a") as printed:
         os.dup2(printed.fileno(), 1)
