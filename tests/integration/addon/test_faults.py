@@ -112,7 +112,7 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path) -> None:
             CRAWLSCHED_SOURCE_INTERVAL="1",
             TEST_FAULTS=json.dumps([(call, error) for error in ERRORS for call in CALLS]),
             EXTENSIONS=json.dumps({"spider_under_test.Faults": 900, "spider_under_test._Closer": 1}),
-            CLOSESPIDER_TIMEOUT="16",
+            CLOSESPIDER_TIMEOUT="20",
         )
         crawl = project.run()
         last = [time for time in site.times if time > site.times[-1] - 2.0]
