@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import (
@@ -15,6 +15,7 @@ from crawlsched.crawl_value import (
     posterior_value,
     undiscovered_value,
 )
+from tests.inputs import tries
 from tests.papers import oracle
 
 
@@ -166,7 +167,7 @@ def test_the_posterior_value_is_the_mean_gain_when_nature_draws_the_rate():
     assert_mean(np.concatenate(gains), value)
 
 
-@settings(max_examples=50)
+@tries(50)
 @given(st.lists(st.floats(1e-3, 1.0), min_size=3, max_size=3), st.floats(0.01, 50.0))
 def test_the_posterior_value_never_exceeds_greedy_at_its_limit_nor_the_mean_of_limits(weights, elapsed):
     """It is bounded by mu E[1 / Delta], and the value of a page never crawled approaches that bound from below."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,12 +24,6 @@ class Spider(scrapy.Spider):
         with open("seen.txt", "a") as file:
             print(response.url, response.meta["crawlsched_changed"], file=file)
 """
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 def noisy(text: Callable[[int], str]) -> Callable[[web.Request], web.Response]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawlsched.bandwidth import (
@@ -14,6 +14,7 @@ from crawlsched.bandwidth import (
 )
 from crawlsched.crawl_value import greedy
 from crawlsched.freshness import expected_freshness
+from tests.inputs import tries
 
 
 def with_signals(change_rate, importance, bandwidth, **limits):
@@ -34,8 +35,8 @@ SLOPES = {
 }
 elementary_plan = pytest.mark.parametrize("plan", SLOPES, ids=lambda plan: plan.__name__)
 seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=25)
-fewer = settings(max_examples=12)
+few = tries(25)
+fewer = tries(12)
 
 
 def population(seed, spread=1.5):

@@ -5,7 +5,7 @@ import logging
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 from lxml.cssselect import CSSSelector
@@ -25,6 +25,7 @@ from crawlsched.change_detection import (
 from crawlsched.change_detection.css import LinearTranslator
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.selectors import PageParts
+from tests.inputs import tries
 
 PAGE = """<!DOCTYPE html>
 <html><head><title>Teas &amp; more</title><style>p { color: red }</style></head>
@@ -533,7 +534,7 @@ def test_no_body_makes_it_raise(body: bytes, content_type: str | None, encoding:
         assert r.fingerprint(body, content_type, encoding, "") == r.fingerprint(body, content_type, encoding, "")
 
 
-@settings(max_examples=200)
+@tries(200)
 @given(st.data())
 def test_no_damage_to_a_page_makes_it_raise(data: st.DataObject) -> None:
     """A page with parts cut out, doubled or replaced."""

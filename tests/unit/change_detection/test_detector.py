@@ -6,13 +6,14 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.change_detection import Detector, Finding, Seen, SharedTexts, TemplateNoise, Trace, page_blocks
 from crawlsched.change_detection.limits import MOST_BLOCKS
 from crawlsched.change_detection.tokens import token_runs
 from crawlsched.change_detection.trace import differences, trace_of
+from tests.inputs import tries
 
 WORDS = ["leaves", "water", "pot", "tray", "sugar", "milk", "honey", "lemon", "spoon"]
 
@@ -248,7 +249,7 @@ BLOCKS = st.lists(st.tuples(st.sampled_from("abc"), st.text("xy z", min_size=1, 
 
 
 @given(BLOCKS, BLOCKS)
-@settings(max_examples=200)
+@tries(200)
 def test_pages_differ_when_their_texts_do(one: list[tuple[str, str]], two: list[tuple[str, str]]) -> None:
     """Whatever leads to them, and wherever one block ends; what was kept of a page tells the same."""
     pages = [page_blocks("".join(f"<p class={place}>{text}</p>" for place, text in side)) for side in (one, two)]

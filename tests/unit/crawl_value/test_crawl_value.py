@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import (
@@ -22,6 +22,7 @@ from crawlsched.crawl_value import (
     unchecked_posterior_value,
     undiscovered_value,
 )
+from tests.inputs import tries
 
 stalenesses = st.floats(-6.0, 3.0).map(lambda exponent: 10.0**exponent)
 recalls = st.one_of(
@@ -64,7 +65,7 @@ def figure_4(n, seed=0):
 # -- monotone, finite, never negative --------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@tries(100)
 @given(recalls, false_signal_rates, st.integers(0, 1000), st.sampled_from([None, 1, 2, 3, 10, 100]))
 def test_values_rise_with_the_elapsed_time(recall, false_signal_rate, n_signals, max_terms):
     """From one elapsed time to a longer one no value falls, to 1e-12 (Lemma 2)."""
@@ -74,7 +75,7 @@ def test_values_rise_with_the_elapsed_time(recall, false_signal_rate, n_signals,
     assert (np.diff(values) >= -1e-12 * values[1:]).all()
 
 
-@settings(max_examples=100)
+@tries(100)
 @given(stalenesses, recalls, false_signal_rates, st.sampled_from([None, 1, 2, 3, 10, 100]))
 def test_values_rise_with_the_announcements(elapsed, recall, false_signal_rate, max_terms):
     """One announcement more never makes a page less worth crawling, to 1e-12."""
@@ -84,7 +85,7 @@ def test_values_rise_with_the_announcements(elapsed, recall, false_signal_rate, 
     assert (np.diff(values) >= -1e-12 * values[1:]).all()
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(
     st.floats(-4.0, 1.5).map(lambda exponent: 10.0**exponent), st.floats(-3.0, 8.0).map(lambda exponent: 10.0**exponent)
 )
@@ -216,7 +217,7 @@ def test_the_elapsed_time_comes_back_where_the_value_tells_it():
     np.testing.assert_allclose(found[told], elapsed[told], rtol=1e-9)
 
 
-@settings(max_examples=100)
+@tries(100)
 @given(stalenesses, st.floats(-9.0, 3.0).map(lambda exponent: 10.0**exponent))
 def test_without_announcements_the_inverse_is_as_exact(staleness, change_rate):
     """GREEDY inverted in closed form: the elapsed time comes back to 1e-9 below 15 changes."""
@@ -243,7 +244,7 @@ def test_values_already_reached_and_never_reached():
 # -- the rules among each other --------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(stalenesses, st.floats(-3.0, 3.0).map(lambda exponent: 10.0**exponent))
 def test_useless_announcements_leave_greedy(elapsed, false_signal_rate):
     """With recall 0 the value is GREEDY's, however much is announced; with recall next to 0, next to it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -12,6 +11,7 @@ from crawlsched.frontier.frontier import _LEAST_SLOTS
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
+from tests.inputs import tries
 
 N_HOSTS = 4
 N_SOURCES = 2
@@ -297,7 +297,7 @@ class SmallLimits(Histories):
 
 # The same each time. Open: whether the fault mended last (who waits for first copies stayed in the column too long) was
 # the only rare one; 4,900 random histories without another are fewer than the 15,000 that were to show it.
-_settings = settings(max_examples=30, stateful_step_count=40, derandomize=True, database=None)
+_settings = tries(30, stateful_step_count=40, derandomize=True, database=None)
 TestHistories = Histories.TestCase
 TestHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase

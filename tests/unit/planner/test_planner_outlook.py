@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.bandwidth import refresh_rates, refresh_rates_with_signals
@@ -16,6 +16,7 @@ from crawlsched.freshness import expected_freshness
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.reports.outlook import Outlook
 from crawlsched.planner.values.rules import RULES
+from tests.inputs import tries
 from tests.simulated import HOUR, World
 
 NOW = 1e6
@@ -111,7 +112,7 @@ def test_its_demand_is_that_of_the_plan() -> None:
 
 
 @given(st.integers(0, 1000), st.booleans(), st.sampled_from([0.0, 50.0]), st.sampled_from([None, 2000.0]))
-@settings(max_examples=10)
+@tries(10)
 def test_more_bandwidth_is_never_worse(seed: int, surely: bool, shortest: float, longest: float | None) -> None:
     """Freshness is between 0 and 1, grows with bandwidth, and is not below that of crawling in turn."""
     planner = crawled(30, seed, surely, min_crawl_interval=shortest, max_crawl_interval=longest)

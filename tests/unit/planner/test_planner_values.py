@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import greedy, posterior_value
@@ -20,6 +20,7 @@ from crawlsched.planner.parameters.parameters import Parameters
 from crawlsched.planner.parameters.signal_groups import SignalGroup, SignalGroups
 from crawlsched.planner.values.posterior_values import PosteriorValues
 from crawlsched.planner.values.reaching import gain
+from tests.inputs import tries
 
 NOW = 1_000_000_000.0
 
@@ -50,7 +51,7 @@ def collection(seed: int, n: int = 60) -> tuple[PosteriorValues, np.ndarray]:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25)
+@tries(25)
 def test_the_value_of_a_page_is_the_posterior_crawl_value(seed: int) -> None:
     """The frontier's quick formula and the library's agree, with announcements and without."""
     values, rows = collection(seed)
@@ -70,7 +71,7 @@ def test_the_gain_of_a_single_rate_is_greedy() -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25)
+@tries(25)
 def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
     """However many pages are asked for, and each at a time of its own."""
     values, rows = collection(seed)
@@ -82,7 +83,7 @@ def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
 
 
 @given(st.integers(0, 10_000), st.floats(-3.0, 3.0))
-@settings(max_examples=50)
+@tries(50)
 def test_no_page_reaches_a_level_long_before_it_is_said(seed: int, decades: float) -> None:
     """A page is found when its time has come; one that was never announced is worth about the level then."""
     values, rows = collection(seed)
@@ -97,7 +98,7 @@ def test_no_page_reaches_a_level_long_before_it_is_said(seed: int, decades: floa
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=25)
+@tries(25)
 def test_one_page_has_the_same_signals_alone_as_among_others(seed: int) -> None:
     """The rate and the weight of its announcements, and how many there were, to the last bit."""
     values, rows = collection(seed)
@@ -112,7 +113,7 @@ def test_one_page_has_the_same_signals_alone_as_among_others(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=25)
+@tries(25)
 def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: int) -> None:
     """Rates, weights and evidence by source and site, by old and new parameters, and by own precision.
 
