@@ -117,7 +117,7 @@ def recipe_from(written: object) -> "Recipe":
     """
     from crawlsched.change_detection import RECIPE_OPTIONS, Recipe
 
-    options = dict(written) if isinstance(written, Mapping) else {"method": written}
+    options: dict[str, Any] = dict(written) if isinstance(written, Mapping) else {"method": written}
     if unknown := [name for name in options if name not in ("method", *RECIPE_OPTIONS)]:
         raise ValueError(f"{unknown[0]!r} is no option of a recipe; options are method, {', '.join(RECIPE_OPTIONS)}.")
     try:
