@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from crawlsched.change_detection import RawBytes
 from crawlsched.collection.collection import Collection
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
 from crawlsched.content.recipe_choice import Recipes, meant_for
@@ -226,7 +225,7 @@ class Outgoing:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
         recipe = self._recipes.of(body.url, meant)
         most = MOST_TEXT_BYTES
-        if body.encoding is not None and len(body.body) > most and not isinstance(recipe, RawBytes):
+        if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":
             body = body._replace(body=body.body[:most])
         facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
         before = None
