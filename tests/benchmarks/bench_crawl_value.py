@@ -20,7 +20,6 @@ from crawlsched.crawl_value import (
     greedy_ncis,
     noisy_value,
     posterior_value,
-    unchecked_posterior_value,
 )
 from tests.benchmarks.ratios import keep
 
@@ -98,9 +97,7 @@ def one_page(name: str) -> None:
     print(f"{'one page, microseconds:':58}")
     for label, call in (
         ("posterior_value", lambda: posterior_value(weights, rates, 1e5)),
-        ("unchecked_posterior_value", lambda: unchecked_posterior_value(weights, rates, 1e5)),
         ("posterior_value, announced", lambda: posterior_value(weights, rates, 1e5, 0.9, 1e-5, 0.9)),
-        ("unchecked, announced", lambda: unchecked_posterior_value(weights, rates, 1e5, 0.9, 1e-5, 0.9)),
     ):
         taken = seconds(call, 300)
         print(f"{name + ': ' + label + ' (alternative: a loop)':58}{1e6 * taken:>20.1f}{1e6 * loop:>13.1f}", end="")
