@@ -514,7 +514,7 @@ class Responses:
         self._count("crawlsched/resolved")
         self._count(f"crawlsched/resolved/{outcome}")
         self._hear_of_host(visit, outcome, fetched, now)
-        self._planner.release_host(visit.host)
+        self._planner.frontier.release_host(visit.host)
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
         if outcome is not Outcome.PROBED:

@@ -166,7 +166,7 @@ class Outgoing:
         collection = self._collection
         # What a source that was read lately may bring is worth less than the first copies that others wait for.
         least = now - _INTERVALS_DURING_FIRST_CRAWLS * collection.sources.interval
-        waits = collection.planner.makes_first_copies
+        waits = bool(collection.planner.frontier.new)
         number = collection.sources.next_due(
             lambda source: (
                 (not waits or source.polled_at is None or source.polled_at <= least)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.settings import Settings as ScrapySettings
 
+from crawlsched.crawl_value.rules_by_name import RULES
 from crawlsched.exceptions import CrawlschedError, SettingError
 from crawlsched.planner import Planner
 from crawlsched.planner.values.planned_values import POLICIES
-from crawlsched.planner.values.rules import RULES
 from crawlsched.settings import (
     SETTINGS,
     Settings,
