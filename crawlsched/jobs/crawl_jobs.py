@@ -30,6 +30,7 @@ from crawlsched.collection.page_numbers import PageNumbers
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
+from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
@@ -187,7 +188,7 @@ class CrawlJobs:
             visits = await run_in_thread(visits_of_sources, store)
             visits = placed(visits, refresher.planner, refresher.collection.numbers)
             hosts = refresher.hosts
-            snapshot = await _between_slots(refresher.planner.snapshot_in_parts(hosts.limits))
+            snapshot = await _between_slots(snapshot_in_parts(refresher.planner, hosts.limits))
             counts = await _between_slots(counted_in_parts(refresher.planner.pages))
             made = await run_in_thread(
                 make_plan, store, snapshot, visits, hosts.names, bandwidth, refresher.clock(), self._plan, counts

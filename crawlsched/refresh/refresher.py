@@ -171,11 +171,11 @@ class Refresher:
         self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, shard)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
-        self.planner.host_limit = self.hosts.limit
+        self.planner.frontier.new.limit = self.hosts.limit
         if several is None:
             self.hosts.least_delay = least_delay
         else:
-            self.planner.share = several.discovery_share
+            self.planner.frontier.share = several.discovery_share
         self.sources = self.collection.sources
         self.is_open = False
         self._swept_at = 0.0
@@ -198,7 +198,7 @@ class Refresher:
         self.errors = VisitErrors(self.collection, self.visits, count)
         self.probes = Probes(
             rng,
-            lambda: self.planner.makes_first_copies,
+            lambda: bool(self.planner.frontier.new),
             enabled=settings.probes,
             has_room=self._has_room_for_probes,
         )
@@ -350,7 +350,7 @@ class Refresher:
             if shard.owns(host_of(url)):
                 self.admission.add_source("sitemap", url, now)
         self.dispatcher.warm_up()
-        self.planner.catch_up(self.clock())
+        self.planner.frontier.advance(self.clock())
         self.starts.begin(self.clock(), self.planner.bandwidth)
 
     @property
@@ -379,7 +379,7 @@ class Refresher:
         """Let the grid of slots begin now: the time that loading took is not paid back."""
         self.dispatcher.warm_up()
         # What it has brought about meanwhile is looked at before the first slot, and not in it.
-        self.planner.catch_up(self.clock())
+        self.planner.frontier.advance(self.clock())
         self.rate.begin(self.clock())
         self.starts.begin(self.clock(), self.planner.bandwidth)
 
@@ -453,7 +453,7 @@ class Refresher:
         is_slow = self.hosts.limit(host) < self.rate.slots.rate
         if self.one_pass is not None:
             return not is_slow and self.one_pass.is_drained
-        return not is_slow or not self.planner.new_pages_of(host)
+        return not is_slow or not self.planner.frontier.new.of_host[host]
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
         """The spider's callback says that a response is not the page it should be."""
@@ -498,13 +498,13 @@ class Refresher:
             may_send
             and not self.rate.rests
             and not self.collection.must_wait(now)
-            and not self.planner.waits_for_host()
+            and not self.planner.frontier.waits_for_host()
         )
         return self.watchdog.look(
             now,
             dispatched=self.visits.dispatched + self.rate.slots.taken,
             # A slot that nobody takes, or a page whose time has come and that no slot takes.
-            may=may and (self.rate.slots.is_due(now) or self.planner.next_event(now) <= now),
+            may=may and (self.rate.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
             distance=1.0 / self.rate.slots.rate,
         )
 
@@ -557,7 +557,7 @@ class Refresher:
             logger.warning("The last heartbeat could not be written: %s", error)
 
     def _n_copies(self) -> int:
-        return len(self.collection.index) - self.planner.n_new
+        return len(self.collection.index) - len(self.planner.frontier.new)
 
     def status(self, now: float) -> dict[str, Any]:
         """What a running crawl says of itself, for `crawlsched status`."""
@@ -572,7 +572,7 @@ class Refresher:
             "growth": self.growth.told,
             "first_copies": {
                 "made": self.growth.n_first_copies,
-                "waiting": self.planner.n_new,
+                "waiting": len(self.planner.frontier.new),
                 "per_second": self.growth.pace(now),
             },
             "failing_callbacks": self.book.failing,
@@ -580,7 +580,7 @@ class Refresher:
             "planner": {
                 "crawl_value": self.settings.crawl_value,
                 "estimator": self.settings.estimator,
-                "discovery_share": self.planner.share.share,
+                "discovery_share": self.planner.frontier.share.share,
                 "error_interval": self.settings.error_interval,
                 "pages": [rule.said() for rule in self.settings.pages],
                 "host_shares": dict(self.settings.host_shares),
