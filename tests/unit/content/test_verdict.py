@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crawlsched.change_detection import Finding, RawBytes, Recipe, recipe
+from crawlsched.change_detection import Finding, Recipe
 from crawlsched.content.reading import Body, Content, read_content
 from crawlsched.content.verdict import (
     Circumstances,
@@ -26,7 +26,7 @@ NEWS, FIRST, QUIET = Finding(True, True, "page"), Finding(True, False, "first"),
 
 
 def content(markup: str, by: Recipe | None = None) -> Content:
-    return read_content(Body(markup.encode(), "text/html", "utf-8", "http://a/b"), by or recipe("blocks"))
+    return read_content(Body(markup.encode(), "text/html", "utf-8", "http://a/b"), by or Recipe("blocks"))
 
 
 def delivered(verdict: Verdict) -> PageFacts:
@@ -104,11 +104,11 @@ def test_what_is_fetched_before_a_visit_is_judged(
 def test_another_recipe_takes_a_new_baseline() -> None:
     """Nothing is told and nothing learned, and the next change is seen; what was owed is delivered all the same."""
     facts = kept(TEA)
-    raw = content(MILK, RawBytes())
+    raw = content(MILK, Recipe("raw_bytes"))
     verdict = judged(facts, raw, None)
     assert (verdict.changed, verdict.deliver, verdict.reason) == (None, DeliveryKind.NONE, "recipe")
     assert verdict.facts is not None
-    assert judged(verdict.facts, content(TEA, RawBytes()), None).changed is True
+    assert judged(verdict.facts, content(TEA, Recipe("raw_bytes")), None).changed is True
     owed = facts._replace(pending_fingerprint=facts.fingerprint)
     assert judged(owed, raw, None).deliver is DeliveryKind.CHANGED
 

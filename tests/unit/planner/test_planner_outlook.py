@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from crawlsched.planner.values.rules import RULES
 from hypothesis import given
 from hypothesis import strategies as st
 

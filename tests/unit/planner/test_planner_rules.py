@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from crawlsched.planner.values.rules import RULES
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from crawlsched.planner.values.reaching import gain
 from hypothesis import given
 from hypothesis import strategies as st
 
