@@ -151,7 +151,7 @@ class Collection:
         self.planner = planner_for(settings)
         self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
-        self.withheld = Withheld()
+        self.withheld = Withheld(settings.withhold)
         self.credentials = Credentials(settings.keep_credentials)
         #: Pages that requests of this run have made, and that have not ended yet.
         self.n_awaited = 0

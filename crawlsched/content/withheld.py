@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 __all__ = ["REASONS", "Withheld"]
@@ -35,20 +35,32 @@ _LONGEST_URL = 500
 class Withheld:
     """What did not reach the spider.
 
+    Parameters
+    ----------
+    allowed : collection of str
+        The reasons that may hold something back; see CRAWLSCHED_WITHHOLD.
+
     Examples
     --------
-    >>> withheld = Withheld()
+    >>> withheld = Withheld({"wrong_page"})
+    >>> withheld.may("flapping"), withheld.may("wrong_page")
+    (False, True)
     >>> withheld.note("example.com", "wrong_page", "https://example.com/a", now=7.0)
     >>> withheld.of("example.com")["wrong_page"]["n"]
     1
     """
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: Collection[str]) -> None:
+        self._allowed = allowed
         self._hosts: dict[str, dict[str, dict[str, Any]]] = {}
         self._said: set[tuple[str, str]] = set()
         self._not_written: set[str] = set()
         #: How often something was held back since this crawl began, but for requests of known pages.
         self.n_noted = 0
+
+    def may(self, reason: str) -> bool:
+        """Whether this reason may hold a delivery back."""
+        return reason in self._allowed
 
     def load(self, host: str, kept: Mapping[str, Any]) -> None:
         """Take over what an earlier crawl has counted."""

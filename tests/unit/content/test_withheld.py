@@ -9,7 +9,7 @@ from crawlsched.content.withheld import Withheld
 
 def test_it_is_counted_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     """The line has the number, an example, and the setting that turns it off; the newest URLs are kept."""
-    withheld = Withheld()
+    withheld = Withheld({"flapping"})
     with caplog.at_level(logging.INFO):
         for number in range(30):
             withheld.note("example.com", "flapping", f"https://example.com/{number}", now=float(number))
@@ -25,7 +25,7 @@ def test_it_is_counted_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_what_was_counted_goes_on_in_the_next_crawl() -> None:
     """A count is not lost with the process."""
-    first, second = Withheld(), Withheld()
+    first, second = Withheld(set()), Withheld(set())
     first.note("a", "known", "http://a/", 1.0)
     second.load("a", first.of("a"))
     second.note("a", "known", "http://a/", 2.0)
