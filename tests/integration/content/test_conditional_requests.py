@@ -132,13 +132,11 @@ def test_noise_outside_the_visible_text_is_no_change(site: Site, tmp_path: Path)
 
 
 def test_another_recipe_takes_a_new_fingerprint_and_claims_no_change(site: Site, tmp_path: Path) -> None:
-    """After a change of CRAWLSCHED_FINGERPRINT the first visit teaches nothing, and the log says what it withholds."""
+    """After a change of CRAWLSCHED_FINGERPRINT the first visit teaches nothing."""
     site.page("/", "<p>hello</p>", ETag='"a"')
     project = _project(tmp_path, site, TEST_CLOSE_AFTER_RESOLVED="2")
-    assert "another recipe" not in project.run().log
+    project.run()
     crawl = project.run(CRAWLSCHED_FINGERPRINT="raw_bytes")
-    assert "are read by another recipe than before" in crawl.log
-    assert "another recipe" not in project.run(CRAWLSCHED_FINGERPRINT="raw_bytes").log
     assert (tmp_path / "seen.txt").read_text().count("True") == 1
     assert "crawlsched/resolved/changed" not in crawl.stats
 
