@@ -110,6 +110,11 @@ class RequestDigest(int):
         return cls(_bits(handed, 24) << 39 | _bits(others, 38) << 1 | 1)
 
     @property
+    def named(self) -> int:
+        """Callback, headers, cookies and all else that does not differ from link to link."""
+        return self & (1 << 39) - 1
+
+    @property
     def handed(self) -> int:
         """`meta` and `cb_kwargs`: what the callback gets beside the page."""
         return self >> 39

@@ -176,6 +176,7 @@ class Admission:
         self._elsewhere = elsewhere
         self.weighing = PageImportance(collection, settings, count)
         self._said_too_many = False
+        self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
         # By fingerprint of the URL, what is taken in together at the end; None: each page by itself.
         self._together: dict[bytes, tuple[FoundPage, int]] | None = None
 
@@ -223,7 +224,8 @@ class Admission:
         # A site has named it, or an earlier run: nobody has visited it, and this is the first request of this run.
         is_first = pages.state.item(page) == NEW and not marks & AWAITED
         is_claimed = bool(marks & (BY_START | AWAITED))  # by another request of this run
-        goes_itself = asked.again and not is_first and (is_claimed or not asked.is_start)
+        again = asked.again or self._is_new_to_filter(page, marks, asked)
+        goes_itself = again and not is_first and (is_claimed or not asked.is_start)
         # Of a page that nobody has visited the first request of a run counts, as Scrapy's filter lets the first pass.
         stays = (goes_itself and is_claimed) or (pages.state.item(page) == NEW and not is_first)
         self._take_over(page, asked, now, stays=stays, is_news=not (is_first or goes_itself))
@@ -237,6 +239,16 @@ class Admission:
             self._count("crawlsched/requests/once")
             return AdmissionResult.ONCE, page
         return self._known(asked, now), page
+
+    def _is_new_to_filter(self, page: int, marks: int, asked: PageRequest) -> bool:
+        """Whether Scrapy's filter, which looks at no start request, would let this one pass: the first for its page."""
+        if not marks & BY_START or asked.is_start or page in self._passed:
+            return False
+        digest = RequestDigest.of(asked.template.data if asked.template else None)
+        if digest.named == self._collection.request_digest(page).named:
+            return False  # with the same callback it would be the same item once more
+        self._passed.add(page)
+        return True
 
     def knows(self, asked: PageRequest) -> bool:
         """Whether a request would make nothing new, neither a page nor a visit."""
