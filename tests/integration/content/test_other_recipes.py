@@ -34,7 +34,7 @@ def test_all_are_counted_whatever_the_parts(store: Store, monkeypatch: pytest.Mo
     """Not those whose request names a recipe, nor those that were never read."""
     monkeypatch.setattr(other_recipes, "_COUNTED_AT_ONCE", at_once)
     aside, others = Aside(), OtherRecipes(Recipes(Settings.from_scrapy({})), None)
-    others.count(aside, store, len(READ_BY))
+    others.count(aside, store)
     while aside._running:
         aside.collect()
     assert others.n == 3
@@ -45,7 +45,7 @@ def test_what_comes_meanwhile_does_not_wait_for_all_of_them(store: Store, monkey
     """Pages are read ahead, and heartbeats written, between two parts: SQLite holds only the rows of one in memory."""
     monkeypatch.setattr(other_recipes, "_COUNTED_AT_ONCE", 3)
     aside, others = Aside(), OtherRecipes(Recipes(Settings.from_scrapy({})), None)
-    others.count(aside, store, len(READ_BY))
+    others.count(aside, store)
     known: list[int | None] = []
     aside.run("a heartbeat", lambda: None, lambda _: known.append(others.n))
     while aside._running:
@@ -54,9 +54,11 @@ def test_what_comes_meanwhile_does_not_wait_for_all_of_them(store: Store, monkey
     assert aside.close()
 
 
-def test_of_a_store_without_pages_none_is_counted(store: Store) -> None:
+def test_of_a_store_without_pages_none_is_counted(database_url: str) -> None:
     """And nothing is said of them."""
+    store = Store.open(database_url, "empty", upgrade=True)
     aside, others = Aside(), OtherRecipes(Recipes(Settings.from_scrapy({})), None)
-    others.count(aside, store, 0)
+    others.count(aside, store)
     aside.close()
     assert others.n == 0
+    store.close()
