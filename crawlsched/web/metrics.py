@@ -45,7 +45,7 @@ class _Families:
 
     def _add(self, kind: str, name: str, meaning: str, value: float, labels: dict[str, str]) -> None:
         lines = self.lines.setdefault(name, [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"])
-        written = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+        written = ",".join(f'{label}="{_escaped(text)}"' for label, text in sorted(labels.items()))
         lines.append(f"{name}{{{written}}} {float(value)}")
 
 

@@ -235,7 +235,9 @@ def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
         os.close(ours)
         os.close(theirs)
         assert answer.returncode == code
-        assert answer.stdout.startswith(f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them?")
+        assert answer.stdout.startswith(
+            f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good?"
+        )
         assert sum(pages_of(database).values()) == left
 
 
