@@ -107,22 +107,27 @@ def _wait_for_end(end: Callable[[], object]) -> None:
 
 
 def _reports(target: Target, store: "Store") -> "Reports":
-    from crawlsched.cli import why
-    from crawlsched.cli.sources import newest_report
     from crawlsched.web.views import Reports
 
     alone = Stores(target, [store], None)
+
+    # What makes a report is loaded with the first one: it takes longer than all that serves the page.
+    def why(url: str, n_visits: int) -> dict[str, Any]:
+        from crawlsched.cli.why import report_of
+
+        return report_of(alone, url, n_visits)
 
     def whatif() -> dict[str, Any]:
         from crawlsched.cli.whatif import report_of
 
         return report_of(alone, _BANDWIDTHS, _FRESHNESS, sample=_SAMPLE)
 
-    return Reports(
-        why=lambda url, visits: why.report_of(alone, url, visits),
-        sources=_kept(partial(newest_report, store), _JUDGED),
-        whatif=whatif,
-    )
+    def sources() -> dict[str, Any]:
+        from crawlsched.cli.sources import newest_report
+
+        return newest_report(store)
+
+    return Reports(why=why, sources=_kept(sources, _JUDGED), whatif=whatif)
 
 
 def _kept(make: Callable[[], dict[str, Any]], seconds: float) -> Callable[[], dict[str, Any]]:
