@@ -182,10 +182,10 @@ def test_a_text_that_moves_is_told_beside_known_noise() -> None:
         return f"<ul class=a>{one}</ul><ul class=b>{two}</ul><p class=now>{now}</p>"
 
     site.visit(site.page(1, foot=lists("<li>x<li>y", "<li>z", 1)))
-    moved = site.visit(site.page(1, foot=lists("<li>y", "<li>z<li>x", 2)))
-    assert (moved.kind, [one.kind for one in moved.left]) == ("page", ["moved"])
-    turned = site.visit(site.page(1, foot=lists("<li>y", "<li>x<li>z", 3)))
-    assert (turned.kind, [one.kind for one in turned.left]) == ("page", ["order"])
+    moved = site.page(1, foot=lists("<li>y", "<li>z<li>x", 2))
+    assert (site.visit(moved).kind, moved.trace.changes) == ("page", [["ul.b > li", "x", "x"]])
+    turned = site.page(1, foot=lists("<li>y", "<li>x<li>z", 3))
+    assert (site.visit(turned).kind, turned.trace.changes) == ("page", [["ul.b > li", "", "another order of x"]])
 
 
 def test_what_pages_say_alike_is_the_sites_and_told_once() -> None:
@@ -197,8 +197,8 @@ def test_what_pages_say_alike_is_the_sites_and_told_once() -> None:
     assert site.visit(site.page(0, foot=foot)).kind == "page"
     for number in (1, 2):
         assert site.visit(site.page(number, foot=foot)).reason == "template"
-    own = site.visit(site.page(3, "words of its own", foot=foot))
-    assert (own.kind, [one.says for one in own.left if "card" not in one.says]) == ("page", ["words of its own"])
+    own = site.page(3, "words of its own", foot=foot)
+    assert (site.visit(own).kind, [says for _, _, says in own.trace.changes]) == ("page", ["words of its own"])
 
 
 def test_what_only_some_pages_show_is_their_own() -> None:

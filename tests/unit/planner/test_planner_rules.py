@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import greedy, greedy_cis, greedy_cis_plus, greedy_ncis
+from crawlsched.crawl_value.rules_by_name import RULES
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner
 from crawlsched.planner.values.plug_in_values import PointValues
-from crawlsched.planner.values.rules import RULES
 from tests.inputs import tries
 
 NOW = 1_000_000_000.0
@@ -40,7 +40,8 @@ def pages_with_rates(rule: str, seed: int) -> tuple[PointValues, tuple[np.ndarra
     pages.crawled_at[rows] = NOW - np.minimum(10.0 ** rng.uniform(-4, 3, N) / np.maximum(rate, 1e-6), 1e9)
     pages.n_signals[rows] = rng.poisson(rng.choice([0.0, 0.5, 30.0], N))
     planner.set_rates(rows, rate, recall, false, NOW)
-    values = PointValues(pages, planner.values, rule, planner)
+    values = planner.crawl_values
+    assert isinstance(values, PointValues)
     elapsed = NOW - pages.crawled_at[rows]
     return values, (elapsed, pages.n_signals[rows], rate, recall, false, pages.importance[rows].astype(float))
 
