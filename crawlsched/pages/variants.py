@@ -62,7 +62,7 @@ class Variants:
             self.add(request_fingerprint, page)
 
     def add(self, request_fingerprint: bytes, page: int) -> None:
-        """Add a variant of a URL, which has room for it (`n`)."""
+        """Add a variant of a URL; the caller has checked that there is room (`n`)."""
         self._any = True
         for place in _places(request_fingerprint):
             if self._index.page(place) < 0:
