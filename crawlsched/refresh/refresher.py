@@ -417,6 +417,10 @@ class Refresher:
 
     # -- what the slots ask for
 
+    def waits_for_host(self) -> bool:
+        """Whether some page could go if its host did not rest."""
+        return self.planner.frontier.waits_for_host()
+
     def start_ended(self) -> None:
         """start() has ended."""
         self.starts.has_ended = True
