@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import option
 from crawlsched.exceptions import CrawlschedError
@@ -50,7 +50,7 @@ def _read_time(text: str) -> float:
         raise ValueError("POSIX seconds, such as 1700000000") from None
 
 
-def read_options(arguments: argparse.Namespace) -> "tuple[History, dict[str, float | None]]":
+def read_options(arguments: argparse.Namespace) -> "tuple[History, dict[str, Any]]":
     """Read the history, and the times as `crawlsched.simulation.replay` takes them."""
     from crawlsched.simulation import read_history
 
@@ -60,7 +60,7 @@ def read_options(arguments: argparse.Namespace) -> "tuple[History, dict[str, flo
     return history, {"start": arguments.start, "end": arguments.end, "measure_from": arguments.measure_from}
 
 
-def read_bandwidth(text: str, history: "History", times: dict[str, float | None]) -> float:
+def read_bandwidth(text: str, history: "History", times: dict[str, Any]) -> float:
     """Read a bandwidth, in crawls per second; ``0.3x`` is 0.3 times the history's total change rate."""
     if text.endswith("x"):
         return bandwidth_of(text, float(history.hindsight_rates(history.window(**times)).sum()), _TIMES_CHANGES)

@@ -177,7 +177,7 @@ def _fresh(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return how fresh the collection is, by importance, with its standard error if only a sample was taken."""
     from numpy import concatenate
 
-    from crawlsched.planner.reports.freshness_now import estimated
+    from crawlsched.estimators.sampled_share import estimated
 
     seen = [part["freshness"] for part in parts]
     fresh, importance = (concatenate([getattr(one, name) for one in seen]) for name in ("fresh", "importance"))

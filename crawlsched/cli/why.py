@@ -117,8 +117,7 @@ def _timing(
     store: "Store", settings: Settings, explanation: dict[str, Any], threshold: float, rest_until: float, now: float
 ) -> dict[str, Any]:
     """Say when the page is crawled next, and what decides that."""
-    from crawlsched.planner.options import MAX_CRAWL_ROUNDS
-    from crawlsched.planner.starvation import wait_after_rounds
+    from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS, wait_after_rounds
 
     owner, binds, deadline = store.owner(), explanation["binds"], explanation["deadline"]
     status = {} if owner is None else owner.status

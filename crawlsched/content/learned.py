@@ -29,7 +29,7 @@ class Learned:
     Examples
     --------
     >>> learned = Learned(read=lambda name: None)
-    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/5").noise.n_probes
+    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/6").noise.n_probes
     0
     """
 
@@ -43,14 +43,10 @@ class Learned:
         self._pinned: dict[str, int] = {}  # name to the number of the batch that carries it
         self._n_written: dict[str, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def detector(self, url: str, recipe: str, *, tells_template_edits: bool = False) -> Detector:
+    def detector(self, url: str, recipe: str) -> Detector:
         """Return what judges a page."""
         template, site = template_and_site(url, recipe)
-        noise, shared = self._of(template, TemplateNoise), self._of(site, SharedTexts)
-        return Detector(noise, shared, tells_template_edits=tells_template_edits)
+        return Detector(self._of(template, TemplateNoise), self._of(site, SharedTexts))
 
     def to_write(self, url: str, recipe: str, batch: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield what has been learned of a page's template and site, to be carried to the store by this batch.
@@ -98,7 +94,7 @@ def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[s
     for name in names:
         noise = TemplateNoise.from_dict(read(name) or {})
         for hidden in noise.known():
-            yield {"template": name, **hidden._asdict()}
+            yield {"template": name, **hidden}
         for suggestion in noise.suggestions():
             yield {"template": name, "suggestion": suggestion}
 
@@ -108,8 +104,8 @@ def template_and_site(url: str, recipe: str) -> tuple[str, str]:
 
     Examples
     --------
-    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/5")
-    ('example.com/https/news/#/*', '//example.com https blocks/5')
+    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/6")
+    ('example.com/https/news/#/*', '//example.com https blocks/6')
     """
     template = template_of(url)
     host, scheme = template.split("/")[:2] if template else ("", "")

@@ -37,7 +37,7 @@ class OtherRecipes:
     --------
     >>> from crawlsched.settings import Settings
     >>> other = OtherRecipes(Recipes(Settings.from_scrapy({})), None)
-    >>> other.may_be, other.n_of({"blocks/4": 7, "blocks/5": 2, "blocks/5/clipped": 1})
+    >>> other.may_be, other.n_of({"blocks/4": 7, "blocks/6": 2, "blocks/6/clipped": 1})
     (True, 7)
     """
 

@@ -4,7 +4,7 @@ Imports what the values of settings are made of, and neither Scrapy nor SQL. Beg
 """
 
 from crawlsched.settings.gone import said_of_gone
-from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings
+from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings, recipe_from
 from crawlsched.settings.values import SECONDS_PER, format_bandwidth, parse_bandwidth, parse_duration
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "format_bandwidth",
     "parse_bandwidth",
     "parse_duration",
+    "recipe_from",
     "said_of_gone",
 ]

@@ -461,13 +461,13 @@ class SharedRefresher:
         shares = {shard: targets.get(shard, 0.0) for shard in going}
 
         def bound(shard: int) -> float:
-            return parts[shard].planner.bound(now)
+            return parts[shard].planner.frontier.bound(now)
 
         def value(shard: int) -> float:
-            return parts[shard].planner.best_value(now, host_free_at)
+            return parts[shard].planner.frontier.best_value(now, host_free_at)
 
         def has_risen(shard: int) -> bool:
-            return parts[shard].planner.host_returns(now)
+            return parts[shard].planner.frontier.host_returns(now)
 
         for shard in self._turns.order(shares, bound, value, has_risen):
             if (begun := parts[shard].next_page(now, host_free_at)) is not None:
@@ -502,7 +502,7 @@ class SharedRefresher:
 
     def waits_for_host(self) -> bool:
         """Whether some page could go if its host did not rest."""
-        return any(part.planner.waits_for_host() for part in self._parts.values())
+        return any(part.planner.frontier.waits_for_host() for part in self._parts.values())
 
     def is_quiet(self) -> bool:
         """Whether start(), and all pages and requests that this run has asked for here, have ended."""
@@ -680,14 +680,14 @@ class SharedRefresher:
 
     def stuck(self, now: float, *, may_send: bool) -> str | None:
         """Return why this crawl has to end if nothing goes out although something could; None: all is well."""
-        parts = [part for part in self.parts if not part.must_wait(now) and not part.planner.waits_for_host()]
+        parts = [part for part in self.parts if not part.must_wait(now) and not part.planner.frontier.waits_for_host()]
         return self._watchdog.look(
             now,
             dispatched=self._n_before + sum(part.visits.dispatched for part in self.parts) + self.slots.taken,
             may=may_send
             and not self.rests
             and not self._inbox.is_full
-            and (self.slots.is_due(now) or any(part.planner.next_event(now) <= now for part in parts)),
+            and (self.slots.is_due(now) or any(part.planner.frontier.next_event(now) <= now for part in parts)),
             distance=1.0 / self.slots.rate,
         )
 
