@@ -24,7 +24,6 @@ ESTIMATORS_HELP = (
 )
 
 
-_TIMES_CHANGES = "the change rate of the history"
 _OPTIONAL = "importance,change_rate,recall,false_signal_rate"
 
 
@@ -62,9 +61,8 @@ def read_options(arguments: argparse.Namespace) -> "tuple[History, dict[str, Any
 
 def read_bandwidth(text: str, history: "History", times: dict[str, Any]) -> float:
     """Read a bandwidth, in crawls per second; ``0.3x`` is 0.3 times the history's total change rate."""
-    if text.endswith("x"):
-        return bandwidth_of(text, float(history.hindsight_rates(history.window(**times)).sum()), _TIMES_CHANGES)
-    return bandwidth_of(text, 1.0, _TIMES_CHANGES)
+    once = float(history.hindsight_rates(history.window(**times)).sum()) if text.endswith("x") else 1.0
+    return bandwidth_of(text, once, "the change rate of the history")
 
 
 def bandwidth_of(text: str, once: float, times: str) -> float:
