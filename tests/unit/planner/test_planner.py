@@ -647,6 +647,15 @@ def test_peek_foresees_the_next_picks() -> None:
     assert len(picks & foreseen) >= 8
 
 
+def test_peek_foresees_known_pages_beside_first_copies() -> None:
+    """Also where there are more new pages than slots: first copies have a share of these, and no more."""
+    planner = collection(200)
+    now = float(planner.pages.crawled_at[:200].max()) + 1.0
+    planner.add(np.zeros(200, int), now)
+    is_new = planner.pages.crawled_at[planner.peek(now, 60)[:60]] == -np.inf
+    assert 0 < is_new.sum() < 60
+
+
 def test_known_rates_are_what_the_papers_rules_use() -> None:
     """With equal elapsed times GREEDY picks the page that gains most by the known rates."""
     planner = Planner(1.0, crawl_value="greedy")
