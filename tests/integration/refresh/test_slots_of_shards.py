@@ -17,9 +17,9 @@ def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
         for part in refresher.parts:
             part.sources.mark_due(refresher.clock())
         asked = [refresher.next_source(refresher.clock(), lambda host, now: now) for _ in range(2 * len(HOSTS))]
-        hosts = [url.split("/")[2] for _, url in asked[: len(HOSTS)]]
+        hosts = [source.host for _, source in asked[: len(HOSTS)]]
         assert sorted(hosts) == sorted(HOSTS)
-        assert {url.split("/")[2] for _, url in asked[len(HOSTS) :]} == {HOSTS[0]}
+        assert {source.host for _, source in asked[len(HOSTS) :]} == {HOSTS[0]}
 
 
 def test_after_a_silence_a_process_pays_back_a_fifth_of_a_second(shared) -> None:
