@@ -330,18 +330,19 @@ def test_pages_of_a_host_want_together_no_more_than_it_allows() -> None:
 
 def test_pages_are_placed_by_a_plan_in_slices() -> None:
     """Values follow it at once; the frontier is in order all the while."""
-    planner = collection(1000)
-    while planner.work(7000.0):  # what the crawl has left to be done
+    n, now = 2 * PLAN_SLICE, 20_000.0
+    planner = collection(n)
+    while planner.work(now):  # what the crawl has left to be done
         pass
-    before = planner.values.value_at(np.arange(1000), 7000.0)
-    planner.adopt(plan(planner.snapshot(), 10.0), 7000.0)
-    assert (planner.values.value_at(np.arange(1000), 7000.0) != before).any()
-    assert planner.work(7000.0)
+    before = planner.values.value_at(np.arange(n), now)
+    planner.adopt(plan(planner.snapshot(), 10.0), now)
+    assert (planner.values.value_at(np.arange(n), now) != before).any()
+    assert planner.work(now)
     assert planner.in_force.placed == PLAN_SLICE
-    planner.frontier._check(7000.0)
-    while planner.work(7000.0):
-        planner.frontier._check(7000.0)
-    assert planner.in_force.placed >= 1000
+    planner.frontier._check(now)
+    while planner.work(now):
+        planner.frontier._check(now)
+    assert planner.in_force.placed >= n
 
 
 @pytest.mark.parametrize("rule", ["posterior", "greedy_ncis", "harmonic"])
