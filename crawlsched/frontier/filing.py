@@ -26,7 +26,8 @@ _FEWEST, _MOST = 64, 4096
 _SLOTS_TOGETHER, _PART_OF_ROUND = 16, 256
 # So many pages become candidates with one pick: of ten million no more are due in a slot.
 _AT_ONCE = 256
-# After a level came down so many due times are reckoned anew at once, and with one pick in so many steps at most.
+# After a level came down so many due times are reckoned anew at once, and with one pick in so many steps at most while
+# there is a candidate.
 _RECKONED_AT_ONCE, _STEPS = 1024, 8
 # So many pages are looked at to find a level, and so many of these at least are above it.
 _SAMPLE, _LEAST_RANK = 2048, 8
@@ -322,8 +323,11 @@ class Filing:
         if before >= ENOUGH * queue.level or now < queue.idle_until:
             return False
         self._gather(now)
-        for _ in range(_STEPS):
-            if queue.highest(now) >= ENOUGH * queue.level or not (self._go_on() or self._bring_down(now)):
+        for step in count():
+            if queue.highest(now) >= ENOUGH * queue.level or (step >= _STEPS and len(queue.going)):
+                break
+            # Where nobody is left a sample finds somebody at once; to reckon the due times of all could take seconds.
+            if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
                 break
             self._gather(now)
         return queue.highest(now) > before
