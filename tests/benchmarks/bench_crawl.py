@@ -1,4 +1,4 @@
-"""Real crawls: does the rate hold, what is the ceiling against plain Scrapy, how fast does a large store open?
+"""Real crawls: does the rate hold, what is the ceiling against plain Scrapy, what does a large store cost?
 
 Each crawl is a process of its own against a server process of its own on loopback. Every figure of ours stands beside
 the same figure of plain Scrapy, or beside the bound that the README states, measured in the same run.
@@ -35,16 +35,8 @@ from crawlsched.planner import DEFAULT_GRID
 from crawlsched.store import Batch, NewPage, Source, Store
 from crawlsched.store.models import STATE_COLUMNS
 from tests.benchmarks.frontier_collection import learned_rows
-from tests.benchmarks.ratios import keep
 
 _BODY = b"<html><body><p>" + b"some text of a page " * 100 + b"</p></body></html>"
-# Paths that begin so are answered with a page of 100 KB, as real ones are marked up.
-_LARGE = b"/large/"
-_LARGE_BODY = b"<html><body>%b</body></html>" % b"".join(
-    b'<div class="entry" id="e%d"><h3><a href="/%d">Title %d</a></h3><p>%b</p></div>'
-    % (n, n, n, b"some more text " * 12)
-    for n in range(400)
-)
 _SITEMAP_ENTRIES = 50_000
 _LARGE_RATE = 200.0
 # Two crawls that are compared go by turns of so many seconds; who was stopped has so many to come to itself.
@@ -53,7 +45,7 @@ _TURN, _COMES_TO_ITSELF = 2.0, 0.5
 _WRITTEN_ONE_BY_ONE = 500_000
 
 _SPIDER = '''
-import asyncio, collections, json, math, os, resource, signal, threading, time
+import asyncio, json, math, os, resource, time
 import scrapy
 from scrapy import signals
 from crawlsched.refresh.shared.refresher import refresher_of
@@ -70,12 +62,7 @@ class Recorder:
         self.memory = 0
         # (when, seconds late) of a timer that should ring every 5 ms, where it was more than 5 ms late.
         self.late, self.watch = [], None
-        self.parts, self.threads = collections.Counter(), {}
-        self.sampled_from = None
         self.waits_for_plan = bool(crawler.settings.getdict("ADDONS"))
-        if os.environ.get("BENCH_PARTS"):  # after so many seconds
-            signal.signal(signal.SIGALRM, self.sample)
-            signal.setitimer(signal.ITIMER_REAL, float(os.environ["BENCH_PARTS"]), 0.003)
         # Plain Scrapy's own delays come after the downloader was reached, so there the answers are what can be timed.
         paced_by_scrapy = crawler.settings.getfloat("DOWNLOAD_DELAY") > 0
         moment = signals.response_downloaded if paced_by_scrapy else signals.request_reached_downloader
@@ -88,32 +75,12 @@ class Recorder:
         if len(self.times) % 200 == 0:  # not when the crawl is closed, and copies stand beside what they are of
             pages = int(open("/proc/self/statm").read().split()[1])
             self.memory = max(self.memory, pages * resource.getpagesize())
-            for thread in threading.enumerate():
-                if thread.ident and thread.name.startswith("crawlsched"):
-                    self.threads[thread.name] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
             # Finite as soon as a plan is in force for all pages.
             if self.waits_for_plan and math.isfinite(refresher_of(self.crawler).planner.in_force.rests_until):
                 open("in_force", "w").close()
                 self.waits_for_plan = False
         if self.watch is None:
             self.watch = asyncio.ensure_future(self.watch_the_loop())
-
-    def sample(self, number, frame):
-        """Look what the crawl's thread is at: the outermost function of ours, and whether it is learning.
-
-        By a signal: a thread would get its turn where numpy gives up the lock, and see hardly anything else.
-        """
-        self.sampled_from = self.sampled_from or (time.monotonic(), len(self.times))
-        part = "waits" if frame.f_code.co_name == "select" else "scrapy"
-        learns = False
-        while frame is not None:
-            path, _, file = frame.f_code.co_filename.rpartition("/crawlsched/")
-            # What sends asks Scrapy's own handlers.
-            if path and file != "addon/sending.py":
-                learns = learns or file.startswith("planner/")
-                part = file.removesuffix(".py") + " " + frame.f_code.co_name
-            frame = frame.f_back
-        self.parts[part + (", planner" if learns else "")] += 1
 
     async def watch_the_loop(self):
         while True:
@@ -123,7 +90,6 @@ class Recorder:
                 self.late.append((time.monotonic(), time.monotonic() - due))
 
     def closed(self, reason):
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
         if self.watch is not None:
             self.watch.cancel()
         stats = {k: v for k, v in self.crawler.stats.get_stats().items() if isinstance(v, (int, float, str))}
@@ -132,12 +98,8 @@ class Recorder:
             "times": self.times,
             "late": self.late,
             "stats": stats,
-            "parts": self.parts,
-            "sampled_from": self.sampled_from,
-            "threads": self.threads,
             "peak_memory": usage.ru_maxrss * 1024,
             "memory": self.memory,
-            "cpu": usage.ru_utime + usage.ru_stime,
             "first_dispatch": (self.times[0] if self.times else 0.0) - self.started,
         }
         with open("record.json", "w") as file:
@@ -153,7 +115,7 @@ class Bench(scrapy.Spider):
             if self.crawler.engine._slot.closing:
                 return  # Scrapy would take in all that is left, at once
             host = 1 + number % 20
-            url = f"http://127.0.0.{host}:{self.port}/{getattr(self, 'folder', '')}{number}"
+            url = f"http://127.0.0.{host}:{self.port}/{number}"
             yield scrapy.Request(url, dont_filter=self.refetch == "yes")
 
     def parse(self, response):
@@ -184,7 +146,7 @@ class _Server(asyncio.Protocol):
 
 def _body_of(path: bytes) -> bytes:
     """Return what a page says; copies (`_multiply`) say what the page says that they are copies of."""
-    return path.partition(b"-")[0] + (_LARGE_BODY if path.startswith(_LARGE) else _BODY)
+    return path.partition(b"-")[0] + _BODY
 
 
 def _sitemap(port: int, version: int) -> bytes:
@@ -225,13 +187,11 @@ def _server(number: int = 0) -> Iterator[int]:
         process.join()
 
 
-def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any], **environment: str) -> dict[str, Any]:
-    return _record(folder, _begun(folder, arguments, settings, **environment))
+def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    return _record(folder, _begun(folder, arguments, settings))
 
 
-def _begun(
-    folder: Path, arguments: dict[str, Any], settings: dict[str, Any], **environment: str
-) -> subprocess.Popen[bytes]:
+def _begun(folder: Path, arguments: dict[str, Any], settings: dict[str, Any]) -> subprocess.Popen[bytes]:
     (folder / "bench_spider.py").write_text(textwrap.dedent(_SPIDER))
     options = [f"-a{name}={value}" for name, value in arguments.items()]
     common = {
@@ -245,7 +205,7 @@ def _begun(
     return subprocess.Popen(
         [sys.executable, "-m", "scrapy", "runspider", "bench_spider.py", *options],
         cwd=folder,
-        env={**os.environ, "BENCH_STARTED": str(time.monotonic()), **environment},
+        env={**os.environ, "BENCH_STARTED": str(time.monotonic())},
     )
 
 
@@ -434,7 +394,7 @@ def ceiling_of_many(n_pages: int) -> None:
         _print_ratio(title, rates[n_before + 5 :], 0.90)
 
 
-def _compared(store: Path, number: int, least: int, further: int, **environment: str) -> tuple[FloatArray, int]:
+def _compared(store: Path, number: int, least: int, further: int) -> tuple[FloatArray, int]:
     """Return the requests a second of plain Scrapy and of ours in each turn, before a plan is in force and after it.
 
     While one goes the other is stopped: a machine is not as fast in the next minute as it was in the last. Ours begins
@@ -450,8 +410,6 @@ def _compared(store: Path, number: int, least: int, further: int, **environment:
         So many turns each are taken at least, and more until a plan is in force for all pages.
     further : int
         So many turns each are taken after these.
-    **environment : str
-        Variables of both processes.
 
     Returns
     -------
@@ -471,7 +429,6 @@ def _compared(store: Path, number: int, least: int, further: int, **environment:
                 folder,
                 {"n": 10**9 if kind == "plain" else 0, "port": port, "refetch": "no"},
                 settings[kind],
-                **environment,
             )
             for kind, folder in folders.items()
         }
@@ -515,98 +472,6 @@ def _print_ratio(title: str, rates: FloatArray, wanted: float = 0.0) -> None:
         f"plain Scrapy {theirs:7.0f}/s   crawlsched {ours:7.0f}/s   ratio {ratio:.2f} "
         f"+-{error:.2f} of {ratios.size} turns{asked}{title}"
     )
-    keep(f"crawl: requests/s above the ceiling, of plain Scrapy{title}", ratio)
-
-
-_PARTS = {
-    "the slot: pick, request, hand over": ("addon/scheduler _tick",),
-    "the slot: the planner's pick": ("addon/scheduler _tick, planner",),
-    "judging the response": ("addon/downloadermiddlewares process_response",),
-    "learning from it": ("addon/downloadermiddlewares process_response, planner",),
-}
-
-
-def parts(seconds: int) -> None:
-    """CPU a visit above the ceiling, ours by part, of the crawl's thread by samples of what it is at.
-
-    In the second half of each crawl.
-    """
-    print("\nCPU a visit with R above the ceiling, ms")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        port = _find_pages(folder)
-        for kind in ("plain", "ours"):
-            _parts_of(_sampled(folder, port, kind, seconds), kind)
-
-
-def _sampled(store: Path, number: int, kind: str, seconds: int) -> dict[str, Any]:
-    """Crawl above the ceiling, plain or with a copy of a store, and take samples in the second half."""
-    limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
-    with _server(number) as port, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        settings, n = limits, 1000 * seconds
-        if kind == "ours":
-            settings, n = {**_ours(folder, "5000/s", seconds), **limits}, 0
-            shutil.copy(store / "bench.db", folder)
-        arguments = {"n": n, "port": port, "refetch": "no"}
-        return _crawl(folder, arguments, settings, BENCH_PARTS=str(seconds // 2))
-
-
-def _parts_of(record: dict[str, Any], kind: str) -> None:
-    found, begun = record["parts"], record["sampled_from"]
-    busy = sum(found.values()) - sum(n for part, n in found.items() if part.startswith("waits"))
-    took, visits = record["times"][-1] - begun[0], len(record["times"]) - begun[1]
-    of_a_sample = 1e3 * took / sum(found.values()) / visits
-    if kind == "plain":
-        print(f"{'plain Scrapy':44} {busy * of_a_sample:6.3f}")
-        return
-    print("crawlsched")
-    for title, of_part in _PARTS.items():
-        print(f"{title:44} {sum(found.pop(part, 0) for part in of_part) * of_a_sample:6.3f}")
-    print(f"{'threads that write and read':44} {1e3 * sum(record['threads'].values()) / len(record['times']):6.3f}")
-    scrapys = found.pop("scrapy", 0) * of_a_sample
-    others = sum(n for part, n in found.items() if not part.startswith("waits")) * of_a_sample
-    print(f"{'timers, signals, other middlewares of ours':44} {others:6.3f}")
-    print(f"{'Scrapy, and whatever it calls':44} {scrapys:6.3f}")
-
-
-def bodies(seconds: int) -> None:
-    """Requests a second of large pages with R above the ceiling, judged by their text, and who is busy meanwhile."""
-    print(f"\nPages of {len(_LARGE_BODY) // 1000} kB with R above the ceiling")
-    limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
-    for kind in ("plain", "ours"):
-        with _server() as port, tempfile.TemporaryDirectory() as name:
-            ours = _ours(Path(name), "5000/s", seconds, CRAWLSCHED_FINGERPRINT="visible_text")
-            arguments = {
-                "n": 1000 * seconds if kind == "plain" else 400,
-                "port": port,
-                "refetch": "no",
-                "folder": "large/",
-            }
-            settings = limits if kind == "plain" else {**ours, **limits}
-            record = _crawl(Path(name), arguments, settings, BENCH_PARTS="0.003")
-        took = record["times"][-1] - record["times"][0]
-        waiting = sum(n for part, n in record["parts"].items() if part.startswith("waits"))
-        threads = "".join(f", {name} {cpu / took:.0%}" for name, cpu in sorted(record["threads"].items()))
-        print(
-            f"{kind:6} {len(record['times']) / took:6.0f}/s   {record['cpu'] / took:.0%} of a core: the crawl's thread "
-            f"works {1 - waiting / sum(record['parts'].values()):.0%} of the time{threads}"
-        )
-
-
-def opening(n_pages: int) -> None:
-    """Time and memory from the start of the process to the first dispatch, over stores of two sizes."""
-    print("\nOpening a store")
-    figures = []
-    for n in (1_000, n_pages):
-        with _server() as port, tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            fill_apart(folder, n, port)
-            record = _crawl(folder, {"n": 0, "port": port, "refetch": "no"}, _ours(folder, "50/s", 5))
-            figures.append((record["memory"], record["peak_memory"]))
-            print(f"{n:>10,} pages: first dispatch after {record['first_dispatch']:5.1f} s")
-    memory, peak = ((large - small) / n_pages for small, large in zip(*figures, strict=True))
-    print(f"    {memory:.0f} bytes of memory a page while it crawls (at most 200 wanted); {peak:.0f} at the peak")
 
 
 def large(n_pages: int, seconds: int, folder: Path) -> None:
@@ -640,7 +505,7 @@ def main() -> None:
     """Run all, but `large`, which takes half an hour and 10 GB of disk: ``--only large``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--only", choices=["rate", "ceiling", "many", "parts", "bodies", "opening", "large"])
+    parser.add_argument("--only", choices=["rate", "ceiling", "many", "large"])
     parser.add_argument("--pages", type=int, default=10_000_000, help="for large")
     parser.add_argument("--folder", type=Path, help="for large: where the store stays for the next time")
     arguments, _ = parser.parse_known_args()
@@ -650,12 +515,6 @@ def main() -> None:
         ceiling(max(40, arguments.seconds))
     if arguments.only in (None, "many"):
         ceiling_of_many(1_000_000)
-    if arguments.only in (None, "parts"):
-        parts(max(24, arguments.seconds // 3))
-    if arguments.only in (None, "bodies"):
-        bodies(max(8, arguments.seconds // 4))
-    if arguments.only in (None, "opening"):
-        opening(1_000_000)
     if arguments.only == "large":
         with tempfile.TemporaryDirectory() as name:
             folder = arguments.folder or Path(name)
