@@ -34,6 +34,7 @@ from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
 from crawlsched.visits.calls import Call
 from tests.benchmarks.faults import faults
+from tests.benchmarks.ratios import keep
 from tests.integration.refresh.processes import asked, process
 
 PARTS = "freshness", "database", "handing-over", "kills", "faults"
@@ -188,9 +189,11 @@ def freshness(n_seeds: int = 4) -> None:
             ones.append(crawl(world, 1, 1, by_curves=True))
             found[:, seed] = [crawl(world, *arm) / ones[-1] for _, *arm in ARMS]
         print(f"ten largest hosts: {what}; one process: {np.mean(ones):.4f} of the time fresh, {n_seeds} worlds")
-        for (name, *_), ratios in zip(ARMS, found, strict=True):
+        for (name, *_, by_curves), ratios in zip(ARMS, found, strict=True):
             error = ratios.std(ddof=1) / np.sqrt(n_seeds)
             print(f"  {name}: {ratios.mean() - 1:+.2%} (standard error {error:.2%})", flush=True)
+            if by_curves:
+                keep(f"shards: freshness of {name} beside one of its own, {what}", float(ratios.mean()))
 
 
 # -- the database's part, and handing over: processes with one PostgreSQL, whose visits are simulated

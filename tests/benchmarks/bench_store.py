@@ -23,6 +23,7 @@ from sqlalchemy import bindparam, insert, select, update
 
 from crawlsched.store import Batch, NewPage, ObservationRow, Store, WriteBehind, models
 from crawlsched.store.models import STATE_COLUMNS
+from tests.benchmarks.ratios import keep
 
 RATES = 28
 GRID = "bench"
@@ -189,6 +190,7 @@ def run(url: str, n: int) -> None:
     for measure in (loading, writing, reading, lateness):
         for name, ours, theirs in measure(store, n, rng) if measure is not loading else loading(store):
             print(f"{name:50} {ours:10.2f} {theirs:10.2f} {theirs / ours:7.2f}")
+            keep(f"store, {store.database.url.get_backend_name()}: {name}", theirs / ours)
     store.close()
 
 
