@@ -17,6 +17,7 @@ from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages, planner_for
 from crawlsched.collection.page_limits import PageLimits
+from crawlsched.collection.page_numbers import PageNumbers
 from crawlsched.collection.page_rules import PageRules
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
 from crawlsched.collection.shard import Shard
@@ -119,6 +120,8 @@ class Collection:
     ----------
     planner, hosts, sources, index, facts, learned, unsaved
         What is known, in memory; only the crawling thread changes it.
+    numbers : PageNumbers
+        Under which the store knows the pages.
     validators, wrong_pages
         What is thought of the hosts' validators, and what they serve in the place of pages.
     store : Store
@@ -141,6 +144,7 @@ class Collection:
         self.limits = PageLimits(settings.max_pages, [rule.max_pages for rule in settings.pages])
         self.sources = Sources(settings.source_interval)
         self.index = PageIndex()
+        self.numbers = PageNumbers()
         self.variants = Variants(self.index)
         self.facts = FactsCache()
         self.aside = Aside()
@@ -234,7 +238,13 @@ class Collection:
     def _load(self, now: float) -> None:
         store, planner = self.store, self.planner
         self._load_pages(now)
-        self.variants.load((page, self._request_fingerprint(url)) for page, url in store.reader.variants())
+        variants = store.reader.variants()
+        rows = self.rows_of([number for number, _ in variants])
+        self.variants.load(
+            (row, self._request_fingerprint(url))
+            for row, (_, url) in zip(rows.tolist(), variants, strict=True)
+            if row >= 0
+        )
         marks = planner.pages.marks[: planner.pages.n]
         if marks.any():
             marks &= ~np.uint16(RUN_ONLY)
@@ -254,11 +264,14 @@ class Collection:
         )
         self.texts = TextBudget(_KEPT_TEXTS_BYTES, store.reader.bytes_of_texts())
         key = "" if planner.learned is None else planner.learned.key
-        self.unsaved = Unsaved(planner.grid, store.reader.next_observation(), key, store.reader.next_change())
-        undelivered = store.reader.undelivered()
-        if undelivered:
-            logger.info("%d changes had not been delivered when the last crawl ended; they go first.", len(undelivered))
-            planner.force(np.array(undelivered), now)
+        self._next_page = store.reader.next_page()
+        self.unsaved = Unsaved(
+            self.numbers, planner.grid, store.reader.next_observation(), key, store.reader.next_change()
+        )
+        undelivered = self.rows_of(store.reader.undelivered())
+        if undelivered.size:
+            logger.info("%d changes had not been delivered when the last crawl ended; they go first.", undelivered.size)
+            planner.force(undelivered[undelivered >= 0], now)
         if (asked := np.flatnonzero(marks & RECRAWL)).size:
             planner.force(asked, now)
 
@@ -272,16 +285,17 @@ class Collection:
 
         def keys() -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
             nonlocal n_others
-            for number, block in enumerate(load_pages(store, planner, self.hosts, now, self._fingerprinter), 1):
+            blocks = load_pages(store, planner, self.hosts, now, self._fingerprinter, self.numbers)
+            for number, block in enumerate(blocks, 1):
                 n_others += int(np.count_nonzero(block["other_fingerprinter"]))
-                yield PageIndex.keys(self._request_fingerprints(block)), block["page"]
+                yield PageIndex.keys(self._request_fingerprints(block)), block["row"]
                 if number % _BLOCKS_LEFT_OVER == 0:
                     give_memory_back()
 
-        n_pages = store.reader.next_page()
+        n_pages = store.reader.count_pages()
         self.index.load(self._without_the_same(keys()) if settings.ignore_parameters else keys(), n_pages)
         self.limits.n = len(self.index)
-        after = -1 if any(rule.max_pages is not None for rule in settings.pages) else n_pages
+        after = -1 if any(rule.max_pages is not None for rule in settings.pages) else store.reader.next_page()
         while rows := store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
             numbers = self.rules.numbers([url for _, url, _, _ in rows])
             assert numbers is not None
@@ -309,7 +323,8 @@ class Collection:
         if same.size:
             self.planner.remove(same)
             logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
-            self.aside.run("deleting what is the same page", lambda: self.store.forgetting.delete(same))
+            numbers = self.numbers.of(same)
+            self.aside.run("deleting what is the same page", lambda: self.store.forgetting.delete(numbers))
         yield keys[first], pages[first]
 
     def _newest_plan(self) -> Plan | None:
@@ -337,31 +352,38 @@ class Collection:
     # -- pages
 
     def add_pages(self, found: Sequence[FoundPage], now: float) -> list[int]:
-        """Take pages in, in one go; return their numbers."""
+        """Take pages in, in one go; return them."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
         importance = np.array([page.importance for page in found])
         parts = np.array([part_number(page.url) for page in found], np.intp)
         rules = self.rules.numbers([page.url for page in found])
         priority = [_priority(page.template) for page in found]
         added = self.planner.add(hosts, now, importance, part=parts, interval_rules=rules, priority=priority)
-        numbers: list[int] = added.tolist()
-        for number, page in zip(numbers, found, strict=True):
+        rows: list[int] = added.tolist()
+        numbers = range(self._next_page, self._next_page + len(found))
+        self._next_page = numbers.stop
+        self.numbers.put(added, np.array(numbers))
+        for row, number, page in zip(rows, numbers, found, strict=True):
             name = variant_fingerprint(page.request_fingerprint, page.variant)
-            self.index.add(name, number)
+            self.index.add(name, row)
             if page.variant is not None:
-                self.variants.add(page.request_fingerprint, number)
+                self.variants.add(page.request_fingerprint, row)
             digest = page.template.digest if page.template else None
             data = page.template.data if page.template else None
             to_write = self.credentials.to_write(page.template) if page.template else None
-            self.planner.pages.request_digest[number] = RequestDigest.of(data)
+            self.planner.pages.request_digest[row] = RequestDigest.of(data)
             new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self._fingerprinter, page.variant)
-            self.unsaved.new_page(new, to_write, now)
+            self.unsaved.new_page(row, new, to_write, now)
             if page.importance_stated:
-                self.unsaved.importance_stated(number, now)
-            facts = PageFacts(number, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
+                self.unsaved.importance_stated(row, now)
+            facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
             facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
-        return numbers
+        return rows
+
+    def rows_of(self, numbers: NDArray[np.integer] | Sequence[int]) -> NDArray[np.intp]:
+        """Return the pages that the store has under these numbers; -1: there is none."""
+        return self.numbers.rows(np.asarray(numbers, np.int64))
 
     def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
         """Return why each of these is not taken in, a key of `REASONS`; None: it is, and counts."""
@@ -387,14 +409,27 @@ class Collection:
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
             others = [other for other in likely if other != page and other not in self.facts]
             try:
-                facts, *read = self.write_behind.facts([page, *others])
+                facts, *read = self._read([page, *others])
             except StoreError:
                 self._read_failed = True
                 raise
             if facts is None:  # the planner knows only pages that are in the store or on their way to it
-                raise DamagedRow(f"The page number {page} is not in the database any more, or its row is damaged.")
+                raise DamagedRow(
+                    f"The page number {self.numbers.item(page)} is not in the database any more, or its row is damaged."
+                )
             self.facts.add([facts, *read])
         return facts
+
+    def _read(self, pages: Sequence[int]) -> list[PageFacts | None]:
+        """Read the facts of pages; any thread may."""
+        found = self.write_behind.facts(self.numbers.of(list(pages)).tolist())
+        return [facts and facts._replace(page=page) for page, facts in zip(pages, found, strict=True)]
+
+    def announced_before(
+        self, pages: NDArray[np.integer], source: int
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Read what a source last announced of pages (`Reader.announcements_for`); any thread may."""
+        return self.store.reader.announcements_for(self.numbers.of(pages), source)
 
     @property
     def is_readable(self) -> bool:
@@ -499,7 +534,7 @@ class Collection:
             asked = list(self._stepped_aside)[:_READ_AHEAD_MOST]
             self.aside.run(
                 "reading what the next visits need",
-                lambda: self.write_behind.facts(asked),
+                lambda: self._read(asked),
                 lambda facts: self._bring_back(facts, asked, now),
             )
             return
@@ -508,7 +543,7 @@ class Collection:
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
-            self.aside.run("reading ahead", lambda: self.write_behind.facts(pages), self.facts.add)
+            self.aside.run("reading ahead", lambda: self._read(pages), self.facts.add)
 
     def set_importance(
         self, pages: NDArray[np.integer], importance: NDArray[np.float64], now: float, *, stated: bool
@@ -539,7 +574,7 @@ class Collection:
         self.limits.gave_up(self.planner.intervals.rules_of(pages))
         self.planner.remove(pages)
         self.index.discard(pages)
-        self.unsaved.forget(pages.tolist())
+        self.unsaved.forget(pages)
         for page in pages.tolist():
             self.facts.discard(page)
 

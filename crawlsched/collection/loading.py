@@ -6,9 +6,11 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.collection.hosts import Hosts
+from crawlsched.collection.page_numbers import PageNumbers
 from crawlsched.collection.page_rules import limits
 from crawlsched.estimators import LearnedRates
 from crawlsched.frontier.new_pages import DiscoveryShare
@@ -55,11 +57,21 @@ def planner_for(
 
 
 def load_pages(
-    store: Store, planner: Planner, hosts: Hosts, now: float, fingerprinter: str | None = None
+    store: Store,
+    planner: Planner,
+    hosts: Hosts,
+    now: float,
+    fingerprinter: str | None = None,
+    numbers: PageNumbers | None = None,
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """Load a store's pages into a planner, in blocks; yield each block."""
+    """Load a store's pages into a planner, in blocks; yield each, with the ``row`` of each page in memory.
+
+    `numbers` hears under which numbers the store has them.
+    """
     # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
-    planner.reserve(store.reader.next_page())
+    numbers, n_pages = numbers or PageNumbers(), planner.pages.n + store.reader.count_pages()
+    planner.reserve(n_pages)
+    numbers.reserve(n_pages)
     blocks = store.load(
         _LOADED_AT_ONCE,
         host_number=hosts.number,
@@ -67,25 +79,33 @@ def load_pages(
         n_rates=len(planner.posterior.rates),
         fingerprinter=fingerprinter,
     )
-    end, n_sources = store.reader.next_page(), store.reader.end_of_sources()
+    n_sources = store.reader.end_of_sources()
     for found in blocks:
-        block = sound_pages(found, end, n_sources)
+        block = sound_pages(found, n_sources)
         if not block["page"].size:
             continue
-        planner.load(block, block["log_likelihood"], now)
+        rows = block["row"] = planner.pages.n + np.arange(block["page"].size)
+        planner.load({**block, "page": rows}, block["log_likelihood"], now)
+        numbers.put(rows, block["page"])
         yield block
     if planner.learned is not None:
-        _load_learned(store, planner, now)
-    planner.load_further(store.reader.further_sources(), now)
+        _load_learned(store, planner, numbers, now)
+    further = store.reader.further_sources()
+    rows = numbers.rows(np.array([page for page, *_ in further], np.int64))
+    planner.load_further(
+        [(row, *told) for row, (_, *told) in zip(rows.tolist(), further, strict=True) if row >= 0], now
+    )
 
 
-def _load_learned(store: Store, planner: Planner, now: float) -> None:
+def _load_learned(store: Store, planner: Planner, numbers: PageNumbers, now: float) -> None:
     """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
     assert planner.learned is not None
-    for pages, rows in store.reader.estimator_states(planner.learned.key):
-        planner.load_learned(pages, rows, now)
+    for pages, states in store.reader.estimator_states(planner.learned.key):
+        rows = numbers.rows(pages)
+        planner.load_learned(rows[rows >= 0], [states[at] for at in np.flatnonzero(rows >= 0)], now)
     visits = store.reader.visits_without_state(planner.learned.key)
     if visits["page"].size:
-        known = visits["page"] < planner.pages.n
+        visits["page"] = numbers.rows(visits["page"])
+        known = visits["page"] >= 0
         planner.relearn({name: column[known] for name, column in visits.items()}, now)
         logger.info("%d kept visits were learned from once more, for the estimator is another one.", known.sum())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import FurtherRow
+from crawlsched.collection.page_numbers import PageNumbers
 from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Outgoing, PageFacts, Source
 from crawlsched.store.rows import url_digest
 
@@ -20,6 +21,8 @@ class Unsaved:
 
     Parameters
     ----------
+    numbers : PageNumbers
+        Under which a batch speaks of pages.
     grid : str
         Which grid of rates the posterior's rows belong to.
     next_observation : int
@@ -35,8 +38,11 @@ class Unsaved:
         The number of the batch that is being collected, counted from 1.
     """
 
-    def __init__(self, grid: str, next_observation: int, estimator: str = "", next_change: int = 1) -> None:
+    def __init__(
+        self, numbers: PageNumbers, grid: str, next_observation: int, estimator: str = "", next_change: int = 1
+    ) -> None:
         self.number = 1
+        self._numbers = numbers
         self._grid, self._estimator = grid, estimator
         self._next_observation = next_observation
         self._next_change = next_change
@@ -69,12 +75,12 @@ class Unsaved:
         self._pages.update(pages.tolist())
         self._touch(now)
 
-    def new_page(self, new: NewPage, template_data: Mapping[str, Any] | None, now: float) -> None:
+    def new_page(self, page: int, new: NewPage, template_data: Mapping[str, Any] | None, now: float) -> None:
         """A page was found."""
         self._batch.new_pages[new.page] = new
         if new.template is not None and template_data is not None:
             self._batch.templates[new.template] = template_data
-        self.page(new.page, now)
+        self.page(page, now)
 
     def template(self, page: int, digest: bytes | None, data: Mapping[str, Any] | None, now: float) -> None:
         """The page's request is another one."""
@@ -111,13 +117,14 @@ class Unsaved:
         self._touch(now)
 
     def _contents_of(self, page: int) -> dict[str, Any]:
-        contents: dict[str, Any] = {**self._batch.contents.get(page, {})}
-        self._batch.contents[page] = contents
+        number = self._numbers.item(page)
+        contents: dict[str, Any] = {**self._batch.contents.get(number, {})}
+        self._batch.contents[number] = contents
         return contents
 
     def trace(self, facts: PageFacts, now: float) -> None:
         """The traces of the page's earlier contents have changed."""
-        self._batch.traces[facts.page] = {
+        self._batch.traces[self._numbers.item(facts.page)] = {
             "history": facts.history,
             "text_sketch": facts.text_sketch,
             "block_sketch": facts.block_sketch,
@@ -126,7 +133,8 @@ class Unsaved:
 
     def text(self, page: int, text: KeptText, now: float) -> None:
         """The page has another text, which is to be kept."""
-        self._batch.texts[page] = text.after(self._batch.texts.get(page))
+        number = self._numbers.item(page)
+        self._batch.texts[number] = text.after(self._batch.texts.get(number))
         self._touch(now)
 
     def mask(self, template: str, data: Mapping[str, Any], now: float) -> None:
@@ -137,14 +145,14 @@ class Unsaved:
     def observation(self, now: float, page: int, **facts: Any) -> int:
         """A visit ended; return the number under which that is kept."""
         number = self._next_observation
-        self._batch.observations.append(ObservationRow(id=number, page=page, time=now, **facts))
+        self._batch.observations.append(ObservationRow(id=number, page=self._numbers.item(page), time=now, **facts))
         self._next_observation += 1
         self._touch(now)
         return number
 
     def told(self, page: int, now: float, kind: str, observation: int | None) -> None:
         """Something is for the feed; the fingerprint or the state that says so is in the same batch."""
-        self._batch.changes.append(ChangeRow(self._next_change, page, now, kind, observation))
+        self._batch.changes.append(ChangeRow(self._next_change, self._numbers.item(page), now, kind, observation))
         self._next_change += 1
         self._touch(now)
 
@@ -155,7 +163,7 @@ class Unsaved:
 
     def announcement(self, page: int, source: int, lastmod: float | None, n: int, now: float) -> None:
         """A source announced this lastmod for the page."""
-        self._batch.announcements[page, source] = (lastmod, n)
+        self._batch.announcements[self._numbers.item(page), source] = (lastmod, n)
         self._touch(now)
 
     def source(self, source: Source, now: float) -> None:
@@ -183,11 +191,10 @@ class Unsaved:
         self._batch.received.append((sender, number))
         self._touch(now)
 
-    def forget(self, pages: Collection[int]) -> None:
+    def forget(self, pages: NDArray[np.integer]) -> None:
         """Nothing of these pages is to be written any more."""
-        gone = set(pages)
-        self._pages -= gone
-        batch = self._batch
+        self._pages.difference_update(pages.tolist())
+        gone, batch = set(self._numbers.of(pages).tolist()), self._batch
         batch.observations = [row for row in batch.observations if row.page not in gone]
         batch.changes = [row for row in batch.changes if row.page not in gone]
         for rows in (batch.new_pages, batch.contents, batch.traces, batch.texts):
@@ -213,7 +220,10 @@ class Unsaved:
         batch = self._batch
         if self._pages:
             pages = np.fromiter(self._pages, np.intp, len(self._pages))
-            batch.columns, batch.further_sources = columns(pages), further(pages)
+            batch.columns = {**columns(pages), "page": self._numbers.of(pages)}
+            batch.further_sources = {
+                (self._numbers.item(page), source): told for (page, source), told in further(pages).items()
+            }
         elif not len(batch):
             return None
         self._begin()

@@ -26,6 +26,7 @@ from crawlsched.change_signals import newest_of_each
 from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
 from crawlsched.collection.loading import load_pages, planner_for
+from crawlsched.collection.page_numbers import PageNumbers
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
@@ -106,10 +107,10 @@ def make_plan(
     return made
 
 
-def placed(visits: Mapping[str, NDArray[Any]], planner: Planner) -> dict[str, NDArray[Any]]:
-    """Return visits with the host of each page; those of pages not known are left out."""
-    known = visits["page"] < planner.pages.n
-    kept = {name: column[known] for name, column in visits.items()}
+def placed(visits: Mapping[str, NDArray[Any]], planner: Planner, numbers: PageNumbers) -> dict[str, NDArray[Any]]:
+    """Return visits with their pages in memory and the hosts of these; those of pages not known are left out."""
+    rows = numbers.rows(visits["page"])
+    kept = {name: column[rows >= 0] for name, column in {**visits, "page": rows}.items()}
     kept["host"] = planner.hosts(kept["page"])
     return kept
 
@@ -183,7 +184,8 @@ class CrawlJobs:
             return
         store, bandwidth = refresher.collection.store, refresher.planner.bandwidth
         try:
-            visits = placed(await run_in_thread(visits_of_sources, store), refresher.planner)
+            visits = await run_in_thread(visits_of_sources, store)
+            visits = placed(visits, refresher.planner, refresher.collection.numbers)
             snapshot, names = await _between_slots(refresher.snapshot_in_parts()), refresher.hosts.names
             counts = await _between_slots(counted_in_parts(refresher.planner.pages))
             made = await run_in_thread(
@@ -245,10 +247,10 @@ class CrawlJobs:
 
 def plan_store(store: Store, settings: Settings, now: float) -> None:
     """Make a plan of a collection that nobody crawls, and leave it in the store."""
-    planner, hosts = planner_for(settings, picks=False), Hosts()
-    for _ in load_pages(store, planner, hosts, now):
+    planner, hosts, numbers = planner_for(settings, picks=False), Hosts(), PageNumbers()
+    for _ in load_pages(store, planner, hosts, now, numbers=numbers):
         pass
-    visits = placed(visits_of_sources(store), planner)
+    visits = placed(visits_of_sources(store), planner, numbers)
     make_plan(store, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counted(planner.pages))
 
 

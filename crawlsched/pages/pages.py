@@ -68,9 +68,10 @@ _EMPTY = {name: empty for name, _, empty, _ in _COLUMNS}
 class Pages:
     """The columns of all pages; a page is a row number.
 
-    Rows are given out in order and never reused, so that a number means one page for ever. Columns grow by a quarter
-    when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no memory. 43
-    bytes a page; what few pages have, or many share, stands in `RareFacts` and can be read as if it were a column.
+    Rows are given out in order and never reused, so that a row means one page as long as a process runs. Columns grow
+    by a quarter when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no
+    memory. 43 bytes a page; what few pages have, or many share, stands in `RareFacts` and can be read as if it were a
+    column.
 
     Parameters
     ----------

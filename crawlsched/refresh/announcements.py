@@ -85,7 +85,7 @@ class Announcing:
             body,
             request_fingerprint=self._request_fingerprint,
             pages_of=self._collection.variants.pages,
-            store=self._collection.store,
+            announced_before=self._collection.announced_before,
             ancestors=[above.url for above in self._above(number)],
             hosts={host for source in (self._sources[number], *self._above(number)) for host in _spoken_for(source)},
         )

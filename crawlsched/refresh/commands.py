@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.collection.collection import Collection
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.marks import RECRAWL
 from crawlsched.planner import forecast
@@ -118,10 +119,10 @@ def _recrawl_all(refresher: Refresher, arguments: dict[str, Any], command: int) 
     """Crawl all pages of a host or a pattern, or all there are: they are looked for beside this thread."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
-    def found(pages: NDArray[np.int64]) -> None:
-        refresher.add_work(steps(pages))
+    def found(numbers: NDArray[np.int64]) -> None:
+        refresher.add_work(steps(_here(collection, numbers)))
 
-    def steps(pages: NDArray[np.int64]) -> Iterator[None]:
+    def steps(pages: NDArray[np.intp]) -> Iterator[None]:
         for start in range(0, pages.size, _ASKED_AT_ONCE):
             some = [page for page in pages[start : start + _ASKED_AT_ONCE].tolist() if collection.knows(page)]
             _ask_again(refresher, np.array(some, np.intp), refresher.clock())
@@ -211,8 +212,8 @@ def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command
     if kind not in FORGET_KINDS or not isinstance(value, str):
         raise ValueError(f"forget takes one of {', '.join(FORGET_KINDS)} and a text, got {kind!r} and {value!r}.")
 
-    def found(pages: NDArray[np.int64]) -> None:
-        collection.forget(pages)
+    def found(numbers: NDArray[np.int64]) -> None:
+        collection.forget(_here(collection, numbers))
         collection.flush(refresher.clock())
         collection.aside.run(f"deleting {value}", delete, deleted)
 
@@ -221,11 +222,17 @@ def _forget(refresher: Refresher, arguments: dict[str, Any], now: float, command
         collection.write_behind.drain(_LONGEST_DRAIN)
         return store.forgetting.forget(kind, value, now)
 
-    def deleted(pages: NDArray[np.int64]) -> None:
-        collection.forget(pages)  # those that were found meanwhile
-        collection.unsaved.command(command, {"pages": len(pages)}, refresher.clock())
+    def deleted(numbers: NDArray[np.int64]) -> None:
+        collection.forget(_here(collection, numbers))  # those that were found meanwhile
+        collection.unsaved.command(command, {"pages": len(numbers)}, refresher.clock())
 
     collection.aside.run(f"forgetting {value}", lambda: store.forgetting.matching(kind, value), found)
+
+
+def _here(collection: Collection, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the pages under some numbers of the store that are in memory."""
+    rows = collection.rows_of(numbers)
+    return rows[rows >= 0]
 
 
 def _take_back(refresher: Refresher, arguments: dict[str, Any], command: int) -> None:

@@ -137,8 +137,8 @@ class Figures:
             yield
         best["uncertain"] = _first(sample, np.sqrt(np.maximum(spread, 0.0)))
         times = ("oldest", "new")
-        ranked = [(v, pages.tolist(), (-x if v in times else x).tolist()) for v, (pages, x) in best.items()]
-        store = self._refresher.collection.store
+        store, numbers = self._refresher.collection.store, self._refresher.collection.numbers
+        ranked = [(v, numbers.of(pages).tolist(), (-x if v in times else x).tolist()) for v, (pages, x) in best.items()]
         self._refresher.collection.aside.run("the first pages", lambda: store.first_pages.put(ranked))
 
 

@@ -57,8 +57,9 @@ class OtherRecipes:
         """Return how many of the pages, counted by the recipe that they were read by, were read by another one."""
         return sum(n for kept, n in counts.items() if not any(is_current(kept, recipe) for recipe in self._recipes))
 
-    def count(self, aside: Aside, store: Store, n_pages: int) -> None:
+    def count(self, aside: Aside, store: Store) -> None:
         """Count them beside the crawling thread, part by part, and log how many there are."""
+        n_pages = store.reader.next_page()
 
         def count_from(first: int, n_before: int) -> None:
             part = range(first, min(first + _COUNTED_AT_ONCE, n_pages))

@@ -347,7 +347,7 @@ class Refresher:
         """Begin with what the collection has loaded, which a thread may have done."""
         self._other_recipes = OtherRecipes(self._recipes, self.collection.last_status.get("recipes"))
         if self._other_recipes.may_be:
-            self._other_recipes.count(self.collection.aside, self.collection.store, self.planner.pages.n)
+            self._other_recipes.count(self.collection.aside, self.collection.store)
         self.is_open = True
         if self._several is not None:
             self._begin_shard(self._several.shard)

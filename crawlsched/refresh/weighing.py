@@ -74,10 +74,12 @@ class Weighing:
             collection.aside.run(
                 "reading pages for CRAWLSCHED_IMPORTANCE",
                 lambda: collection.store.reader.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
-                lambda rows: add_work(weigh(rows)),
+                lambda found: add_work(weigh(found)),
             )
 
-        def weigh(rows: Sequence[tuple[int, str, Mapping[str, Any], bool]]) -> Iterator[None]:
+        def weigh(found: Sequence[tuple[int, str, Mapping[str, Any], bool]]) -> Iterator[None]:
+            pages_of = collection.rows_of([number for number, *_ in found]).tolist()
+            rows = [(page, *rest) for page, (_, *rest) in zip(pages_of, found, strict=True) if page >= 0]
             for start in range(0, len(rows), _WEIGHED_AT_ONCE):
                 some = rows[start : start + _WEIGHED_AT_ONCE]
                 known = [row for row in some if collection.knows(row[0])]
@@ -89,8 +91,8 @@ class Weighing:
                 if open_ones:
                     self.weigh([row[0] for row in open_ones], importance, clock(), stated=False)
                 yield
-            if len(rows) == _READ_AT_ONCE:
-                read(rows[-1][0])
+            if len(found) == _READ_AT_ONCE:
+                read(found[-1][0])
             else:
                 self._stated_meanwhile = None
 

@@ -27,7 +27,7 @@ from crawlsched.change_signals import (
     text_mark,
 )
 from crawlsched.sources.tracking import without_tracking
-from crawlsched.store import Source, Store, host_of
+from crawlsched.store import Source, host_of
 
 __all__ = ["MOST_PARTS", "ListedSitemap", "PartRead", "SourceRead", "UnknownEntry", "read_source"]
 
@@ -40,6 +40,8 @@ _DAY = 86_400.0
 _LONGEST_EXAMPLE = 200
 #: Of so many parts of sites it is kept at most what a source says of each.
 MOST_PARTS = 100
+#: What a source last announced of pages, in the database.
+AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 _FACTS = [fact.name for fact in fields(SitemapEntries)]
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
@@ -134,7 +136,7 @@ def read_source(
     *,
     request_fingerprint: Callable[[str], bytes],
     pages_of: Callable[[bytes], Sequence[int]],
-    store: Store,
+    announced_before: AnnouncedBefore,
     ancestors: Sequence[str] = (),
     hosts: Collection[str] = (),
 ) -> SourceRead:
@@ -142,7 +144,8 @@ def read_source(
 
     `ancestors` are the URLs of the indexes above it: one that lists any of them is a loop. `hosts` are those whose
     robots.txt name it, or an index above it: it may speak of their pages, too. `pages_of` gives all
-    pages of a URL by its request fingerprint.
+    pages of a URL by its request fingerprint, and `announced_before` what a source last said of pages
+    (`Reader.announcements_for`).
 
     Nothing is changed. The crawling thread goes on adding pages meanwhile; it looks again before it adds an entry that
     was unknown here.
@@ -163,7 +166,7 @@ def read_source(
         problems=document.problems,
         hubs=document.hubs,
     )
-    _look_up(read, document, source, request_fingerprint, pages_of, store)
+    _look_up(read, document, source, request_fingerprint, pages_of, announced_before)
     return read
 
 
@@ -173,7 +176,7 @@ def _look_up(
     source: Source,
     request_fingerprint: Callable[[str], bytes],
     pages_of: Callable[[bytes], Sequence[int]],
-    store: Store,
+    announced_before: AnnouncedBefore,
 ) -> None:
     entries = document.entries
     # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
@@ -202,7 +205,7 @@ def _look_up(
         UnknownEntry(entries.url[number], name, _stated(entries, number)) for name, number in unknown.items()
     ]
     read.pages = np.fromiter(known, np.intp, len(known))
-    _compare(read, _chosen(entries, list(known.values())), source, store)
+    _compare(read, _chosen(entries, list(known.values())), source, announced_before)
 
 
 def _later(entries: SitemapEntries, before: int | None, number: int) -> int:
@@ -224,13 +227,13 @@ def _chosen(entries: SitemapEntries, numbers: list[int]) -> SitemapEntries:
     return SitemapEntries(**{name: of(getattr(entries, name)) for name in _FACTS})
 
 
-def _compare(read: SourceRead, entries: SitemapEntries, source: Source, store: Store) -> None:
+def _compare(read: SourceRead, entries: SitemapEntries, source: Source, announced_before: AnnouncedBefore) -> None:
     """Find the announcements (`change_signals.announcements` says what is one), and what is to be stored."""
     previous: dict[str, float | None] = {}
     counts = np.zeros(len(entries), np.int64)
     for start in range(0, len(entries), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        seen, before, n = store.reader.announcements_for(read.pages[part], source.source)
+        seen, before, n = announced_before(read.pages[part], source.source)
         counts[part] = n
         for url, is_seen, lastmod in zip(entries.url[part], seen.tolist(), before.tolist(), strict=True):
             if is_seen:

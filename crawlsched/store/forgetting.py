@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, delete, func, select, update
 from crawlsched.store import changes, models
 from crawlsched.store.access import Access
 from crawlsched.store.database import Database, among
-from crawlsched.store.reading import Reader
+from crawlsched.store.reading import Reader, next_page
 from crawlsched.store.rows import digest, to_json, url_digest
 from crawlsched.store.statements import put
 from crawlsched.store.tombstones import KINDS, Tombstones, pattern
@@ -182,6 +182,9 @@ def _after(database: Database, wanted: Select[Any], last: int) -> list[Any]:
 def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
     """Delete pages and all that is known of them."""
     changes.remember_given(connection, key)
+    table = models.collections
+    own = table.c.shard == key[0], table.c.collection == key[1]
+    connection.execute(update(table).where(*own).values(pages_given=next_page(connection, key) - 1))
     tables = (
         *(models.observations, models.changes, models.announcements, models.further_sources),
         *(models.page_traces, models.page_texts, models.pages),

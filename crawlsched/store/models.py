@@ -120,7 +120,9 @@ collections = Table(
     metadata,
     *_key(),
     Column("name", Text, nullable=False),
-    # The largest numbers of `changes` that were ever given out, as far as rows were deleted, and deleted by age.
+    # The largest numbers of pages that were ever given out, as far as any were deleted; those of `changes`, and of
+    # these that were deleted by age.
+    Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
     PrimaryKeyConstraint("shard", "collection"),
@@ -132,7 +134,7 @@ pages = Table(
     "pages",
     metadata,
     *_key(),
-    # The dense row number of the arrays in memory; the owning process gives it out.
+    # Given once, by the process that owns the shard at that time; which row of its arrays a page is, is its own affair.
     Column("page", BigInteger, nullable=False, autoincrement=False),
     Column("state", SmallInteger, nullable=False),
     Column("importance", Float(53), nullable=False),

@@ -18,9 +18,9 @@ from crawlsched.store import changes, models
 from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.database import Database, among, among_those, listed
 from crawlsched.store.rows import from_json, json_like, url_digest
-from crawlsched.store.soundness import LARGEST_GAP, fitting, misfit, only_sound, without_outliers
+from crawlsched.store.soundness import fitting, misfit, only_sound, without_outliers
 
-__all__ = ["Reader", "next_number"]
+__all__ = ["Reader", "next_number", "next_page"]
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -303,15 +303,10 @@ class Reader:
             counts = "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at"
             names = ("page", "source", *counts, "true_signals", "false_signals")
             rows = connection.execute(select(*[table.c[name] for name in names]).where(*_own(table, self._key)))
-            n_sources, n_pages = (
-                _end_of_sources(connection, self._key),
-                next_number(connection, self._key, models.pages.c.page),
-            )
+            n_sources = _end_of_sources(connection, self._key)
             kinds = {name: (int, float, type(None)) for name in names} | {"page": int, "source": int}
             sound = only_sound((row._asdict() for row in rows), kinds, "further source of the page", "page")
-            return [
-                tuple(row.values()) for row in sound if 0 <= row["source"] < n_sources and 0 <= row["page"] < n_pages
-            ]
+            return [tuple(row.values()) for row in sound if 0 <= row["source"] < n_sources]
 
     def announcements_of(self, page: int) -> list[tuple[int, float | None, int]]:
         """Give (source, lastmod, n) for every source that names a page."""
@@ -358,7 +353,7 @@ class Reader:
         """Give every source."""
         with self._reading() as connection:
             table = models.sources
-            largest = _largest(connection, self._key, table.c.source, _LARGEST_GAP_OF_SOURCES)
+            largest = _largest_source(connection, self._key)
             found = []
             for row in only_sound(_whole_rows(connection, table, self._key, table.c.source), _SOURCE, "source", "url"):
                 if not 0 <= row["source"] <= largest:
@@ -403,10 +398,16 @@ class Reader:
         """Give what one host told us; None: nothing is known of it."""
         return next(iter(self.hosts(name)), None)
 
-    def next_page(self) -> int:
-        """Give the first page number that is free at the end."""
+    def count_pages(self) -> int:
+        """Count the pages; O(n)."""
         with self._reading() as connection:
-            return next_number(connection, self._key, models.pages.c.page)
+            counted = select(func.count()).select_from(models.pages).where(*_own(models.pages, self._key))
+            return int(connection.execute(counted).scalar_one())
+
+    def next_page(self) -> int:
+        """Give the first page number that was never given out."""
+        with self._reading() as connection:
+            return next_page(connection, self._key)
 
     def next_observation(self) -> int:
         """Give the first observation id that is free at the end."""
@@ -507,6 +508,8 @@ _HOST: dict[str, Any] = {"host": str, "rest_until": (float, int), "crawl_delay":
 # An index of a hundred thousand sitemaps is a large one; their numbers are places in a list.
 _LARGEST_GAP_OF_SOURCES = 100_000
 _LARGEST_ONES = 1_000
+# What numbers pages and visits have says nothing of how many there are; from here on they could not go on.
+_NO_NUMBER = 2**62
 
 
 def _learned(connection: Connection, key: Key) -> list[str]:
@@ -525,26 +528,30 @@ def _observation(row: dict[str, Any]) -> ObservationRow:
     return ObservationRow(**{**row, "changed": changed, "further": further})
 
 
+def next_page(connection: Connection, key: Key) -> int:
+    """Give the first page number that was never given out."""
+    table = models.collections
+    given = connection.execute(select(table.c.pages_given).where(*_own(table, key))).scalar_one()
+    return max(next_number(connection, key, models.pages.c.page), 0 if given is None else given + 1)
+
+
 def next_number(connection: Connection, key: Key, column: Any) -> int:
-    """Give the number after the largest one in a column."""
-    gap = _LARGEST_GAP_OF_SOURCES if column is models.sources.c.source else LARGEST_GAP
-    return _largest(connection, key, column, gap) + 1
+    """Give the number after the largest one in a column; one after which there is no room is damaged."""
+    largest = select(column).where(*_own(column.table, key), column < _NO_NUMBER).order_by(column.desc()).limit(1)
+    found = connection.execute(largest).scalar_one_or_none()
+    return 0 if found is None or found < 0 else int(found) + 1
 
 
 def _end_of_sources(connection: Connection, key: Key) -> int:
     """Give a number that no source reaches: what a row says of one beyond it is damaged."""
-    return next_number(connection, key, models.sources.c.source) + _LARGEST_GAP_OF_SOURCES
+    return _largest_source(connection, key) + 1 + _LARGEST_GAP_OF_SOURCES
 
 
-def _largest(connection: Connection, key: Key, column: Any, gap: int) -> int:
-    """Give the largest number in a column that can be meant: one far above all others is damaged; -1: there is none."""
-    query = select(column).where(*_own(column.table, key)).order_by(column.desc())
-    largest = connection.execute(query.limit(1)).scalar_one_or_none()
-    if largest is None:
-        return -1
-    if isinstance(largest, int) and largest < gap:
-        return largest
-    found = without_outliers(connection.execute(query.limit(_LARGEST_ONES)).scalars(), gap)
+def _largest_source(connection: Connection, key: Key) -> int:
+    """Give the largest number of a source that can be meant: one far above all others is damaged; -1: there is none."""
+    table = models.sources
+    query = select(table.c.source).where(*_own(table, key)).order_by(table.c.source.desc())
+    found = without_outliers(connection.execute(query.limit(_LARGEST_ONES)).scalars(), _LARGEST_GAP_OF_SOURCES)
     return -1 if found is None else found
 
 

@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LARGEST_GAP", "fitting", "misfit", "only_sound", "sound_pages", "without_outliers"]
+__all__ = ["fitting", "misfit", "only_sound", "sound_pages", "without_outliers"]
 
 logger = logging.getLogger("crawlsched.store")
 
 NoneType = type(None)
 
-#: Numbers of rows are given out one after the other. What stands further above all others than this is damaged.
-LARGEST_GAP = 10_000_000
 # States of pages, as `crawlsched.pages` numbers them.
 _LAST_STATE = 6
 _LARGEST_TIME = 1e12
@@ -80,12 +78,12 @@ def only_sound(
             logger.error("The %s %.60r is left out: its row in the database is damaged (%s).", what, row[name], wrong)
 
 
-def without_outliers(numbers: Iterable[int], gap: int = LARGEST_GAP) -> int | None:
+def without_outliers(numbers: Iterable[int], gap: int) -> int | None:
     """Return the largest number that can be meant, of the largest ones of a column, largest first; None: there is none.
 
     Examples
     --------
-    >>> without_outliers([2**31 - 1, 12, 11, 10]), without_outliers([3, 2, 1])
+    >>> without_outliers([2**31 - 1, 12, 11, 10], 100_000), without_outliers([3, 2, 1], 100_000)
     (12, 3)
     """
     listed = [number for number in numbers if isinstance(number, int) and number >= 0]
@@ -95,15 +93,13 @@ def without_outliers(numbers: Iterable[int], gap: int = LARGEST_GAP) -> int | No
     return None
 
 
-def sound_pages(block: dict[str, np.ndarray], end: int, n_sources: int) -> dict[str, np.ndarray]:
+def sound_pages(block: dict[str, np.ndarray], n_sources: int) -> dict[str, np.ndarray]:
     """Return a block of pages without those that cannot be meant; each costs a line in the log.
 
     Parameters
     ----------
     block : dict of str to ndarray
         As `Store.load` gives it.
-    end : int
-        The first page number that is free.
     n_sources : int
         A number that no source reaches; a page with one beyond it is one that no source has named.
     """
@@ -115,7 +111,6 @@ def sound_pages(block: dict[str, np.ndarray], end: int, n_sources: int) -> dict[
     for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
         # Never is nan or, of a crawl, before all time.
         sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
-    sound &= page < end
     block["source"] = np.where(block["source"] < n_sources, block["source"], -1)
     if sound.all():
         return block

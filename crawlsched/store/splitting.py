@@ -6,6 +6,7 @@ transaction: it is divided, or it is as it was.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select, text, update
@@ -16,31 +17,22 @@ from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.lease import lease_row, shards_of
 from crawlsched.store.members import add_leases
+from crawlsched.store.reading import next_page
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.tombstones import host_of
 
 __all__ = ["Split", "split"]
 
-_OF_PAGES = (
-    *("pages", "page_traces", "page_texts", "announcements", "further_sources"),
-    *("observations", "changes"),
-)
-
-# Page numbers are the rows of arrays in memory, so each shard gets dense ones, in the order that there was.
-_NUMBER_PAGES = (
-    "CREATE TEMP TABLE moved_pages ON COMMIT DROP AS SELECT p.shard AS old_shard, p.page AS old_page, h.shard,"
-    " row_number() OVER (PARTITION BY h.shard ORDER BY p.page) - 1 AS page"
-    " FROM pages p JOIN moved_hosts h ON h.host = p.host WHERE p.collection = :collection"
-)
-# First to numbers that no row has yet: keys are compared after each row.
+_OF_PAGES = ("page_traces", "page_texts", "announcements", "further_sources", "observations", "changes")
+# A page keeps its number: a shard that is new had none, so none is there twice. Pages move last, for they say where to.
 _MOVE_PAGES = (
-    "UPDATE {table} t SET shard = m.shard, page = -1 - m.page FROM moved_pages m"
-    " WHERE t.collection = :collection AND m.old_shard = t.shard AND m.old_page = t.page"
+    "UPDATE {table} t SET shard = h.shard FROM pages p JOIN moved_hosts h ON h.host = p.host"
+    " WHERE t.collection = :collection AND p.collection = :collection AND p.shard = t.shard AND p.page = t.page"
+    " AND h.shard <> t.shard"
 )
-_LEFT_OVER = "DELETE FROM {table} WHERE collection = :collection AND page >= 0"
-_NUMBERED = "UPDATE {table} SET page = -1 - page WHERE collection = :collection"
-
 _MOVE_BY_HOST = (
+    "UPDATE pages t SET shard = h.shard FROM moved_hosts h"
+    " WHERE t.collection = :collection AND h.host = t.host AND h.shard <> t.shard",
     # Sources that are asked belong to their hosts, and so do the dates of theirs that went back.
     "UPDATE hosts t SET shard = h.shard FROM moved_hosts h"
     " WHERE t.collection = :collection AND h.host = t.host AND h.shard <> t.shard",
@@ -135,7 +127,7 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
     Parameters
     ----------
     database : Database
-        At this version's schema, and without a limit for answers: each page is written twice.
+        At this version's schema, and without a limit for answers: each page that moves is written.
     name : str
         The collection's.
     n_shards : int, optional
@@ -214,13 +206,9 @@ def _share_rate(division: _Division, *, is_shared: bool, rate: float) -> float:
 
 def _move(division: _Division) -> None:
     _find_hosts(division)
-    division.do(_NUMBER_PAGES)
-    division.do("CREATE UNIQUE INDEX ON moved_pages (old_shard, old_page)")
-    division.do("ANALYZE moved_pages")
+    given = {s: next_page(division.connection, (s, division.number)) - 1 for s in range(division.n_before)}
     for table in _OF_PAGES:
         division.do(_MOVE_PAGES.format(table=table))
-        division.do(_LEFT_OVER.format(table=table))
-        division.do(_NUMBERED.format(table=table))
     for statement in _MOVE_BY_HOST:
         division.do(statement)
     for table, condition in _COPIED.items():
@@ -233,7 +221,7 @@ def _move(division: _Division) -> None:
     division.do("DELETE FROM first_pages WHERE collection = :collection")  # a plan makes them anew
     counted = {row.shard: row for row in division.do(_COUNT)}
     n_pages, n_visited = ([getattr(counted.get(s), name, 0) for s in range(division.n_after)] for name in _COUNTED)
-    _divide_collections(division)
+    _divide_collections(division, given)
     _divide_plans(division, n_visited)
     _divide_leases(division, n_pages)
     _address_anew(division)
@@ -252,15 +240,15 @@ def _find_hosts(division: _Division) -> None:
     division.do("ANALYZE moved_hosts")
 
 
-def _divide_collections(division: _Division) -> None:
-    """Let each shard have a row of the collection."""
+def _divide_collections(division: _Division, given: Mapping[int, int]) -> None:
+    """Let each shard have a row of the collection; it gives no number that was `given` where its pages come from."""
     connection, table = division.connection, models.collections
     wanted = select(table.c.shard).where(table.c.collection == division.number)
-    for row in connection.execute(wanted).all():
-        for child in division.children(row.shard):
-            if child != row.shard:
+    for shard in connection.execute(wanted).scalars().all():
+        for child in division.children(shard):
+            if child != shard:
                 key = {"shard": child, "collection": division.number, "name": division.name}
-                connection.execute(insert(table).values(**key))
+                connection.execute(insert(table).values(**key, pages_given=given[shard]))
 
 
 def _divide_plans(division: _Division, n_visited: list[int]) -> None:

@@ -129,8 +129,11 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, c
             assert row["shard"] == shard_of(row["host"], n_shards)
         for row in after["noise_masks"]:
             assert row["shard"] == shard_of(row["template"].strip("/").partition("/")[0].split()[0], n_shards)
+        assert {row["url"]: row["page"] for row in after["pages"]} == {
+            row["url"]: row["page"] for row in before["pages"]
+        }
         pages = {shard: [row["page"] for row in after["pages"] if row["shard"] == shard] for shard in everywhere}
-        assert all(sorted(numbers) == list(range(len(numbers))) for numbers in pages.values())
+        assert all(row["pages_given"] >= N_PAGES - 1 for row in after["collections"])
         assert [row["n_pages"] for row in sorted(after["leases"], key=lambda r: r["shard"])] == [
             len(pages[shard]) for shard in everywhere
         ]

@@ -48,7 +48,13 @@ def _read(store: Store, stored: str | None, now: str, hosts: tuple[str, ...] = (
     body = f"<urlset><url><loc>{url}</loc><lastmod>{now}</lastmod></url></urlset>".encode()
     source = Source(0, "sitemap", MAP, "a.example")
     return read_source(
-        source, MAP, body, request_fingerprint=_name, pages_of=_pages_of(index), store=store, hosts=hosts
+        source,
+        MAP,
+        body,
+        request_fingerprint=_name,
+        pages_of=_pages_of(index),
+        announced_before=store.reader.announcements_for,
+        hosts=hosts,
     )
 
 
@@ -114,7 +120,7 @@ def test_the_later_date_of_two_spellings_counts_in_whatever_order_they_stand(sto
             f"<urlset>{''.join(body)}</urlset>".encode(),
             request_fingerprint=lambda url: name(Request(url)),
             pages_of=_pages_of(index),
-            store=store,
+            announced_before=store.reader.announcements_for,
         )
         assert read.lastmod == [_seconds("2026-11-20")]
         assert not read.announced.any()
@@ -131,7 +137,14 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
 
     body = b"<urlset><url><loc>http://a.example/odd</loc></url><url><loc>http://a.example/1</loc></url></urlset>"
     source = Source(0, "sitemap", MAP, "a.example")
-    read = read_source(source, MAP, body, request_fingerprint=name, pages_of=_pages_of(PageIndex()), store=store)
+    read = read_source(
+        source,
+        MAP,
+        body,
+        request_fingerprint=name,
+        pages_of=_pages_of(PageIndex()),
+        announced_before=store.reader.announcements_for,
+    )
     assert [entry.url for entry in read.unknown] == ["http://a.example/1"]
     assert [(problem.kind, problem.example) for problem in read.problems] == [("bad-url", "http://a.example/odd")]
 
@@ -149,7 +162,14 @@ def test_each_part_of_a_site_is_looked_at_by_itself(store: Store) -> None:
     )
     source = Source(0, "sitemap", MAP, "a.example")
     body = f"<urlset>{entries}</urlset>".encode()
-    read = read_source(source, MAP, body, request_fingerprint=_name, pages_of=_pages_of(index), store=store)
+    read = read_source(
+        source,
+        MAP,
+        body,
+        request_fingerprint=_name,
+        pages_of=_pages_of(index),
+        announced_before=store.reader.announcements_for,
+    )
     news, shop = read.parts["a.example/news/"], read.parts["a.example/shop/"]
     assert (news.n_announced, news.stated.tolist()) == (2, [_seconds("2026-11-02")])
     assert (shop.n_announced, shop.stated.tolist()) == (3, [_seconds("2026-11-20")] * 3)
@@ -173,7 +193,7 @@ def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, para
         f"<rss><channel>{items}</channel></rss>".encode(),
         request_fingerprint=_name,
         pages_of=_pages_of(index),
-        store=store,
+        announced_before=store.reader.announcements_for,
     )
     assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
     assert [entry.url for entry in read.unknown] == [

@@ -1,9 +1,9 @@
-"""The first tables: what 0020 begins with. Databases of earlier revisions were never released, and are refused."""
+"""The first tables: what 0021 begins with. Databases of earlier revisions were never released, and are refused."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0020"
+revision = "0021"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -120,6 +120,7 @@ def upgrade() -> None:
         "collections",
         *_key(),
         sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("pages_given", sa.BigInteger()),
         sa.Column("changes_given", sa.BigInteger()),
         sa.Column("changes_pruned", sa.BigInteger()),
         sa.PrimaryKeyConstraint("shard", "collection", name="pk_collections"),

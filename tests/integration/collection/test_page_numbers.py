@@ -1,0 +1,125 @@
+"""A page keeps its number in the database, in whatever row of memory it comes to stand."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.settings import Settings
+from crawlsched.store import ChangeRow, Store
+
+NOW = 1_000_000.0
+URLS = [f"http://a.example/{number}" for number in range(6)]
+
+
+def _name(url: str) -> bytes:
+    return hashlib.sha1(url.encode()).digest()
+
+
+def _found(url: str) -> FoundPage:
+    return FoundPage(url, _name(url), "a.example")
+
+
+class Opened:
+    """A collection that is opened again and again, with other pages forgotten in between."""
+
+    def __init__(self, folder: Path) -> None:
+        self.url = f"sqlite:///{folder / 'crawl.db'}"
+        self.settings = Settings.from_scrapy(
+            {"CRAWLSCHED_DATABASE_URL": self.url, "CRAWLSCHED_COLLECTION": "test"}, "test"
+        )
+
+    def open(self) -> Collection:
+        collection = Collection(self.settings, "test", _name, "none", Random(1))
+        collection.open(NOW)
+        return collection
+
+    def store(self) -> Store:
+        return Store.open(self.url, "test")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Opened:
+    """Six pages, of which the second and the last were forgotten."""
+    found = Opened(tmp_path)
+    collection = found.open()
+    collection.add_pages([_found(url) for url in URLS], NOW)
+    collection.close(NOW)
+    store = found.store()
+    for url in (URLS[1], URLS[5]):
+        store.forgetting.forget("url", url, NOW)
+    store.close()
+    return found
+
+
+def test_rows_are_dense_and_numbers_stay(opened: Opened) -> None:
+    """After a restart nothing is left of forgotten pages in memory, and the others have the numbers that they had."""
+    collection = opened.open()
+    assert collection.planner.pages.n == 4
+    kept = {url: collection.index.page(_name(url)) for url in URLS}
+    assert list(kept.values()) == [0, -1, 1, 2, 3, -1]
+    assert collection.numbers.of([0, 1, 2, 3]).tolist() == [0, 2, 3, 4]
+    assert collection.rows_of([4, 1, 0, 9]).tolist() == [3, -1, 0, -1]
+    assert collection.facts_of(2).url == URLS[3]
+    assert collection.facts_of(2).page == 2
+    collection.close(NOW)
+
+
+def test_a_number_is_not_given_again(opened: Opened) -> None:
+    """Not even that of the newest page, which was forgotten: whoever remembers it would take another page for it."""
+    collection = opened.open()
+    (row,) = collection.add_pages([_found("http://a.example/new")], NOW)
+    assert (row, collection.numbers.item(row)) == (4, 6)
+    collection.close(NOW)
+
+
+def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) -> None:
+    """Columns, contents, texts, visits, changes and announcements are those of the page, and come back to it."""
+    collection = opened.open()
+    page = collection.index.page(_name(URLS[3]))
+    assert page != 3
+    collection.planner.crawled(page, NOW + 5.0, None)
+    collection.put_facts(collection.facts_of(page)._replace(etag="it", pending_fingerprint=b"new"), NOW + 5.0)
+    collection.unsaved.page(page, NOW + 5.0)
+    collection.unsaved.observation(
+        NOW + 5.0, page, elapsed=None, n_signals=0, source=-1, changed=None, outcome="changed"
+    )
+    collection.unsaved.told(page, NOW + 5.0, "new", 0)
+    collection.unsaved.announcement(page, 0, 7.0, 1, NOW + 5.0)
+    collection.close(NOW + 5.0)
+    store = opened.store()
+    (facts,) = store.reader.facts([3])
+    assert facts is not None
+    assert (facts.url, facts.etag) == (URLS[3], "it")
+    (visit,) = store.reader.observations_of(3)
+    assert visit.time == NOW + 5.0
+    assert store.reader.announcements_of(3) == [(0, 7.0, 1)]
+    assert store.reader.undelivered() == [3]
+    store.close()
+    collection = opened.open()
+    page = collection.index.page(_name(URLS[3]))
+    assert collection.planner.pages.crawled_at[page] == NOW + 5.0
+    assert np.count_nonzero(collection.planner.pages.crawled_at[:4] > 0.0) == 1
+    assert collection.planner.pick(NOW + 6.0, lambda host, now: now).page == page  # it was not delivered
+    known, lastmod, _ = collection.announced_before(np.array([page]), 0)
+    assert (known.tolist(), lastmod.tolist()) == ([True], [7.0])
+    collection.close(NOW)
+
+
+def test_what_is_forgotten_meanwhile_is_not_written(opened: Opened) -> None:
+    """What waits of a forgotten page goes; that of the page whose row has its number stays."""
+    collection = opened.open()
+    for page in (2, 3):
+        collection.unsaved.announcement(page, 0, 7.0, 1, NOW)
+        collection.unsaved.told(page, NOW, "new", None)
+    collection.forget(np.array([2]))
+    batch = collection.unsaved.take(collection.planner.columns, collection.planner.further.stored)
+    assert batch is not None
+    assert list(batch.announcements) == [(4, 0)]
+    assert batch.changes == [ChangeRow(2, 4, NOW, "new", None)]
+    collection.close(NOW)
