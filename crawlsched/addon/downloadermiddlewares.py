@@ -22,8 +22,7 @@ from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.content.reading import MOST_TEXT_BYTES
-from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider
-from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
+from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
 from crawlsched.scrapy_versions import (
     download_handlers,
     is_forbidden_by_robots,
@@ -45,7 +44,7 @@ _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 class RefreshMiddleware:
     """Make requests conditional, and tell the refresher how each visit ended."""
 
-    def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
+    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
         self._refresher = refresher
         self._visits = refresher.visits
@@ -62,7 +61,7 @@ class RefreshMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware for a crawler."""
-        return cls(crawler, refresher_of(crawler))
+        return cls(crawler, Refresher.of(crawler))
 
     def process_request(self, request: Request, spider: Spider | None = None) -> Awaitable[None] | None:
         """Ask only for what has changed since the last visit, and nothing private on account of a site."""

@@ -12,7 +12,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from crawlsched.exceptions import NotThePage
-from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
+from crawlsched.refresh.refresher import Refresher
 from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
 
 __all__ = ["DeliveryMiddleware"]
@@ -26,7 +26,7 @@ class DeliveryMiddleware:
     each method the spider, which none needs.
     """
 
-    def __init__(self, refresher: AnyRefresher) -> None:
+    def __init__(self, refresher: Refresher) -> None:
         self._refresher = refresher
         self._deliveries = refresher.deliveries
         self._clock = refresher.clock
@@ -34,7 +34,7 @@ class DeliveryMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware for a crawler."""
-        return cls(refresher_of(crawler))
+        return cls(Refresher.of(crawler))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass everything on, and note when start() has ended."""

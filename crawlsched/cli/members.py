@@ -9,7 +9,7 @@ from crawlsched.settings import format_bandwidth
 if TYPE_CHECKING:
     from crawlsched.store.members import SharedCollection
 
-__all__ = ["owner_of_all", "say_differing", "say_processes", "say_sharing", "sharing", "status_of_all"]
+__all__ = ["owner_of_all", "say_processes", "say_sharing", "sharing", "status_of_all"]
 
 
 def sharing(shared: "SharedCollection") -> dict[str, Any]:
@@ -34,7 +34,7 @@ def sharing(shared: "SharedCollection") -> dict[str, Any]:
             "version": member.version,
             "granted": member.granted,
             "renewed": max(seen.now - member.renewed_at, 0.0),
-            **member.status,
+            **{name: value for name, value in member.status.items() if name != "curve"},
         }
         for token, member in sorted(alive.items(), key=lambda item: (item[1].host, item[1].pid))
     ]
@@ -65,15 +65,14 @@ def sharing(shared: "SharedCollection") -> dict[str, Any]:
     }
 
 
-def status_of_all(shared: Mapping[str, Any], statuses: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def status_of_all(shared: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the owner of a collection of one process says of itself, of all members of a shared one."""
     members = shared["members"]
     resolved: dict[str, int] = {}
-    for said in statuses:
-        for outcome, n in (said.get("resolved") or {}).items():
-            resolved[outcome] = resolved.get(outcome, 0) + n
     slots: dict[str, int] = {}
     for member in members:
+        for outcome, n in (member.get("resolved") or {}).items():
+            resolved[outcome] = resolved.get(outcome, 0) + n
         for kind, n in (member.get("slots") or {}).items():
             slots[kind] = slots.get(kind, 0) + n
     rated = [(member["granted"], member["threshold"]) for member in members if member.get("threshold") is not None]
@@ -121,17 +120,13 @@ def say_sharing(shared: Mapping[str, Any]) -> list[str]:
     rows = [["process", "spider", "shards", "pages", "share", "sent last minute", "threshold", "renewed"]]
     rows += [_member_row(member) for member in members]
     lines += say_table(rows, right="llrrrrrr")
-    lines += [f"  {line}" for line in say_differing(shared["threshold_spread"], "processes")]
+    if (spread := shared["threshold_spread"]) is not None:
+        lines.append(f"  the lowest threshold of the processes is {say_share(spread)} below the highest")
     waiting = shared["waiting"]
     if waiting["n"]:
         oldest = say_duration(waiting["oldest"])
         lines.append(f"  handed over and not taken in yet: {waiting['n']:,}, the oldest {oldest} ago")
     return lines
-
-
-def say_differing(spread: float | None, what: str) -> list[str]:
-    """Say by how much the thresholds differ; where they are alike, dividing the bandwidth costs nothing."""
-    return [] if spread is None else [f"the lowest threshold of the {what} is {say_share(spread)} below the highest"]
 
 
 def say_processes(n: int) -> str:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from crawlsched.cli.members import say_differing, say_processes, sharing
+from crawlsched.cli.members import say_processes, sharing
 from crawlsched.cli.parsing import examples
 from crawlsched.cli.stores import not_one_shard, open_stores
 from crawlsched.cli.target import common_options, find_target
@@ -17,7 +17,7 @@ def add_parser(actions: Any) -> None:
     """Add both actions."""
     action = actions.add_parser(
         "shards",
-        help="the shards of a collection that processes share: who crawls each, at which rate, and how evenly",
+        help="the shards of a collection that processes share: who crawls each, and how large it is",
         parents=[common_options()],
         epilog=examples("crawlsched db shards --database postgresql://crawler@db.example/crawls"),
     )
@@ -35,30 +35,21 @@ def add_parser(actions: Any) -> None:
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Gather the shards, and what their owners have said of them last."""
+    """Gather the shards, and who has them."""
     stores = open_stores(find_target(arguments))
     try:
         if stores.shared is None:
             not_one_shard(stores.all[0], "db shards")
             return {"collection": stores.name, "n_shards": None, "shards": []}
-        shared, said = sharing(stores.shared), stores.shared.statuses()
+        shared = sharing(stores.shared)
     finally:
         stores.close()
     owners = {member["token"]: f"{member['host']}:{member['pid']}" for member in shared["members"]}
-    shards = []
-    for row in shared["shards"]:
-        status = said[row["shard"]] if row["ready"] else {}
-        about = {"rate": status.get("bandwidth"), "threshold": status.get("threshold")}
-        # The row's own number is renewed only when a shard has grown by a tenth.
-        about["pages"] = status.get("pages", row["pages"])
-        shards.append({**row, "owner": owners.get(row["member"]), **about})
-    thresholds = [row["threshold"] for row in shards if row["threshold"] and row["pages"]]
     return {
         "collection": stores.name,
         **{name: shared[name] for name in ("n_shards", "rate", "paused_since", "waiting")},
         "processes": len(owners),
-        "shards": shards,
-        "threshold_spread": 1.0 - min(thresholds) / max(thresholds) if thresholds else None,
+        "shards": [{**row, "owner": owners.get(row["member"])} for row in shared["shards"]],
     }
 
 
@@ -70,21 +61,17 @@ def say(report: dict[str, Any]) -> str:
         )
     processes, rate = say_processes(report["processes"]), format_bandwidth(report["rate"])
     lines = [f"{report['collection']}: {report['n_shards']} shards on {processes}; {rate} for all"]
-    rows = [["shard", "process", "pages", "rate", "threshold", "waiting", "owners so far"]]
+    rows = [["shard", "process", "pages", "waiting", "owners so far"]]
     rows += [_row(shard) for shard in report["shards"]]
-    lines += say_table(rows, right="rlrrrrr")
-    return "\n".join([*lines, *say_differing(report["threshold_spread"], "shards")])
+    return "\n".join([*lines, *say_table(rows, right="rlrrr")])
 
 
 def _row(shard: dict[str, Any]) -> list[str]:
-    rate, threshold = shard["rate"], shard["threshold"]
     owner = "-" if shard["owner"] is None else shard["owner"] if shard["ready"] else f"{shard['owner']} (loading)"
     return [
         f"{shard['shard']}",
         owner,
         f"{shard['pages']:,}",
-        "-" if rate is None else f"{rate:.3g}/s",
-        "-" if threshold is None else f"{threshold:.3g}",
         f"{shard['waiting']:,}",
         f"{shard['epoch']:,}",
     ]

@@ -58,7 +58,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     finally:
         stores.close()
     statuses = [part["status"] for part in parts]
-    status = statuses[0] if shared is None else status_of_all(shared, statuses)
+    status = statuses[0] if shared is None else status_of_all(shared)
+    crawls = statuses if shared is None else shared["members"]
     fresh = _fresh([part["freshness"] for part in parts])
     sources = [source for part in parts for source in part["sources"]]
     replanned = [part["replanned_at"] for part in parts if part["replanned_at"] is not None]
@@ -92,10 +93,10 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             row.host: row.counts["failing"] for part in parts for row in part["host_rows"] if row.counts.get("failing")
         },
         "withheld": _withheld([host for part in parts for host in part["host_rows"]]),
-        "first_copies": _sums([said.get("first_copies") or {} for said in statuses]),
-        "growth": [said["growth"]["says"] for said in statuses if said.get("growth")],
-        "not_data": _sums([said.get("not_data") or {} for said in statuses]),
-        "failing_callbacks": _sums([said.get("failing_callbacks") or {} for said in statuses]),
+        "first_copies": _sums([said.get("first_copies") or {} for said in crawls]),
+        "growth": [said["growth"]["says"] for said in crawls if said.get("growth")],
+        "not_data": _sums([said.get("not_data") or {} for said in crawls]),
+        "failing_callbacks": _sums([said.get("failing_callbacks") or {} for said in crawls]),
         "sources": sorted(sources, key=lambda source: (*worth(source), source["pages"]), reverse=True),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +92,7 @@ class Import:
         self._sources, self._origins = Sources(settings.source_interval), set[str]()
         if self._asks_robots:
             self._sources.load(store.reader.sources())
+            self._next_source = store.reader.next_source()
         self._index = PageIndex()
         self._next_page = store.reader.next_page()
         self._next_observation = store.reader.next_observation()
@@ -167,7 +169,8 @@ class Import:
         self._origins.add(origin)
         source = self._sources.add("robots", f"{origin}/robots.txt", page.host, self._now)
         if source is not None:
-            batch.sources[source.source] = source
+            batch.sources[self._next_source] = replace(source, source=self._next_source)
+            self._next_source += 1
 
     def _change(self, named: Sequence[ImportedPage], known: Mapping[int, int], histories: Histories | None) -> None:
         """Change what is known of pages that are there: by what the file states, and by visits if they had none."""

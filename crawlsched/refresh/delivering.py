@@ -66,11 +66,8 @@ class Delivering:
         count: Callable[..., None],
         *,
         delivers_unchanged: bool = False,
-        tell_parent: Callable[[int, float], None] | None = None,
     ) -> None:
-        self.deliveries = Deliveries(
-            delivered=self._delivered, failed=self._failed, given_up=self._given_up, tell_parent=tell_parent
-        )
+        self.deliveries = Deliveries(delivered=self._delivered, failed=self._failed, given_up=self._given_up)
         self.ended_pages: list[int] = []
         self._collection = collection
         self._owing = owing
@@ -175,7 +172,7 @@ class Delivering:
         facts = before.facts._replace(template=kept.template, template_data=kept.template_data)
         self._collection.put_facts(facts, now)
         self._collection.planner.take_back(before.columns, now)
-        self._collection.unsaved.retract(before.observation, str(Outcome.WRONG), now)
+        self._collection.unsaved.retract(page, before.observation, str(Outcome.WRONG), now)
         self._collection.unsaved.page(page, now)
 
     def look_at_ended(self) -> None:

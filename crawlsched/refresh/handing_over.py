@@ -6,13 +6,16 @@ import itertools
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crawlsched.collection.collection import FoundPage
 from crawlsched.collection.request_templates import RequestTemplate
-from crawlsched.collection.shard import Shard
+from crawlsched.collection.shard import Shards
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
+
+if TYPE_CHECKING:
+    from crawlsched.refresh.shared.sharing import Sharing
 
 __all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "HandingOver", "found_again"]
 
@@ -86,21 +89,23 @@ class HandingOver:
 
 
 class Elsewhere:
-    """What a shard finds of other shards.
+    """What is found of shards that are not here.
 
     Parameters
     ----------
-    shard : Shard
-    handing_over : HandingOver
-        Of the process.
+    sharing : Sharing
+        Has, once it is open, the `HandingOver` of this process.
+    shards : Shards
     """
 
-    def __init__(self, shard: Shard, handing_over: HandingOver) -> None:
-        self.owns = shard.owns
-        self._shard = shard.number
-        self._handing_over = handing_over
+    def __init__(self, sharing: Sharing, shards: Shards) -> None:
+        self._sharing, self._shards = sharing, shards
 
-    def found(self, page: FoundPage, now: float) -> Outgoing | None:
+    def is_here(self, host: str) -> bool:
+        """Whether the pages of a host are this process's."""
+        return self._shards.of_name(host) is not None
+
+    def found(self, page: FoundPage, of: int, now: float) -> Outgoing | None:
         """Hand over a URL that a site names."""
         data = {
             "url": page.url,
@@ -111,12 +116,12 @@ class Elsewhere:
             "depth": page.depth,
             "stated": page.importance_stated,
         }
-        return self._handing_over.row(page.host, FOUND, data, now, of=self._shard)
+        return self._sharing.handing_over.row(page.host, FOUND, data, now, of=of)
 
-    def source(self, kind: str, url: str, host: str, named_by: str | None, now: float) -> Outgoing | None:
+    def source(self, kind: str, url: str, host: str, named_by: str | None, of: int, now: float) -> Outgoing | None:
         """Hand over a sitemap or feed."""
         data = {"kind": kind, "url": url, "named_by": named_by}
-        return self._handing_over.row(host, SOURCE, data, now, of=self._shard)
+        return self._sharing.handing_over.row(host, SOURCE, data, now, of=of)
 
 
 def found_again(data: Mapping[str, Any]) -> FoundPage:

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.content.reading import is_current
 from crawlsched.content.recipe_choice import Recipes
-from crawlsched.store import Store
 
 __all__ = ["OtherRecipes"]
 
@@ -23,43 +23,39 @@ _COUNTED_AT_ONCE = 250_000
 class OtherRecipes:
     """Say at the start how many pages take a new baseline.
 
-    All pages are counted, so this is done aside, and only where the recipes are not those of the last crawl, or pages
-    were left then.
+    All pages of a shard are counted, so this is done aside, and only where the recipes are not those of its last owner,
+    or pages were left then.
 
     Parameters
     ----------
     recipes : Recipes
         Those of this crawl.
-    last : object
-        What `status` gave at the end of the last crawl; anything else where there was none.
 
     Examples
     --------
     >>> from crawlsched.settings import Settings
-    >>> other = OtherRecipes(Recipes(Settings.from_scrapy({})), None)
-    >>> other.may_be, other.n_of({"blocks/4": 7, "blocks/5": 2, "blocks/5/clipped": 1})
-    (True, 7)
+    >>> OtherRecipes(Recipes(Settings.from_scrapy({}))).n_of({"blocks/4": 7, "blocks/5": 2, "blocks/5/clipped": 1})
+    7
     """
 
-    def __init__(self, recipes: Recipes, last: object) -> None:
+    def __init__(self, recipes: Recipes) -> None:
         self._recipes = recipes.all()
         self._ids = [recipe.id for recipe in self._recipes]
-        last = last if isinstance(last, Mapping) else {}
-        #: How many were counted; None: they were not, or not yet.
-        self.n: int | None = 0 if last.get("ids") == self._ids and last.get("others") == 0 else None
-
-    @property
-    def may_be(self) -> bool:
-        """Whether there may be any."""
-        return self.n is None
+        # By shard, how many were counted; None: they were not yet.
+        self._n: dict[int, int | None] = {}
 
     def n_of(self, counts: Mapping[str, int]) -> int:
         """Return how many of the pages, counted by the recipe that they were read by, were read by another one."""
         return sum(n for kept, n in counts.items() if not any(is_current(kept, recipe) for recipe in self._recipes))
 
-    def count(self, aside: Aside, store: Store) -> None:
-        """Count them beside the crawling thread, part by part, and log how many there are."""
-        n_pages = store.reader.next_page()
+    def look_at(self, shard: Shard, aside: Aside) -> None:
+        """Count those of a shard that has come beside the crawling thread, part by part; log how many there are."""
+        last = shard.last_status.get("recipes")
+        last = last if isinstance(last, Mapping) else {}
+        if last.get("ids") == self._ids and last.get("others") == 0:
+            self._n[shard.number] = 0
+            return
+        self._n[shard.number], n_pages = None, shard.next_page
 
         def count_from(first: int, n_before: int) -> None:
             part = range(first, min(first + _COUNTED_AT_ONCE, n_pages))
@@ -69,14 +65,14 @@ class OtherRecipes:
                 if part.stop < n_pages:
                     count_from(part.stop, n)
                 else:
-                    self._say(n)
+                    self._say(shard, n)
 
-            aside.run("counting recipes", lambda: store.reader.recipes(part), counted)
+            aside.run(f"counting recipes ({shard.number})", lambda: shard.store.reader.recipes(part), counted)
 
         count_from(0, 0)
 
-    def _say(self, n: int) -> None:
-        self.n = n
+    def _say(self, shard: Shard, n: int) -> None:
+        self._n[shard.number] = n
         if n:
             logger.warning(
                 "%d page(s) were last read by another recipe (CRAWLSCHED_FINGERPRINT, or an earlier version): each "
@@ -85,6 +81,6 @@ class OtherRecipes:
                 n,
             )
 
-    def status(self) -> dict[str, Any]:
-        """Return what the next crawl has to know."""
-        return {"ids": self._ids, "others": self.n}
+    def status(self, shard: int) -> dict[str, Any]:
+        """Return what the next owner of a shard has to know."""
+        return {"ids": self._ids, "others": self._n.get(shard)}

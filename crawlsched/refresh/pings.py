@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.refresh.refresher import Refresher
+from crawlsched.collection.shard import Shard
+
+if TYPE_CHECKING:
+    from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["announce", "known_pages", "pages_of", "pinged"]
 
@@ -15,9 +19,12 @@ __all__ = ["announce", "known_pages", "pages_of", "pinged"]
 _URLS_AT_ONCE = 16
 
 
-def known_pages(refresher: Refresher, urls: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the pages with these URLs, and the URLs that are no pages."""
-    found = {url: pages_of(refresher, url) for url in urls}
+def known_pages(
+    refresher: Refresher, urls: Iterable[str], shard: Shard | None = None
+) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the pages with these URLs, of a shard if one is given, and the URLs that are no such pages."""
+    of_page = refresher.collection.shards.of_page
+    found = {url: [p for p in pages_of(refresher, url) if shard in (None, of_page(p))] for url in urls}
     pages = np.array(sorted({page for pages in found.values() for page in pages}), np.intp)
     return pages, [url for url, pages in found.items() if not pages]
 

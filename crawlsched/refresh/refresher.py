@@ -19,7 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import inf, isfinite
 from pathlib import Path
@@ -39,7 +39,6 @@ from crawlsched.content.reading import Body, Content
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.content.ruling import Ruling
 from crawlsched.exceptions import DatabaseReplaced
-from crawlsched.frontier import DiscoveryShare
 from crawlsched.pages import REFUSED
 from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
@@ -49,14 +48,16 @@ from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
 from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.guard import Guard
-from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, HandingOver, found_again
+from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, found_again
 from crawlsched.refresh.mishaps import Mishaps
 from crawlsched.refresh.other_recipes import OtherRecipes
 from crawlsched.refresh.owing import Owing
 from crawlsched.refresh.pacing import Line, Pace
+from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.requested import Admission, Admitted, Asked
 from crawlsched.refresh.responses import Fetched, ForSpider, Responses
 from crawlsched.refresh.retry_after import retry_after
+from crawlsched.refresh.shared.sharing import LONGEST_DEBT, Sharing
 from crawlsched.refresh.slots import Outgoing
 from crawlsched.refresh.watchdog import Watchdog
 from crawlsched.settings import Settings
@@ -72,7 +73,7 @@ from crawlsched.visits.visits import Visit, Visits
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-__all__ = ["Body", "Content", "Fetched", "ForSpider", "NotForTheSpider", "OneOfSeveral", "Refresher"]
+__all__ = ["Body", "Content", "Fetched", "ForSpider", "NotForTheSpider", "Refresher"]
 
 logger = logging.getLogger(__name__)
 
@@ -99,35 +100,6 @@ class NotForTheSpider(IgnoreRequest):
     """The response told us what we wanted to know, and there is nothing new in it for the spider."""
 
 
-@dataclass(frozen=True)
-class OneOfSeveral:
-    """What the refresher of one shard has in common with those of the other shards of its process.
-
-    Attributes
-    ----------
-    shard : Shard
-    tokens : iterator of int
-        Of its visits: no two shards have the same.
-    guard : Guard
-    tell_parent : callable
-        Told of the end of what a delivery of any shard may wait for.
-    handing_over : HandingOver
-        Numbers what is for shards of other processes.
-    start_has_ended : bool
-        Whether start() had ended before this shard was claimed.
-    discovery_share : DiscoveryShare
-        Of the slots of the process.
-    """
-
-    shard: Shard
-    tokens: Iterator[int]
-    guard: Guard
-    tell_parent: Callable[[int, float], None]
-    handing_over: HandingOver
-    start_has_ended: bool
-    discovery_share: DiscoveryShare
-
-
 class Refresher:
     """Keep a collection fresh: the flows between Scrapy, the planner and the store.
 
@@ -150,8 +122,6 @@ class Refresher:
         Chooses which visits are probed.
     arguments : mapping of str to str, optional
         Digests of the spider's arguments.
-    several : OneOfSeveral, optional
-        None: the collection has no shards, and this is its only refresher.
     """
 
     _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()
@@ -169,35 +139,31 @@ class Refresher:
         obeys_robots: bool = True,
         least_delay: float = 0.0,
         arguments: Mapping[str, str] | None = None,
-        several: OneOfSeveral | None = None,
     ) -> None:
         self._arguments = dict(arguments or {})
         self.settings = settings
         self.clock = clock
         self.count = count
         self.request_fingerprint = request_fingerprint
-        self._several = several
-        shard = None if several is None else several.shard
-        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, shard)
+        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
         self.planner.host_limit = self.hosts.limit
-        if several is not None:
-            self.planner.share = several.discovery_share
         self.sources = self.collection.sources
-        self.visits = Visits(None if several is None else several.tokens)
+        self.visits = Visits()
         self.probes = Probes(
             rng,
             lambda: self.planner.makes_first_copies,
             enabled=settings.probes,
             has_room=self._has_room_for_probes,
         )
-        self.slots = SlotClock(settings.bandwidth, clock())
+        self.slots = self._clock_of(settings.bandwidth, clock())
         self.hosts.bandwidth = settings.bandwidth
-        if several is None:
-            self.hosts.least_delay = least_delay
+        self.hosts.least_delay = least_delay
         self.line: Line[Any] = Line(Pace(settings.bandwidth))
         self.on_rate: Callable[[], None] | None = None
+        #: What is told when a shard has come.
+        self.on_shard: Callable[[], None] | None = None
         self.last_sent_at: float | None = None
         #: Since when this crawl is told to send nothing, POSIX seconds; None: it is not.
         self.paused_since: float | None = None
@@ -212,15 +178,16 @@ class Refresher:
         self._named_by: dict[str, list[str]] = {}
         #: When nothing went out last because the crawl rests: what waits at the second gate then is not lost.
         self.rested_at = -inf
-        #: Numbers of the commands that were begun, and are not written down as done yet.
-        self.commands_under_way: set[int] = set()
         self.has_read_commands = False
+        #: Whether Scrapy has requests in line; the scheduler says how to know.
+        self.has_requests: Callable[[], bool] = lambda: True
+        #: Whether Scrapy closes the spider, and sends nothing any more; what is under way may take minutes still.
+        self.is_ending: Callable[[], bool] = lambda: False
         self._slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid", "paused"), 0)
         #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
         self.lost_database: str | None = None
         self._owned = True
         self.starts = Starts(settings.starts_first)
-        self.starts.has_ended = several is not None and several.start_has_ended
         self.one_pass = None
         if settings.one_pass:
             most = None if settings.one_pass is True else settings.one_pass
@@ -231,6 +198,8 @@ class Refresher:
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
         self.growth = Growth(self._n_copies, lambda: self.planner.bandwidth, clock())
+        #: What there is to do besides where several processes crawl the collection; None: this is the only one.
+        self.sharing = None if settings.shards is None else Sharing(self, spider)
         self._admission = Admission(
             self.collection,
             settings,
@@ -238,7 +207,7 @@ class Refresher:
             owe=self.owing.ask,
             withhold=self.collection.withheld.note,
             asks_robots=not obeys_robots,
-            elsewhere=None if several is None else Elsewhere(several.shard, several.handing_over),
+            elsewhere=None if self.sharing is None else Elsewhere(self.sharing, self.collection.shards),
             growth=self.growth,
         )
         self._announcing = Announcing(
@@ -254,7 +223,6 @@ class Refresher:
             self.owing,
             count,
             delivers_unchanged=settings.callback_on_unchanged,
-            tell_parent=None if several is None else several.tell_parent,
         )
         self._failing_hosts = FailingHosts(self.collection)
         self._responses = Responses(
@@ -270,10 +238,11 @@ class Refresher:
             self._admission.is_elsewhere,
             self.growth,
         )
-        self.guard = Guard(count, clock) if several is None else several.guard
+        self.guard = Guard(count, clock)
         self.watchdog = Watchdog(clock())
         self.mishaps = Mishaps(self.collection, self.visits, count)
         self._recipes = Recipes(settings)
+        self._other_recipes = OtherRecipes(self._recipes)
         self._outgoing = Outgoing(
             self.collection,
             self.visits,
@@ -339,19 +308,17 @@ class Refresher:
     # -- opening and closing
 
     def open(self) -> None:
-        """Open the store and load the collection."""
-        self.collection.open(self.clock())
-        self.begin()
-
-    def begin(self) -> None:
-        """Begin with what the collection has loaded, which a thread may have done."""
-        self._other_recipes = OtherRecipes(self._recipes, self.collection.last_status.get("recipes"))
-        if self._other_recipes.may_be:
-            self._other_recipes.count(self.collection.aside, self.collection.store)
-        self.is_open = True
-        if self._several is not None:
-            self._begin_shard(self._several.shard)
+        """Open the store and load the collection, or join those who share it."""
+        if self.sharing is not None:
+            self.is_open = True
+            try:
+                self.sharing.open()
+            except BaseException:
+                self.is_open = False
+                raise
             return
+        self.collection.open(self.clock())
+        self.is_open = True
         now = self.clock()
         self._say_other_arguments()
         self._take_over_notes(now)
@@ -365,9 +332,7 @@ class Refresher:
                 self.settings.one_pass,
             ),
         )
-        self._admission.weighing.weigh_all(self.clock, self.add_work)
-        for url in self.settings.source_urls:
-            self._admission.add_source("sitemap", url, now)
+        self.came(self.collection.shards.only)
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
             logger.warning(
@@ -378,20 +343,44 @@ class Refresher:
                 self.planner.bandwidth,
             )
 
-    def _begin_shard(self, shard: Shard) -> None:
-        now = self.clock()
-        self._admission.weighing.weigh_all(self.clock, self.add_work)
+    def came(self, shard: Shard) -> None:
+        """A shard, or the whole of a collection without any, is here from now on."""
+        self._other_recipes.look_at(shard, self.collection.aside)
+        self._admission.weighing.weigh_all(shard, self.clock, self.add_work)
         for url in self.settings.source_urls:
-            if shard.owns(host_of(url)):
-                self._admission.add_source("sitemap", url, now)
-        self._outgoing.warm_up()
-        self.planner.catch_up(self.clock())
-        self.starts.begin(self.clock(), self.planner.bandwidth)
+            if self.collection.shards.of_name(host_of(url)) is shard:
+                self._admission.add_source("sitemap", url, self.clock())
+        if self.sharing is None:
+            return
+        if self.one_pass is not None and self.sharing.pass_since is not None:
+            self.one_pass.tried_since(self.sharing.pass_since)
+        # What a former stay of the shard here has found may be lost with it, and is handed over again when it is found.
+        self.sharing.handing_over.forget(shard.number)
+        if self.on_shard is not None:
+            self.on_shard()
 
-    @property
-    def parts(self) -> Sequence[Refresher]:
-        """The refreshers of all shards: this one."""
-        return (self,)
+    def is_busy_with(self, shard: int) -> bool:
+        """Whether a visit or a delivery of a shard is under way."""
+        number_of, names = self.collection.shards.number_of, self.hosts.names
+        if any(number_of(names[visit.host]) == shard for visit in self.visits if visit.tracked):
+            return True
+        of_page = self.collection.shards.of_page
+        return any((there := of_page(page)) and there.number == shard for page in self.deliveries.pages())
+
+    def ends(self, shard: int | None = None) -> None:
+        """End what is under way of a shard; None: of all."""
+        now, number_of, names = self.clock(), self.collection.shards.number_of, self.hosts.names
+        for visit in [visit for visit in self.visits if visit.tracked or shard is None]:
+            if shard is None or number_of(names[visit.host]) == shard:
+                self._responses.end(visit, Outcome.DROPPED, now)
+                if visit.page >= 0:
+                    self.planner.release(visit.page, now)
+        # Nothing was kept of what these pages said; the next crawl finds it again.
+        for probe in self.probes.leave(lambda host: shard is None or number_of(names[host]) == shard):
+            if self.collection.knows(probe.page):
+                self.planner.release(probe.page, now)
+        if shard is not None:
+            self.deliveries.leave(self.collection.shards.has(shard), now)
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
@@ -399,7 +388,7 @@ class Refresher:
         return len(self.collection.index), int(np.count_nonzero(pages.crawled_at[: pages.n] > -np.inf))
 
     def _say_other_arguments(self) -> None:
-        before = self.collection.last_status.get("arguments", self._arguments)
+        before = self.collection.shards.only.last_status.get("arguments", self._arguments)
         others = sorted(name for name in {*before, *self._arguments} if before.get(name) != self._arguments.get(name))
         if others and len(self.collection.index):
             logger.warning(
@@ -417,14 +406,18 @@ class Refresher:
         self.planner.catch_up(self.clock())
         if self.paused_since is not None:
             logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
-        self.follow_hours(self.clock())
+        if self.sharing is None:
+            self.follow_hours(self.clock())
         self._rest_or_go_on()
-        now, rate = self.clock(), self.slots.rate
+        now, rate = self.clock(), self.slots.rate if self.sharing is None else self.sharing.rate
         last = -inf if self.last_sent_at is None else self.last_sent_at
         # The grid goes on from the last request of the last run, so that no number of restarts sends more than one run.
-        self.slots = SlotClock(rate, max(now, last + 1.0 / rate))
+        self.slots = self._clock_of(rate, max(now, last + 1.0 / rate))
         self.line.pace = Pace(rate, last)
         self.starts.begin(self.clock(), self.planner.bandwidth)
+
+    def _clock_of(self, rate: float, begin: float) -> SlotClock:
+        return SlotClock(rate, begin) if self.settings.shards is None else SlotClock(rate, begin, debt=LONGEST_DEBT)
 
     def _take_over_notes(self, now: float) -> None:
         """Know what the last run has left with the lease: when it sent its last request, whether it was to pause."""
@@ -439,7 +432,7 @@ class Refresher:
         if unpaid:
             self.slots.pay(now)
             self.count_slots("paid")
-        if self.slots.rate < _SELDOM:
+        if self.slots.rate < _SELDOM and self.sharing is None:
             # Where slots are rare a restart has to know of each: a supervisor in a crash loop exceeds no rate.
             self.heartbeat(now)
 
@@ -454,14 +447,9 @@ class Refresher:
         if not self.is_open:
             return
         now = self.clock()
-        for visit in self.visits:
-            self._responses.end(visit, Outcome.DROPPED, now)
-            if visit.page >= 0:
-                self.planner.release(visit.page, now)
-        # Nothing was kept of what these pages said; the next crawl finds it again.
-        for probe in self.probes.give_up(inf):
-            if self.collection.knows(probe.page):
-                self.planner.release(probe.page, now)
+        if self.sharing is not None:
+            self.sharing.ends()
+        self.ends()
         self.collection.come_back([*self.collection.aside_pages, *self.collection.credentials.waiting], now)
         while self._work:
             self.work(_CLOSING_STEP)
@@ -471,6 +459,9 @@ class Refresher:
                 yield None
         self.is_open = False
         self.collection.flush(now)
+        if self.sharing is not None:
+            yield partial(self.sharing.close, now)
+            return
         # Last of all: where the database does not answer, the seconds that are left are for what was learned.
         self.collection.before_release.append(lambda: self._heartbeat_now(now))
         yield lambda: self.collection.close(now)
@@ -479,6 +470,8 @@ class Refresher:
 
     def requested(self, asked: Asked, now: float) -> Admitted:
         """The spider asks for a page; see `Admission.requested`."""
+        if self.sharing is not None and self.collection.shards.of_name(asked.host) is None:
+            return self.sharing.hand_over(asked, now)
         admitted, page = self._admission.requested(asked, now)
         if admitted is Admitted.NEW:
             self.collection.n_awaited += 1
@@ -487,8 +480,18 @@ class Refresher:
         return admitted
 
     def knows(self, asked: Asked) -> bool:
-        """Whether a request would make nothing new, neither a page nor a visit; see `Admission.knows`."""
-        return self._admission.knows(asked)
+        """Whether a request would make nothing new, neither a page nor a visit; see `Admission.knows`.
+
+        Owners of other shards judge for themselves.
+        """
+        return self.collection.shards.of_name(asked.host) is None or self._admission.knows(asked)
+
+    def signal(self, urls: Sequence[str], source: str, now: float) -> int:
+        """Announce that pages may have changed; return how many of this process's were taken."""
+        if self.sharing is not None:
+            return self.sharing.signal(urls, source, now)
+        pages, _ = known_pages(self, urls)
+        return announce(self, pages, source, now)
 
     def take_in(self, named: Mapping[str, float | None], now: float) -> dict[str, int]:
         """Take in pages by their URLs and, where it is stated, their importance; return what became of them."""
@@ -555,9 +558,15 @@ class Refresher:
 
     def pass_is_over(self, now: float) -> bool:
         """Whether a run of one pass has nothing left to do but what Scrapy knows of, which is callbacks and items."""
+        return self.nothing_is_left(now) if self.sharing is None else self.sharing.pass_is_over
+
+    def nothing_is_left(self, now: float) -> bool:
+        """Whether one pass over the pages that are here is over."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
-        if self.has_work or not self.has_read_commands or self.commands_under_way or self.sources.mark_due(now):
+        if self.has_work or not self.has_read_commands or self.sources.mark_due(now):
+            return False
+        if any(shard.commands_under_way for shard in self.collection.shards):
             return False
         return self.one_pass.is_over(now)
 
@@ -586,8 +595,23 @@ class Refresher:
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
     def must_wait(self, now: float) -> bool:
-        """Whether nothing may be dispatched until the store has caught up."""
-        return self.collection.must_wait(now)
+        """Whether nothing may be dispatched until the store has caught up, or those to whom things were handed over."""
+        return self.collection.must_wait(now) or (self.sharing is not None and self.sharing.is_full)
+
+    def may_send(self, token: object = None) -> bool:
+        """Say whether a request may be written at this moment: the last look, right before it goes."""
+        if self.sharing is None:
+            return True
+        visit, shard = self.visits.get(token), None
+        if visit is not None and visit.tracked:
+            shard = self.collection.shards.number_of(self.hosts.names[visit.host])
+        elif token is not None and visit is None:
+            return False  # it has ended: its shard is another process's
+        if self.sharing.may_send(shard):
+            return True
+        if visit is not None and visit.tracked:
+            self.not_sent(visit, self.clock())
+        return False
 
     # -- a response arrives
 
@@ -713,15 +737,30 @@ class Refresher:
         self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
     ) -> None:
         """A source was read: its announcements become ChangeSignals, in slices between the slots."""
+        if visit.outcome is not None:  # ended meanwhile, with its shard
+            return
         try:
             known = read.digest == self.sources[visit.source].fingerprint
             self._responses.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
-            self.add_work(self._announcing.arrived(visit.source, read, etag, last_modified, now))
+            self.add_work(
+                self._of_source(visit.source, self._announcing.arrived(visit.source, read, etag, last_modified, now))
+            )
         except Exception as error:
             self.mishaps.of_visit(visit, error, now)
 
+    def _of_source(self, number: int, steps: Iterator[None]) -> Iterator[None]:
+        """Do the steps as long as the source is this process's."""
+        while number in self.sources:
+            try:
+                next(steps)
+            except StopIteration:
+                return
+            yield
+
     def source_answered(self, visit: Visit, status: int, now: float) -> None:
         """A source gave no new content: not modified, gone, or an error."""
+        if visit.outcome is not None:
+            return
         try:
             self._responses.end(visit, _SOURCE_OUTCOMES.get(status, Outcome.ERROR), now, Fetched(status))
             self._announcing.nothing_new(visit.source, now, ok=status == 304)
@@ -751,7 +790,10 @@ class Refresher:
         self.count("crawlsched/replanned")
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
-        """Crawl at another rate from now on."""
+        """Crawl at another rate from now on; where the collection is shared, all processes do within some seconds."""
+        if self.sharing is not None:
+            self.sharing.set_bandwidth(bandwidth)
+            return
         self._set_rate(bandwidth, now)
         self.planner.set_bandwidth(bandwidth, now)
         logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
@@ -779,6 +821,8 @@ class Refresher:
     @property
     def rests(self) -> bool:
         """Whether nothing may go out: in a pause, or by the hours of CRAWLSCHED_BANDWIDTH."""
+        if self.sharing is not None:
+            return self.sharing.rests
         return self.paused_since is not None or self._rests_by_hours
 
     def pause(self, now: float) -> None:
@@ -799,7 +843,7 @@ class Refresher:
 
     def _rest_or_go_on(self) -> None:
         # Behind the slots, too: robots.txt, media and what waited for a name are sent without a slot.
-        self.line.is_held = self.rests
+        self.line.is_held = self.rests and self.sharing is None  # what has no grant waits before it is sent
         if self.on_rate is not None:
             self.on_rate()
 
@@ -870,6 +914,9 @@ class Refresher:
 
     def heartbeat(self, now: float) -> bool:
         """Tell the store that this process lives; return False once another has taken its place."""
+        if self.sharing is not None:
+            self.sharing.heartbeat()
+            return True
         status = self.status(now)
         self.collection.aside.run("the heartbeat", lambda: self._beat(status))
         return self._owned
@@ -893,7 +940,6 @@ class Refresher:
         """What a running crawl says of itself, for `crawlsched status`."""
         return {
             "bandwidth": self.planner.bandwidth,
-            "threshold": self.planner.threshold,
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
@@ -905,17 +951,9 @@ class Refresher:
                 "waiting": self.planner.n_new,
                 "per_second": self.growth.pace(now),
             },
-            "recipes": self._other_recipes.status(),
+            **self.status_of_shard(0),
             **self.owing.status(),
             "slots": {**self._slot_counts, "missed": self.slots.missed},
-            "planner": {
-                "crawl_value": self.settings.crawl_value,
-                "estimator": self.settings.estimator,
-                "discovery_share": self.planner.share.share,
-                "error_interval": self.settings.error_interval,
-                "pages": [rule.said() for rule in self.settings.pages],
-                "host_shares": dict(self.settings.host_shares),
-            },
             "time": now,
             "last_sent_at": self.last_sent_at,
             "paused_since": self.paused_since,
@@ -924,6 +962,21 @@ class Refresher:
             "unsaved_for": self.collection.unsaved_for(now),
             "pages": len(self.collection.index),
             "states": self._failing_hosts.states,
+        }
+
+    def status_of_shard(self, shard: int) -> dict[str, Any]:
+        """What who crawls a shard says of it, for its next owner and for commands."""
+        return {
+            "threshold": self.planner.threshold,
+            "recipes": self._other_recipes.status(shard),
+            "planner": {
+                "crawl_value": self.settings.crawl_value,
+                "estimator": self.settings.estimator,
+                "discovery_share": self.planner.share.share,
+                "error_interval": self.settings.error_interval,
+                "pages": [rule.said() for rule in self.settings.pages],
+                "host_shares": dict(self.settings.host_shares),
+            },
         }
 
     # -- long work in slices

@@ -416,21 +416,17 @@ class Admission:
         if self._collection.kept_out([found], now)[0] is None:
             self.add([found], now)
 
-    @property
-    def is_of_a_shard(self) -> bool:
-        """Whether there are other shards, to which something may belong."""
-        return self._elsewhere is not None
-
-    def is_elsewhere(self, found: FoundPage, now: float) -> bool:
-        """Hand a page over if it is of another shard; return whether it was."""
-        if self._elsewhere is None or self._elsewhere.owns(found.host):
+    def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
+        """Hand a page that was found on a host over if its shard is not here; return whether it was."""
+        if self._elsewhere is None or self._elsewhere.is_here(found.host):
             return False
-        self._send(self._elsewhere.found(found, now), now)
+        of = self._collection.shards.number_of(found_on)
+        self._send(of, self._elsewhere.found(found, of, now), now)
         return True
 
-    def _send(self, row: Outgoing | None, now: float) -> None:
+    def _send(self, of: int, row: Outgoing | None, now: float) -> None:
         if row is not None:
-            self._collection.unsaved.outgoing(row, now)
+            self._collection.unsaved.outgoing(of, row, now)
             self._count("crawlsched/handed_over")
 
     def add_source(
@@ -440,8 +436,10 @@ class Admission:
 
         `named_by` is the host whose robots.txt names it.
         """
-        if self._elsewhere is not None and kind in POLLED_KINDS and not self._elsewhere.owns(host := host_of(url)):
-            self._send(self._elsewhere.source(kind, url, host, named_by, now), now)
+        if self._elsewhere is not None and kind in POLLED_KINDS and not self._elsewhere.is_here(host := host_of(url)):
+            found_on = named_by or (host if parent is None else self._collection.sources[parent].host)
+            of = self._collection.shards.number_of(found_on)
+            self._send(of, self._elsewhere.source(kind, url, host, named_by, of, now), now)
             return False
         is_new = self._collection.sources.number(kind, url) is None
         source = self._collection.sources.add(kind, url, host_of(url), now, parent, named_by)

@@ -113,7 +113,7 @@ class Responses:
         delivering: Delivering,
         failing_hosts: FailingHosts,
         min_change: float = 0.0,
-        is_elsewhere: Callable[[FoundPage, float], bool] = lambda found, now: False,
+        is_elsewhere: Callable[[FoundPage, str, float], bool] = lambda found, found_on, now: False,
         growth: Growth | None = None,
     ) -> None:
         self._growth = growth
@@ -302,7 +302,7 @@ class Responses:
         if ruled.reason == "template":
             self._count("crawlsched/template_edits")
         if detector is not None and content.seen is not None and finding is not None:
-            self._collection.keep_learned(content.url, content.fingerprint.recipe, now)
+            self._collection.keep_learned(page, content.url, content.fingerprint.recipe, now)
         if page == visit.page:
             self._try_validators(visit, facts, fetched, ruled, now)
             self._note_passing(visit, facts, content, now)
@@ -361,7 +361,7 @@ class Responses:
             if finding.is_change and not detector.noise.are_new_suspects(finding.left):
                 # It was edited between the two fetches: the spider is to have what came second, too.
                 return self._seen(visit, visit.page, fetched, content, now)
-            self._collection.keep_learned(content.url, content.fingerprint.recipe, now)
+            self._collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
         self.end(visit, Outcome.PROBED, now, fetched)
         self._planner.release(visit.page, now)
         return ForSpider.NOTHING
@@ -409,7 +409,7 @@ class Responses:
             template = RequestTemplate(dict(data)) if data else None
             base = self._request_fingerprint(to.url)
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
-            if self._is_elsewhere(found, now):  # its owner crawls it, and delivers what it says
+            if self._is_elsewhere(found, host_of(old.url), now):  # its owner crawls it, and delivers what it says
                 self.end(visit, Outcome.MOVED, now, fetched)
                 return ForSpider.UNCHANGED
             self._collection.limits.count(self._collection.rules.number(to.url))

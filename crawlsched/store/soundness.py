@@ -87,7 +87,7 @@ def without_outliers(numbers: Iterable[int], gap: int) -> int | None:
     (12, 3)
     """
     listed = [number for number in numbers if isinstance(number, int) and number >= 0]
-    for number, below in zip(listed, [*listed[1:], -1], strict=True):
+    for number, below in zip(listed, [*listed[1:], -1], strict=False):
         if number - below <= gap:
             return number
     return None

@@ -151,6 +151,10 @@ class PlannedValues(CrawlValues):
             # host rested, it does not get later.
             self._owed[page] = min(max(owed, -1.0), 0.0)
 
+    def forget(self, pages: IndexArray) -> None:
+        """Owe pages nothing any more."""
+        self._owed[pages[pages < self._owed.size]] = 0.0
+
     def _make_room(self, n: int) -> None:
         if n > self._owed.size:
             self._owed = np.concatenate([self._owed, np.zeros(max(n, self._pages.n) - self._owed.size)])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.refresh import other_recipes
@@ -33,30 +34,32 @@ def store(database_url: str) -> Iterator[Store]:
 def test_all_are_counted_whatever_the_parts(store: Store, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     """Not those whose request names a recipe, nor those that were never read."""
     monkeypatch.setattr(other_recipes, "_COUNTED_AT_ONCE", at_once)
-    aside, others = Aside(), OtherRecipes(Recipes(Settings.from_scrapy({})), None)
-    others.count(aside, store, len(READ_BY))
+    aside, others = Aside(), OtherRecipes(Recipes(Settings.from_scrapy({})))
+    others.look_at(Shard(store), aside)
     while aside._running:
         aside.collect()
-    assert others.n == 3
+    assert others.status(0)["others"] == 3
     assert aside.close()
 
 
 def test_what_comes_meanwhile_does_not_wait_for_all_of_them(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages are read ahead, and heartbeats written, between two parts: SQLite holds only the rows of one in memory."""
     monkeypatch.setattr(other_recipes, "_COUNTED_AT_ONCE", 3)
-    aside, others = Aside(), OtherRecipes(Recipes(Settings.from_scrapy({})), None)
-    others.count(aside, store, len(READ_BY))
+    aside, others = Aside(), OtherRecipes(Recipes(Settings.from_scrapy({})))
+    others.look_at(Shard(store), aside)
     known: list[int | None] = []
-    aside.run("a heartbeat", lambda: None, lambda _: known.append(others.n))
+    aside.run("a heartbeat", lambda: None, lambda _: known.append(others.status(0)["others"]))
     while aside._running:
         aside.collect()
     assert known == [None]
     assert aside.close()
 
 
-def test_of_a_store_without_pages_none_is_counted(store: Store) -> None:
+def test_of_a_store_without_pages_none_is_counted(database_url: str) -> None:
     """And nothing is said of them."""
-    aside, others = Aside(), OtherRecipes(Recipes(Settings.from_scrapy({})), None)
-    others.count(aside, store, 0)
+    store = Store.open(database_url, "empty", upgrade=True)
+    aside, others = Aside(), OtherRecipes(Recipes(Settings.from_scrapy({})))
+    others.look_at(Shard(store), aside)
     aside.close()
-    assert others.n == 0
+    assert others.status(0)["others"] == 0
+    store.close()

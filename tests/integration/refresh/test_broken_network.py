@@ -52,7 +52,7 @@ class Crawl:
 
     def is_divided(self) -> bool:
         """Whether each process has shards, and all are crawled."""
-        n = [len(refresher.parts) for refresher in self.processes]
+        n = [len(refresher.collection.shards.here) for refresher in self.processes]
         return min(n) > 0 and sum(n) == N_SHARDS and all(row.ready for row in self.near.look().shards.values())
 
     def n_now(self, number: int) -> int:
@@ -62,7 +62,9 @@ class Crawl:
         """Crawl until something is so."""
         until = time.monotonic() + seconds
         while not what():
-            assert time.monotonic() < until, [(len(p.parts), p.rests, p.must_wait(time.time())) for p in self.processes]
+            assert time.monotonic() < until, [
+                (len(p.collection.shards.here), p.rests, p.must_wait(time.time())) for p in self.processes
+            ]
             self.step()
             time.sleep(0.002)
 
@@ -78,7 +80,7 @@ class Crawl:
     def step(self) -> None:
         for number, refresher in enumerate(self.processes):
             now = refresher.clock()
-            refresher.look(now)
+            refresher.sharing.look(now)
             refresher.work(0.002)
             refresher.flush(now)
             if refresher.rests or not refresher.slots.is_due(now) or refresher.must_wait(now):
@@ -89,14 +91,18 @@ class Crawl:
 
     def visit(self, number: int, visit, now: float) -> None:
         refresher = self.processes[number]
-        shard = refresher._tokens.shard_of(visit.token)
+        shards = refresher.collection.shards
+        shard, number_there = (
+            shards.number_of(refresher.hosts.names[visit.host]),
+            refresher.collection.numbers.item(visit.page),
+        )
         refresher.slots.take(now)
         body = Body(b"<p>One</p>", "text/html", "utf-8", visit.url)
         read, _ = refresher.reading(visit, body, None)
         if refresher.crawled(visit, Fetched(200, read(), None, None, len(body.body), None, None), now) is not None:
             refresher.deliveries.called_back(visit.token, now)
             refresher.deliveries.output_ended(visit.token, now)
-        self.made[number].append((now, shard, visit.page))
+        self.made[number].append((now, shard, number_there))
 
     def all_made(self) -> Counter:
         return Counter((shard, page) for visits in self.made.values() for _, shard, page in visits)
@@ -104,8 +110,7 @@ class Crawl:
     def all_stored(self) -> Counter:
         for refresher in self.processes:
             refresher.flush(time.time())
-            for part in refresher.parts:
-                assert part.collection.write_behind.drain(10.0)
+            assert refresher.collection.write_behind.drain(10.0)
         with self.near.database.reading() as connection:
             rows = text("SELECT shard, page FROM observations WHERE collection = :n AND outcome <> 'dropped'")
             return Counter((row.shard, row.page) for row in connection.execute(rows, {"n": self.near.number}))
@@ -169,10 +174,10 @@ def test_a_commit_that_is_not_answered_is_made_once(crawl, proxy, how, is_passed
 def test_who_is_cut_off_stops_by_its_own_clock_and_comes_back(crawl, proxy) -> None:
     """Its connections stay open, and nothing is heard on them. The other has its shards as soon as it has stopped."""
     far, near = crawl.processes
-    far._database.answer_within = 2.0  # after that a connection on which nothing is heard is given up
+    far.sharing._database.answer_within = 2.0  # after that a connection on which nothing is heard is given up
     cut_at = time.time()
     proxy.is_silent = True
-    crawl.until(lambda: len(near.parts) == N_SHARDS)
+    crawl.until(lambda: len(near.collection.shards.here) == N_SHARDS)
     crawl.crawls_for(1.0)
     sent = [visit for visit in crawl.made[0] if visit[0] > cut_at]
     assert sent  # it goes on for a while
@@ -223,7 +228,7 @@ def test_what_cannot_be_written_for_a_lock_is_written_later(crawl, database, cap
 
     for refresher in crawl.processes:
         # Not new connections instead: those that are in use now would be nobody's.
-        event.listen(refresher._database.engine, "checkout", set_timeout)
+        event.listen(refresher.sharing._database.engine, "checkout", set_timeout)
     with held(database, lock):
         crawl.goes_on()
         crawl.until(lambda: "Nothing can be written" in caplog.text)

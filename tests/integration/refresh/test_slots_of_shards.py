@@ -14,8 +14,7 @@ def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
         for host in HOSTS:
             sitemaps = [f"http://{host}/sitemap-{n}.xml" for n in range(20 if host == HOSTS[0] else 1)]
             refresher.robots_seen(f"http://{host}/robots.txt", host, sitemaps, None, refresher.clock())
-        for part in refresher.parts:
-            part.poll_sources(refresher.clock())
+        refresher.poll_sources(refresher.clock())
         asked = [refresher.next_source(refresher.clock(), lambda host, now: now) for _ in range(2 * len(HOSTS))]
         hosts = [url.split("/")[2] for _, url in asked[: len(HOSTS)]]
         assert sorted(hosts) == sorted(HOSTS)
@@ -38,7 +37,7 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
         for page in range(3):
             refresher.requested(asked(f"http://{HOSTS[0]}/{page}"), refresher.clock())
         refresher.start_ended()
-        grant, sent = refresher._membership.grant, list[str]()
+        grant, sent = refresher.sharing._membership.grant, list[str]()
         for is_granted in (True, False, True, False, False, True):
             visit, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
             deadline = grant.deadline
@@ -63,7 +62,7 @@ def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared) 
         visit, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
         content = refresher.reading(visit, Body(b"<p>One</p>", "text/html", "utf-8", visit.url), None)[0]()
         visit.probe = Probe(visit.page, visit.host, content, False, False, refresher.clock())
-        refresher._membership.grant.deadline = 0.0
+        refresher.sharing._membership.grant.deadline = 0.0
         assert not refresher.may_send(visit.token)
         assert refresher.next_page(refresher.clock(), lambda host, now: now) is None
 
@@ -73,13 +72,12 @@ def test_which_pages_are_read_ahead_is_looked_at_less_often_than_is_written(shar
     with process(shared) as refresher:
         url = f"http://{HOSTS[0]}/page"
         refresher.requested(asked(url), refresher.clock())
-        look_until(refresher, lambda: not any(part.collection.write_behind.in_flight for part in refresher.parts))
-        part = next(part for part in refresher.parts if part.known_pages()[0])
-        facts, aside = part.collection.facts, part.collection.aside
+        look_until(refresher, lambda: not refresher.collection.write_behind.in_flight)
+        facts, aside = refresher.collection.facts, refresher.collection.aside
 
         def is_read(now: float) -> bool:
             facts.discard(0)
-            part.flush(now)
+            refresher.flush(now)
             ended: list[bool] = []
             aside.run("what comes after it", lambda: True, ended.append)
             while not ended:
