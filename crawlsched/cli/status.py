@@ -53,7 +53,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     now = time.time()
     stores = open_stores(target)
     try:
-        parts = [_of_store(store, target, now, arguments.count) for store in stores]
+        # The newest plan of a shard may say how many pages there were before it was one.
+        counts = arguments.count or stores.shared is not None
+        parts = [_of_store(store, target, now, counts) for store in stores]
         shared = None if stores.shared is None else sharing(stores.shared)
     finally:
         stores.close()

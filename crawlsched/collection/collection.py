@@ -51,7 +51,7 @@ from crawlsched.store import (
     WriteBehind,
 )
 
-__all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
+__all__ = ["FLUSH_INTERVAL", "LOADED_AT_ONCE", "Collection", "FoundPage", "StoredShard"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +71,6 @@ _READ_AHEAD_MOST = 1_500
 _READ_TOGETHER = 32
 # Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
 _MOST_ASIDE = 200
-# URLs read together to count how many pages each rule has.
-_COUNTED_AT_ONCE = 4_000
 # After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
 # when most is in memory.
 _BLOCKS_LEFT_OVER = 200
@@ -80,8 +78,10 @@ _BLOCKS_LEFT_OVER = 200
 _LAST_WORK_ASIDE = 5.0
 _LAST_WRITES = 15.0
 _LAST_ANSWERS = 4.0
-# Pages that are read together where all are read, and taken out of memory in one step.
-_LOADED_AT_ONCE, _LEFT_AT_ONCE = 5_000, 250
+#: Pages that are read together where all are read.
+LOADED_AT_ONCE = 5_000
+# Pages that are taken out of memory in one step.
+_LEFT_AT_ONCE = 250
 # A row is given to another page so many seconds after its page left: whoever still speaks of that has ended by then.
 _LEFT_FOR = 900.0
 # When there is no more room for texts, the oldest go until so much of it is used.
@@ -195,6 +195,8 @@ class Collection:
         self._n_written = 0
         # By template or site, the shard that has what was learned of it.
         self._learned_in: dict[str, Shard] = {}
+        #: What was not written any more, of shards that are another process's now.
+        self.left_out: deque[Batch] = deque()
         # Rows of pages that are another process's now, and when they were left.
         self._left_rows: deque[tuple[float, NDArray[np.intp]]] = deque()
 
@@ -224,7 +226,7 @@ class Collection:
 
     def begin_writing(self) -> None:
         """Begin the thread that writes."""
-        self.write_behind = WriteBehind()
+        self.write_behind = WriteBehind(on_left_out=self.left_out.append)
 
     @property
     def store(self) -> Store:
@@ -259,7 +261,7 @@ class Collection:
         store, reader = shard.store, shard.store.reader
         if not self.credentials.keep:
             store.forgetting.rewrite_templates(without_credentials)
-        pages = stored_pages(store, self.planner, self.hosts.number, self._fingerprinter, at_once or _LOADED_AT_ONCE)
+        pages = stored_pages(store, self.planner, self.hosts.number, self._fingerprinter, at_once or LOADED_AT_ONCE)
         return StoredShard(
             shard,
             pages if at_once is None else pages.at_once(),
@@ -315,8 +317,8 @@ class Collection:
             for number, block in enumerate(blocks, 1):
                 n_others += int(np.count_nonzero(block["other_fingerprinter"]))
                 rows = block["row"]
-                if (marks := planner.pages.marks[rows] & ~np.uint16(RUN_ONLY)).any():
-                    planner.pages.marks[rows] = marks
+                if (marks := planner.pages.marks[rows]).any():
+                    planner.pages.marks[rows] = marks = marks & ~np.uint16(RUN_ONLY)
                     asked.append(rows[marks & RECRAWL != 0])
                 yield PageIndex.keys(self._request_fingerprints(shard, block)), rows
                 if number % _BLOCKS_LEFT_OVER == 0:
@@ -330,18 +332,25 @@ class Collection:
         else:
             # Nothing is sent before it is here.
             parts = []
-            for part in keys():
-                for host in np.unique(planner.pages.host[part[1]]).tolist():
+            for found_keys, found_rows in keys():
+                for host in np.unique(planner.pages.host[found_rows]).tolist():
                     planner.frontier.rest_host(host, np.inf)
-                parts.append(part)
+                parts.append((found_keys, found_rows))
                 yield
-            for part in self._without_the_same(shard, parts) if settings.ignore_parameters else parts:
-                self.index.add_many(*part)
-                self.limits.n += part[1].size
+            known: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+            rows: list[NDArray[np.integer]] = [np.empty(0, np.intp)]
+            for part_keys, part_rows in self._without_the_same(shard, parts) if settings.ignore_parameters else parts:
+                known.append(part_keys)
+                rows.append(part_rows)
+            all_keys, all_rows = np.concatenate(known), np.concatenate(rows)
+            for start in range(0, all_rows.size, LOADED_AT_ONCE):
+                part = slice(start, start + LOADED_AT_ONCE)
+                self.index.add_many(all_keys[part], all_rows[part])
                 yield
+            self.limits.n += all_rows.size
         variants = self.shards.rows_of(shard, [number for number, _ in stored.variants]).tolist()
         self.variants.load((row, name) for row, (_, name) in zip(variants, stored.variants, strict=True) if row >= 0)
-        yield from self._count_rules(shard)
+        yield from self.limits.count_known(shard.store, self.rules)
         if asked:
             planner.force(np.concatenate(asked), now)
         if n_others:
@@ -352,16 +361,6 @@ class Collection:
             )
         if (n_clipped := planner.clipped - n_before) > 0:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
-
-    def _count_rules(self, shard: Shard) -> Iterator[None]:
-        """Count how many pages each rule has that allows only so many."""
-        after = -1 if any(rule.max_pages is not None for rule in self.settings.pages) else shard.next_page
-        while rows := shard.store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
-            numbers = self.rules.numbers([url for _, url, _, _ in rows])
-            assert numbers is not None
-            self.limits.load(numbers)
-            after = rows[-1][0]
-            yield
 
     def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
         """Return rows for so many pages: those that have been left long ago first."""
@@ -388,7 +387,7 @@ class Collection:
     def leave(self, number: int) -> Iterator[None]:
         """Let a shard go; what is not handed over by now is dropped. Its pages are taken out of memory step by step."""
         shard = self.shards.here.pop(number)
-        self.unsaved.leave(number)
+        self.left_out.append(self.unsaved.leave(number))
         hosts, now = self.shards.hosts_of(number), self.planner.now
         for host in hosts:
             self.planner.frontier.rest_host(host, np.inf)

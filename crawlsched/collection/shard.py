@@ -124,7 +124,8 @@ class Shards:
     def pages_of(self, number: int) -> NDArray[np.intp]:
         """Return the pages of a shard; O(n)."""
         rows = np.flatnonzero(self._pages.state[: self._pages.n] != FREE)
-        return rows[self.numbers_of(rows) == number]
+        found: NDArray[np.intp] = rows[self.numbers_of(rows) == number]
+        return found
 
     def rows_of(self, shard: Shard, numbers: NDArray[np.integer] | Sequence[int]) -> NDArray[np.intp]:
         """Return the pages that the store of a shard has under these numbers; -1: there is none."""

@@ -309,6 +309,6 @@ class Unsaved:
             for (page, source), told in further(pages).items()
         }
 
-    def leave(self, shard: int) -> None:
-        """Nothing of a shard is to be written any more, for it is another process's."""
-        self._batches.pop(shard, None)
+    def leave(self, shard: int) -> Batch:
+        """Nothing of a shard is to be written any more, for it is another process's; return what would have been."""
+        return self._batches.pop(shard, Batch())

@@ -116,10 +116,6 @@ class Frontier(Filing):
                 return True
         return bool(self._resting) and self._may_go(np.arange(self._pages.n), self._now, resting=True).size > 0
 
-    def host_returns(self, now: float) -> bool:
-        """Whether a host has rested by now, and its pages are not among those that may go yet; O(1)."""
-        return self._resting.next_time() <= now
-
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never.
 
@@ -171,20 +167,6 @@ class Frontier(Filing):
             return np.inf
         self._fill(now)
         return float(self._queue.going.values_at(now).max(initial=-np.inf if new is None else 0.0))
-
-    def best_value(self, now: float, host_free_at: HostFreeAt) -> float:
-        """Return what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none.
-
-        As much work as a pick: amortised O(log n).
-        """
-        self._follow(now)
-        is_free = self._asking(now, host_free_at)
-        if self._first_out_of_turn(is_free) is not None:
-            return np.inf
-        new, best = self._choose(now, is_free)
-        if new is None:
-            return -np.inf if best is None else best[1]
-        return np.inf if self.share.is_due and self.new.matters(new) else 0.0
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out the page to crawl now; amortised O(log n), plus a few crawl values.

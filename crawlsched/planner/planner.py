@@ -783,20 +783,6 @@ class Planner(Knowledge):
         """Whether some page could go if its host did not rest."""
         return self.has_frontier and self.frontier.waits_for_host()
 
-    def bound(self, now: float) -> float:
-        """Return what no page that `pick` could give now is worth more than; see `Frontier.bound`."""
-        now = self.at(now)
-        return self.frontier.bound(now) if self.has_frontier else -np.inf
-
-    def host_returns(self, now: float) -> bool:
-        """Whether `bound` may have risen at once, since a host has rested; see `Frontier.host_returns`."""
-        return self.has_frontier and self.frontier.host_returns(now)
-
-    def best_value(self, now: float, host_free_at: Callable[[int, float], float]) -> float:
-        """Return what the page is worth that `pick` would give now; see `Frontier.best_value`."""
-        now = self.at(now)
-        return self.frontier.best_value(now, host_free_at) if self.has_frontier else -np.inf
-
     def peek(self, now: float, n: int) -> IndexArray:
         """Return pages that are likely to be picked next: see `out_of_turn` and `Frontier.peek`."""
         if not self.has_frontier:

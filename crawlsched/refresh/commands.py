@@ -144,7 +144,7 @@ def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], comma
     if not isinstance(pages, dict):
         raise ValueError(f"pages must be URLs with their importance or null, got {pages!r:.100}.")
     named = list(pages.items())
-    told = dict.fromkeys(("new", "weighed", "forgotten"), 0)
+    told = dict.fromkeys(("new", "weighed", "forgotten", "too_many"), 0)
 
     def steps() -> Iterator[None]:
         for start in range(0, len(named), _IMPORTED_AT_ONCE):

@@ -17,7 +17,7 @@ from crawlsched.store import Outgoing
 if TYPE_CHECKING:
     from crawlsched.refresh.shared.sharing import Sharing
 
-__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "HandingOver", "found_again"]
+__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "HandingOver", "found_again", "found_data"]
 
 #: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
 PAGE, FOUND, SOURCE = "page", "found", "source"
@@ -107,21 +107,25 @@ class Elsewhere:
 
     def found(self, page: FoundPage, of: int, now: float) -> Outgoing | None:
         """Hand over a URL that a site names."""
-        data = {
-            "url": page.url,
-            "fingerprint": page.request_fingerprint.hex(),
-            "host": page.host,
-            "importance": page.importance,
-            "template": None if page.template is None else page.template.data,
-            "depth": page.depth,
-            "stated": page.importance_stated,
-        }
-        return self._sharing.handing_over.row(page.host, FOUND, data, now, of=of)
+        return self._sharing.handing_over.row(page.host, FOUND, found_data(page), now, of=of)
 
     def source(self, kind: str, url: str, host: str, named_by: str | None, of: int, now: float) -> Outgoing | None:
         """Hand over a sitemap or feed."""
         data = {"kind": kind, "url": url, "named_by": named_by}
         return self._sharing.handing_over.row(host, SOURCE, data, now, of=of)
+
+
+def found_data(page: FoundPage) -> dict[str, Any]:
+    """Return a URL as it is handed over."""
+    return {
+        "url": page.url,
+        "fingerprint": page.request_fingerprint.hex(),
+        "host": page.host,
+        "importance": page.importance,
+        "template": None if page.template is None else page.template.data,
+        "depth": page.depth,
+        "stated": page.importance_stated,
+    }
 
 
 def found_again(data: Mapping[str, Any]) -> FoundPage:

@@ -529,6 +529,10 @@ class Refresher:
         else:
             raise ValueError(f"{kind!r} is handed over by another version; let all processes have the same.")
 
+    def importance(self, url: str) -> float:
+        """Return what a page is worth of which only the URL is known."""
+        return self._admission.weighing.importance(url, {}, None)
+
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float) -> int:
         """Somebody says what these pages are worth; see `Weighing.weigh`."""
         return self._admission.weighing.weigh(pages, importance, now)

@@ -386,7 +386,8 @@ class Admission:
         Returns
         -------
         dict of str to int
-            How many are ``new``, are ``weighed`` otherwise than before, and were ``forgotten`` and stay so.
+            How many are ``new``, are ``weighed`` otherwise than before, were ``forgotten`` and stay so, and are
+            ``too_many``.
         """
         names = {url: request_fingerprint(url) for url in importance}
         known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
@@ -406,7 +407,12 @@ class Admission:
         reasons = self._collection.kept_out(unknown, now)
         if found := [page for page, reason in zip(unknown, reasons, strict=True) if reason is None]:
             self.add(found, now)
-        return {"new": len(found), "weighed": weighed, "forgotten": reasons.count("forgotten")}
+        return {
+            "new": len(found),
+            "weighed": weighed,
+            "forgotten": reasons.count("forgotten"),
+            "too_many": reasons.count("max_pages"),
+        }
 
     def found(self, found: FoundPage, now: float) -> None:
         """Take in a page that another process's site has named, unless it is known or was told to be forgotten."""

@@ -44,6 +44,8 @@ class WriteBehind:
         Longest pause between two attempts, in seconds.
     on_event : callable, optional
         Called in the writing thread with "failed", "recovered" or "lost" and a sentence.
+    on_left_out : callable, optional
+        Called there with each batch that is left out, because another process has claimed its shard.
 
     Attributes
     ----------
@@ -59,7 +61,13 @@ class WriteBehind:
         Seconds that the last attempt took.
     """
 
-    def __init__(self, *, retry_interval: float = 5.0, on_event: Callable[[str, str], None] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        retry_interval: float = 5.0,
+        on_event: Callable[[str, str], None] | None = None,
+        on_left_out: Callable[[Batch], None] = lambda batch: None,
+    ) -> None:
         self.failure: str | None = None
         self.lost: str | None = None
         self.refused: Counter[str] = Counter()
@@ -67,6 +75,7 @@ class WriteBehind:
         self.last_duration = 0.0
         self._retry_interval = retry_interval
         self._on_event = on_event or (lambda event, sentence: None)
+        self._on_left_out = on_left_out
         self._changed = threading.Condition()
         self._waiting: list[Parts] = []
         self._closing = False
@@ -158,7 +167,7 @@ class WriteBehind:
                 waiting = list(self._waiting)
             began = time.monotonic()
             try:
-                found = _write(waiting)
+                found, left_out = _write(waiting)
             except (CollectionInUse, DatabaseReplaced) as error:
                 self._tell("lost", str(error))
             except Exception as error:
@@ -169,6 +178,8 @@ class WriteBehind:
                 pause = min(2 * pause, self._retry_interval)
             else:
                 pause = _FIRST_PAUSE
+                for batch in left_out:
+                    self._on_left_out(batch)
                 self._saved(len(waiting), found, began)
 
     def _saved(self, n: int, found: Sequence[Saved], began: float) -> None:
@@ -212,8 +223,8 @@ class WriteBehind:
         self._on_event(event, sentence)
 
 
-def _write(waiting: Sequence[Parts]) -> list[Saved]:
-    """Write what waits in one transaction, but for what is not this process's any more; say what became of the rest."""
+def _write(waiting: Sequence[Parts]) -> tuple[list[Saved], list[Batch]]:
+    """Write what waits in one transaction; return what became of it, and what is not this process's any more."""
     stores = {store.key: store for parts in waiting for store, _ in parts}
     with ExitStack() as turns:
         for store in stores.values():
@@ -228,21 +239,20 @@ def _write(waiting: Sequence[Parts]) -> list[Saved]:
                     rows = [store.prepared(batch, told) for told, (store, batch) in saved]
                     saving.write(connection, rows)
                     found += [told for told, _ in saved]
-            return found
+            return found, [batch for parts in waiting for store, batch in parts if store.key not in own]
         except Exception as error:
             if not is_row_error(error):
                 raise
         # One row is refused, or more: each batch by itself, so that they cost no other.
-        return [saved for parts in waiting for store, batch in parts for saved in _saved_alone(store, batch)]
-
-
-def _saved_alone(store: Store, batch: Batch) -> list[Saved]:
-    try:
-        return [store.save(batch)]
-    except CollectionInUse:
-        if not isinstance(store.lease, ShardLease):
-            raise
-        return []
+        found, left_out = [], []
+        for store, batch in (part for parts in waiting for part in parts):
+            try:
+                found.append(store.save(batch))
+            except CollectionInUse:
+                if not isinstance(store.lease, ShardLease):
+                    raise
+                left_out.append(batch)
+        return found, left_out
 
 
 def _still_own(connection: Connection, stores: Sequence[Store]) -> set[tuple[int, int]]:

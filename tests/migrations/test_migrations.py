@@ -77,7 +77,7 @@ def test_there_is_one_head_and_each_step_is_reached():
     script = ScriptDirectory(str(schema.migrations()))
     revisions = [step.revision for step in script.walk_revisions()][::-1]
     assert script.get_heads() == [revisions[-1]] == [schema.head()]
-    assert revisions == [f"{number:04}" for number in range(20, 20 + len(revisions))]
+    assert revisions == [f"{number:04}" for number in range(21, 21 + len(revisions))]
 
 
 def test_upgrading_twice_changes_nothing(database_url):

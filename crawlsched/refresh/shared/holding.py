@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawlsched.collection.collection import StoredShard
+from crawlsched.collection.collection import LOADED_AT_ONCE, StoredShard
 from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
@@ -82,7 +82,7 @@ class Holding:
             for shard, epoch in sorted(claimed.items()):
                 if self._refresher.clock() >= until:
                     break  # the rest is loaded beside the crawl, and others may have some of it
-                for _ in self._taking_in(shard, epoch, self._read(shard, epoch)):
+                for _ in self._taking_in(shard, epoch, self._read(shard, epoch, LOADED_AT_ONCE)):
                     pass
             membership.renewed.clear()
             membership.renewed.wait(_BETWEEN_LOOKS)
@@ -123,11 +123,11 @@ class Holding:
 
     # -- one comes
 
-    def _read(self, shard: int, epoch: int) -> _Loaded:
-        """Read a shard, and what waits for it; any thread may."""
+    def _read(self, shard: int, epoch: int, at_once: int = _TAKEN_AT_ONCE) -> _Loaded:
+        """Read a shard, in blocks of so many pages, and what waits for it; any thread may."""
         store = self._shared.store(shard)
         store.lease = self._shared.lease(shard, self._membership.token, epoch)
-        stored = self._collection.read_shard(Shard(store), at_once=_TAKEN_AT_ONCE)
+        stored = self._collection.read_shard(Shard(store), at_once=at_once)
         return _Loaded(stored, self._inbox.waiting(shard))
 
     def _load(self, shard: int, epoch: int) -> None:

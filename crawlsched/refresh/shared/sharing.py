@@ -7,16 +7,18 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from crawlsched.collection.collection import FoundPage
+from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import StoreError
-from crawlsched.refresh.handing_over import PAGE, HandingOver
+from crawlsched.refresh.handing_over import FOUND, PAGE, HandingOver, found_data
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.refresh.shared.holding import Holding
 from crawlsched.refresh.shared.inbox import SIGNAL, Inbox
 from crawlsched.refresh.shared.membership import Membership
 from crawlsched.sharing import grown_curve
-from crawlsched.store import host_of, schema
+from crawlsched.store import Batch, host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
 
@@ -190,6 +192,8 @@ class Sharing:
         share = membership.targets.get(self._token, 0.0)
         if share > _LEAST_RATE and abs(share - refresher.planner.bandwidth) > 0.01 * share:
             refresher.planner.set_bandwidth(share, now)
+        while refresher.collection.left_out:
+            self._hand_on(refresher.collection.left_out.popleft(), now)
         membership.fares(self._status(now))
         self._inbox.look(now)
 
@@ -306,6 +310,18 @@ class Sharing:
             # With what the visit has taught, so that a crash loses both and the visit is made again, or neither.
             refresher.collection.unsaved.outgoing(of, row, now)
         return Admitted.ELSEWHERE
+
+    def _hand_on(self, batch: Batch, now: float) -> None:
+        """Hand on what was found for a shard that was lost before it was written: the visit that found it may be."""
+        for new in batch.new_pages.values():
+            if new.variant is None:
+                data = batch.templates.get(new.template or b"")
+                template = RequestTemplate(dict(data)) if data else None
+                importance = self._refresher.importance(new.url)
+                page = FoundPage(new.url, new.request_fingerprint, new.host, importance, template, new.depth)
+                row = self.handing_over.row(new.host, FOUND, found_data(page), now, of=None)
+                if row is not None:
+                    self._membership.hand_over(row)
 
     def signal(self, urls: Sequence[str], source: str, now: float) -> int:
         """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""

@@ -34,9 +34,9 @@ class Opened:
             {"CRAWLSCHED_DATABASE_URL": self.url, "CRAWLSCHED_COLLECTION": "test"}, "test"
         )
 
-    def open(self) -> Collection:
+    def open(self, now: float = NOW) -> Collection:
         collection = Collection(self.settings, "test", _name, "none", Random(1))
-        collection.open(NOW)
+        collection.open(now)
         return collection
 
     def store(self) -> Store:
@@ -103,11 +103,11 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) ->
     assert store.reader.announcements_of(3) == [(0, 7.0, 1)]
     assert store.reader.undelivered() == [3]
     store.close()
-    collection = opened.open()
+    collection = opened.open(NOW + 6.0)
     page = collection.index.page(_name(URLS[3]))
     assert collection.planner.pages.crawled_at[page] == NOW + 5.0
     assert np.count_nonzero(collection.planner.pages.crawled_at[:4] > 0.0) == 1
-    assert collection.planner.pick(NOW + 6.0, lambda host, now: now).page == page  # it was not delivered
+    assert collection.planner.pick(NOW + 7.0, lambda host, now: now).page == page  # it was not delivered
     known, lastmod, _ = collection.announced_before(np.array([page]), 0)
     assert (known.tolist(), lastmod.tolist()) == ([True], [7.0])
     collection.close(NOW)

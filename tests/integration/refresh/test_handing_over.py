@@ -115,6 +115,20 @@ def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit
         assert refresher.stats["crawlsched/handed_over"] == 0
 
 
+def test_what_a_visit_finds_for_a_shard_that_is_lost_is_handed_on(shared) -> None:
+    """The visit is written down, so nobody would find the link again; whoever has the shard next gets it."""
+    here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
+    with process(shared) as refresher:
+        call = visit(refresher, here)
+        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.NEW
+        with shared.database.writing() as connection:
+            taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 1"
+            connection.execute(text(taken), {"n": shared.number})
+        look_until(refresher, lambda: (1, there) in pages(shared))
+        assert (0, here) in pages(shared)
+        assert refresher.stats["crawlsched/shards/lost"] == 1
+
+
 @contextmanager
 def another(shared, *shards: int) -> Iterator[None]:
     """A process that has shards, and does nothing with them."""
