@@ -518,7 +518,7 @@ class Collection:
 
     def knows(self, page: int) -> bool:
         """Whether this is a page of ours, and has not been forgotten."""
-        return self.planner.pages.state.item(page) != FREE and self.shards.of_page(page) is not None
+        return self.shards.of_page(page) is not None
 
     def facts_of(self, page: int) -> PageFacts:
         """Return what is needed to make a page's request and to judge its response."""

@@ -95,8 +95,8 @@ class Shards:
         return self.here.get(0 if self.n is None else self._known(host + 1).item(host))
 
     def of_page(self, page: int) -> Shard | None:
-        """Return the shard of a page; None: it is not here any more."""
-        return self.of_host(self._pages.host.item(page))
+        """Return the shard of a page; None: it is not here any more, or the page has been forgotten."""
+        return None if self._pages.state.item(page) == FREE else self.of_host(self._pages.host.item(page))
 
     def _known(self, n_hosts: int) -> NDArray[np.int32]:
         known = self._of_host

@@ -91,8 +91,10 @@ class Unsaved:
 
     def page(self, page: int, now: float) -> None:
         """The page's columns have changed."""
-        self._pages.add(page)
-        self._of_page(page, now)
+        shard = self._shards.of_page(page)
+        if shard is not None:
+            self._pages.add(page)
+            self._of(shard, now)
 
     def pages(self, pages: NDArray[np.integer], now: float) -> None:
         """The columns of these pages have changed."""
@@ -311,4 +313,5 @@ class Unsaved:
 
     def leave(self, shard: int) -> Batch:
         """Nothing of a shard is to be written any more, for it is another process's; return what would have been."""
+        self._pages = {page for page in self._pages if self._shards.of_page(page) is not None}
         return self._batches.pop(shard, Batch())

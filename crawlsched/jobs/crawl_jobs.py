@@ -131,7 +131,7 @@ def placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shard
     Parameters
     ----------
     read : sequence of (Shard, mapping of str to ndarray)
-        What `visits_of_sources` read of each shard.
+        What `visits_of_sources` read of each shard; there is one at least.
     planner : Planner
     shards : Shards
     """
@@ -142,8 +142,8 @@ def placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shard
         sources = np.array([here.get(number, -1) for number in visits["source"].tolist()], np.int64)
         known = (rows >= 0) & (sources >= 0)
         found.append({name: column[known] for name, column in {**visits, "page": rows, "source": sources}.items()})
-    kept = {name: np.concatenate([one[name] for one in found]) for name in (found[0] if found else ())}
-    return {**kept, "host": planner.hosts(kept["page"])} if found else {}
+    kept = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+    return {**kept, "host": planner.hosts(kept["page"])}
 
 
 def _with_doubts(made: Plan, sources: Iterable[Source]) -> Plan:
@@ -215,7 +215,7 @@ class CrawlJobs:
     async def replan(self) -> None:
         """Make a plan in a thread, and adopt it."""
         refresher = self._refresher
-        if self._is_too_soon():
+        if self._is_too_soon() or not refresher.collection.shards.here:
             self._replan_later()
             return
         collection, bandwidth = refresher.collection, refresher.planner.bandwidth

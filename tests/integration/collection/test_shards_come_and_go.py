@@ -11,7 +11,7 @@ import pytest
 
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.collection.shard import Shard
-from crawlsched.pages import FREE
+from crawlsched.pages import FREE, NEW
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Store
@@ -102,6 +102,9 @@ def test_of_a_shard_that_left_nothing_is_picked_known_or_written(process: Proces
     collection.unsaved.told(gone, NOW, "new", None)
     process.write()
     assert process.store(1).reader.next_change() == 1
+    for shard in (0, 1):
+        (columns,) = process.store(shard).load()
+        assert columns["state"].tolist() == [NEW]
 
 
 def test_a_shard_that_comes_back_is_what_it_was(process: Process) -> None:

