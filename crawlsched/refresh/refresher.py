@@ -276,12 +276,6 @@ class Refresher:
 
     @classmethod
     def _for(cls, crawler: Crawler) -> Self:
-        settings, name, others = cls.arguments_for(crawler)
-        return cls(settings, name, **others)
-
-    @staticmethod
-    def arguments_for(crawler: Crawler) -> tuple[Settings, str, dict[str, Any]]:
-        """Return what a refresher of a crawler is made with: settings, the spider's name, and the rest by name."""
         assert crawler.stats is not None
         # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
         offset = time.time() - time.monotonic()
@@ -293,17 +287,18 @@ class Refresher:
         if spider is not None and settings.collection is not None:
             settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
         fingerprinter, fingerprint = fingerprints(crawler.request_fingerprinter, settings.ignore_parameters)
-        others = {
-            "arguments": argument_digests(arguments),
-            "count": crawler.stats.inc_value,
-            "request_fingerprint": lambda url: fingerprint(Request(url)),
-            "clock": lambda: offset + time.monotonic(),
-            "rng": Random(),
-            "fingerprinter": fingerprinter,
-            "obeys_robots": crawler.settings.getbool("ROBOTSTXT_OBEY"),
-            "least_delay": crawler.settings.getfloat("DOWNLOAD_DELAY"),
-        }
-        return settings, name, others
+        return cls(
+            settings,
+            name,
+            arguments=argument_digests(arguments),
+            count=crawler.stats.inc_value,
+            request_fingerprint=lambda url: fingerprint(Request(url)),
+            clock=lambda: offset + time.monotonic(),
+            rng=Random(),
+            fingerprinter=fingerprinter,
+            obeys_robots=crawler.settings.getbool("ROBOTSTXT_OBEY"),
+            least_delay=crawler.settings.getfloat("DOWNLOAD_DELAY"),
+        )
 
     # -- opening and closing
 
