@@ -22,10 +22,12 @@ __all__ = ["Filing"]
 # There is room for so many candidates at least and at most; between, of so many pages as the fewest one is a candidate.
 _FEWEST, _MOST = 64, 4096
 # What falls due in so many slots is looked at together, at the beginning: it takes hardly longer than for one page.
-# Among fewer pages than the most candidates they are fewer slots, as one can come back after some.
-_SLOTS_TOGETHER = 16
-# So many pages become candidates with one pick, and of so many due times are reckoned anew after a level came down.
-_AT_ONCE = 1024
+# In a small collection they are such a part of a round, as a page can come back after some.
+_SLOTS_TOGETHER, _PART_OF_ROUND = 16, 256
+# So many pages become candidates with one pick: of ten million no more are due in a slot.
+_AT_ONCE = 256
+# After a level came down so many due times are reckoned anew with one pick.
+_RECKONED_AT_ONCE = 1024
 # So many pages are looked at to find a level.
 _SAMPLE = 2048
 # A level comes down where less than this share of the room is filled: who is left goes while the next ones are found.
@@ -57,6 +59,8 @@ class Filing:
         # A heap of deadlines and pages that were due, which may stand elsewhere by now.
         self._deadlines_of_due: list[tuple[float, int]] = []
         self._now, self._gather_at = -np.inf, -np.inf
+        # Slots that pass unused, above what the machine can do, bring nobody nearer: so many picks are to come.
+        self._picks_until_gathered = 0
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -86,7 +90,7 @@ class Filing:
         for page in pages[self._due.place[pages] > SOON].tolist():
             self._leave(page)
         self._due.place[pages] = FILED
-        if pages.size > _AT_ONCE // 8:
+        if pages.size > _RECKONED_AT_ONCE // 8:
             self._reckon(pages, self._now)
         else:
             self._filed += pages.tolist()
@@ -214,7 +218,8 @@ class Filing:
         if pages.size:
             crawled_at = self._pages.crawled_at[pages]
             elapsed = np.where(crawled_at > -np.inf, now - crawled_at, 0.0)
-            self._reckon(pages, now, now + np.maximum(_WAIT_AGAIN * elapsed, self.slot))
+            again = now + np.maximum(_WAIT_AGAIN * elapsed, self.slot)
+            self._reckon(pages, now, np.maximum(again, np.nextafter(self._gather_at, np.inf)))
 
     def _follow(self, now: float) -> None:
         """Let happen what happens until now: hosts return, pages become due."""
@@ -222,13 +227,15 @@ class Filing:
         if self._resting.next_time() <= now:
             for host in self._resting.returning(now):
                 self.release_host(host)
-        if now >= self._gather_at or not len(self._queue.going):
+        is_time = now >= self._gather_at and (self._picks_until_gathered <= 0 or self._gather_at == -np.inf)
+        if is_time or not len(self._queue.going):
             self._gather(now)
 
     def _gather(self, now: float) -> None:
         """Reckon the due times of what was filed, and let those be candidates that are due."""
         self._now = now = max(now, self._now)
-        self._gather_at = now + self._together
+        self._gather_at = now + self._slots_together * self.slot
+        self._picks_until_gathered = self._slots_together
         if self._filed:
             filed = np.unique(np.array(self._filed, np.intp))
             self._filed.clear()
@@ -237,7 +244,7 @@ class Filing:
                 self._reckon(filed, now)
         taken = 0
         while taken < _AT_ONCE:
-            pages = self._due.take(self._gather_at, self._room)
+            pages = self._due.take(self._gather_at, min(self._room, _AT_ONCE))
             taken += pages.size
             if not pages.size:
                 break
@@ -254,11 +261,9 @@ class Filing:
             self._bring_host_down(host, now)
 
     @property
-    def _together(self) -> float:
-        """For how many seconds what falls due is looked at together."""
-        if self._intervals.come:
-            return 0.0
-        return min(self._pages.n * _SLOTS_TOGETHER // _MOST, _SLOTS_TOGETHER) * self.slot
+    def _slots_together(self) -> int:
+        """For how many slots what falls due is looked at together."""
+        return 0 if self._intervals.come else min(self._pages.n // _PART_OF_ROUND, _SLOTS_TOGETHER)
 
     @property
     def _room(self) -> int:
@@ -335,7 +340,7 @@ class Filing:
             rows = np.arange(self._pages.n)
             pages = self._may_go(rows, now)
             if not pages.size:
-                queue.searched_until = now + rows.size // _AT_ONCE * self.slot
+                queue.searched_until = now + rows.size // _RECKONED_AT_ONCE * self.slot
                 queue.idle_until = self._next_eligible(now)
                 return False
             pages = pages[:: 1 + pages.size // _SAMPLE]
@@ -349,9 +354,10 @@ class Filing:
         """Reckon some due times anew, if that is under way since a level came down; whether it is."""
         queue = self._queue
         if queue.of_hosts.size:
-            rows, queue.of_hosts = queue.of_hosts[:_AT_ONCE], queue.of_hosts[_AT_ONCE:]
+            n = _RECKONED_AT_ONCE
+            rows, queue.of_hosts = queue.of_hosts[:n], queue.of_hosts[n:]
         elif queue.to_sweep > 0:
-            rows = np.arange(queue.swept, min(queue.swept + _AT_ONCE, self._pages.n))
+            rows = np.arange(queue.swept, min(queue.swept + _RECKONED_AT_ONCE, self._pages.n))
             queue.swept = queue.swept + rows.size if queue.swept + rows.size < self._pages.n else 0
             queue.to_sweep = max(queue.to_sweep - rows.size, 0)
             if not queue.to_sweep:

@@ -186,6 +186,7 @@ class Frontier(Filing):
         """
         self._follow(now)
         self._work(now)
+        self._picks_until_gathered -= 1
         is_free = self._asking(now, host_free_at)
         if (first := self._first_out_of_turn(is_free)) is not None:
             self._send_off(first[0])
@@ -204,7 +205,7 @@ class Frontier(Filing):
         if queue.host_levels:
             self._hosts_to_check.add(queue.going.hosts.item(row))
         page = queue.going.take_row(row)
-        if now - self._pages.crawled_at.item(page) < _SOON_AGAIN * self._together:
+        if now - self._pages.crawled_at.item(page) < _SOON_AGAIN * self._slots_together * self.slot:
             self._coming_back.add(page)
         self._due.place[page] = IN_FLIGHT
         self._forced.discard(page)

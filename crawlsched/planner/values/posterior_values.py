@@ -99,15 +99,21 @@ class PosteriorValues(CrawlValues):
         grows = np.flatnonzero((crawled_at > -np.inf) & (importance > 0.0) & (levels > 0.0))
         if not grows.size:
             return times
-        # As if nothing were ever announced: announcements to come only lower a value.
+        # As if nothing were to be announced any more: announcements to come only lower a value.
         pages, aim = pages[grows], levels[grows] / importance[grows]
         signals, weights = self.announcements.gathered(pages), self.value_weights(pages)
         found = np.maximum(crawled_at[grows] + self._grid.elapsed_at(weights, aim), now)
         rate, weight, evidence = signals
-        close = np.flatnonzero((rate > 0.0) & (weight > 0.0) & ((evidence > 0.0) | (found <= now)))
+        elapsed = np.maximum(now - crawled_at[grows], 0.0)
+        noisy = (rate > 0.0) & (weight > 0.0)
+        announced = np.flatnonzero(noisy & (evidence > 0.0))
+        if announced.size:
+            likely_stale = elapsed[announced, np.newaxis] * self._grid.rates + evidence[announced, np.newaxis]
+            value, slope, curvature = self._announced(weights[announced], likely_stale)
+            found[announced] = now + tangent_wait(aim[announced] - value, slope, curvature)
+        close = np.flatnonzero(noisy & (found <= now))
         if close.size:
-            elapsed = np.maximum(now - crawled_at[grows[close]], 0.0)
-            value, slope, curvature = self._noisy(weights[close], elapsed, signals[:, close])
+            value, slope, curvature = self._noisy(weights[close], elapsed[close], signals[:, close])
             found[close] = now + tangent_wait(aim[close] - value, slope, curvature)
         times[grows] = found
         return times
@@ -131,6 +137,18 @@ class PosteriorValues(CrawlValues):
         values *= self._pages.importance[pages]
         positive: FloatArray = np.maximum(values, 0.0)
         return positive
+
+    def _announced(self, weights: FloatArray, stale: FloatArray) -> FloatArray:
+        """Return the same as `_noisy`, as if nothing were to be announced any more: each is as high or higher."""
+        rates, lasts = self._grid.rates, np.exp(-stale)
+        lost = stale * lasts
+        return np.stack(
+            [
+                np.vecdot(weights, (1.0 - lasts - lost) / rates),
+                np.vecdot(weights, lost),
+                np.vecdot(weights, lasts * rates),
+            ]
+        )
 
     def _noisy(self, weights: FloatArray, elapsed: FloatArray, signals: FloatArray) -> FloatArray:
         """Return crawl values of importance 1, their slopes, and bounds on the slopes' slopes; shape (3, n)."""
