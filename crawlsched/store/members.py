@@ -322,11 +322,14 @@ class SharedCollection:
         with self.database.explained("written"), self.database.at_once() as connection:
             connection.execute(update(table).where(*own).values(ready=int(ready), n_pages=n_pages))
 
-    def beat(self, said: Sequence[tuple[str, int, Mapping[str, Any]]]) -> None:
-        """Say of shards, by the tokens of their leases, how large they are, and what their next owners have to know."""
+    def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
+        """Say of shards, with the tokens of their leases, how large they are, and what their next owners have to know."""
         if not said:
             return
-        rows = [{OWN + "token": token, "n_pages": n, "status": to_json(dict(status))} for token, n, status in said]
+        rows = [
+            {OWN + "shard": shard, OWN + "token": token, "n_pages": n, "status": to_json(dict(status))}
+            for shard, token, n, status in said
+        ]
         with self.database.explained("written"), self.database.writing() as connection:
             connection.exec_driver_sql(NOT_LONG_IDLE)
             now = self.database.clock(connection)

@@ -262,10 +262,11 @@ class Sharing:
         said = self._said_of_shards()
         self._aside.run("the heartbeat", lambda: self.shared.beat(said))
 
-    def _said_of_shards(self) -> list[tuple[str, int, dict[str, Any]]]:
+    def _said_of_shards(self) -> list[tuple[int, str, int, dict[str, Any]]]:
         status = self._refresher.status_of_shard
         leases = ((shard, shard.store.lease) for shard in self._refresher.collection.shards)
-        return [(lease.token, shard.n_pages, status(shard.number)) for shard, lease in leases if lease is not None]
+        said = ((shard.number, lease.token, shard.n_pages) for shard, lease in leases if lease is not None)
+        return [(number, token, n_pages, status(number)) for number, token, n_pages in said]
 
     # -- what the crawl asks
 
