@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +17,9 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
+from scrapy.utils.reactor import is_asyncio_reactor_installed
 from scrapy.utils.spider import DefaultSpider
+from twisted.internet.defer import Deferred
 
 from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.extensions import Refresh
@@ -41,6 +44,8 @@ _SCRAPYS_OWN = (
     # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
     ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
 )
+# What Scrapy itself waits for while the reactor shuts down takes less, in seconds: all crawls have ended before.
+_SCRAPY_STOPS_WITHIN = 0.1
 # Of Scrapy's commands, and those that others add, these crawl as a spider says; the others want one URL, or an end.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
 # The crawls of this process, by database and collection.
@@ -120,6 +125,7 @@ class Addon:
                 "each value of the spider argument 'tag')."
             )
             logger.error("crawlsched cannot start: %s", error)  # a line of its own, whatever Scrapy makes of the error
+            _end_the_script_with_an_error()
             raise error
         _crawls[database_url, collection] = self._crawler
 
@@ -135,6 +141,29 @@ class Addon:
             )
         settings.set(FALLBACK_SCHEDULER, configured, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
+
+
+def _end_the_script_with_an_error() -> None:
+    """Let `process.start()` raise `SystemExit` when the other crawls have ended: Scrapy itself gives no exit code.
+
+    An exception leaves the event loop only from what the loop calls; and the reactor has to have shut down by then.
+    """
+    from twisted.internet import reactor  # not before Scrapy has installed one
+
+    if not is_asyncio_reactor_installed():
+        return
+    may_shut_down: Deferred[None] = Deferred()
+
+    def shut_down_and_exit() -> None:
+        may_shut_down.callback(None)
+        if not reactor.running:
+            raise SystemExit(1)
+
+    def hold_the_shutdown() -> Deferred[None]:
+        asyncio.get_event_loop().call_later(_SCRAPY_STOPS_WITHIN, shut_down_and_exit)
+        return may_shut_down
+
+    reactor.addSystemEventTrigger("before", "shutdown", hold_the_shutdown)  # type: ignore[arg-type]
 
 
 def _other_command() -> str | None:

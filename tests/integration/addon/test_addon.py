@@ -190,15 +190,16 @@ process = {process}({{
 crawlers = [process.create_crawler(Spider) for _ in range(2)]
 for crawler in crawlers:
     process.crawl(crawler)
-process.start()
-print([crawler.stats and crawler.stats.get_value("finish_reason") for crawler in crawlers[:1]])
-sys.exit(process.bootstrap_failed)
+try:
+    process.start()
+finally:
+    print([crawler.stats and crawler.stats.get_value("finish_reason") for crawler in crawlers[:1]])
 """
 
 
 @pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])
 def test_a_second_crawl_of_a_collection_in_one_script_fails(site: Site, tmp_path: Path, process: str) -> None:
-    """The first goes on to its end; the script hears of the second, by a sentence, and can end with 1."""
+    """The first goes on to its end; the script hears of the second, by a sentence, and ends with 1."""
     (tmp_path / "script.py").write_text(TWICE.format(process=process, url=site.url("/")))
     ran = children.run(sys.executable, "script.py", cwd=tmp_path, timeout=60)
     assert ran.returncode == 1
