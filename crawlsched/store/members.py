@@ -323,7 +323,7 @@ class SharedCollection:
             connection.execute(update(table).where(*own).values(ready=int(ready), n_pages=n_pages))
 
     def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
-        """Say of shards, with the tokens of their leases, how large they are, and what their next owners have to know."""
+        """Say of shards, with the tokens of their leases, how large they are, and what the next owners have to know."""
         if not said:
             return
         rows = [
