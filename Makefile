@@ -17,8 +17,8 @@ unexport PYTHONPATH
 # Hundreds of processes are started by tests: each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# More than cores: half of them wait for crawls (tests/spreading.py).
-WORKERS ?= 4
+# More than cores: most of them wait for crawls (tests/spreading.py).
+WORKERS ?= 6
 
 .PHONY: help demo demo-many docs test test-quick test-all versions scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help
@@ -29,7 +29,7 @@ help:
 	@echo "make docs    the documentation as a site in build/site, every link checked"
 	@echo "make test    style, types, layers and the tests: some minutes"
 	@echo "make test-quick   without crawls: a minute or two"
-	@echo "make test-all    what make test leaves out: statistics over many seeds, fuzz, the demos, the wheel: a quarter of an hour"
+	@echo "make test-all    what make test leaves out: statistics over many seeds, fuzz, the demos, other versions: a quarter of an hour"
 	@echo "make scrapy-tests  Scrapy's own tests of crawling with and without the add-on, a quarter of an hour"
 	@echo "make versions   the core set with each release of Scrapy, SQLAlchemy and the rest, half an hour; PAIRS=oldest for one"
 	@echo "make fuzz    100,000 generated inputs a parser, and damaged databases, some minutes (make test tries a tenth)"
@@ -46,12 +46,14 @@ demo-many: $(VENV)/.for-demo-many
 
 # There are more processes than cores: numpy's threads would only wait for each other, and take a core for that.
 test test-quick test-all: export OPENBLAS_NUM_THREADS := 1
+# Properties are tried with a quarter of their generated inputs, but here with all.
+test-all: export TEST_INPUTS := all
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'not (statistics or programs)' $(PYTEST_ARGUMENTS)
 
 test-all: $(VENV)/.for-tests
-	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'statistics or programs' $(PYTEST_ARGUMENTS)
+	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'statistics or programs or hypothesis' $(PYTEST_ARGUMENTS)
 
 test-quick: lint
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'quick or not (crawls or statistics)' $(PYTEST_ARGUMENTS)

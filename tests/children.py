@@ -18,7 +18,7 @@ TIMEOUT = 120.0
 #: Seconds in which a process that is asked to end may end what it has itself started.
 GRACE = 10.0
 
-_started: list[subprocess.Popen[str]] = []
+_started: list[Any] = []
 
 
 def start(
@@ -45,8 +45,13 @@ def start(
         start_new_session=True,
         **{"stdin": subprocess.DEVNULL, **options},
     )
-    _started.append(process)
+    watch(process)
     return process
+
+
+def watch(process: Any) -> None:
+    """End a process with the test that has started it."""
+    _started.append(process)
 
 
 def run(
@@ -71,7 +76,7 @@ def output_of(*command: object, **options: Any) -> str:
     return done.stdout
 
 
-def end(process: subprocess.Popen[str]) -> None:
+def end(process: Any) -> None:
     """End a process if it still runs, and all that it has started."""
     if process.poll() is None:
         process.terminate()
@@ -87,7 +92,7 @@ def end(process: subprocess.Popen[str]) -> None:
         _started.remove(process)
 
 
-def running() -> list[subprocess.Popen[str]]:
+def running() -> list[Any]:
     """Return what was started, and neither ended nor was waited for, in the order of its start."""
     return [process for process in _started if process.returncode is None]
 

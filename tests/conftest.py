@@ -14,10 +14,12 @@ from hypothesis import HealthCheck, settings
 from sqlalchemy import create_engine, text
 
 from tests import children, public_suffixes, spreading
+from tests.inputs import tries
 
 # No test is one of time: there are more processes than cores.
 settings.register_profile(
     "any machine",
+    tries(100),
     deadline=None,
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.function_scoped_fixture),
 )
@@ -89,6 +91,10 @@ def make_postgresql_database(postgresql_server: str) -> Iterator[Callable[[], st
         postgresql_server.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT"
     )
     numbers = itertools.count()
+    with engine.connect() as connection:  # the machine that this server runs on loses no power
+        for setting in ("fsync", "full_page_writes"):
+            connection.execute(text(f"ALTER SYSTEM SET {setting} = off"))
+        connection.execute(text("SELECT pg_reload_conf()"))
 
     def make() -> str:
         name = f"test_{next(numbers)}"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 import textwrap
 import time
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from scrapy.settings.default_settings import EXTENSIONS_BASE
 
 from crawlsched.store import Store
 from tests import children
+from tests.prepared import Prepared
 
 #: A spider that visits some URLs, and does nothing else.
 VISITING_SPIDER = """
@@ -62,15 +61,6 @@ class _Closer:
             json.dump(stats, file)
 '''
 
-# `python -m scrapy` that seldom looks for garbage while modules are loaded, and at its end once and not among these: a
-# sixth of the processor time of a short crawl.
-_SCRAPY = """
-import atexit, gc, runpy
-gc.set_threshold(10_000)
-atexit.register(lambda: (gc.collect(), gc.freeze()))
-runpy.run_module("scrapy", run_name="__main__", alter_sys=True)
-"""
-
 # Without its remote control Scrapy does not load aiohttp, a tenth of the processor time of a short crawl.
 _EXTENSIONS = {name: at for name, at in EXTENSIONS_BASE.items() if "remote_control" not in name}
 
@@ -109,8 +99,8 @@ class Project:
 
     def __init__(self, folder: Path, spider: str, *, python: Path | None = None, **settings: Any) -> None:
         self.folder = folder
-        # Another Python has an installation of its own, and does not see this tree.
-        self.python, self._path = python or sys.executable, [folder] if python else [folder, children.ROOT]
+        # Another Python has an installation of its own, and does not see this tree; None: `tests.prepared` starts it.
+        self.python = python
         self.database_url = f"sqlite:///{folder / 'crawl.db'}"
         self.file = folder / "spider_under_test.py"
         self.file.write_text(_CLOSER + textwrap.dedent(spider))
@@ -134,21 +124,24 @@ class Project:
             **settings,
         }
 
-    def start(self, **settings: Any) -> subprocess.Popen[str]:
+    def start(self, **settings: Any) -> subprocess.Popen[str] | Prepared:
         """Start the crawl and return its process."""
         options = [f"-s{name}={value}" for name, value in {**self.settings, **settings}.items()]
-        self._log = open(self.folder / "crawl.log", "w")  # noqa: SIM115
-        command = [self.python, "-W", "error", "-c", _SCRAPY, "runspider", self.file.name]
-        return children.start(
-            *command,
-            *options,
-            cwd=self.folder,
-            environment={"PYTHONPATH": os.pathsep.join(map(str, self._path))},
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-        )
+        arguments = ["runspider", self.file.name, *options]
+        log = self.folder / "crawl.log"
+        if self.python is None:
+            log.write_text("")
+            return Prepared(arguments, self.folder, log)
+        with log.open("w") as file:
+            return children.start(
+                *(self.python, "-W", "error", "-m", "scrapy", *arguments),
+                cwd=self.folder,
+                environment={"PYTHONPATH": str(self.folder)},
+                stdout=file,
+                stderr=subprocess.STDOUT,
+            )
 
-    def finish(self, process: subprocess.Popen[str], timeout: float = 40.0) -> Crawl:
+    def finish(self, process: subprocess.Popen[str] | Prepared, timeout: float = 40.0) -> Crawl:
         """Wait for the end of a crawl."""
         try:
             returncode = process.wait(timeout)
@@ -156,8 +149,6 @@ class Project:
             process.kill()
             process.wait()
             raise AssertionError(f"the crawl did not end:\n{self.log()[-3000:]}") from None
-        finally:
-            self._log.close()
         stats_file = self.folder / "stats.json"
         stats = json.loads(stats_file.read_text()) if stats_file.exists() else {}
         stats_file.unlink(missing_ok=True)

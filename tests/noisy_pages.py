@@ -111,7 +111,7 @@ class Judge:
         if first is None and content.fingerprint.digest == (facts.pending_fingerprint or facts.fingerprint):
             given = given_trace(facts, content)
             assert given is not None
-            content.seen.is_as(given)
+            content.seen.trace = given
         finding = detector.judge(content.seen, given_trace(facts, content), 0.0, learns=first is None)
         ruled = ruling(
             facts,
@@ -126,9 +126,7 @@ class Judge:
         return ruled, finding, detector.noise
 
     def _detector(self, content: Content) -> Detector:
-        return self.learned.detector(
-            content.url, content.fingerprint.recipe, tells_template_edits=content.tells_template_edits
-        )
+        return self.learned.detector(content.url, content.fingerprint.recipe)
 
     def _read(self, url: str, body: bytes, facts: PageFacts) -> Content:
         return read_content(Body(body, "text/html", "utf-8", url), self.recipe, before=facts.fingerprint)

@@ -1,8 +1,8 @@
 """Which tests run in which of several processes: crawls wait for the clock beside tests that compute.
 
-There are more processes than cores. One half takes the crawls, a file at a time: they wait most of the time. The other
-half takes what computes, and gives way whenever a crawl wants a core, so that no crawl is late. Where one kind has run
-out, its half helps with the other.
+There are more processes than cores. Two of three take the crawls, a file at a time: they wait most of the time. The
+others take what computes, and give way whenever a crawl wants a core, so that no crawl is late. Where one kind has run
+out, its processes help with the other.
 """
 
 from __future__ import annotations
@@ -22,11 +22,26 @@ CRAWLS = ("tests/acceptance/", "tests/integration/")
 DATABASES = ("tests/migrations/", "tests/integration/store/", "tests/integration/collection/")
 #: Files whose tests measure over many seeded runs, or try many inputs.
 STATISTICS = ("tests/papers/test_figures", "tests/fuzz/")
-#: Files whose tests start the demos and the wheel in environments of their own, as a newcomer does.
-PROGRAMS = ("tests/acceptance/test_demo", "tests/acceptance/test_wheel")
+#: Files whose tests start the demos, the tutorial or environments of their own, as a newcomer does.
+PROGRAMS = tuple(f"tests/acceptance/test_{name}" for name in ("demo", "tutorial", "versions", "wheel"))
 
-# What computes longest, so that it is not begun last.
+# What takes longest, so that it is not begun last.
 _LONG = (
+    "tests/acceptance/test_changes_of_a_noisy_site.py",
+    *(
+        f"tests/integration/{name}.py"
+        for name in (
+            "addon/test_as_plain_scrapy",
+            "addon/test_bound",
+            "addon/test_failures",
+            "addon/test_postgresql_away",
+            "addon/test_slots",
+            "addon/test_starts_and_ends",
+            "content/test_what_counts_as_a_change",
+            "receiver/test_receiver",
+            "sources/test_sitemaps",
+        )
+    ),
     "tests/papers/",
     "tests/fuzz/",
     "tests/unit/simulation/",
@@ -36,7 +51,7 @@ _LONG = (
     "tests/unit/change_detection/test_kinds_of_change.py",
 )
 
-# How much less than the crawls the other half gets of a core that both want; Unix's scale goes to 19.
+# How much less than the crawls the others get of a core that both want; Unix's scale goes to 19.
 _NICENESS = 5
 
 
@@ -58,19 +73,19 @@ def mark(item: pytest.Item) -> None:
 
 
 def takes_crawls(worker: str) -> bool:
-    """Tell whether a process, "gw0" and so on, is of the half that takes crawls."""
-    return int(worker.removeprefix("gw")) % 2 == 0
+    """Tell whether a process, "gw0" and so on, is of those that take crawls."""
+    return int(worker.removeprefix("gw")) % 3 != 1
 
 
 def give_way() -> None:
-    """Let a process of the other half, and what it starts, give way to crawls."""
+    """Let a process that computes, and what it starts, give way to crawls."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker is not None and not takes_crawls(worker):
         os.nice(_NICENESS)
 
 
 class SideBySide(LoadScopeScheduling):
-    """Crawls in one half of the processes, a file at a time; in the other what computes, longest first."""
+    """Crawls in two of three processes, a file at a time; in the others what computes; what takes long goes first."""
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.partition("::")[0]
@@ -82,6 +97,6 @@ class SideBySide(LoadScopeScheduling):
 
     @staticmethod
     def _rank(path: str, crawls_wanted: bool) -> tuple[bool, bool]:
-        """Rank what waits: first what is wanted; of what computes, what takes long. Equals keep their order."""
+        """Rank what waits: first what is wanted, and of that what takes long. Equals keep their order."""
         is_crawl = kind_of(path) == "crawls"
         return is_crawl is not crawls_wanted, not path.startswith(_LONG)

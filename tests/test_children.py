@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests import children
+from tests.prepared import Prepared
 
 # As shells and some runners start what runs behind: Ctrl-C is ignored, and so it is by all that this starts.
 IGNORING = (
@@ -41,6 +43,7 @@ def test_the_tests_themselves_go_on_to_ignore_it() -> None:
 FAILING = """
 import pytest
 from tests import children
+from tests.prepared import Prepared
 
 @pytest.fixture(scope="module")
 def of_the_module():
@@ -75,3 +78,20 @@ def test_a_command_that_hangs_is_ended() -> None:
         children.run("sleep", "60", timeout=0.5)
     # What a fixture shares among the tests of this process may go on.
     assert [child for child in children.running() if "sleep" in child.args] == []
+
+
+def test_a_prepared_crawl_is_a_process_of_its_own(tmp_path: Path) -> None:
+    """It prints into its log, leaves its exit code, feels signals, and is in no session of the tests."""
+    log = tmp_path / "log"
+    assert Prepared(["version"], tmp_path, log).wait(30) == 0
+    assert log.read_text().startswith("Scrapy ")
+    assert Prepared(["no-such-command"], tmp_path, log).wait(30) == 2
+    shell = Prepared(["shell", "-c", "import time; print('up', flush=True); time.sleep(60)"], tmp_path, log)
+    until = time.monotonic() + 30
+    while "up" not in log.read_text():
+        assert time.monotonic() < until, log.read_text()
+        time.sleep(0.05)
+    assert os.getsid(shell.pid) == shell.pid
+    assert shell.poll() is None
+    shell.kill()
+    assert shell.wait(30) == -signal.SIGKILL

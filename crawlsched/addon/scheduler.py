@@ -549,7 +549,7 @@ class Scheduler(BaseScheduler):
             slots.take(now)
             self._refresher.count_slots("used")
             return True
-        waits = self._hosts.turned_away or self._refresher.planner.waits_for_host()
+        waits = self._hosts.turned_away or self._refresher.waits_for_host()
         self._refresher.count_slots("no_free_host" if waits else "idle", slots.skip(now))
         return False
 

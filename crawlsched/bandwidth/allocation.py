@@ -18,18 +18,10 @@ class Allocation:
     threshold : float
         The crawl value at which the bandwidth reaches a page (the Lagrange multiplier Λ), in importance
         times seconds. 0 where the bandwidth is more than the pages can use.
-    duality_gap : float
-        How far the division can be from the best one at most, as a share of the objective: (dual - primal) /
-        max(abs(dual), abs(primal)). Rounding can make it negative by about 1e-16.
-    host_thresholds : ndarray of shape (n_hosts,) or None
-        For each host the crawl value at which its cap reaches a page; a page is crawled at the larger of this
-        and `threshold`. 0 where the cap does not bind. None if no hosts were given.
     """
 
     rates: FloatArray
     threshold: float
-    duality_gap: float
-    host_thresholds: FloatArray | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crawlsched.bandwidth.allocation import SignalAllocation
-from crawlsched.bandwidth.arguments import not_negative, page_arrays, positive_number
-from crawlsched.bandwidth.crawl_interval import doubt_at_interval, mean_interval
+from crawlsched.bandwidth.arguments import not_negative, page_arrays
 from crawlsched.bandwidth.division import blocks, divide
-from crawlsched.bandwidth.gain import Pages
-from crawlsched.bandwidth.limits import Limits
+from crawlsched.bandwidth.gain import Gain
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import elapsed_at_value, noisy_value
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
 from crawlsched.crawl_value.rules import natural_parameters
+from crawlsched.crawl_value.terms import noisy_terms
 
 __all__ = ["AnnouncedGain", "refresh_rates_with_signals"]
 
@@ -30,11 +29,6 @@ def refresh_rates_with_signals(
     false_signal_rate: ArrayLike,
     importance: ArrayLike,
     bandwidth: float,
-    *,
-    minimum_rate: ArrayLike = 0.0,
-    maximum_rate: ArrayLike = np.inf,
-    hosts: ArrayLike | None = None,
-    host_caps: ArrayLike | None = None,
 ) -> SignalAllocation:
     """Divide a bandwidth so that freshness is as large as it can be with ChangeSignals of known quality.
 
@@ -50,12 +44,6 @@ def refresh_rates_with_signals(
         Weight of a fresh copy.
     bandwidth : float
         Crawls per second, positive; a mean over time, because announcements come at random.
-    minimum_rate, maximum_rate : array_like of shape (n_pages,) or float
-        Least and greatest crawls per second of each page.
-    hosts : array_like of int, shape (n_pages,), optional
-        Number of each page's host, an index into `host_caps`.
-    host_caps : array_like of shape (n_hosts,), optional
-        Greatest crawls per second of each host; ``inf`` for no cap.
 
     Returns
     -------
@@ -65,7 +53,7 @@ def refresh_rates_with_signals(
     Raises
     ------
     ValueError
-        If an argument is wrong, or if the least rates need more than the bandwidth or a host's cap.
+        If an argument is wrong.
 
     Notes
     -----
@@ -95,22 +83,13 @@ def refresh_rates_with_signals(
     >>> allocation.effective_elapsed
     array([ 3.1799..., 24.5757...])
     """
-    gain = AnnouncedGain.checked(change_rate, recall, false_signal_rate, importance)
-    limits = Limits.checked(gain.change_rate.size, minimum_rate, maximum_rate, hosts, host_caps)
-    found = divide(gain, limits, positive_number("bandwidth", bandwidth, "crawls per second"))
+    gain = AnnouncedGain.announced(change_rate, recall, false_signal_rate, importance)
+    found = divide(gain, bandwidth)
     elapsed, freshness = np.empty_like(found.rates), np.empty_like(found.rates)
     for pages in blocks(found.rates.size):
-        price: FloatArray | float = found.threshold
-        if found.host_thresholds is not None and limits.hosts is not None:
-            price = np.maximum(found.threshold, found.host_thresholds[limits.hosts[pages]])
-        elapsed[pages], freshness[pages] = gain.of(pages).policy(found.rates[pages], price)
+        elapsed[pages], freshness[pages] = gain.of(pages).policy(found.threshold)
     return SignalAllocation(
-        rates=found.rates,
-        threshold=found.threshold,
-        duality_gap=found.duality_gap,
-        host_thresholds=found.host_thresholds,
-        effective_elapsed=elapsed,
-        least_freshness=freshness,
+        rates=found.rates, threshold=found.threshold, effective_elapsed=elapsed, least_freshness=freshness
     )
 
 
@@ -121,19 +100,17 @@ def _probability(name: str, array: FloatArray) -> None:
 
 
 @dataclass(frozen=True)
-class AnnouncedGain:
+class AnnouncedGain(Gain):
     """Gain of the mean rate at which a page is crawled by the best threshold on its effective elapsed time.
 
     The threshold is used as y = α ι, minus the log-probability of freshness, which also makes sense at α = 0.
     """
 
-    change_rate: FloatArray
-    importance: FloatArray
     recall: FloatArray
     false_signal_rate: FloatArray
 
     @classmethod
-    def checked(
+    def announced(
         cls, change_rate: ArrayLike, recall: ArrayLike, false_signal_rate: ArrayLike, importance: ArrayLike
     ) -> Self:
         """Make the gain from a caller's arguments, or say which of them is wrong."""
@@ -146,36 +123,16 @@ class AnnouncedGain:
         not_negative("false_signal_rate", false)
         return cls(change, weight, caught, false)
 
-    def of(self, pages: Pages) -> Self:
-        """Give the gain of some of the pages."""
-        return type(self)(
-            self.change_rate[pages], self.importance[pages], self.recall[pages], self.false_signal_rate[pages]
-        )
-
     def rates(self, threshold: FloatArray | float) -> FloatArray:
         """Give 1/ψ at the threshold of each page."""
-        return self._rates_at(self.doubt(threshold))
-
-    def total(self, rates: FloatArray) -> FloatArray:
-        """Give o = μ exp(-y) + V(y) times the rate, where y is the doubt at which a page is crawled at this rate.
-
-        This is μ w/ψ because V = μ (w - exp(-y) ψ), and a straight line where y does not change with the rate.
-        """
-        doubt = self.doubt_of(rates)
-        return np.asarray(self.importance * np.exp(-doubt) + self._value(doubt) * rates)
-
-    def surplus(self, threshold: FloatArray | float) -> FloatArray:
-        """Give the largest o - Λ rate: μ exp(-y) + (V(y) - Λ) rate, whose second part is 0 except at steps."""
-        doubt = self.doubt(threshold)
-        reached = self._stepped & np.isfinite(doubt)
-        excess_value = np.where(reached, self._value(doubt) - threshold, 0.0)
-        rates = np.where(reached, self._rates_at(doubt), 0.0)
-        return np.asarray(self.importance * np.exp(-doubt) + excess_value * rates)
-
-    def slope(self, rates: FloatArray) -> FloatArray:
-        """Give μ/Δ, the largest slope there is."""
+        doubt, (alpha, gamma, kappa) = self.doubt(threshold), self._parameters
+        moving = np.flatnonzero(alpha > 0.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.where(self.change_rate > 0.0, self.importance / self.change_rate, 0.0)
+            rates = np.where(self._stepped, gamma / np.maximum(np.rint(doubt / kappa), 1.0), 0.0)
+            _, slope = noisy_terms(doubt[moving], alpha[moving], gamma[moving], kappa[moving])
+            rates[moving] = np.exp(-doubt[moving]) / slope
+            rates[np.isinf(doubt)] = 0.0
+        return np.where(self.importance * self.change_rate > 0.0, rates, 0.0)
 
     def doubt(self, threshold: FloatArray | float) -> FloatArray:
         """Give the y at which the crawl value reaches the threshold, ``inf`` if it never does."""
@@ -192,32 +149,12 @@ class AnnouncedGain:
         # A page that does not matter is never crawled, and the copy of one that never changes is never in doubt.
         return np.where(self.change_rate > 0.0, np.where(self.importance > 0.0, doubt, np.inf), 0.0)
 
-    def doubt_of(self, rates: FloatArray, threshold: FloatArray | float | None = None) -> FloatArray:
-        """Give the y at which a page is to be crawled so that its mean rate is this.
-
-        Where nearly all changes are announced, many y have nearly the same rate; the one whose crawl value is the
-        threshold is then given, if the threshold is.
-        """
-        alpha, gamma, kappa = self._parameters
-        moving = np.flatnonzero((alpha > 0.0) & (self.change_rate > 0.0))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            doubt = np.where(self._stepped, np.floor(gamma / rates) * kappa, 0.0)
-            parameters = alpha[moving], gamma[moving], kappa[moving]
-            doubt[moving] = doubt_at_interval(1.0 / rates[moving], *parameters)
-        if threshold is None:
-            return doubt
-        wanted = self.doubt(threshold)
-        same = (alpha > 0.0) & (np.abs(self._rates_at(wanted) - rates) <= 1e-9 * rates)
-        return np.where(same, wanted, doubt)
-
-    def policy(self, rates: FloatArray, threshold: FloatArray | float) -> tuple[FloatArray, FloatArray]:
+    def policy(self, threshold: float) -> tuple[FloatArray, FloatArray]:
         """Give each page's threshold in effective elapsed time, and the freshness at which it is crawled."""
         alpha, _, _ = self._parameters
-        doubt = self.doubt_of(rates, threshold)
+        doubt = self.doubt(threshold)
         with np.errstate(divide="ignore", invalid="ignore"):
-            elapsed = np.where((alpha > 0.0) & (doubt < _CERTAIN), doubt / alpha, np.inf)
-            # A page that never changes is crawled for its least rate only, at even intervals.
-            return np.where(self.change_rate > 0.0, elapsed, 1.0 / rates), np.exp(-doubt)
+            return np.where((alpha > 0.0) & (doubt < _CERTAIN), doubt / alpha, np.inf), np.exp(-doubt)
 
     @cached_property
     def _parameters(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -231,14 +168,6 @@ class AnnouncedGain:
     def _stepped(self) -> NDArray[np.bool_]:
         """Whether freshness falls with announcements only."""
         return np.asarray((self.recall >= 1.0) & (self.change_rate > 0.0))
-
-    def _rates_at(self, doubt: FloatArray) -> FloatArray:
-        alpha, gamma, kappa = self._parameters
-        moving = np.flatnonzero(alpha > 0.0)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            rates = np.where(self._stepped, gamma / np.maximum(np.rint(doubt / kappa), 1.0), 0.0)
-            rates[moving] = 1.0 / mean_interval(doubt[moving], alpha[moving], gamma[moving], kappa[moving])
-        return np.where(self.importance * self.change_rate > 0.0, rates, 0.0)
 
     def _value(self, doubt: FloatArray) -> FloatArray:
         alpha, gamma, kappa = self._parameters

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.array_types import FloatArray
 
-__all__ = ["FloatArray", "IndexArray", "not_negative", "page_arrays", "positive_number"]
+__all__ = ["not_negative", "page_arrays"]
 
 
 def page_arrays(**arguments: ArrayLike) -> list[FloatArray]:
@@ -25,24 +25,12 @@ def page_arrays(**arguments: ArrayLike) -> list[FloatArray]:
     return [np.broadcast_to(array, (n_pages,)) for array in arrays]
 
 
-def positive_number(name: str, value: float, unit: str) -> float:
-    """Give the argument as a float that is positive and finite, or say what is wrong."""
-    number = float(value)
-    if not 0.0 < number < np.inf:
-        raise ValueError(f"{name} is {number!r}; it must be a positive, finite number of {unit}.")
-    return number
-
-
-def not_negative(name: str, array: FloatArray, *, infinite: bool = False) -> FloatArray:
+def not_negative(name: str, array: FloatArray) -> FloatArray:
     """Give the array back, or say which entry is negative, not a number, or infinite."""
     # Minimum and maximum need no array of booleans; NaN makes the comparison false.
-    if array.size and not (array.min() >= 0.0 and (infinite or array.max() < np.inf)):
-        wrong = np.isnan(array) | (array < 0.0)
-        if not infinite:
-            wrong |= np.isinf(array)
-        page = int(np.argmax(wrong))
-        allowed = "0 or more" if infinite else "finite and 0 or more"
-        raise ValueError(f"{name}[{page}] is {float(array[page])!r}; every {name} must be {allowed}.")
+    if array.size and not (array.min() >= 0.0 and array.max() < np.inf):
+        page = int(np.argmax(~((array >= 0.0) & np.isfinite(array))))
+        raise ValueError(f"{name}[{page}] is {float(array[page])!r}; every {name} must be finite and 0 or more.")
     return array
 
 

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.bandwidth.announced import AnnouncedGain
-from crawlsched.bandwidth.division import host_limited, total_rate
+from crawlsched.bandwidth.division import total_rate
 from crawlsched.bandwidth.even import EvenGain
 from crawlsched.bandwidth.gain import Gain
-from crawlsched.bandwidth.limits import Limits
 
 __all__ = ["demand"]
 
@@ -20,11 +19,6 @@ def demand(
     importance: ArrayLike = 1.0,
     recall: ArrayLike = 0.0,
     false_signal_rate: ArrayLike = 0.0,
-    *,
-    minimum_rate: ArrayLike = 0.0,
-    maximum_rate: ArrayLike = np.inf,
-    hosts: ArrayLike | None = None,
-    host_caps: ArrayLike | None = None,
 ) -> Any:
     """Give the total rate at which pages would be crawled if every crawl worth the threshold were made.
 
@@ -40,23 +34,17 @@ def demand(
         Probability that a change is announced.
     false_signal_rate : array_like of shape (n_pages,) or float
         Announcements per second without a change.
-    minimum_rate, maximum_rate : array_like of shape (n_pages,) or float
-        Least and greatest crawls per second of each page.
-    hosts : array_like of int, shape (n_pages,), optional
-        Number of each page's host, an index into `host_caps`.
-    host_caps : array_like of shape (n_hosts,), optional
-        Greatest crawls per second of each host; ``inf`` for no cap.
 
     Returns
     -------
     array_like of the shape of `threshold`
-        Crawls per second. It falls as the threshold rises, and at a threshold of 0 it is ``inf`` unless limits, or
-        announcements of every change, bound it.
+        Crawls per second. It falls as the threshold rises, and at a threshold of 0 it is ``inf`` unless every change is
+        announced.
 
     Raises
     ------
     ValueError
-        If an argument is wrong, or if the least rates of a host's pages need more than its cap.
+        If an argument is wrong.
 
     Notes
     -----
@@ -80,10 +68,8 @@ def demand(
     thresholds = np.asarray(threshold, dtype=np.float64)
     if not (thresholds >= 0.0).all():
         raise ValueError(f"threshold contains {float(np.min(thresholds))!r}; every threshold must be 0 or more.")
-    gain: Gain = AnnouncedGain.checked(change_rate, recall, false_signal_rate, importance)
+    gain: Gain = AnnouncedGain.announced(change_rate, recall, false_signal_rate, importance)
     if not np.any(recall):
         gain = EvenGain(gain.change_rate, gain.importance)  # false announcements alone change nothing
-    limits = Limits.checked(gain.change_rate.size, minimum_rate, maximum_rate, hosts, host_caps)
-    maximum, _ = host_limited(gain, limits)
-    totals = [total_rate(gain, limits.minimum_rate, maximum, float(each)) for each in thresholds.ravel()]
+    totals = [total_rate(gain, float(each)) for each in thresholds.ravel()]
     return np.array(totals).reshape(thresholds.shape)[()]

@@ -1,40 +1,45 @@
 """Gain: what a page gives in return for the rate at which it is crawled."""
 
-from typing import Protocol, Self, TypeAlias
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from typing import Self
 
+from numpy.typing import ArrayLike
+
+from crawlsched.bandwidth.arguments import not_negative, page_arrays
 from crawlsched.columns.array_types import FloatArray, IndexArray
 
-__all__ = ["Gain", "Pages"]
-
-Pages: TypeAlias = slice | IndexArray
+__all__ = ["Gain"]
 
 
-class Gain(Protocol):
+@dataclass(frozen=True)
+class Gain(ABC):
     """A concave, increasing function of the rate, one for every page.
 
-    All five ways to divide a bandwidth maximise the sum of such functions; they differ in nothing else. The threshold
-    is the slope of the function, in importance times seconds, so that pages are compared in the units of crawl values.
+    All ways to divide a bandwidth maximise the sum of such functions; they differ in nothing else. The threshold is the
+    slope of the function, in importance times seconds, so that pages are compared in the units of crawl values.
+
+    Attributes
+    ----------
+    change_rate : ndarray, shape (n,)
+        Changes per second.
+    importance : ndarray, shape (n,)
+        Weight of a fresh copy.
     """
 
-    @property
-    def change_rate(self) -> FloatArray:
-        """Changes per second of each page."""
+    change_rate: FloatArray
+    importance: FloatArray
 
-    @property
-    def importance(self) -> FloatArray:
-        """Weight of a fresh copy of each page."""
+    @classmethod
+    def checked(cls, change_rate: ArrayLike, importance: ArrayLike) -> Self:
+        """Make the gain from a caller's arguments, or say which of them is wrong."""
+        change, weight = page_arrays(change_rate=change_rate, importance=importance)
+        return cls(not_negative("change_rate", change), not_negative("importance", weight))
 
-    def of(self, pages: Pages) -> Self:
+    def of(self, pages: slice | IndexArray) -> Self:
         """Give the gain of some of the pages; no copy if they are a slice."""
+        return type(self)(*(getattr(self, field.name)[pages] for field in fields(self)))
 
+    @abstractmethod
     def rates(self, threshold: FloatArray | float) -> FloatArray:
         """Give rates at which the slope is the threshold: 0 above the steepest slope, all that is useful at 0."""
-
-    def total(self, rates: FloatArray) -> FloatArray:
-        """Give the gain at these rates."""
-
-    def surplus(self, threshold: FloatArray | float) -> FloatArray:
-        """Give the largest value of gain - threshold * rate, which is its value at ``rates(threshold)``."""
-
-    def slope(self, rates: FloatArray) -> FloatArray:
-        """Give the slope at these rates, or any upper bound of it."""

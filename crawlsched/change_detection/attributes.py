@@ -8,14 +8,6 @@ from crawlsched.change_detection.visible_text import visible_text
 
 __all__ = ["data_of", "state_words", "told_by"]
 
-# Most tags have none of these; one search tells.
-_NOTABLE = re.compile(
-    r"hidden|disabled|checked|selected|readonly|open|value|alt|title|aria-|display|srcdoc|start"
-    r"|\b(?:is|has|no|not|sold|out|in|un|d|u|hide|invisible|inactive|expired|ended|closed|full|booked|taken|free"
-    r"|available|cancel+ed|recalled|open|yes|off|on|ok|error|warning|success|danger|fail|failed|passed|check|cross"
-    r"|times|tick|up|down|none)(?![A-Za-z])",
-    re.IGNORECASE,
-)
 # A class that is made of one of these words says in which state something is: shown or not, to be had or not.
 _STATES = frozenset((
     "hidden", "hide", "invisible", "none", "disabled", "inactive", "expired", "ended", "closed", "full", "booked",
@@ -70,7 +62,7 @@ def told_by(tag: Tag) -> str:
     name = tag.name
     is_link = name == "a" and "href" in tag.attributes
     first = "[link]" if is_link else "[struck]" if name in _STRUCK else ""
-    if not tag.attributes or not _NOTABLE.search(tag.attributes):
+    if not tag.attributes:
         return first
     found = tag.attribute_values()
     if name == "input" and found.get("type", "").lower() in _UNSEEN_INPUTS:

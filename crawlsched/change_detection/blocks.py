@@ -1,24 +1,21 @@
 """Blocks: the texts of a page, each known by its place, so that some can be told to be noise."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
+from typing import Any
 
 from crawlsched.change_detection.attributes import data_of, state_words, told_by
 from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
-from crawlsched.change_detection.limits import MOST_BLOCKS
+from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import ASSET, leaves_of, script_data
-from crawlsched.change_detection.visible_text import visible_text
+from crawlsched.change_detection.visible_text import text_of
 
-__all__ = ["PageBlocks", "page_blocks", "path_below"]
+__all__ = ["PageBlocks", "Way", "page_blocks"]
 
-_ROOT = 0
-# Tags of a page that are read one by one, 5 to 20 µs each; of the rest the text is taken as a whole. Five to a block.
-_MOST_TAGS = 20_000
-_MAX_DEPTH = 256
-_LOOK_BACK = 64
 _VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
@@ -37,18 +34,69 @@ _ENDED_BY |= dict.fromkeys((
     "address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figure", "footer", "form", "h1",
     "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "table", "ul",
 ), (frozenset({"p"}), None))  # fmt: skip
-_CLASS_OR_ID = re.compile(r"""(?:^|[\s"'/])(class|id)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
-# A class before other attributes in which nothing can be taken for another class or an id.
-_CLASS_FIRST = re.compile(r"""\s++class="([^"]*)"(?:\s++(?:href|title|src|alt|rel|style|type|target)="[^"=]*")*+\s*+""")
 # What follows a digit in a name is a number or made up by a program: "item-12", "css-1q2w3e", "ad-8f3a9c".
 _MADE_UP = re.compile(r"\d\S*")
-_MAX_NAME = 40
 # What begins so leads to values by keys, to lines, cells and members.
 _OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text", "xml"})
 _CELLS = frozenset({"td", "th"})
-_MOST_COLUMNS = 50
 # Their classes and ids are those of single pages as often as not.
 _AROUND_ALL = frozenset({"html", "body"})
+
+
+class Way:
+    """What all elements have in common to which the same path leads.
+
+    Parameters
+    ----------
+    path : int
+        32 bits that stand for it; 0 at the root.
+    steps : dict of int to (int, str)
+        Where the path above and the last step of each path are noted.
+
+    Examples
+    --------
+    >>> blocks = PageBlocks()
+    >>> blocks.add(blocks.root.to("json").to("@price").path, "5")
+    >>> blocks.way_to(blocks.paths[0])
+    ['json', '@price']
+    """
+
+    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "path")
+
+    def __init__(self, path: int, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
+        self.path = path
+        self._is_preformatted = is_preformatted
+        self._steps = steps
+        self._by_tag: dict[Tag | tuple[Tag, int], Way] = {}
+        self._by_step: dict[str, Way] = {}
+
+    def to(self, step: str, is_preformatted: bool = False) -> "Way":
+        """Return the way that leads one step on."""
+        way = self._by_step.get(step)
+        if way is None:
+            path = _path_below(self.path, step)
+            self._steps[path] = self.path, step
+            way = self._by_step[step] = Way(path, self._steps, self._is_preformatted or is_preformatted)
+        return way
+
+    def below(self, tag: Tag, column: int = 0) -> "Way":
+        """Return the way into an element that stands here: this one for inline elements without a class or an id."""
+        key = (tag, column) if column else tag
+        way = self._by_tag.get(key)
+        if way is None:
+            way = self._by_tag[key] = self._step_on(tag, column)
+        return way
+
+    def _step_on(self, tag: Tag, column: int) -> "Way":
+        step = tag.step
+        if step is None:
+            step = tag.step = _step(tag)
+        # Within <pre> an inline element is a colour of the words of a program, a dozen of them in each line.
+        if not tag.parts_words and (step == tag.name or (self._is_preformatted and "#" not in step)):
+            return self
+        if column and step == tag.name:
+            step = f"{step}:{column}"  # a cell of a table is known by its column
+        return self.to(step, tag.name == "pre")
 
 
 @dataclass(slots=True)
@@ -80,18 +128,32 @@ class PageBlocks:
     data: set[int] = field(default_factory=set)
     rest: str = ""
 
+    @property
+    def root(self) -> Way:
+        """Where all ways begin."""
+        return Way(0, self.steps)
+
     def add(self, path: int, text: str) -> None:
         """Add a block behind all others."""
         if text:
             self.texts.append(text)
             self.paths.append(path)
 
+    def values(self, root: Way, value: Any) -> Iterator[tuple[int, str]]:
+        """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder."""
+        for keys, leaf in leaves_of(value, MOST_BLOCKS):
+            if keys == ("...",):
+                self.rest += leaf
+                return
+            way = root
+            for key in keys:
+                way = way.to(f"@{key}")
+            yield way.path, normalised(leaf)
+
     def cut(self) -> None:
         """Let what is too much be the remainder."""
         if len(self.texts) > MOST_BLOCKS:
-            beyond = [f"{path & 0xFFFF} {text}" for path, text in zip(self.paths, self.texts, strict=True)][
-                MOST_BLOCKS:
-            ]
+            beyond = [f"{path} {text}" for path, text in zip(self.paths, self.texts, strict=True)][MOST_BLOCKS:]
             self.rest = "\n".join([*beyond, self.rest] if self.rest else beyond)
             del self.texts[MOST_BLOCKS:], self.paths[MOST_BLOCKS:]
 
@@ -164,7 +226,7 @@ def page_blocks(
     A block is the text directly below an element; inline elements without a class or an id belong to the block around
     them, and within ``<pre>`` those with a class do, too: they colour the words of a program. Numbers in classes and
     ids do not count, nor does what programs make up in them. The time is linear in the length of the page: no search
-    looks further back than 64 elements, and deeper than 256 all is one path. Of what comes behind 20,000 tags the text
+    looks further back than 64 elements, and deeper than that all is one path. Of what comes behind 20,000 tags the text
     counts as a whole.
 
     Examples
@@ -174,63 +236,9 @@ def page_blocks(
     >>> one.paths == two.paths, one.texts, two.texts
     (True, ['Tea', '12'], ['Tea', '13'])
     """
-    at = _end_of_tags(markup)
-    blocks = _Cut(ignore_keys).through(markup[:at] if at else markup, links, images)
-    if at:
-        blocks.rest += visible_text(markup[at:])
+    blocks = _Cut(ignore_keys).through(markup, links, images)
     blocks.cut()
     return blocks
-
-
-def _end_of_tags(markup: str) -> int:
-    """Return where the tag begins that is one too many; 0 if none is."""
-    if markup.count("<") <= _MOST_TAGS:
-        return 0
-    at = -1
-    for _ in range(_MOST_TAGS):
-        at = markup.find("<", at + 1)
-    return at
-
-
-class _Way:
-    """What all elements have in common to which the same path leads."""
-
-    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "path")
-
-    def __init__(self, path: int, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
-        self.path = path
-        self._is_preformatted = is_preformatted
-        self._steps = steps
-        self._by_tag: dict[Tag | tuple[Tag, int], _Way] = {}
-        self._by_step: dict[str, _Way] = {}
-
-    def below(self, tag: Tag, column: int = 0) -> "_Way":
-        """Return the way into an element that stands here: this one for inline elements without a class or an id."""
-        key = (tag, column) if column else tag
-        way = self._by_tag.get(key)
-        if way is None:
-            way = self._by_tag[key] = self._step_on(tag, column)
-        return way
-
-    def _step_on(self, tag: Tag, column: int) -> "_Way":
-        step = tag.step
-        if step is None:
-            step = tag.step = _step(tag.name, tag.attributes)
-        # Within <pre> an inline element is a colour of the words of a program, a dozen of them in each line.
-        if not tag.parts_words and (step == tag.name or (self._is_preformatted and "#" not in step)):
-            return self
-        if column and step == tag.name:
-            step = f"{step}:{column}"  # a cell of a table is known by its column
-        return self.to(step, tag.name == "pre")
-
-    def to(self, step: str, is_preformatted: bool = False) -> "_Way":
-        """Return the way that leads one step on."""
-        way = self._by_step.get(step)
-        if way is None:
-            path = path_below(self.path, step)
-            self._steps[path] = self.path, step
-            way = self._by_step[step] = _Way(path, self._steps, self._is_preformatted or is_preformatted)
-        return way
 
 
 class _Place:
@@ -238,7 +246,7 @@ class _Place:
 
     __slots__ = ("n_cells", "pieces", "way")
 
-    def __init__(self, way: _Way) -> None:
+    def __init__(self, way: Way) -> None:
         self.way = way
         self.pieces: list[str] | None = None
         self.n_cells = 0
@@ -251,18 +259,17 @@ class _Cut:
         self._blocks = PageBlocks()
         self._ignored = frozenset(ignore_keys)
         self._pieces: list[tuple[int, list[str]]] = []  # of each block its path, and its text
-        self._names: list[str] = []
+        self._root = self._blocks.root
         # Inline elements without a class or an id share the place of the element around them.
-        self._root = _Way(_ROOT, self._blocks.steps)
-        self._places = [_Place(self._root)]
+        self._open = [("", _Place(self._root))]
         self._data: list[tuple[int, str]] = []
 
     def through(self, markup: str, links: bool, images: bool) -> PageBlocks:
         """Read a page and return its blocks."""
-        names, places, has_targets = self._names, self._places, links or images
-        place = places[-1]
+        scan, opened, has_targets = scanned(markup), self._open, links or images
+        place = opened[-1][1]
         # Thousands of elements a page: what nearly all of them do stands here, what few of them do in methods.
-        for text, tag, inner in scanned(markup):
+        for text, tag, inner in islice(scan, MOST_DENSE):
             if text:
                 if place.pieces is not None:
                     place.pieces.append(text)
@@ -275,17 +282,16 @@ class _Cut:
             if tag.parts_words and place.pieces is not None:
                 place.pieces.append(" ")  # what stands before an element is another word than what stands behind it
             name = tag.name
-            if name == "script":
-                if inner and not tag.closes:
-                    self._read_script(tag, inner)
-                continue
             if tag.closes:
-                if names and names[-1] == name:  # nearly always
-                    names.pop()
-                    places.pop()
+                if opened[-1][0] == name:  # nearly always
+                    opened.pop()
                 else:
-                    self._close(name)
-                place = places[-1]
+                    self._end((name,), ())
+                place = opened[-1][1]
+                continue
+            if name == "script":
+                if inner:
+                    self._read_script(tag, inner)
                 continue
             told = tag.told
             if told is None:
@@ -299,19 +305,18 @@ class _Cut:
                 inside = place  # "<br>words</br>": what is void holds nothing
             else:
                 if name in _ENDED_BY:
-                    self._end_before(name)
-                    place = places[-1]
+                    self._end(*_ENDED_BY[name])
+                    place = opened[-1][1]
                 column = 0
                 if name in _CELLS:
                     place.n_cells += 1
-                    column = min(place.n_cells, _MOST_COLUMNS)
-                way = place.way if len(names) >= _MAX_DEPTH else place.way.below(tag, column)
+                    column = min(place.n_cells, DEEPEST)
+                way = place.way if len(opened) > DEEPEST else place.way.below(tag, column)
                 inside = place if way is place.way else _Place(way)
                 if told:
                     self._tell(inside, told)
                 if inner is None:
-                    names.append(name)
-                    places.append(inside)
+                    opened.append((name, inside))
                     place = inside
                     continue
             if inside.pieces is not None:
@@ -320,15 +325,12 @@ class _Cut:
                 self._begin(inside).append(inner)
             if tag.parts_words and inside.pieces is not None:
                 inside.pieces.append(" ")
-        return self._finished()
-
-    def _finished(self) -> PageBlocks:
-        blocks = self._blocks
         for path, pieces in self._pieces:
-            blocks.add(path, normalised("".join(pieces)))
+            self._blocks.add(path, normalised("".join(pieces)))
         for path, text in self._data:
-            blocks.add(path, text)
-        return blocks
+            self._blocks.add(path, text)
+        self._blocks.rest += text_of(scan)
+        return self._blocks
 
     def _tell(self, place: _Place, told: Told) -> None:
         """Take over what a tag says by its attributes."""
@@ -347,17 +349,9 @@ class _Cut:
             self._blocks.rest += value or ""
             return
         root = self._root.to("json-ld" if "ld+json" in tag.attributes.lower() else "script")
-        for keys, leaf in leaves_of(value, MOST_BLOCKS):
-            if keys == ("...",):
-                self._blocks.rest += leaf
-                continue
-            if ASSET.search(leaf):
-                continue
-            way = root
-            for key in keys:
-                way = way.to(f"@{key}")
-            self._blocks.data.add(way.path)
-            self._data.append((way.path, normalised(leaf)))
+        told = [(path, text) for path, text in self._blocks.values(root, value) if not ASSET.search(text)]
+        self._blocks.data.update(path for path, _ in told)
+        self._data += told
 
     def _begin(self, place: _Place) -> list[str]:
         """Return the text of the block at a place, a new one if it has none."""
@@ -366,58 +360,36 @@ class _Cut:
             self._pieces.append((place.way.path, place.pieces))
         return place.pieces
 
-    def _close(self, name: str) -> None:
-        for back in range(1, min(len(self._names), _LOOK_BACK) + 1):
-            if self._names[-back] == name:
-                self._close_last(back)
-                return
-
-    def _end_before(self, name: str) -> None:
-        """End the element whose end is implied by the start of another."""
-        ended, stops = _ENDED_BY[name]
-        for back in range(1, min(len(self._names), _LOOK_BACK) + 1):
-            last = self._names[-back]
+    def _end(self, ended: Collection[str], stops: Collection[str] | None) -> None:
+        """End the innermost element of these names, and all in it; not one around an element at which looking stops."""
+        for back in range(1, min(len(self._open), DEEPEST + 1)):
+            last, _ = self._open[-back]
             if last in ended:
-                self._close_last(back)
+                del self._open[-back:]
                 return
             if last not in INLINE if stops is None else last in stops:
                 return
 
-    def _close_last(self, n: int) -> None:
-        del self._names[-n:]
-        del self._places[-n:]
-
 
 @lru_cache(maxsize=16_384)
-def path_below(path: int, step: str) -> int:
-    """Return the path that leads one step on."""
-    data = path.to_bytes(8, "big") + step.encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(data, digest_size=8, person=b"crawlsched-path").digest(), "big")
+def _path_below(path: int, step: str) -> int:
+    data = path.to_bytes(4, "big") + step.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=4, person=b"crawlsched-path").digest(), "big")
 
 
-def _step(name: str, attributes: str) -> str:
+def _step(tag: Tag) -> str:
     """Return the step to an element: its name, with its classes, or its id where it has none."""
-    if "=" not in attributes or name in _AROUND_ALL:
-        return name
-    if match := _CLASS_FIRST.fullmatch(attributes):  # most are: what links lead to need not be searched for names
-        return _of_class(name, match[1])
-    classes = ids = ""
-    for match in _CLASS_OR_ID.finditer(attributes):
-        value = match[2] or match[3] or match[4] or ""
-        if match[1].lower() == "class":
-            classes = classes or _class_name(value)
-        else:
-            ids = ids or _MADE_UP.sub("#", value.strip())[:_MAX_NAME]
-    return f"{name}.{classes}" if classes else f"{name}#{ids}" if ids else name
+    if "=" not in tag.attributes or tag.name in _AROUND_ALL:
+        return tag.name
+    found = tag.attribute_values()
+    if classes := _class_name(found.get("class", "")):
+        return f"{tag.name}.{classes}"
+    name = _MADE_UP.sub("#", found.get("id", "").strip())[:LONGEST_NAME]
+    return f"{tag.name}#{name}" if name else tag.name
 
 
 @lru_cache(maxsize=4_096)
-def _of_class(name: str, value: str) -> str:
-    classes = _class_name(value)
-    return f"{name}.{classes}" if classes else name
-
-
 def _class_name(value: str) -> str:
     words = value.split()
     words = [word for word in words if not state_words(word)] or words
-    return _MADE_UP.sub("#", " ".join(words))[:_MAX_NAME]
+    return _MADE_UP.sub("#", " ".join(words))[:LONGEST_NAME]

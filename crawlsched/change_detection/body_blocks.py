@@ -6,17 +6,17 @@ import zlib
 from collections.abc import Collection
 
 from crawlsched.change_detection.binary_content import GZIP, members_of_zip, unpacked_gzip, without_dates
-from crawlsched.change_detection.blocks import PageBlocks, page_blocks, path_below
+from crawlsched.change_detection.blocks import PageBlocks, Way, page_blocks
 from crawlsched.change_detection.content_kind import content_kind
 from crawlsched.change_detection.decoding import decoded
 from crawlsched.change_detection.html_scan import normalised
-from crawlsched.change_detection.limits import MOST_BLOCKS, MOST_DENSE
-from crawlsched.change_detection.page_data import leaves_of, parsed_json
+from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
+from crawlsched.change_detection.page_data import parsed_json
 from crawlsched.change_detection.xml_text import xml_text
 
 __all__ = ["body_blocks"]
 
-_KEY_AND_VALUE = re.compile(r"\s*#?\s*([A-Za-z][\w./-]{0,39}(?:;[^:]{0,60})?)\s*[:=]\s*(\S.*)")
+_KEY_AND_VALUE = re.compile(rf"\s*+(?:#\s*+)?+([A-Za-z][\w./-]{{0,{LONGEST_NAME}}}+)(?:;[^:]*+)?+\s*+[:=]\s*+\S")
 
 
 def body_blocks(
@@ -61,7 +61,8 @@ def body_blocks(
     if kind == "html":
         return page_blocks(text)
     if kind == "json" and (value := parsed_json(text, ignored=frozenset(ignore_keys))) is not None:
-        _add_json(blocks, value)
+        for path, leaf in blocks.values(blocks.root.to("json"), value):
+            blocks.add(path, leaf or '""')
     elif kind == "json" or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
         blocks.rest = normalised(text)
     elif kind == "xml":
@@ -77,24 +78,11 @@ def _add_binary(blocks: PageBlocks, body: bytes) -> None:
         blocks.rest = f"{zlib.crc32(without_dates(body)):08x} bytes" if body else ""
         return
     for name, digest in members:
-        blocks.add(_step(blocks, 0, f"member@{name}"), digest)
-    blocks.cut()
-
-
-def _add_json(blocks: PageBlocks, value: object) -> None:
-    root = _step(blocks, 0, "json")
-    for keys, leaf in leaves_of(value, MOST_BLOCKS):
-        if keys == ("...",):
-            blocks.rest = leaf
-            return
-        path = root
-        for key in keys:
-            path = _step(blocks, path, f"@{key}")
-        blocks.add(path, normalised(leaf) or '""')
+        blocks.add(blocks.root.to(f"member@{name}").path, digest)
 
 
 def _add_xml(blocks: PageBlocks, text: str) -> None:
-    paths = [_step(blocks, 0, "xml")]
+    ways = [blocks.root.to("xml")]
     lines = xml_text(text).split("\n")
     for number, line in enumerate(lines):
         if len(blocks.texts) >= MOST_BLOCKS:
@@ -102,15 +90,15 @@ def _add_xml(blocks: PageBlocks, text: str) -> None:
             return
         name, _, rest = line.partition(" ")
         if name.startswith("/"):
-            if len(paths) > 1:
-                paths.pop()
+            if len(ways) > 1:
+                ways.pop()
         else:
-            paths.append(_step(blocks, paths[-1], name) if len(paths) < 64 else paths[-1])
-        blocks.add(paths[-1], rest)
+            ways.append(ways[-1].to(name) if len(ways) < DEEPEST else ways[-1])
+        blocks.add(ways[-1].path, rest)
 
 
 def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
-    root = _step(blocks, 0, "text")
+    root = blocks.root.to("text")
     lines = text.splitlines()
     columns = _columns(lines) if is_csv else None
     if columns is not None:
@@ -121,14 +109,14 @@ def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
             blocks.rest = "\n".join(lines[number:])
             return
         match = _KEY_AND_VALUE.match(line)
-        path = _step(blocks, root, f"@{match[1].partition(';')[0]}") if match else root
-        blocks.add(path, normalised(line, references=False))
+        way = root.to(f"@{match[1]}") if match else root
+        blocks.add(way.path, normalised(line, references=False))
 
 
-def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delimiter: str, names: list[str]) -> None:
+def _add_rows(blocks: PageBlocks, root: Way, lines: list[str], start: int, delimiter: str, names: list[str]) -> None:
     for line in lines[:start]:
-        blocks.add(_step(blocks, root, "before"), normalised(line, references=False))
-    paths = [_step(blocks, root, f"@{name}") for name in names]
+        blocks.add(root.to("before").path, normalised(line, references=False))
+    paths = [root.to(f"@{name}").path for name in names]
     reader = csv.reader(lines[start:], delimiter=delimiter)
     n_read = 0
     try:
@@ -137,7 +125,7 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
                 break
             n_read = reader.line_num
             for number, cell in enumerate(row):
-                blocks.add(paths[number] if number < len(paths) else root, cell.strip() or '""')
+                blocks.add(paths[number] if number < len(paths) else root.path, cell.strip() or '""')
     except csv.Error:  # what is no table from here on is the remainder
         pass
     blocks.rest = "\n".join(lines[start + n_read :])
@@ -149,11 +137,5 @@ def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
         for delimiter in (",", ";", "\t"):
             names = line.split(delimiter, MOST_BLOCKS)
             if 1 < len(names) <= MOST_BLOCKS and not line.startswith("#"):
-                return start, delimiter, [name.strip().strip('"')[:40] for name in names]
+                return start, delimiter, [name.strip().strip('"')[:LONGEST_NAME] for name in names]
     return None
-
-
-def _step(blocks: PageBlocks, path: int, step: str) -> int:
-    below = path_below(path, step)
-    blocks.steps[below] = path, step
-    return below

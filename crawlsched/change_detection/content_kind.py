@@ -3,6 +3,8 @@
 import codecs
 import re
 
+from crawlsched.change_detection.limits import LOOKED_AT
+
 __all__ = ["content_kind"]
 
 _MARKED_TEXT = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -10,17 +12,16 @@ _BINARY_STARTS = (
     b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"RIFF", b"OggS",
     b"ID3", b"\x00\x00\x00", b"\x7fELF", b"BZh", b"7z\xbc\xaf", b"wOFF", b"wOF2",
 )  # fmt: skip
-_HTML = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
-_XML = frozenset({"text/xml", "application/xml", "text/rss", "application/rss", "application/rdf"})
-_JSON = frozenset({"application/json", "text/json", "text/x-json", "application/x-json"})
-_TEXT = frozenset(
-    f"application/{name}" for name in ("javascript", "x-javascript", "ecmascript", "yaml", "x-yaml", "x-ndjson", "sql")
-)
-# What servers say when they do not know.
-_UNTOLD = frozenset(
-    {"", "*/*", "application/octet-stream", "binary/octet-stream", "application/unknown", "unknown/unknown"}
-)
-_LOOKED_AT = 1024
+_KINDS = {
+    **dict.fromkeys(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"), "html"),
+    **dict.fromkeys(("text/xml", "application/xml", "text/rss", "application/rss", "application/rdf"), "xml"),
+    **dict.fromkeys(("application/json", "text/json", "text/x-json", "application/x-json"), "json"),
+    **dict.fromkeys(("application/javascript", "application/x-javascript", "application/ecmascript"), "text"),
+    **dict.fromkeys(("application/yaml", "application/x-yaml", "application/x-ndjson", "application/sql"), "text"),
+    # What servers say when they do not know.
+    **dict.fromkeys(("application/octet-stream", "binary/octet-stream", "*/*"), ""),
+    **dict.fromkeys(("application/unknown", "unknown/unknown"), ""),
+}
 _MEDIA_TYPE_END = re.compile("[;,]")
 
 
@@ -57,20 +58,18 @@ def content_kind(body: bytes, content_type: str | None, encoding: str | None = N
 
 def _looks_json(body: bytes) -> bool:
     """Whether a body that is called something else begins and ends as a JSON document does."""
-    ends = body[:_LOOKED_AT].removeprefix(codecs.BOM_UTF8).lstrip()[:1] + body[-_LOOKED_AT:].rstrip()[-1:]
+    ends = body[:LOOKED_AT].removeprefix(codecs.BOM_UTF8).lstrip()[:1] + body[-LOOKED_AT:].rstrip()[-1:]
     return ends in (b"{}", b"[]")
 
 
 def _told_kind(media_type: str) -> str:
-    if media_type in _UNTOLD or "/" not in media_type:
-        return ""
-    if media_type in _HTML:
-        return "html"
-    if media_type in _JSON or media_type.endswith("+json"):
+    if media_type in _KINDS or "/" not in media_type:
+        return _KINDS.get(media_type, "")
+    if media_type.endswith("+json"):
         return "json"
-    if media_type in _XML or (media_type.endswith("+xml") and not media_type.startswith("image/")):
+    if media_type.endswith("+xml") and not media_type.startswith("image/"):
         return "xml"
-    return "text" if media_type in _TEXT or media_type.startswith("text/") else "binary"
+    return "text" if media_type.startswith("text/") else "binary"
 
 
 def _looks_binary(body: bytes, encoding: str | None) -> bool:
@@ -79,23 +78,12 @@ def _looks_binary(body: bytes, encoding: str | None) -> bool:
         return True
     if body.startswith(_MARKED_TEXT) or (encoding or "").lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
         return False
-    start = body[:_LOOKED_AT]
-    # A stray NUL is an accident; text in UTF-16 without a mark alternates with them.
-    n_zeros = start.count(0)
-    return n_zeros > len(start) // 50 and not _is_unmarked_utf16(start)
-
-
-def _is_unmarked_utf16(start: bytes) -> bool:
-    half = len(start) // 2
-    return (
-        half > 4
-        and max(start[0::2].count(0), start[1::2].count(0)) > 0.7 * half
-        and not (start[0::2].count(0) and start[1::2].count(0))
-    )
+    start = body[:LOOKED_AT]
+    return start.count(0) > len(start) // 500  # a stray NUL is an accident
 
 
 def _sniffed_kind(body: bytes) -> str:
-    start = body[:_LOOKED_AT].removeprefix(codecs.BOM_UTF8).replace(b"\x00", b"").lstrip().lower()
+    start = body[:LOOKED_AT].removeprefix(codecs.BOM_UTF8).lstrip().lower()
     if start.startswith((b"{", b"[")):
         return "json"
     if not start.startswith(b"<"):

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
-from zlib import crc32
 
 from crawlsched.change_detection.blocks import PageBlocks
 from crawlsched.change_detection.evidence import Evidence
-from crawlsched.change_detection.limits import LONGEST_SHOWN, MOST_SHOWN
+from crawlsched.change_detection.limits import FEW, LEAST_SHARED, LONGEST_SHOWN, MOST_SHOWN
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
-from crawlsched.change_detection.trace import Difference, Trace, differences, trace_of
+from crawlsched.change_detection.trace import Difference, Trace, differences, digest_of, trace_of
 
-__all__ = ["Detector", "Finding", "Seen", "are_comparable", "is_cut", "page_number"]
-
-# Two fetches with less than this share of their places in common are not of one page.
-_LEAST_SHARED = 0.3
-# Where there are but so few blocks all of them may be noise; of more something stays.
-_FEW = 6
+__all__ = ["Detector", "Finding", "Seen", "are_comparable", "is_cut"]
 
 
 class Seen:
@@ -33,31 +28,22 @@ class Seen:
     Attributes
     ----------
     page : int
-        Tells pages of a site apart; see `page_number`.
+        Tells pages of a site apart.
     """
 
-    __slots__ = ("_trace", "blocks", "page")
-
     def __init__(self, url: str, blocks: PageBlocks) -> None:
-        self.page = page_number(url)
+        self.page = digest_of(url)
         self.blocks = blocks
-        self._trace: Trace | None = None
 
-    @property
+    @cached_property
     def trace(self) -> Trace:
-        """Its trace; made when it is asked for."""
-        if self._trace is None:
-            self._trace = trace_of(self.blocks)
-        return self._trace
-
-    def is_as(self, given: Trace) -> None:
-        """It says what it said before, whose trace this is."""
-        self._trace = given
+        """Its trace; whoever knows that it says what it said before may set that one."""
+        return trace_of(self.blocks)
 
     @property
     def parents(self) -> Mapping[int, int]:
         """The place around each place."""
-        return {path & 0xFFFF_FFFF: above & 0xFFFF_FFFF for path, (above, _) in self.blocks.steps.items()}
+        return {path: above for path, (above, _) in self.blocks.steps.items()}
 
 
 class Finding(NamedTuple):
@@ -77,8 +63,6 @@ class Finding(NamedTuple):
         Why nothing is told although something differs: "noise", "template"; "" otherwise.
     is_suspect : bool
         Whether a second fetch at once is needed to tell; of noise, whether this page has not shown it itself.
-    left : tuple of Difference
-        What differs and is no noise.
     changed_share : float
         Share of the blocks, then and now, that are new or gone.
     """
@@ -89,7 +73,6 @@ class Finding(NamedTuple):
     ignored: tuple[str, ...] = ()
     reason: str = ""
     is_suspect: bool = False
-    left: tuple[Difference, ...] = ()
     changed_share: float = 0.0
 
 
@@ -102,8 +85,6 @@ class Detector:
         What is known of the template.
     shared : SharedTexts
         What is known of its site.
-    tells_template_edits : bool, default False
-        Whether an edit of the template is told of each page that shows it, and not once.
 
     Examples
     --------
@@ -114,10 +95,9 @@ class Detector:
     ('first', 'page')
     """
 
-    def __init__(self, noise: TemplateNoise, shared: SharedTexts, *, tells_template_edits: bool = False) -> None:
+    def __init__(self, noise: TemplateNoise, shared: SharedTexts) -> None:
         self.noise = noise
         self.shared = shared
-        self._tells_template_edits = tells_template_edits
 
     def judge(
         self, seen: Seen, given: Trace | None, now: float, *, asked_at: float | None = None, learns: bool = True
@@ -149,12 +129,12 @@ class Detector:
         proved = self.noise.hidden(seen.page, found)
         if all(one.is_whole for one in found) and not {*given.digests} & {*seen.trace.digests}:
             proved = {}  # no rule may leave a page without any text of its own
-        left = tuple([one for number, one in enumerate(found) if number not in proved])
-        told = tuple(dict.fromkeys(f"noise: {self.noise.say(found[n], why)}" for n, why in proved.items()))
+        left = [one for number, one in enumerate(found) if number not in proved]
+        told = tuple(dict.fromkeys(f"noise: {why.name} {why.say()}" for why in proved.values()))
         if not left:
             needs_look = self._needs_look(seen.page, found, proved)
             return Finding(False, False, "", told, "noise", is_suspect=needs_look, changed_share=share)
-        return self._judged(seen, left, told, now)._replace(left=left, changed_share=share)
+        return self._judged(seen, left, told, now)._replace(changed_share=share)
 
     def _needs_look(self, page: int, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
         """Whether a second fetch has to tell if it is noise here: it was never seen to be, or stands still."""
@@ -167,22 +147,16 @@ class Detector:
         return needs_look
 
     def _judged(self, seen: Seen, left: Sequence[Difference], told: tuple[str, ...], now: float) -> Finding:
-        own: list[Difference] = []
-        is_first = False
-        of_site_each = self.shared.of_site(seen.page, left, seen.trace, seen.parents, now)
-        for one, of_site in zip(left, of_site_each, strict=True):
-            if of_site is False:
-                own.append(one)
-            is_first = is_first or of_site is None
+        of_site = self.shared.of_site(seen.page, left, seen.trace, seen.parents, now)
+        own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
-            if is_first or self._tells_template_edits:
+            if None in of_site:  # this page is the first to show it
                 self._note(seen, left)
-                return Finding(True, self._tells_template_edits, "template", told)
+                return Finding(True, False, "template", told)
             return Finding(False, False, "", (*told, "template: told of another page"), "template")
         if len(own) < len(left):
             told = (*told, "template: beside its own")
-        data = {path & 0xFFFF_FFFF for path in seen.blocks.data}
-        is_data = all(one.place in data for one in own)
+        is_data = all(one.place in seen.blocks.data for one in own)
         self._note(seen, own)
         return Finding(True, True, "data" if is_data else "page", told, is_suspect=self.noise.are_suspects(own))
 
@@ -250,9 +224,9 @@ def are_comparable(one: Trace, two: Trace) -> bool:
     if is_cut(one, two) or is_cut(two, one):
         return False
     places = [{*trace.places} for trace in (one, two)]
-    if len(places[0] & places[1]) < _LEAST_SHARED * max(len(places[0] | places[1]), 1):
+    if len(places[0] & places[1]) < LEAST_SHARED * max(len(places[0] | places[1]), 1):
         return False
-    return max(len(one), len(two)) <= _FEW or not {*one.digests}.isdisjoint(two.digests)
+    return max(len(one), len(two)) <= 2 * FEW or not {*one.digests}.isdisjoint(two.digests)
 
 
 def is_cut(page: Trace, whole: Trace) -> bool:
@@ -261,8 +235,3 @@ def is_cut(page: Trace, whole: Trace) -> bool:
     if n >= len(whole) or n < 2 or page.rest or page.digests[-1] == whole.digests[-1]:
         return False
     return page.digests[: n - 1] == whole.digests[: n - 1]
-
-
-def page_number(url: str) -> int:
-    """Return a number that tells the pages of a site apart."""
-    return crc32(url.encode("utf-8", "surrogatepass"))

@@ -35,6 +35,8 @@ class Evidence:
 
     Attributes
     ----------
+    name : str
+        How to call the place.
     differed, agreed : int
         Fetches made at once that differed here, and that did not.
     score : float
@@ -57,6 +59,7 @@ class Evidence:
         When it came to be noise, POSIX seconds.
     """
 
+    name: str = ""
     differed: int = 0
     agreed: int = 0
     score: float = 0.0
@@ -124,11 +127,6 @@ class Evidence:
         """Whether it has differed at once, and is more likely noise than edited."""
         return self.score > 0.0
 
-    @property
-    def may_be_noise(self) -> bool:
-        """Whether it has not stood still at once far more often than it differed."""
-        return self.agreed < 4 * self.differed
-
     def keep(self, tokens: Sequence[str]) -> None:
         """These tokens stood still while others differed."""
         counts = Counter(tokens) if self.kept is None else Counter(tokens) & Counter(self.kept)
@@ -156,13 +154,13 @@ class Evidence:
         """Return it as plain data."""
         flags, texts = (self.only_digits, self.toggles, self.is_noise), (self.states, self.kept, self.said)
         pages, said_of = [*self.pages.items()], [*self.said_of.items()]
-        return [self.differed, self.agreed, self.score, *flags, pages, *texts, said_of, self.since]
+        return [self.name, self.differed, self.agreed, self.score, *flags, pages, *texts, said_of, self.since]
 
     @classmethod
     def from_list(cls, data: Sequence[Any]) -> Evidence:
         """Return what `to_list` gave."""
         made = cls(*data)
-        made.pages, made.said_of = dict(data[6]), dict(data[10])
+        made.pages, made.said_of = dict(made.pages), dict(made.said_of)
         return made
 
     def say(self) -> str:

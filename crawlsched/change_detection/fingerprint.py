@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -47,7 +46,8 @@ class Fingerprint(NamedTuple):
         """Return the fingerprint of content that a recipe has prepared."""
         # Text from the web can hold lone surrogates, which UTF-8 has no bytes for.
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        return cls(recipe, blake2b(data, digest_size=_SIZE, person=_person(recipe)).digest())
+        person = blake2b(recipe.encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()
+        return cls(recipe, blake2b(data, digest_size=_SIZE, person=person).digest())
 
     @property
     def is_empty(self) -> bool:
@@ -72,8 +72,3 @@ def compare(previous: Fingerprint | None, current: Fingerprint) -> bool | None:
     if previous is None or previous.recipe != current.recipe:
         return None
     return previous.digest != current.digest
-
-
-@lru_cache(maxsize=256)
-def _person(recipe: str) -> bytes:
-    return blake2b(recipe.encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()

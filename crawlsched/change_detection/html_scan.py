@@ -7,8 +7,11 @@ and raises nothing.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from html import unescape
 from unicodedata import normalize
+
+from crawlsched.change_detection.limits import LOOKED_AT
 
 __all__ = ["INLINE", "Tag", "Told", "normalised", "scanned", "target_of"]
 
@@ -32,7 +35,7 @@ _SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+{_BEHIND}")
 _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
 _COMMENT_END = re.compile(r"--(?:(?<!<!--)!)?>")
-_XHTML, _LOOKED_AT = "http://www.w3.org/1999/xhtml", 2_048
+_XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
 # Which attributes say where a link leads, and which picture is shown: also one that a script puts in place when the
 # reader has come so far, and the same in several sizes.
@@ -55,15 +58,14 @@ _SPELLING |= {0x2028: " ", 0x2029: " "}
 _UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
 
 _LONG, _NOT_SINGLE = 100_000, re.compile(r"[^\S ]|  ")
-_MOST_KNOWN_TAGS, _LONGEST_KNOWN_TAG = 4_096, 200
-_KNOWN_TAGS: dict[str, "Tag"] = {}  # what is looked up, or made twice, by two threads at once is the same
+_LONGEST_KNOWN_TAG = 200
 
 Told = tuple[str, list[tuple[str, str]]]
 """What a tag says to a reader, and the names and values that it tells programs."""
 
 
 class Tag:
-    """A tag; equal tags are one object.
+    """A tag; equal ones are one object, but for long ones.
 
     Parameters
     ----------
@@ -148,9 +150,8 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
     (' f', 'p', True, None)
     ('', None, None, None)
     """
-    tags: dict[str, Tag] = {}
     without_end: set[str] = set()  # names of which no closing tag follows: looking again would cost quadratic time
-    is_xhtml = _XHTML in markup[:_LOOKED_AT]
+    is_xhtml = _XHTML in markup[:LOOKED_AT]
     pattern = _TAG
     position = 0
     while True:
@@ -168,11 +169,7 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
             continue
         text, written, _, inner = match.groups()
         position = match.end()
-        tag = tags.get(written)
-        if tag is None:
-            tag = _known_tag(written)
-            if len(tags) < _MOST_KNOWN_TAGS:
-                tags[written] = tag
+        tag = _known_tag(written) if len(written) <= _LONGEST_KNOWN_TAG else Tag(written)
         if tag.is_raw and tag.name not in without_end and not (is_xhtml and tag.attributes.endswith("/")):
             if inner is not None:
                 inner = "" if tag.is_unseen and tag.name != "script" else inner
@@ -191,16 +188,7 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
         yield text, tag, inner
 
 
-def _known_tag(written: str) -> Tag:
-    """Return the tag that is written so: pages of a site have most of theirs in common."""
-    tag = _KNOWN_TAGS.get(written)
-    if tag is None:
-        tag = Tag(written)
-        if len(written) <= _LONGEST_KNOWN_TAG:
-            if len(_KNOWN_TAGS) >= _MOST_KNOWN_TAGS:
-                _KNOWN_TAGS.clear()
-            _KNOWN_TAGS[written] = tag
-    return tag
+_known_tag = lru_cache(maxsize=4_096)(Tag)  # pages of a site have most of theirs in common
 
 
 def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, bool]:

@@ -36,11 +36,7 @@ def likeness(text: str, address: str) -> bytes | None:
     if len(text) > _MOST_CHARACTERS:
         return None
     name = unquote(urlsplit(address).path.rstrip("/").rpartition("/")[2])
-    words = text.split()
-    if name:
-        stem = name.rpartition(".")[0] or name
-        names_it = re.compile(rf"(?<!\w){re.escape(stem)}(?!\w)", re.IGNORECASE)
-        words = ["#" if names_it.search(word) else _MADE_UP.sub("#", word) for word in words]
-    else:
-        words = [_MADE_UP.sub("#", word) for word in words]
+    stem = name.rpartition(".")[0] or name
+    names_it = re.compile(rf"(?<!\w){re.escape(stem)}(?!\w)", re.IGNORECASE)
+    words = ["#" if name and names_it.search(word) else _MADE_UP.sub("#", word) for word in text.split()]
     return blake2b(" ".join(words).encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()

@@ -1,9 +1,10 @@
 """Limits: numbers that several parts of the detector share, each with its reason."""
 
-__all__ = ["FEW", "LONGEST_SHOWN", "MOST_BLOCKS", "MOST_DENSE", "MOST_KEPT", "MOST_PAGES", "MOST_PLACES", "MOST_SHOWN"]
-
 FEW = 3
 """Fewer may be an accident: pages that prove or are suggested, blocks that differ at once, words that pages share."""
+
+LEAST_SHARED = 0.3
+"""Two contents of which less is the same are not of one page: a log-in wall shares its frame with what is behind it."""
 
 MOST_PLACES = 512
 """Places of a template, and edits of a site, that are remembered: some 200 bytes each."""
@@ -15,10 +16,22 @@ MOST_SHOWN, LONGEST_SHOWN = 8, 80
 """Changes of a page that are kept for who asks, and characters of each."""
 
 MOST_BLOCKS = 4_096
-"""Blocks of a page, and members of an archive, that are known one by one: judging them takes 15 ms."""
+"""Blocks of a page, members of an archive, elements side by side: judging them takes 15 ms."""
 
 MOST_DENSE = 20_000
-"""Values of JSON and elements of XML beyond which a document is read as one text if it is dense: 2 to 10 µs each."""
+"""Tags of a page that are read one by one; values of JSON and tags of XML where they are dense: 2 to 20 µs each."""
 
 MOST_KEPT = 200_000
 """Characters of a page that are kept as they are, and of what lies beyond a digest of each block: 20 kB compressed."""
+
+MOST_PAIRS = 10_000
+"""Blocks, or tokens of a text, that are aligned with each other between two that stayed, in pairs: 5 ms."""
+
+DEEPEST = 64
+"""Elements, keys and columns that make a place; no search for an element that is open goes further."""
+
+LONGEST_NAME = 40
+"""Characters of a class, an id, a key, a column; what is longer is a text, or made up by a program."""
+
+LOOKED_AT = 1_024
+"""Bytes from which is told what a body is."""

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from crawlsched.change_detection.html_scan import Tag
-from crawlsched.change_detection.limits import MOST_DENSE
+from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_DENSE
 
-__all__ = ["ASSET", "leaves_of", "parsed_json", "script_data"]
+__all__ = ["ASSET", "canonical_json", "leaves_of", "parsed_json", "script_data"]
 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
@@ -16,9 +16,8 @@ ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)
 
 # Keys of frameworks for themselves: what was built, and what a request was.
 _OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
-_MOST_KEYS = 20
 # Keys that are made up or numbers are those of a table, and its rows are alike.
-_KEY_OF_A_ROW = re.compile(r"\d|\W{2,}|.{41,}")
+_KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")
 
 
 def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> Any:
@@ -53,19 +52,38 @@ def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = f
     """
     if _is_dense(text):
         return None
-
-    def counted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        return {key: value for key, value in pairs if key not in ignored}
-
-    decoder = json.JSONDecoder(parse_int=str, parse_float=str, object_pairs_hook=counted if ignored else None)
     try:
         text = text if start is not None else text.strip().removeprefix("\ufeff")
-        value, end = decoder.raw_decode(text, start or 0)
+        value, end = _decoder(ignored, str).raw_decode(text, start or 0)
     except (ValueError, RecursionError):
         return None
     if start is None and text[end:].strip():
         return None
     return value if isinstance(value, dict | list) else None
+
+
+def canonical_json(text: str, ignored: frozenset[str]) -> str | None:
+    r"""Write JSON in one form, keys in order and without some; None if it is none, or nested too deeply for Python.
+
+    Examples
+    --------
+    >>> canonical_json('{"b": 1.50, "a": [true, null], "now": 12}', frozenset({"now"}))
+    '{"a":[true,null],"b":"\\u00001.50"}'
+    """
+    try:
+        # Numbers become marked texts: as Python's numbers 1e400 and 2e400 would be equal, and one of 5,000 digits an
+        # error.
+        value = _decoder(ignored, "\0{}".format).decode(text)
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _decoder(ignored: frozenset[str], of_number: Callable[[str], str]) -> json.JSONDecoder:
+    def counted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {key: value for key, value in pairs if key not in ignored}
+
+    return json.JSONDecoder(parse_int=of_number, parse_float=of_number, object_pairs_hook=counted if ignored else None)
 
 
 def leaves_of(value: Any, most: int) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -87,7 +105,7 @@ def leaves_of(value: Any, most: int) -> Iterator[tuple[tuple[str, ...], str]]:
             yield ("...",), json.dumps([left for _, left in reversed(open_values)], sort_keys=True)
             return
         keys, value = open_values.pop()
-        if value == {} or value == [] or (isinstance(value, dict | list) and len(keys) >= _MOST_KEYS):
+        if value == {} or value == [] or (isinstance(value, dict | list) and len(keys) >= DEEPEST):
             n += 1
             yield keys, json.dumps(value, sort_keys=True)
         elif isinstance(value, dict):

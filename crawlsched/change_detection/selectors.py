@@ -8,7 +8,7 @@ import cssselect
 from lxml import etree
 
 from crawlsched.change_detection.css import LinearTranslator
-from crawlsched.change_detection.visible_text import visible_text
+from crawlsched.change_detection.limits import MOST_BLOCKS
 
 __all__ = ["SELECTION_VERSION", "PageParts", "compiled_selector"]
 
@@ -17,10 +17,8 @@ SELECTION_VERSION = "lxml{}.{}+libxml{}.{}.{}+cssselect{}".format(
 )
 """What a selection depends on: a new version may see another tree in the same page."""
 
-_XPATH_START = re.compile(r"xpath:|/|\./|\(")
-_MAX_CHARACTERS = 8_000_000
-_MAX_SIBLINGS = 4_000
-_CROWDS = etree.XPath(f"//*[*[{_MAX_SIBLINGS}]]")
+_XPATH_START = re.compile(r"\s*(?:xpath:|/|\./|\()")
+_CROWDS = etree.XPath(f"//*[*[{MOST_BLOCKS}]]")
 _SAMPLE = etree.fromstring("<html><body><p/></body></html>")
 # As in Scrapy's selectors.
 _NAMESPACES = {"re": "http://exslt.org/regular-expressions", "set": "http://exslt.org/sets"}
@@ -36,7 +34,7 @@ _FUNCTIONS = frozenset((
 
 
 class PageParts:
-    """The text of some parts of HTML pages.
+    r"""Some parts of HTML pages.
 
     Parameters
     ----------
@@ -44,8 +42,6 @@ class PageParts:
         Selectors of the parts that count; none: the whole page.
     drop : sequence of str
         Selectors of parts that do not count, also within what is kept.
-    links, images : bool
-        Whether targets of links and sources of images count.
 
     Raises
     ------
@@ -55,37 +51,28 @@ class PageParts:
     Notes
     -----
     Parts are read in the order of the page, so the order of the selectors does not matter. A page that lxml does not
-    read to its end (more than 256 elements deep), or of more than 8 million characters, counts as a whole: a
-    selection from half of a page would miss changes. So does a page with 4,000 elements side by side, where a selector
-    looks at siblings, since that takes quadratic time.
+    read to its end (more than 256 elements deep) counts as a whole: a selection from half of a page would miss changes.
+    So does a page with 4,096 elements side by side where a selector looks at siblings: that takes quadratic time.
 
     Examples
     --------
     >>> parts = PageParts(keep=["main", "a.file::attr(href)"], drop=["//small"])
-    >>> parts.text("<nav>12:01</nav><main>Price 5<small>net</small><a class=file href=/1.pdf>File</a></main>")
-    'Price 5File /1.pdf'
+    >>> parts.markup("<nav>12:01</nav><main>Price 5<small>net</small><a class=file href=/1.pdf>File</a></main>")
+    '<main>Price 5<span></span><a class="file" href="/1.pdf">File</a></main>\n /1.pdf '
     """
 
-    def __init__(
-        self, keep: Sequence[str], drop: Sequence[str] = (), links: bool = False, images: bool = False
-    ) -> None:
-        self._arguments = list(keep), list(drop), links, images
+    def __init__(self, keep: Sequence[str], drop: Sequence[str] = ()) -> None:
+        self._arguments = list(keep), list(drop)
         self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
         self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
         self._looks_at_siblings = any("sibling" in select.path for select in self._keep + self._drop)
-        self._links = links
-        self._images = images
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PageParts, self._arguments  # what lxml has compiled cannot be sent to another process
 
-    def text(self, markup: str) -> str:
-        """Text of the parts of a page that count."""
-        return visible_text(self.markup(markup), self._links, self._images)
-
     def markup(self, markup: str) -> str:
         """Markup of the parts of a page that count."""
-        root = _tree(markup) if len(markup) <= _MAX_CHARACTERS else None
+        root = _tree(markup)
         if root is None or (self._looks_at_siblings and _CROWDS(root)):
             return markup
         for select in self._drop:
@@ -105,12 +92,9 @@ def compiled_selector(argument: str, number: int, text: str) -> Any:
     Traceback (most recent call last):
     ValueError: keep[1] is 'div[', which is no CSS selector (Expected ...); write ...
     """
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"{argument}[{number}] is {text!r}; a CSS selector or an XPath is a text that is not empty.")
-    text = text.strip()
     is_xpath = bool(_XPATH_START.match(text))
     try:
-        xpath = text.removeprefix("xpath:") if is_xpath else LinearTranslator().css_to_xpath(text)
+        xpath = text.strip().removeprefix("xpath:") if is_xpath else LinearTranslator().css_to_xpath(text)
         import parsel.xpathfuncs  # noqa: F401  # it makes has-class() known to lxml
 
         select = etree.XPath(xpath, namespaces=_NAMESPACES)

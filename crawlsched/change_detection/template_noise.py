@@ -5,33 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from crawlsched.change_detection.evidence import Evidence
 from crawlsched.change_detection.limits import FEW, MOST_PAGES, MOST_PLACES
 from crawlsched.change_detection.trace import Difference, Kind, Trace, digest_of
 
-__all__ = ["Hidden", "Restless", "TemplateNoise"]
+__all__ = ["Restless", "TemplateNoise"]
 
-
-class Hidden(NamedTuple):
-    """A place that is left out.
-
-    Attributes
-    ----------
-    place : str
-        How to call it.
-    since : float
-        POSIX seconds.
-    evidence : str
-    said : str
-        What was left out last.
-    """
-
-    place: str
-    since: float
-    evidence: str
-    said: str
+_Key = tuple[int, str]
+"""A place, and which of its blocks: the "only" one, "all", one by its number from the beginning or end, "order"."""
+_Where = tuple[int, str, str, str]
+"""The same, and the tokens before and behind those that differ."""
 
 
 @dataclass(slots=True)
@@ -83,8 +68,7 @@ class TemplateNoise:
     """
 
     def __init__(self) -> None:
-        self._evidence: dict[str, dict[tuple[str, str], Evidence]] = {}
-        self._names: dict[str, str] = {}
+        self._evidence: dict[_Where, Evidence] = {}
         self._visits: dict[int, Restless] = {}
         self._pages: list[int] = []
         self.n_probes = 0
@@ -108,43 +92,32 @@ class TemplateNoise:
         """Return which of some differences are noise, by their number, and what proves it."""
         proved = {}
         for number, one in enumerate(found):
-            for key, evidence in self._speaking_for(one):
-                least = FEW if key[0] in "se" else 2
+            for which, evidence in self._speaking_for(one):
+                least = FEW if _is_number(which) else 2
                 if _covers(evidence, one) and evidence.is_noise_of(page, least_others=least):
                     proved[number] = evidence
                     break
         return proved
 
-    def say(self, one: Difference, evidence: Evidence) -> str:
-        """Say why a difference is left out."""
-        name = next((self._names[key] for key in _keys(one) if key in self._names), "?")
-        return f"{name} {evidence.say()}"
-
     def _speaking_for(self, one: Difference) -> list[tuple[str, Evidence]]:
         """Return what is known of the tokens of a difference, and of whole blocks there."""
         slots = [(one.left, one.right), ("", "")][one.is_whole :]
         return [
-            (key, known[slot])
-            for key in _keys(one)
-            if (known := self._evidence.get(key))
+            (which, evidence)
+            for place, which in _keys(one)
             for slot in slots
-            if slot in known
+            if (evidence := self._evidence.get((place, which, *slot)))
         ]
 
     def are_suspects(self, found: Sequence[Difference]) -> bool:
         """Whether all differences are at places that have differed at once, or differ at most visits."""
-        return bool(found) and all(
-            any(evidence.is_suspect for _, evidence in self._speaking_for(one)) or self._is_restless(one)
-            for one in found
-        )
+        return all(map(self._is_suspect, found))
 
-    def _is_restless(self, one: Difference) -> bool:
-        visits, known = self._visits.get(one.place), self._speaking_for(one)
-        return visits is not None and visits.is_suggested and (not known or any(e.is_suspect for _, e in known))
-
-    def are_new_suspects(self, found: Sequence[Difference]) -> bool:
-        """Whether all differences between fetches made at once may be noise that is not known yet."""
-        return all(all(evidence.may_be_noise for _, evidence in self._speaking_for(one)) for one in found)
+    def _is_suspect(self, one: Difference) -> bool:
+        known, visits = self._speaking_for(one), self._visits.get(one.place)
+        if known:
+            return any(evidence.is_suspect for _, evidence in known)
+        return visits is not None and visits.is_suggested
 
     def learn_at_once(
         self, page: int, found: Sequence[Difference], trace: Trace, now: float, apart: float = 0.0,
@@ -168,10 +141,10 @@ class TemplateNoise:
             teaches, as of two states by turns.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
-        differing: dict[str, set[tuple[str, str]]] = {}
+        differing: dict[_Key, set[tuple[str, str]]] = {}
         all_known = True
-        for one, key in self._keys_at_once(found, trace):
-            evidence = self._track(key, one, trace)
+        for one, key in _keys_at_once(found):
+            evidence = self._track((*key, one.left, one.right), trace)
             is_there = one.kind in (Kind.ADDED, Kind.REMOVED)
             evidence.only_digits = evidence.only_digits and one.is_digits
             evidence.toggles = evidence.toggles or is_there
@@ -218,7 +191,7 @@ class TemplateNoise:
 
     def suggestions(self) -> list[str]:
         """Return what is told at most visits and proved by nothing, and how to leave it out."""
-        proved = {_place_of(key) for key, known in self._evidence.items() if any(e.is_noise for e in known.values())}
+        proved = {where[0] for where, evidence in self._evidence.items() if evidence.is_noise}
         return [one.say() for place, one in self._visits.items() if one.is_suggested and place not in proved]
 
     def new_suggestions(self) -> list[str]:
@@ -227,59 +200,46 @@ class TemplateNoise:
         self._suggested.update(text.partition(" ")[0] for text in new)
         return new
 
-    def known(self) -> list[Hidden]:
-        """Return what is left out."""
+    def known(self) -> list[dict[str, Any]]:
+        """Return what is left out: how to call the place, since when, on what evidence, and what it said last."""
         return [
-            Hidden(f"{self._names.get(key, '?')}{_say_slot(slot)}", evidence.since, evidence.say(), evidence.said)
-            for key, known in self._evidence.items()
-            for slot, evidence in known.items()
+            {
+                "place": f"{evidence.name}{_say_slot(*where[2:])}",
+                "since": evidence.since,
+                "evidence": evidence.say(),
+                "said": evidence.said,
+            }
+            for where, evidence in self._evidence.items()
             if evidence.is_noise
         ]
 
-    def _keys_at_once(self, found: Sequence[Difference], trace: Trace) -> list[tuple[Difference, str]]:
-        blocks = {(one.place, one.number, one.kind == Kind.REMOVED) for one in found if one.kind != Kind.ORDER}
-        counts = Counter(place for place, _, _ in blocks)
-        keys = []
-        for one in found:
-            is_most = counts[one.place] >= min(FEW, one.n) and 2 * counts[one.place] >= one.n
-            keys += [(one, key) for key in _keys(one) if one.n <= 1 or (key[0] == "m") == is_most or key[0] == "r"]
-        return keys
-
-    def _track(self, key: str, one: Difference, trace: Trace) -> Evidence:
-        known = self._evidence.setdefault(key, {})
-        self._names.setdefault(key, trace.names.get(one.place, "a block that is gone"))
-        evidence = known.setdefault((one.left, one.right), Evidence())
-        if len(self._evidence) > MOST_PLACES:
-            others = (other for other in self._evidence if other != key)
-            least = min(others, key=lambda other: max(e.differed for e in self._evidence[other].values()))
-            del self._evidence[least], self._names[least]
+    def _track(self, where: _Where, trace: Trace) -> Evidence:
+        evidence = self._evidence.get(where)
+        if evidence is None:
+            if len(self._evidence) >= MOST_PLACES:
+                del self._evidence[min(self._evidence, key=lambda other: self._evidence[other].differed)]
+            evidence = self._evidence[where] = Evidence(trace.names.get(where[0], "a block that is gone"))
         return evidence
 
-    def _standing(self, trace: Trace, but: Mapping[str, set[tuple[str, str]]]) -> list[Evidence]:
+    def _standing(self, trace: Trace, but: Mapping[_Key, set[tuple[str, str]]]) -> list[Evidence]:
         """Return what is known of places that a page has, and in which nothing differed."""
-        if not self._evidence:
-            return []
-        counts = Counter(trace.places)
+        counts = Counter(trace.places) if self._evidence else Counter()
         standing = []
-        for key, known in self._evidence.items():
-            n, differing = counts[_place_of(key)], but.get(key, set())
-            if not n or (key[0] in "se" and not -n <= int(key.partition(".")[2]) < n):
-                continue
-            for slot, evidence in known.items():
-                # Where a whole block differed its tokens did, and the other way round.
-                if slot not in differing and ("", "") not in differing and not (differing and slot == ("", "")):
-                    standing.append(evidence)
+        for (place, which, *slot), evidence in self._evidence.items():
+            n, differing = counts[place], but.get((place, which), set())
+            is_there = n > 0 and (not _is_number(which) or -n <= int(which) < n)
+            # Where a whole block differed its tokens did, and the other way round.
+            is_whole = not any(slot)
+            if is_there and not (differing if is_whole else {(*slot,), ("", "")} & differing):
+                standing.append(evidence)
         return standing
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
-        places = [
-            (key, self._names[key], [(*slot, evidence.to_list()) for slot, evidence in known.items()])
-            for key, known in self._evidence.items()
-        ]
+        places = [(*where, evidence.to_list()) for where, evidence in self._evidence.items()]
         visits = [(place, v.name, v.differed, v.still, v.pages) for place, v in self._visits.items()]
         return {
-            "version": 3, "places": places, "visits": visits, "pages": self._pages,
+            "version": 4, "places": places, "visits": visits, "pages": self._pages,
             "n_probes": self.n_probes, "n_quiet": self.n_quiet,
         }  # fmt: skip
 
@@ -287,10 +247,11 @@ class TemplateNoise:
     def from_dict(cls, data: Mapping[str, Any]) -> TemplateNoise:
         """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
-        if data.get("version") == 3:
-            for key, name, known in data["places"]:
-                made._names[key] = name
-                made._evidence[key] = {(left, right): Evidence.from_list(one) for left, right, one in known}
+        if data.get("version") == 4:
+            made._evidence = {
+                (place, which, left, right): Evidence.from_list(one)
+                for place, which, left, right, one in data["places"]
+            }
             made._visits = {place: Restless(*one) for place, *one in data["visits"]}
             made._pages, made.n_probes, made.n_quiet = data["pages"], data["n_probes"], data["n_quiet"]
             made._suggested = {text.partition(" ")[0] for text in made.suggestions()}
@@ -305,20 +266,31 @@ def _covers(evidence: Evidence, one: Difference) -> bool:
     return (one.is_digits or not evidence.only_digits) and not Counter(evidence.kept) - Counter(one.kept)
 
 
-def _keys(one: Difference) -> list[str]:
-    """Return the names of the places that a difference is evidence for."""
+def _keys(one: Difference) -> list[_Key]:
+    """Return what a difference is evidence for."""
     if one.kind == Kind.REST:  # it is never noise
         return []
     if one.kind in (Kind.ORDER, Kind.MOVED):
-        return [f"r{one.place:x}", f"m{one.place:x}"]
+        return [(one.place, "order"), (one.place, "all")]
     if one.n <= 1:
-        return [f"p{one.place:x}"]
-    return [f"m{one.place:x}", f"s{one.place:x}.{one.number}", f"e{one.place:x}.{one.number - one.n}"]
+        return [(one.place, "only")]
+    return [(one.place, "all"), (one.place, f"{one.number}"), (one.place, f"{one.number - one.n}")]
 
 
-def _place_of(key: str) -> int:
-    return int(key[1:].partition(".")[0], 16)
+def _keys_at_once(found: Sequence[Difference]) -> list[tuple[Difference, _Key]]:
+    """Return the same of what differs at once: all blocks of a place if most of them do, or else some by number."""
+    blocks = {(one.place, one.number, one.kind == Kind.REMOVED) for one in found if one.kind != Kind.ORDER}
+    counts = Counter(place for place, _, _ in blocks)
+    keys = []
+    for one in found:
+        is_most = counts[one.place] >= min(FEW, one.n) and 2 * counts[one.place] >= one.n
+        keys += [(one, key) for key in _keys(one) if one.n <= 1 or key[1] == "order" or (key[1] == "all") == is_most]
+    return keys
 
 
-def _say_slot(slot: tuple[str, str]) -> str:
-    return f" between {slot[0] or 'the beginning'!r} and {slot[1] or 'the end'!r}" if any(slot) else ""
+def _is_number(which: str) -> bool:
+    return which[-1].isdigit()
+
+
+def _say_slot(left: str, right: str) -> str:
+    return f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from crawlsched.change_detection.limits import MOST_KEPT
+from crawlsched.change_detection.limits import MOST_KEPT, MOST_PAIRS
 
-__all__ = ["Run", "shape", "token_runs"]
+__all__ = ["Gap", "Run", "shape", "token_runs", "trimmed"]
 
 # Characters in which tokens are looked for: 1 ms. What differs in more is told, and never noise.
 _MOST_CHARACTERS = 8_000
@@ -18,13 +19,11 @@ _MOST_CHARACTERS = 8_000
 # letters, a sign.
 _TOKEN = re.compile(r"\[[a-z][a-z -]*+\]|\d++(?:[.,:]\d++)*+(?![A-Za-z_])|[A-Za-z_\d]++|[^\W\d_]++|\S")
 _DIGITS = re.compile(r"\d+")
-# Tokens that are compared with each other at most, in pairs: 5 ms. Beyond that they are one run.
-_MOST_PAIRS = 10_000
 _AROUND = 200  # characters of it that are looked at on both sides of what differs in a longer text
 _LONGEST_CONTEXT = 24
 
 
-_Change = tuple[int, int, int, int]
+Gap = tuple[int, int, int, int]
 """From and to, before and now."""
 
 
@@ -79,11 +78,10 @@ def token_runs(before: str, now: str) -> list[Run]:
     if max(len(before), len(now)) > MOST_KEPT:
         return []
     if len(before) + len(now) > _MOST_CHARACTERS:  # most of it is as it was: what is around the rest is looked at
-        start = max(_n_common(before, now) - _AROUND, 0)
-        start = before.rfind(" ", 0, start) + 1
-        end = max(_n_common_at_end(before[start:], now[start:]) - _AROUND, 0)
-        space = before.find(" ", len(before) - end) if end else -1
-        end = len(before) - space if space >= 0 else 0
+        first, last, *_ = trimmed(before, now, (0, len(before), 0, len(now)))
+        start = before.rfind(" ", 0, max(first - _AROUND, 0)) + 1
+        stop = before.find(" ", last + _AROUND)
+        end = len(before) - stop if stop >= 0 else 0
     olds, news = before[start : len(before) - end], now[start : len(now) - end]
     if len(olds) + len(news) > _MOST_CHARACTERS:
         return []
@@ -103,24 +101,36 @@ def token_runs(before: str, now: str) -> list[Run]:
     return runs
 
 
-def _changes(old: list[str], new: list[str]) -> list[_Change]:
+def _changes(old: list[str], new: list[str]) -> list[Gap]:
     """Return which tokens were replaced by which; where but digits differ, one by one."""
-    i, j, k, m = 0, len(old), 0, len(new)
-    while i < min(j, m) and old[i] == new[i]:
-        i = k = i + 1
-    while i < j and k < m and old[j - 1] == new[m - 1]:
-        j, m = j - 1, m - 1
+    i, j, k, m = trimmed(old, new, (0, len(old), 0, len(new)))
     if [*map(_shape_of, old[i:j])] == [*map(_shape_of, new[k:m])]:
         return [(at, at + 1, at, at + 1) for at in range(i, j) if old[at] != new[at]]
-    if (j - i) * (m - k) > _MOST_PAIRS or {*old[i:j]}.isdisjoint(new[k:m]):
+    if (j - i) * (m - k) > MOST_PAIRS or {*old[i:j]}.isdisjoint(new[k:m]):
         return [(i, j, k, m)]
-    found: list[_Change] = []
+    found: list[Gap] = []
     for tag, a, b, c, d in SequenceMatcher(None, old[i:j], new[k:m], autojunk=False).get_opcodes():
         if tag == "replace" and [*map(_shape_of, old[i + a : i + b])] == [*map(_shape_of, new[k + c : k + d])]:
             found += [(i + a + n, i + a + n + 1, k + c + n, k + c + n + 1) for n in range(b - a)]
         elif tag != "equal":
             found.append((i + a, i + b, k + c, k + d))
     return found
+
+
+def trimmed(old: Sequence[object], new: Sequence[object], gap: Gap) -> Gap:
+    """Return what is left between two positions on both sides without what is the same at the beginning and end.
+
+    Examples
+    --------
+    >>> trimmed("tea is hot", "tea was hot", (0, 10, 0, 11))
+    (4, 5, 4, 6)
+    """
+    i, j, k, m = gap
+    while i < j and k < m and old[i] == new[k]:
+        i, k = i + 1, k + 1
+    while i < j and k < m and old[j - 1] == new[m - 1]:
+        j, m = j - 1, m - 1
+    return i, j, k, m
 
 
 def _left(tokens: list[str], at: int) -> str:
@@ -133,28 +143,6 @@ def _left(tokens: list[str], at: int) -> str:
 
 def _slice(text: str, spans: list[tuple[int, int]]) -> str:
     return text[spans[0][0] : spans[-1][1]] if spans else ""
-
-
-def _n_common(one: str, two: str) -> int:
-    low, high = 0, min(len(one), len(two))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == two[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _n_common_at_end(one: str, two: str) -> int:
-    low, high = 0, min(len(one), len(two))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == two[len(two) - middle : len(two) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _context(token: str) -> str:

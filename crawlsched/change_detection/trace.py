@@ -11,15 +11,12 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from crawlsched.change_detection.blocks import PageBlocks
-from crawlsched.change_detection.limits import MOST_KEPT, MOST_SHOWN
-from crawlsched.change_detection.tokens import shape, token_runs
+from crawlsched.change_detection.limits import MOST_KEPT, MOST_PAIRS, MOST_SHOWN
+from crawlsched.change_detection.tokens import Gap, shape, token_runs, trimmed
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "trace_of"]
 
 _VERSION = 3
-_PLACE_MASK = 0xFFFF_FFFF
-# Blocks between two that stayed are aligned by what they say if there are not more pairs: 2 ms.
-_MOST_PAIRS = 2_500
 
 
 class Kind:
@@ -78,7 +75,7 @@ class Trace:
     Attributes
     ----------
     places : list of int
-        32 bits of the path to each block.
+        The path to each block, 32 bits.
     texts : list of (str or None)
         What each says; None beyond what is kept.
     digests : list of int
@@ -156,14 +153,11 @@ def digest_of(text: str) -> int:
 def trace_of(blocks: PageBlocks) -> Trace:
     """Return the trace of a page."""
     names: dict[int, str] = {}
-    places = []
-    for path in blocks.paths:
-        place = path & _PLACE_MASK
-        places.append(place)
+    for place in blocks.paths:
         if place not in names:
-            names[place] = blocks.name_of(path)
+            names[place] = blocks.name_of(place)
     texts: list[str | None] = [*blocks.texts]
-    return Trace(places, texts, [digest_of(text) for text in blocks.texts], names, digest_of(blocks.rest))
+    return Trace([*blocks.paths], texts, [digest_of(text) for text in blocks.texts], names, digest_of(blocks.rest))
 
 
 def differences(before: Trace, now: Trace) -> list[Difference]:
@@ -208,11 +202,8 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
 
 def _order(before: Trace, now: Trace, place: int) -> Difference:
     was, says = (trace.texts_at([place])[place] for trace in (before, now))
-    is_digits = [*map(shape, was)] == [*map(shape, says)]
     first = next((new for old, new in zip(was, says, strict=False) if old != new), "")
-    return Difference(
-        Kind.ORDER, place, new=f"{digest_of(' '.join(says)):x}", is_digits=is_digits, was=first, says=first
-    )
+    return Difference(Kind.ORDER, place, new=f"{digest_of(' '.join(says)):x}", was=first, says=first)
 
 
 def _with_moved(found: list[Difference]) -> list[Difference]:
@@ -226,10 +217,7 @@ def _with_moved(found: list[Difference]) -> list[Difference]:
     return [one for number, one in enumerate(found) if number not in left] if left else found
 
 
-_Gap = tuple[int, int, int, int]
-
-
-def _gaps(before: Trace, now: Trace) -> Iterator[_Gap]:
+def _gaps(before: Trace, now: Trace) -> Iterator[Gap]:
     """Yield what differs between what stays: texts that stand once on either side hold, as many as keep their order.
 
     They hold at their places first, and then wherever they stand.
@@ -238,15 +226,11 @@ def _gaps(before: Trace, now: Trace) -> Iterator[_Gap]:
     by_place = [[*zip(trace.places, trace.digests, strict=True)] for trace in (before, now)]
     for i, j, k, m in _between(by_place[0], by_place[1], (0, len(old), 0, len(new))):
         for gap in _between(old, new, (i, j, k, m)):
-            yield from _within(old, new, *gap)
+            yield from _within(old, new, trimmed(old, new, gap))
 
 
-def _between(old: Sequence[Hashable], new: Sequence[Hashable], gap: _Gap) -> Iterator[_Gap]:
-    i, j, k, m = gap
-    while i < j and k < m and old[i] == new[k]:
-        i, k = i + 1, k + 1
-    while i < j and k < m and old[j - 1] == new[m - 1]:
-        j, m = j - 1, m - 1
+def _between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> Iterator[Gap]:
+    i, j, k, m = trimmed(old, new, gap)
     n_old, n_new = Counter(old[i:j]), Counter(new[k:m])
     at = {one: number for number, one in enumerate(new[k:m], k) if n_new[one] == 1}
     pairs = [(number, at[one]) for number, one in enumerate(old[i:j], i) if n_old[one] == 1 and one in at]
@@ -273,14 +257,11 @@ def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept[::-1]
 
 
-def _within(old: Sequence[int], new: Sequence[int], i: int, j: int, k: int, m: int) -> Iterator[_Gap]:
-    while i < j and k < m and old[i] == new[k]:
-        i, k = i + 1, k + 1
-    while i < j and k < m and old[j - 1] == new[m - 1]:
-        j, m = j - 1, m - 1
+def _within(old: Sequence[int], new: Sequence[int], gap: Gap) -> Iterator[Gap]:
+    i, j, k, m = gap
     if i == j and k == m:
         return
-    if i == j or k == m or (j - i) * (m - k) > _MOST_PAIRS:
+    if i == j or k == m or (j - i) * (m - k) > MOST_PAIRS:
         yield i, j, k, m
         return
     for tag, a, b, c, d in SequenceMatcher(None, old[i:j], new[k:m], autojunk=False).get_opcodes():
@@ -288,7 +269,7 @@ def _within(old: Sequence[int], new: Sequence[int], i: int, j: int, k: int, m: i
             yield i + a, i + b, k + c, k + d
 
 
-def _is_markup(before: Trace, now: Trace, gap: _Gap) -> bool:
+def _is_markup(before: Trace, now: Trace, gap: Gap) -> bool:
     """Whether the same words are only cut into blocks in another way."""
     i, j, k, m = gap
     old, new = before.texts[i:j], now.texts[k:m]
@@ -325,19 +306,20 @@ def _of_gap(before: Trace, now: Trace, old: list[int], new: list[int]) -> Iterat
 
 def _numbered(before: Trace, now: Trace, found: list[Difference]) -> list[Difference]:
     """Give each difference its number among the blocks of its place."""
-    wanted = {one.place for one in found}
-    sides = []
-    for trace in (before, now):
-        rank: dict[int, int] = {}
-        counts = dict.fromkeys(wanted, 0)
-        for at, place in enumerate(trace.places):
-            if place in wanted:
-                rank[at] = counts[place]
-                counts[place] += 1
-        sides.append((rank, counts))
+    sides = _ranks(before), _ranks(now)
     numbered = []
     for one in found:
-        rank, counts = sides[one.kind != Kind.REMOVED]
-        n = max(sides[0][1][one.place], sides[1][1][one.place])
-        numbered.append(one._replace(number=rank.get(one.number, 0), n=n))
+        ranks, _ = sides[one.kind != Kind.REMOVED]
+        n = max(counts.get(one.place, 0) for _, counts in sides)
+        numbered.append(one._replace(number=ranks[one.number], n=n))
     return numbered
+
+
+def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
+    """Return of each block how many of its place stand before it, and how many each place has."""
+    ranks, counts = [], dict[int, int]()
+    for place in trace.places:
+        n = counts.get(place, 0)
+        ranks.append(n)
+        counts[place] = n + 1
+    return ranks, counts

@@ -1,8 +1,10 @@
 """The text of a page that a reader sees."""
 
-from crawlsched.change_detection.html_scan import normalised, scanned, target_of
+from collections.abc import Iterable
 
-__all__ = ["visible_text"]
+from crawlsched.change_detection.html_scan import Tag, normalised, scanned, target_of
+
+__all__ = ["text_of", "visible_text"]
 
 
 def visible_text(markup: str, links: bool = False, images: bool = False) -> str:
@@ -30,8 +32,13 @@ def visible_text(markup: str, links: bool = False, images: bool = False) -> str:
     >>> visible_text('<a href="/new.pdf">Download</a>', links=True)
     '/new.pdf Download'
     """
+    return text_of(scanned(markup), links, images)
+
+
+def text_of(scan: Iterable[tuple[str, Tag | None, str | None]], links: bool = False, images: bool = False) -> str:
+    """Return the text of what `scanned` yields."""
     pieces: list[str] = []
-    for text, tag, inner in scanned(markup):
+    for text, tag, inner in scan:
         pieces.append(text)
         if tag is None:
             continue

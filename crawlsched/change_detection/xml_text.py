@@ -7,8 +7,8 @@ from crawlsched.change_detection.html_scan import normalised
 __all__ = ["xml_text"]
 
 _TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
-_SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
-_ENDS = {"<!--": "-->", "<?": "?>", "<!": ">", "<![CDATA[": "]]>"}
+# Comments, instructions and declarations say nothing; what stands in CDATA is text. What has no end goes to the last.
+_SPECIAL = re.compile(r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<!.*?(?:>|\Z)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _FEED_ROOTS = frozenset({"rss", "RDF", "feed"})
@@ -43,7 +43,8 @@ def xml_text(markup: str) -> str:
     >>> xml_text(rss.format("12:01")) == xml_text(rss.format("12:02"))
     True
     """
-    tags = _TAG.findall(_without_specials(markup))
+    markup = _SPECIAL.sub(lambda special: (special[1] or "").translate(_CDATA_ESCAPES), markup)
+    tags = _TAG.findall(markup)
     is_feed = bool(tags) and _local(tags[0][1]) in _FEED_ROOTS
     lines: list[str] = []
     within_item = False
@@ -66,24 +67,6 @@ def xml_text(markup: str) -> str:
             parts.append(content)
         lines.append(" ".join(parts))
     return "\n".join(lines)
-
-
-def _without_specials(markup: str) -> str:
-    """Take comments, processing instructions and declarations out, and escape CDATA."""
-    if "<!" not in markup and "<?" not in markup:
-        return markup
-    pieces: list[str] = []
-    position = 0
-    while match := _SPECIAL.search(markup, position):
-        pieces.append(markup[position : match.start()])
-        end = markup.find(_ENDS[match[0]], match.end())
-        if match[0] == "<![CDATA[":
-            pieces.append(markup[match.end() : end if end >= 0 else None].translate(_CDATA_ESCAPES))
-        if end < 0:
-            return "".join(pieces)
-        position = end + len(_ENDS[match[0]])
-    pieces.append(markup[position:])
-    return "".join(pieces)
 
 
 def _local(name: str) -> str:

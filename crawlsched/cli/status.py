@@ -17,8 +17,8 @@ from crawlsched.settings import format_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.cli.planning import Freshness
+    from crawlsched.estimators.sampled_share import Estimate
     from crawlsched.pages.counts import PageCounts
-    from crawlsched.planner.reports.freshness_now import Estimate
     from crawlsched.store import Host, LeaseRow, Source, Store, StoredPlan
 from crawlsched.cli.parsing import examples
 
@@ -213,7 +213,7 @@ def _fresh(parts: "Sequence[Freshness]") -> "Estimate | None":
     """Say how fresh the collection is, by importance, with its standard error if only a sample was looked at."""
     from numpy import concatenate
 
-    from crawlsched.planner.reports.freshness_now import estimated
+    from crawlsched.estimators.sampled_share import estimated
 
     fresh, importance = (concatenate([getattr(part, name) for part in parts]) for name in ("fresh", "importance"))
     return estimated(fresh, importance, sum(part.n_all for part in parts))

@@ -201,7 +201,7 @@ def _rest_until(store: "Store", url: str) -> float:
 
 def _patience(store: "Store") -> float:
     """For how many seconds a page waits at most, by the rounds of the crawl that ran last; inf: there is no limit."""
-    from crawlsched.planner.options import MAX_CRAWL_ROUNDS
+    from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
 
     n_pages, bandwidth = _status(store).get("pages"), _status(store).get("bandwidth")
     return MAX_CRAWL_ROUNDS * n_pages / bandwidth if n_pages and bandwidth else math.inf

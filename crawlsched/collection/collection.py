@@ -293,7 +293,7 @@ class Collection:
         self.shards.here[shard.number] = shard
         shard.n_pages = len(self.index) if self.shards.n is None else self.shards.pages_of(shard.number).size
         for number in self.shards.hosts_of(shard.number) if self.shards.n is not None else ():
-            planner.release_host(number)
+            planner.frontier.release_host(number)
         undelivered = self.shards.rows_of(shard, stored.undelivered)
         if undelivered.size:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", undelivered.size)
@@ -403,7 +403,7 @@ class Collection:
         self.index.discard(pages)
         yield from self.index.purged()
         for host in hosts:
-            self.planner.release_host(host)
+            self.planner.frontier.release_host(host)
         self._left_rows.append((now, pages))
 
     def _take_out(self, pages: NDArray[np.integer]) -> None:

@@ -17,7 +17,7 @@ from crawlsched.estimators import LearnedRates
 from crawlsched.frontier.new_pages import DiscoveryShare
 from crawlsched.planner import Planner
 from crawlsched.planner.knowledge import DAY
-from crawlsched.planner.options import MAX_CRAWL_ROUNDS
+from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
 from crawlsched.store import Store, sound_pages
@@ -55,7 +55,7 @@ def planner_for(
         learned=learned,
         picks=picks,
     )
-    planner.share = DiscoveryShare(settings.share_of_first_copies, _BEGINNING * settings.bandwidth)
+    planner.frontier.share = DiscoveryShare(settings.share_of_first_copies, _BEGINNING * settings.bandwidth)
     return planner
 
 

@@ -27,7 +27,7 @@ class Learned:
     Examples
     --------
     >>> learned = Learned(read=lambda name: None)
-    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/5").noise.n_probes
+    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/6").noise.n_probes
     0
     """
 
@@ -38,9 +38,6 @@ class Learned:
         self._stored: set[str] = set()
         self._pinned: dict[str, int] = {}  # name to the number of the batch that carries it
         self._n_written: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._known)
 
     def stored(self, name: str) -> None:
         """A template or site has data in the store."""
@@ -53,11 +50,10 @@ class Learned:
             for known in (self._known, self._pinned, self._n_written):
                 known.pop(name, None)
 
-    def detector(self, url: str, recipe: str, *, tells_template_edits: bool = False) -> Detector:
+    def detector(self, url: str, recipe: str) -> Detector:
         """Return what judges a page."""
         template, site = template_and_site(url, recipe)
-        noise, shared = self._of(template, TemplateNoise), self._of(site, SharedTexts)
-        return Detector(noise, shared, tells_template_edits=tells_template_edits)
+        return Detector(self._of(template, TemplateNoise), self._of(site, SharedTexts))
 
     def to_write(self, url: str, recipe: str, batch: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield what has been learned of a page's template and site, to be carried to the store by this batch.
@@ -105,7 +101,7 @@ def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[s
     for name in names:
         noise = TemplateNoise.from_dict(read(name) or {})
         for hidden in noise.known():
-            yield {"template": name, **hidden._asdict()}
+            yield {"template": name, **hidden}
         for suggestion in noise.suggestions():
             yield {"template": name, "suggestion": suggestion}
 
@@ -115,8 +111,8 @@ def template_and_site(url: str, recipe: str) -> tuple[str, str]:
 
     Examples
     --------
-    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/5")
-    ('example.com/https/news/#/*', '//example.com https blocks/5')
+    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/6")
+    ('example.com/https/news/#/*', '//example.com https blocks/6')
     """
     template = template_of(url)
     host, scheme = template.split("/")[:2] if template else ("", "")

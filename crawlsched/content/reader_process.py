@@ -7,19 +7,15 @@ import os
 import pickle
 import subprocess
 import sys
-from collections import deque
-from concurrent.futures import Future
 from contextlib import suppress
 from functools import lru_cache, partial
-from threading import Lock, Thread
+from threading import Lock
 
-from crawlsched.change_detection import Recipe, UserFunction
+from crawlsched.change_detection import Recipe
 from crawlsched.content.reading import Content, read_content
 
 __all__ = ["ReaderProcess", "can_be_sent"]
 
-_END_WITHIN = 5.0
-_KEPT_RECIPES = 256
 # With each piece that is read or written a thread waits for its turn anew, five milliseconds where the crawl is busy.
 _BUFFERED = 1 << 20
 
@@ -32,7 +28,8 @@ class ReaderProcess:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._asking = Lock()
+        # Who has asked listens before the next one asks, so that answers come to whom they are for.
+        self._asking, self._listening = Lock(), Lock()
 
     def read(self, read: partial[Content]) -> Content:
         """Return what a call of `read_content` gives; waits for it.
@@ -50,78 +47,57 @@ class ReaderProcess:
             If reading failed, or the process ended meanwhile.
         """
         body, recipe = read.args
-        answer: Future[tuple[Content | None, str]] = Future()
         with self._asking:
-            if self._process is None:
-                self._start()
-            self._waiting.append(answer)
-            with suppress(OSError):  # it has ended: who listens says so to all that wait
-                pickle.dump((_packed(recipe), body, read.keywords), self._questions, pickle.HIGHEST_PROTOCOL)
-                self._questions.flush()
-        content, failed = answer.result()
+            process = self._process = self._process or _started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            with suppress(OSError, ValueError):  # it has ended, and gives no answer
+                pickle.dump((pickle.dumps(recipe), body, read.keywords), process.stdin, pickle.HIGHEST_PROTOCOL)
+                process.stdin.flush()
+            self._listening.acquire()
+        try:
+            content, failed = pickle.load(process.stdout)
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError):  # killed while it answers, it leaves half of it
+            content, failed = None, "the process that reads large pages has ended"
+            self._end(process)
+        finally:
+            self._listening.release()
         if content is None:
             raise RuntimeError(f"{body.url} could not be read ({failed}).")
-        return content
-
-    def _start(self) -> None:
-        self._process = process = subprocess.Popen(
-            [sys.executable, "-m", "crawlsched.content.reader_process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=_BUFFERED,
-            start_new_session=True,  # Ctrl-C is the crawl's, which ends it in its own time
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._questions = process.stdin
-        for pipe in (process.stdin, process.stdout) if hasattr(fcntl, "F_SETPIPE_SZ") else ():
-            with suppress(OSError):  # of a user who has too many already
-                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _BUFFERED)
-        self._waiting: deque[Future[tuple[Content | None, str]]] = deque()
-        Thread(target=self._listen, args=(process, self._waiting), name="crawlsched-reader", daemon=True).start()
-
-    def _listen(self, process: subprocess.Popen[bytes], waiting: deque[Future[tuple[Content | None, str]]]) -> None:
-        assert process.stdout is not None
-        # What was killed while it answered leaves half of an answer.
-        with suppress(EOFError, OSError, pickle.UnpicklingError), process.stdout as answers:
-            while True:
-                found = pickle.load(answers)
-                waiting.popleft().set_result(found)
-        with self._asking:
-            self._process = None
-            for answer in waiting:
-                answer.set_result((None, "the process that reads large pages has ended"))
-            with suppress(OSError):  # of what it has not taken
-                self._questions.close()
-        process.wait()
+        return content  # type: ignore[no-any-return]
 
     def stop(self) -> None:
-        """Let it end."""
-        process = self._process
-        if process is None:
-            return
-        with suppress(OSError):  # it has ended already
-            self._questions.close()
-        try:
-            process.wait(_END_WITHIN)
-        except subprocess.TimeoutExpired:
+        """End it: what it reads is wanted no more."""
+        if self._process is not None:
+            self._end(self._process)
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        if self._process is process:
+            self._process = None
+        with suppress(OSError), process:  # what it has not taken is lost
             process.kill()
 
 
 def can_be_sent(recipe: Recipe) -> bool:
     """Whether another process reads by a recipe as this one does: a function of the user's may know more here."""
-    return not isinstance(recipe, UserFunction) and _packed(recipe) is not None
+    return not callable(recipe.method)
 
 
-@lru_cache(_KEPT_RECIPES)
-def _packed(recipe: Recipe) -> bytes | None:
-    try:
-        return pickle.dumps(recipe)
-    except (pickle.PicklingError, TypeError, AttributeError):  # as of a class within a function
-        return None
+def _started() -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "crawlsched.content.reader_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=_BUFFERED,
+        start_new_session=True,  # Ctrl-C is the crawl's, which ends it in its own time
+    )
+    for pipe in (process.stdin, process.stdout) if hasattr(fcntl, "F_SETPIPE_SZ") else ():
+        with suppress(OSError):  # of a user who has too many already
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _BUFFERED)  # type: ignore[arg-type]
+    return process
 
 
-@lru_cache(_KEPT_RECIPES)
+@lru_cache
 def _unpacked(packed: bytes) -> Recipe:
     recipe: Recipe = pickle.loads(packed)
     return recipe

@@ -7,11 +7,8 @@ from typing import NamedTuple
 
 from crawlsched.change_detection import (
     Fingerprint,
-    LivingBlocks,
-    RawBytes,
     Recipe,
     Seen,
-    VisibleText,
     likeness,
     sketch,
 )
@@ -57,8 +54,6 @@ class Content:
         The text, compressed, where it is to be kept.
     address : str
         What the page is called by.
-    tells_template_edits : bool
-        Whether the recipe tells edits of the template of each page.
     """
 
     url: str
@@ -68,7 +63,6 @@ class Content:
     is_html: bool = False
     packed_text: bytes | None = None
     address: str = ""
-    tells_template_edits: bool = False
     _sketch: bytes | None = None
     _likeness: bytes | None = None
 
@@ -110,14 +104,13 @@ def read_content(
 
     Examples
     --------
-    >>> from crawlsched.change_detection import recipe
-    >>> content = read_content(Body(b"<p>Tea<p>Milk", "text/html", None, "http://a/"), recipe("blocks"))
+    >>> content = read_content(Body(b"<p>Tea<p>Milk", "text/html", None, "http://a/"), Recipe("blocks"))
     >>> content.text, len(content.seen.trace)
     ('Tea\nMilk', 2)
     """
     kind = content_kind(*body[:3])
     seen = None
-    if isinstance(recipe, LivingBlocks):
+    if recipe.method == "blocks":
         blocks = recipe.blocks(*body[:3])
         seen = Seen(address or body.url, blocks)
         recipe_id, content = recipe.id, blocks.text
@@ -138,14 +131,13 @@ def read_content(
         is_html=kind == "html",
         packed_text=packed(text, text_bytes) if text_bytes and text is not None and not is_known else None,
         address=address or body.url,
-        tells_template_edits=bool(getattr(recipe, "template_edits", False)),
     )
 
 
 def is_quick(body: Body, recipe: Recipe) -> bool:
     """Whether a body is read within a few milliseconds, so that no thread is needed."""
     # Parsers, extraction libraries and functions of the user's may take long even for little.
-    return len(body.body) < _QUICK_BELOW and isinstance(recipe, LivingBlocks | VisibleText | RawBytes)
+    return len(body.body) < _QUICK_BELOW and recipe.method in ("blocks", "visible_text", "raw_bytes")
 
 
 def is_current(recipe_id: str | None, recipe: Recipe) -> bool:

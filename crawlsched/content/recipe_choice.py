@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals import ascii_host
-from crawlsched.settings import Settings
+from crawlsched.settings import Settings, recipe_from
 from crawlsched.store import host_of
 from crawlsched.store.tombstones import pattern
 
@@ -36,15 +36,12 @@ class Recipes:
     >>> chosen = {"*/api/*": "json", "a.example": "raw_bytes"}
     >>> recipes = Recipes(Settings.from_scrapy({"CRAWLSCHED_FINGERPRINTS": chosen}))
     >>> [recipes.of(url).id for url in ("http://a.example/api/1", "http://a.example/", "http://b.example/")]
-    ['json/2', 'raw_bytes/1', 'blocks/5']
+    ['json/2', 'raw_bytes/1', 'blocks/6']
     >>> recipes.of("http://b.example/", meant="visible_text").id
     'visible_text/4'
     """
 
     def __init__(self, settings: Settings) -> None:
-        from crawlsched.change_detection import recipe_from  # not for those who only match URLs
-
-        self._recipe_from = recipe_from
         self._general = settings.recipe()
         self._special = [(matcher(where), recipe_from(written)) for where, written in settings.fingerprints]
         self._by_request: dict[str, Recipe | None] = {}
@@ -73,7 +70,7 @@ class Recipes:
         key = json.dumps(meant, sort_keys=True, default=repr)
         if key not in self._by_request:
             try:
-                self._by_request[key] = self._recipe_from(meant)
+                self._by_request[key] = recipe_from(meant)
             except (ValueError, TypeError) as error:
                 logger.error("meta['crawlsched_recipe'] of %s is no recipe, so it does not count: %s", url, error)
                 self._by_request[key] = None

@@ -27,10 +27,6 @@ REASONS: dict[str, str] = {
     "credentials": "carry credentials that are not written down, and wait until the spider asks for them again",
     "not_the_page": "are not the page they should be, as the spider's callback said",
 }
-# What is no suppression of ours that a setting could turn off.
-_NOT_OURS = frozenset(
-    {"credentials", "forgotten", "known", "max_pages", "not_data", "not_the_page", "robots", "truncated"}
-)
 # So many URLs of each host and reason are kept, the newest.
 _EXAMPLES = 20
 _LONGEST_URL = 500
@@ -96,7 +92,7 @@ class Withheld:
 
     def _say(self, host: str, reason: str, url: str, n: int) -> None:
         level = logging.DEBUG if reason == "known" else logging.INFO
-        off = "" if reason in _NOT_OURS else f"; CRAWLSCHED_WITHHOLD = {{{reason!r}: False}} turns that off"
+        off = f"; CRAWLSCHED_WITHHOLD = {{{reason!r}: False}} turns that off" if self.may(reason) else ""
         logger.log(
             level,
             "Pages of %s %s, so they are not delivered (%d so far, such as %s; `crawlsched withheld` has all)%s.",

@@ -7,23 +7,19 @@ from posixpath import splitext
 from random import Random
 from urllib.parse import urljoin, urlsplit
 
-from crawlsched.change_detection import Fingerprint, page_number, sketch_similarity
+from crawlsched.change_detection import Fingerprint, sketch_similarity
+from crawlsched.change_detection.limits import LEAST_SHARED
 from crawlsched.content.reading import Content
 from crawlsched.content.ruling import Suspicion, given_trace
 from crawlsched.store import PageFacts
 
-__all__ = ["WrongPages", "impossible_url"]
+__all__ = ["WrongPages"]
 
-# A page was replaced if no more of its three-word phrases are left.
-_LEFT_OF_A_REPLACED_PAGE = 0.3
 # Of shorter texts one word is all: 4 bytes for each three-word phrase.
 _LEAST_SKETCH = 16
-# So many pages that were replaced by the same content, and were themselves again when they were fetched at once.
-_ENOUGH_PASSING = 2
 # At most one request in so many to a host asks for a page that cannot exist.
 _VISITS_PER_QUESTION = 20
-_MOST_REMEMBERED = 256
-_MOST_WRONG = 32
+_MOST_CONTENTS = 32
 _MOST_HOSTS = 5_000
 
 
@@ -46,7 +42,7 @@ class _Host:
 
     def __init__(self) -> None:
         self.wrong: OrderedDict[bytes, None] = OrderedDict()
-        self.passing: OrderedDict[bytes, set[int]] = OrderedDict()
+        self.passing: OrderedDict[bytes, set[str]] = OrderedDict()
         self.asked: set[bytes] = set()
         self.n_visits = _VISITS_PER_QUESTION
 
@@ -113,8 +109,15 @@ class WrongPages:
         self._host(host).asked.discard(alike)
 
     def impossible_url(self, url: str) -> str:
-        """Return the URL of a page beside another one that cannot exist."""
-        return impossible_url(url, self._rng)
+        """Return the URL of a page beside another one that cannot exist.
+
+        Examples
+        --------
+        >>> WrongPages(Random(1)).impossible_url("https://example.com/news/tea.html?id=7")
+        'https://example.com/news/no-such-page-91b7584a2265b1f5_.html'
+        """
+        name = f"no-such-page-{self._rng.getrandbits(64):016x}_"
+        return urljoin(url, name + splitext(urlsplit(url).path)[1])
 
     def is_replaced(self, facts: PageFacts, content: Content) -> bool:
         """Whether next to nothing is left of what a page said."""
@@ -127,10 +130,10 @@ class WrongPages:
         """
         known = self._host(host)
         pages = known.passing.setdefault(content.likeness, set())
-        pages.add(page_number(url))
-        if len(known.passing) > _MOST_REMEMBERED:
+        pages.add(url)
+        if len(known.passing) > _MOST_CONTENTS:
             known.passing.popitem(last=False)
-        if len(pages) < _ENOUGH_PASSING:
+        if len(pages) < 2:
             return False
         del known.passing[content.likeness]
         self.learn(host, content)
@@ -140,7 +143,7 @@ class WrongPages:
         """Take content of a host for a wrong page from now on."""
         known = self._host(host)
         known.wrong[content.likeness] = None
-        if len(known.wrong) > _MOST_WRONG:
+        if len(known.wrong) > _MOST_CONTENTS:
             known.wrong.popitem(last=False)
 
     def to_list(self, host: int) -> list[str]:
@@ -170,18 +173,6 @@ class WrongPages:
                 return
 
 
-def impossible_url(url: str, rng: Random) -> str:
-    """Return the URL of a page beside another one that cannot exist.
-
-    Examples
-    --------
-    >>> impossible_url("https://example.com/news/tea.html?id=7", Random(1))
-    'https://example.com/news/no-such-page-91b7584a2265b1f5_.html'
-    """
-    name = f"no-such-page-{rng.getrandbits(64):016x}_"
-    return urljoin(url, name + splitext(urlsplit(url).path)[1])
-
-
 def _is_home(url: str) -> bool:
     name, _ = splitext(urlsplit(url).path.strip("/").lower())
     return name in ("", "index", "default", "home")
@@ -201,4 +192,4 @@ def _is_replaced(facts: PageFacts, content: Content) -> bool:
             return False
     if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:
         return False
-    return sketch_similarity(facts.text_sketch, content.text_sketch) < _LEFT_OF_A_REPLACED_PAGE
+    return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED

@@ -6,11 +6,9 @@
 `greedy_cis_plus`          `greedy_cis` where announcements are good, `greedy` elsewhere
 `greedy_ncis`              noisy announcements, as in the paper; with ``max_terms`` its approximations
 `noisy_value`              the same, by the natural parameters alpha, gamma and kappa
-`greedy_ncis_sources`      noisy announcements from several sources (`merge_sources`: one source in their stead)
+`merge_sources`            one source of announcements in the stead of several
 `elapsed_at_value`         the elapsed time at which `greedy_ncis` reaches a value
 `posterior_value`          the expectation over what is still possible: the default of crawlsched
-`greedy_value_of_gamma`    the expectation of `greedy` under a Gamma posterior
-`undiscovered_value`       of a page that was never crawled
 =========================  ====================================================================================
 
 Arrays in, arrays out (numpy broadcasting, float64), in seconds and per-second rates.
@@ -20,14 +18,9 @@ check their arguments.
 
 from crawlsched.crawl_value.inverse import elapsed_at_value
 from crawlsched.crawl_value.noisy import noisy_value, unchecked_noisy_value
-from crawlsched.crawl_value.posterior import (
-    greedy_value_of_gamma,
-    posterior_value,
-    unchecked_posterior_value,
-    undiscovered_value,
-)
+from crawlsched.crawl_value.posterior import posterior_value
 from crawlsched.crawl_value.rules import greedy, greedy_cis, greedy_cis_plus, greedy_ncis, unchecked_greedy
-from crawlsched.crawl_value.sources import greedy_ncis_sources, merge_sources
+from crawlsched.crawl_value.sources import merge_sources
 
 __all__ = [
     "elapsed_at_value",
@@ -35,13 +28,9 @@ __all__ = [
     "greedy_cis",
     "greedy_cis_plus",
     "greedy_ncis",
-    "greedy_ncis_sources",
-    "greedy_value_of_gamma",
     "merge_sources",
     "noisy_value",
     "posterior_value",
     "unchecked_greedy",
     "unchecked_noisy_value",
-    "unchecked_posterior_value",
-    "undiscovered_value",
 ]

@@ -15,8 +15,7 @@ from crawlsched.columns.array_types import FloatArray
 # exp(-40) * 41 is 2e-16: beyond it a crawl value equals its limit to rounding. It also keeps every exp() finite.
 LARGEST_EXPONENT = 40.0
 
-# Below these arguments the series are used: there, the closed forms would lose more than one digit.
-SERIES_BELOW = 0.5
+# Below this argument the series is used: there, the closed form would lose more than one digit.
 RESIDUAL_SERIES_BELOW = 0.2
 # Of arrays a series takes many calls: a little more is lost to rounding (4e-15), and it is seldom needed.
 _FIRST_SERIES_BELOW = 0.1
@@ -88,30 +87,3 @@ def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray |
         series += z / factorial
     closed[small] = series
     return closed
-
-
-def shifted_exponential_integral(power: FloatArray, length: FloatArray) -> FloatArray:
-    """Integral from 0 to length of exp(-power l) (1 - exp(-l)) dl, for power > -1."""
-    power, length = np.broadcast_arrays(np.asarray(power, np.float64), np.asarray(length, np.float64))
-    scaled = power * length
-    safe = np.where(power == 0.0, 1.0, power)
-    mean_decay = np.where(power == 0.0, length, -np.expm1(-scaled) / safe)
-    near = (mean_decay + np.exp(-scaled) * np.expm1(-length)) / (1.0 + power)
-    # Close to power = -1 the line above cancels, and the difference of the two antiderivatives does not.
-    far = mean_decay + np.expm1(-(length + scaled)) / (1.0 + power)
-    closed = np.where(power < -0.5, far, near)
-    x = length + scaled
-    small = np.maximum(np.maximum(x, np.abs(scaled)), length) < SERIES_BELOW
-    if not small.any():
-        return closed
-    x, scaled, length = (np.where(small, part, 0.0) for part in (x, scaled, length))
-    # sum_k (-1)^k length (x^(k-1) - scaled^(k-1)) / k!, whose numerators obey z -> x z + length^2 scaled^(k-1).
-    other = length * length
-    z = other
-    series, factorial = z / 2.0, 2.0
-    for k in range(3, 17):
-        other = other * scaled
-        z = x * z + other
-        factorial *= -k
-        series = series + z / factorial
-    return np.where(small, series, closed)

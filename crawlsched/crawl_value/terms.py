@@ -246,11 +246,6 @@ def _open_terms(i: FloatArray, x: FloatArray, c: FloatArray) -> tuple[FloatArray
     return width * np.vecdot(density, WEIGHTS), probabilities
 
 
-def certain_from(i: FloatArray) -> FloatArray:
-    """The x from which a Gamma(i + 1) variable is below x with certainty, to rounding."""
-    return i + 1.0 + WIDTH * np.sqrt(i + 1.0) + ABOVE
-
-
 def stirling(i: FloatArray) -> FloatArray:
     """lgamma(i + 1) - (i log i - i), which is 0 at i = 0."""
     if i.size and i.max() < STIRLING_FROM:

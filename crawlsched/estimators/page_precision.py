@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from math import log
+from math import exp, expm1, lgamma
 
-import numpy as np
-
-from crawlsched.columns.array_types import FloatArray
-
-__all__ = ["expected_evidence", "expected_evidences", "judged"]
+__all__ = ["EXTREME", "OF_THE_SOURCE", "beta", "expected_evidence", "judged", "learned"]
 
 
-# So many announcements are taken factor by factor, further ones by Stirling's series, good to 1e-10 from there on.
-_FACTORS = 32
-# Up to so many pages plain Python is faster than numpy.
-_FEW = 8
 # Nothing is known better than by so many announcements: beyond, a variance would be lost to rounding.
 _MOST = 1e6
 _LEAST_CHANCE = 1e-12
+# So many announcements of a page are remembered: from then on older ones count ever less, so that a page whose
+# announcements have become better or worse is noticed.
+_REMEMBERED = 200.0
+#: For how many announcements what is known of a source counts beside a page's own.
+OF_THE_SOURCE = 4.0
+#: No source is right or wrong so often that a page could not be otherwise.
+EXTREME = 1e-6
 
 
 def expected_evidence(true: float, false: float, n_signals: float) -> float:
@@ -40,40 +39,9 @@ def expected_evidence(true: float, false: float, n_signals: float) -> float:
     >>> [round(expected_evidence(1.0, 1.0, n), 3) for n in (1, 2, 10)]
     [0.693, 1.099, 2.398]
     """
-    both, fresh = true + false, 1.0
-    for i in range(int(min(n_signals, _FACTORS))):
-        fresh *= (false + i) / (both + i)
-    # numpy's logarithm here too, so that one page and many agree to the last bit.
-    evidence = -float(np.log(fresh))
-    return evidence + _of_further(true, false, n_signals) if n_signals > _FACTORS else evidence
-
-
-def expected_evidences(true: FloatArray, false: FloatArray, n_signals: FloatArray) -> FloatArray:
-    """Return what `expected_evidence` returns, to the last bit, for many pages."""
-    if true.size <= _FEW:
-        columns = true.tolist(), false.tolist(), n_signals.tolist()
-        return np.array([expected_evidence(*of_one) for of_one in zip(*columns, strict=True)])
-    before = np.arange(min(n_signals.max(initial=0.0), _FACTORS))[:, np.newaxis]
-    factors = (false + before) / (true + false + before)
-    factors[before >= n_signals] = 1.0
-    # Row by row, in the order of one page.
-    evidence: FloatArray = -np.log(np.multiply.reduce(factors, axis=0))
-    for row in np.flatnonzero(n_signals > _FACTORS).tolist():
-        evidence[row] += _of_further(true.item(row), false.item(row), n_signals.item(row))
-    return evidence
-
-
-def _of_further(true: float, false: float, n_signals: float) -> float:
-    """Return what the announcements beyond the first 32 add to `expected_evidence`."""
     both = true + false
-    first = _stirling(false + _FACTORS) - _stirling(both + _FACTORS)
     # Of hundreds of millions only rounding would be left.
-    return max(first - _stirling(false + n_signals) + _stirling(both + n_signals), 0.0)
-
-
-def _stirling(x: float) -> float:
-    """Return the logarithm of the Gamma function, but for a constant."""
-    return (x - 0.5) * log(x) - x + (1.0 - 1.0 / (30.0 * x * x)) / (12.0 * x)
+    return max(lgamma(false) - lgamma(false + n_signals) - lgamma(both) + lgamma(both + n_signals), 0.0)
 
 
 def judged(true: float, false: float, n_signals: float, known: float, fresh: float) -> tuple[float, float]:
@@ -122,7 +90,7 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     both = true + false
     if both > _MOST:
         return true, false
-    none = float(np.exp(-expected_evidence(true, false, n_signals)))
+    none = exp(-expected_evidence(true, false, n_signals))
     once = none * (false + n_signals) / (both + n_signals)
     twice = once * (false + n_signals + 1.0) / (both + n_signals + 1.0)
     chance = known + fresh * none
@@ -135,3 +103,42 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
         return true, false
     both = min(mean * (1.0 - mean) / variance - 1.0, _MOST)
     return both * (1.0 - mean), both * mean
+
+
+def learned(
+    of_source: float, before: tuple[float, float], n_signals: float, known: float, fresh: float
+) -> tuple[float, float]:
+    """Return how many announcements of a page visits have found true and false, with one more visit.
+
+    Parameters
+    ----------
+    of_source : float
+        Weight of an announcement of the source, nats.
+    before : tuple of float
+        True and false ones until then.
+    n_signals, known, fresh : float
+        As for `judged`.
+
+    Examples
+    --------
+    A source is right half of the time. An unchanged page after four announcements of it:
+
+    >>> from math import log
+    >>> true, false = learned(log(2.0), (0.0, 0.0), 4.0, known=0.0, fresh=0.5)
+    >>> true, false
+    (0.0, 4.0)
+    >>> right, wrong = beta(log(2.0), (true, false))
+    >>> right / (right + wrong)
+    0.25
+    """
+    right, wrong = beta(of_source, (0.0, 0.0))
+    true, false = judged(right + before[0], wrong + before[1], n_signals, known, fresh)
+    true, false = max(true - right, 0.0), max(false - wrong, 0.0)
+    share = _REMEMBERED / max(true + false, _REMEMBERED)
+    return true * share, false * share
+
+
+def beta(of_source: float, own: tuple[float, float]) -> tuple[float, float]:
+    """Return the Beta distribution of a page's precision, by the weight of its source and its own announcements."""
+    mean = min(max(-expm1(-of_source), EXTREME), 1.0 - EXTREME)
+    return OF_THE_SOURCE * mean + own[0], OF_THE_SOURCE * (1.0 - mean) + own[1]

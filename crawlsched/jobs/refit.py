@@ -140,8 +140,8 @@ def _replayed(
             evidence = 0.0
             if n_signals:
                 planner.pages.n_signals[row] = n_signals
-                evidence = planner.announcements.evidence_one(row)
-            parameters = planner.in_force.of(row)
+                evidence = float(planner.announcements.evidence(np.array([row]))[0])
+            parameters = planner.in_force.parameters
             prior = parameters.priors[parameters.group(planner.pages.host.item(row))]
             since = None if modified is None or isnan(modified) else modified
             posterior.update_one(

@@ -10,7 +10,7 @@ from crawlsched.planner.plans.plan import Plan, plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.reports.explaining import Explanation, explain
 from crawlsched.planner.reports.forecast import forecast
-from crawlsched.planner.reports.prospects import prospects
+from crawlsched.planner.reports.freshness_now import prospects
 from crawlsched.planner.reports.readable import readable
 
 __all__ = [

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.crawl_value.rules_by_name import rule_named
 from crawlsched.estimators import LearnedRates, Posterior
+from crawlsched.estimators.rate_grid import DAY
+from crawlsched.estimators.signal_pooling import FIRST_PRECISION
 from crawlsched.frontier import DiscoveryShare, Frontier
 from crawlsched.pages import Pages, distinct
 from crawlsched.pages.intervals import Intervals
 from crawlsched.planner.evidence.announcements import Announcements
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.evidence.page_precision import OwnPrecision
-from crawlsched.planner.parameters.in_force import SLICE, InForce, Work
-from crawlsched.planner.parameters.parameters import Parameters
-from crawlsched.planner.plans.signal_learning import FIRST_PRECISION, FIRST_SIGNAL_RATE
+from crawlsched.planner.plans.in_force import SLICE, InForce, Work
+from crawlsched.planner.plans.parameters import Parameters
+from crawlsched.planner.plans.signal_learning import FIRST_SIGNAL_RATE
 from crawlsched.planner.values.planned_values import POLICIES, PlannedValues
-from crawlsched.planner.values.plug_in_values import KnownRates, PointValues
+from crawlsched.planner.values.plug_in_values import PointValues
 from crawlsched.planner.values.posterior_values import PosteriorValues
 
 __all__ = ["DAY", "RENEWAL", "Knowledge"]
 
 
-DAY = 86_400.0
 #: Probability that a page's change rate is another one at the next visit: what was learned of a page that has changed
 #: its ways is forgotten in about ten visits. docs/notes/learning.md has what it costs where rates stay.
 RENEWAL = 0.01
@@ -53,55 +54,36 @@ class Knowledge:
     ) -> None:
         self.bandwidth = bandwidth
         self.rule, self.intervals, self.learned = rule, intervals, learned
-        self._share = DiscoveryShare(discovery_share)
-        self._host_limit: Callable[[int], float] = lambda host: np.inf
         self._picks = picks
         self.pages = Pages()
         self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False)
         self.steps: Work = deque()
-        grid = self.posterior.rates
-        self.in_force = InForce(_first_parameters(grid), self.pages, self.steps, self._refile)
+        self.in_force = InForce(_first_parameters(self.posterior.rates), self.pages, self.steps, self._refile)
         self.further = FurtherSources(self.pages)
         self.own_precision = OwnPrecision(self.pages)
         self.announcements = Announcements(self.pages, self.in_force, self.further, self.own_precision)
         self.values = PosteriorValues(self.pages, self.posterior, self.in_force, self.announcements)
-        self.known_rates: KnownRates | None = None
         self.planned = PlannedValues(self.pages, self, rule) if rule in POLICIES else None
-        self.crawl_values: PosteriorValues | PointValues | PlannedValues
-        self.crawl_values = self._values_of(rule)
+        self.crawl_values: PosteriorValues | PointValues | PlannedValues = self.planned or self.values
+        if (of_papers := rule_named(rule)) is not None:
+            self.crawl_values = PointValues(self.pages, self.announcements, of_papers, self.change_rates)
+        share = DiscoveryShare(discovery_share)
+        self.frontier = Frontier(self.pages, self.crawl_values, intervals=intervals, slot=1.0 / bandwidth, share=share)
         self.in_flight_pages: set[int] = set()
         self.now = -np.inf
-        self.frontier_or_none: Frontier | None = None
-
-    def _values_of(self, rule: str) -> PosteriorValues | PointValues | PlannedValues:
-        if self.planned is not None:
-            return self.planned
-        return self.values if rule == "posterior" else PointValues(self.pages, self.values, rule, self)
-
-    @property
-    def frontier(self) -> Frontier:
-        """The frontier; it begins with the first page."""
-        assert self.frontier_or_none is not None, "the planner has no pages yet"
-        return self.frontier_or_none
 
     def at(self, now: float) -> float:
         """Return the time, POSIX seconds; where a clock was set back time stands still until it has caught up."""
-        if now > self.now:
-            self.now = now
-        if self.frontier_or_none is None:
-            slot = 1.0 / self.bandwidth
-            self.frontier_or_none = Frontier(
-                self.pages, self.crawl_values, intervals=self.intervals, slot=slot, share=self._share
-            )
-            self.frontier_or_none.new.limit = self._host_limit
-            self.frontier_or_none.reserve(self.pages.capacity)
+        self.now = max(self.now, now)
         return self.now
 
     def change_rates(self, pages: IndexArray) -> FloatArray:
         """Return how often pages change, announced or not, per second: by the estimator, or the posterior's means."""
         if self.learned is not None:
-            return self.learned.change_rate(pages, self.in_force.even_rates(pages))
+            return self.learned.change_rate(pages, self.in_force.parameters.even_rate)
         signal_rate, signal_weight = self.announcements.signals(pages)
+        # An announcement says nothing of a page without a copy: its value waits for the first visit.
+        signal_rate[self.pages.crawled_at[pages] == -np.inf] = 0.0
         unsignalled: FloatArray = (self.values.weights(pages) * self.posterior.rates).sum(axis=1)
         return unsignalled + signal_rate * -np.expm1(-signal_weight)
 
@@ -109,30 +91,23 @@ class Knowledge:
         """Return pages as an array of distinct row numbers, or raise `ValueError` if one of them is none."""
         rows = distinct(np.asarray(pages, np.intp).reshape(-1))
         if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
-            self._complain(pages)
+            raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
         return rows
-
-    def _complain(self, pages: npt.ArrayLike) -> NoReturn:
-        """Raise `ValueError` with the row numbers that there are."""
-        raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
 
     # -- pages are placed anew
 
     def _refile(self, rows: IndexArray, now: float) -> None:
         """Place pages anew, of which more is known than before."""
-        for start in range(0, rows.size if self._picks else 0, _PLACED):
-            self.frontier.refile(rows[start : start + _PLACED], now)
+        self._place(rows, now, self.frontier.refile)
 
-    def _file(self, rows: IndexArray, now: float) -> None:
-        """Place new pages."""
+    def _place(self, rows: IndexArray, now: float, place: Callable[[IndexArray, float], None]) -> None:
         for start in range(0, rows.size if self._picks else 0, _PLACED):
-            self.frontier.file(rows[start : start + _PLACED], now)
+            place(rows[start : start + _PLACED], now)
 
     def _end_visit(self, page: int, now: float) -> None:
         """A visit has ended: the page is placed by what is known now."""
         self.in_flight_pages.discard(page)
-        assert self.frontier_or_none is not None  # whoever has said what time it is has made it
-        self.frontier_or_none.file_one(page, now)
+        self.frontier.file_one(page, now)
 
     def _in_slices(self, rows: IndexArray, do: Callable[[IndexArray, float], None]) -> None:
         """Do something to a slice of some pages after each of the next picks."""
@@ -154,5 +129,4 @@ def _first_parameters(rates: FloatArray) -> Parameters:
         signal_weights=np.array([-np.log1p(-FIRST_PRECISION)]),
         signal_rates=np.array([FIRST_SIGNAL_RATE]),
         rates=rates,
-        discovery_horizon=DAY,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.crawl_value.rules_by_name import RULES, rule_named
 from crawlsched.estimators import LearnedRates
-from crawlsched.frontier import DiscoveryShare, Pick
+from crawlsched.frontier import Pick
 from crawlsched.pages import (
     ERROR,
     FREE,
@@ -27,15 +28,14 @@ from crawlsched.pages import (
 from crawlsched.pages.intervals import Intervals, Limits
 from crawlsched.planner.evidence.signal_counts import SignalCounts
 from crawlsched.planner.knowledge import DAY, Knowledge
-from crawlsched.planner.options import check_intervals, check_policy, positive
-from crawlsched.planner.parameters.in_force import SLICE
+from crawlsched.planner.plans.in_force import SLICE
+from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.planner.starvation import Rounds
-from crawlsched.planner.threshold import Threshold
-from crawlsched.planner.values.plug_in_values import KnownRates
-from crawlsched.planner.values.rules import RULES, rule_named
+from crawlsched.planner.values.planned_values import POLICIES
+from crawlsched.planner.values.plug_in_values import PointValues
 
 __all__ = ["DEFAULT_GRID", "Observation", "Planner"]
 
@@ -43,10 +43,13 @@ __all__ = ["DEFAULT_GRID", "Observation", "Planner"]
 #: sites, and at its fast end that of a demonstration which cannot wait.
 DEFAULT_GRID: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 3, 32)
 
-# What an estimator learns from.
-_VISIT_COLUMNS = ("page", "elapsed", "changed", "n_signals", "time_since_modified")
 _LONGEST_ERROR_INTERVAL = DAY
 _LONGEST_GONE_INTERVAL = 30 * DAY
+# The threshold follows the values picked: down with the first of these weights for the newest, up with the second, so
+# that it stays where pages go that have waited for it. Announced ones jump over it.
+_STEP_DOWN, _STEP_UP = 0.04, 0.004
+# In ratios, of which none larger counts, as values spread over orders of magnitude.
+_LARGEST_RATIO = 4.0
 # After so many visits in a row without content a page is said to fail.
 _FAILING_FROM = 3
 # What `Observation(...)` does, in half of the time: each visit makes one.
@@ -97,8 +100,8 @@ class Planner(Knowledge):
         Crawls per second.
     crawl_value : str
         ``"posterior"``, the expectation over what is still possible, or one of the papers' rules with estimated (or,
-        by `set_rates`, known) rates, a name in `crawlsched.planner.values.rules.RULES`: ``"greedy"``, ...; or a plan,
-        a name in `crawlsched.planner.values.planned_values.POLICIES`: ``"harmonic"``, ...
+        by `set_rates`, known) rates, a name in `crawlsched.crawl_value.rules_by_name.RULES`: ``"greedy"``, ...; or a
+        plan, a name in `crawlsched.planner.values.planned_values.POLICIES`: ``"harmonic"``, ...
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
@@ -135,7 +138,8 @@ class Planner(Knowledge):
     bandwidth : float
         Crawls per second; see `set_bandwidth`.
     threshold : float
-        A running mean of the crawl values picked, of pages that have a copy.
+        A running mean of the crawl values picked, of pages that have a copy. It may be set where it is known from a
+        crawl before.
     clipped : int
         Loaded pages whose last crawl was in the future.
     plan : Plan or None
@@ -171,15 +175,15 @@ class Planner(Knowledge):
         learned: LearnedRates | None = None,
         picks: bool = True,
     ) -> None:
-        check_policy(crawl_value)
-        check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
+        _check_policy(crawl_value)
+        _check_intervals(min_crawl_interval, max_crawl_interval, max_crawl_rounds, signal_delay)
         longest = np.inf if max_crawl_interval is None else max_crawl_interval
         if not 0.0 <= discovery_share <= 1.0:
             raise ValueError(f"discovery_share must be a number from 0 to 1, got {discovery_share!r}.")
         # Of one rate for each page, the expectation of the crawl value is the papers' most general rule.
         rule = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
         super().__init__(
-            positive("bandwidth", bandwidth, "crawls per second"),
+            _positive("bandwidth", bandwidth, "crawls per second"),
             DEFAULT_GRID if rates is None else rates,
             rule,
             Intervals(Limits(min_crawl_interval, longest), interval_rules),
@@ -187,48 +191,19 @@ class Planner(Knowledge):
             learned,
             picks,
         )
-        self.error_interval = positive("error_interval", error_interval, "seconds")
-        self.gone_interval = positive("gone_interval", gone_interval, "seconds")
+        self.error_interval = _positive("error_interval", error_interval, "seconds")
+        self.gone_interval = _positive("gone_interval", gone_interval, "seconds")
         self.signal_delay = signal_delay
         self.grid = self.posterior.rates_id
         self.clipped = 0
         self._counts = SignalCounts(self.pages, self.further, self.announcements)
         self._rounds = None if max_crawl_rounds is None else Rounds(self.pages, max_crawl_rounds)
-        self._threshold = Threshold()
-
-    @property
-    def host_limit(self) -> Callable[[int], float]:
-        """Gives for how many crawls per second a host lets itself be asked at most; inf: as many as anybody likes."""
-        return self._host_limit
-
-    @host_limit.setter
-    def host_limit(self, limit: Callable[[int], float]) -> None:
-        self._host_limit = limit
-        if self.has_frontier:
-            self.frontier.new.limit = limit
-
-    @property
-    def has_frontier(self) -> bool:
-        """Whether anything was said of pages or of the time."""
-        return self.frontier_or_none is not None
+        self.threshold, self._n_followed = 0.0, 0
 
     @property
     def plan(self) -> Plan | None:
         """The plan adopted last."""
-        found: Plan | None = self.in_force.plan
-        return found
-
-    @property
-    def threshold(self) -> float:
-        """A running mean of the crawl values picked, of pages that have a copy.
-
-        It may be set where it is known from a crawl before.
-        """
-        return self._threshold.value
-
-    @threshold.setter
-    def threshold(self, value: float) -> None:
-        self._threshold.value = value
+        return self.in_force.plan
 
     # -- pages come and go
 
@@ -238,8 +213,7 @@ class Planner(Knowledge):
         if self.posterior.n_pages < n_pages:
             self.posterior.resize(n_pages)
             self._grow()
-        if self.frontier_or_none is not None:
-            self.frontier_or_none.reserve(n_pages)
+        self.frontier.reserve(n_pages)
 
     def _grow(self) -> None:
         rows = self.posterior.n_pages
@@ -290,7 +264,7 @@ class Planner(Knowledge):
         for page, asked in zip(pages.tolist(), priority, strict=False):
             if asked:
                 self.set_priority(page, asked, now)
-        self._file(pages, now)
+        self._place(pages, now, self.frontier.file)
         return pages
 
     def set_priority(self, page: int, priority: int, now: float) -> None:
@@ -330,12 +304,12 @@ class Planner(Knowledge):
         self.clipped += future.size
         self.pages.crawled_at[future] = now
         if (self.pages.crawled_at[pages] > -np.inf).any():
-            self._share.has_begun()
+            self.frontier.share.has_begun()
         if log_likelihood is not None:
             chosen = np.asarray(columns.get("has_log_likelihood", np.ones(pages.size, bool)), bool)
             self.posterior.unpack(pages[chosen], log_likelihood[chosen])
         filed = pages[self.pages.state[pages] != FREE]
-        self._file(filed, now)
+        self._place(filed, now, self.frontier.file)
 
     def load_learned(self, pages: IndexArray, rows: Sequence[bytes], now: float) -> None:
         """Take in from a store what the estimator knew of pages, once they are there."""
@@ -344,26 +318,9 @@ class Planner(Knowledge):
         self._refile(pages, self.at(now))
 
     def relearn(self, visits: Mapping[str, npt.NDArray[Any]], now: float) -> None:
-        """Learn once more from the visits that are kept of pages, by an estimator that does not know them yet.
-
-        Parameters
-        ----------
-        visits : mapping of str to ndarray
-            ``page``, ``elapsed``, ``changed``, ``n_signals`` and ``time_since_modified`` (nan: not known), the visits
-            of each page in their order.
-        now : float
-            POSIX seconds.
-        """
+        """Learn once more from the visits that are kept, by an estimator that does not know their pages yet."""
         assert self.learned is not None
-        order = np.argsort(visits["page"], kind="stable")
-        columns = {name: column[order] for name, column in visits.items()}
-        pages, starts, counts = np.unique(columns["page"], return_index=True, return_counts=True)
-        # The first visits of all pages, then the second ones, and so on.
-        for number in range(int(counts.max(initial=0))):
-            at = starts[counts > number] + number
-            page, *told = (columns[name][at] for name in _VISIT_COLUMNS)
-            self.learned.observe(page, *told)
-        self._refile(pages.astype(np.intp), self.at(now))
+        self._refile(self.learned.observe_all(visits), self.at(now))
 
     def load_further(self, rows: Iterable[tuple[int, int, *FurtherRow]], now: float) -> None:
         """Take in from a store what several sources say of the same pages, once the pages are there."""
@@ -380,16 +337,13 @@ class Planner(Knowledge):
         """Forget pages, and all that is known of their rows. O(1) a page."""
         rows = self.rows(pages)
         self.in_flight_pages.difference_update(rows.tolist())
-        if self.frontier_or_none is not None:
-            self.frontier_or_none.discard(rows)
+        self.frontier.discard(rows)
         self.announcements.free(rows)
         self.pages.free(rows)
         self.intervals.put(rows, np.zeros(rows.size, np.uint8))
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size), np.uint16))
         if self.learned is not None:
             self.learned.forget(rows)
-        if self.planned is not None:
-            self.planned.forget(rows)
 
     # -- visits
 
@@ -429,11 +383,11 @@ class Planner(Knowledge):
             further: tuple[tuple[int, int], ...] = ()
             if covered_further:
                 further = tuple((other.source, other.n_signals) for other in self.further.of(page)[1:])
-            evidence = self.announcements.evidence_one(page) if n_signals or further else 0.0
-            parameters = self.in_force.of(page)
-            prior, power = parameters.priors[parameters.group(columns.host.item(page))], parameters.learning_rate
+            evidence = float(self.announcements.evidence(np.array([page]))[0]) if n_signals or further else 0.0
+            parameters = self.in_force.parameters
+            prior = parameters.priors[parameters.group(columns.host.item(page))]
             if n_signals or (further and any(n for _, n in further)):
-                unchanged = self.posterior.unchanged_one(page, elapsed, prior, power)
+                unchanged = self.posterior.unchanged_one(page, elapsed, prior, LIKELIHOOD_POWER)
                 self.announcements.visited(page, changed, doubt, unchanged, evidence)
             # A count of updates only spreads rounding, and nearly every crawl is one.
             self.posterior.update_one(
@@ -451,8 +405,6 @@ class Planner(Knowledge):
             source = columns.source.item(page)
             found = page, now, elapsed, n_signals, source, evidence, changed, further, time_since_modified
             observation = _observation(Observation, found)
-        if self.planned is not None:
-            self.planned.crawled(page, now)
         # What stands there already is not written once more: this is done in each slot.
         if changed:
             columns.n_changes.count_one(page)
@@ -479,8 +431,7 @@ class Planner(Knowledge):
         of_host : bool
             Its host fails as a whole, and says by `retry_at` when it may be asked again: the page waits no longer.
         """
-        self._back_off(page, ERROR, now, self.error_interval, _LONGEST_ERROR_INTERVAL, retry_at, of_host)
-        self._end_visit(page, self.at(now))
+        self._left(page, ERROR, now, self.error_interval, _LONGEST_ERROR_INTERVAL, retry_at, of_host)
 
     def put_off(self, page: int, until: float, now: float) -> None:
         """Leave a page alone until a time."""
@@ -507,29 +458,39 @@ class Planner(Knowledge):
 
     def gone(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
         """A visit was told that the page is gone: it is looked for ever more rarely; see `failed`."""
-        self._left(page, GONE, now, retry_at, of_host)
+        self._left(page, GONE, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def moved(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
         """A visit was sent elsewhere for good: the page is looked for ever more rarely; see `failed`."""
-        self._left(page, MOVED, now, retry_at, of_host)
-
-    def _left(self, page: int, state: int, now: float, retry_at: float | None, of_host: bool) -> None:
-        now = self.at(now)
-        self._look_later(page, state, now, retry_at, of_host)
-        if state == MOVED or not self.pages.n_crawls.item(page):
-            self.pages.crawled_at[page] = now
-        self._end_visit(page, now)
+        self._left(page, MOVED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def refused(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
         """A visit was refused: it is tried ever more rarely; see `failed`."""
-        now = self.at(now)
-        self._look_later(page, REFUSED, now, retry_at, of_host)
-        self._end_visit(page, now)
+        self._left(page, REFUSED, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def not_allowed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
         """A visit was refused before it left, as by robots.txt: it is tried ever more rarely."""
-        now = self.at(now)
-        self._back_off(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
+        self._left(page, REFUSED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
+
+    def _look_again(self, page: int) -> float:
+        """Return after how many seconds a page is looked for that was there: it may be so again in a minute."""
+        return min(self.error_interval, self.gone_interval) if self.pages.n_crawls.item(page) else self.gone_interval
+
+    def _left(
+        self, page: int, state: int, now: float, first: float, longest: float, retry_at: float | None, of_host: bool
+    ) -> None:
+        """Let a page wait after a visit without content, twice as long after each in a row."""
+        now, pages = self.at(now), self.pages
+        # An error says nothing new of a page that is gone.
+        if state in (GONE, MOVED) or pages.state.item(page) not in (GONE, MOVED):
+            pages.state[page] = state
+        if state == MOVED or (state == GONE and not pages.n_crawls.item(page)):
+            pages.crawled_at[page] = now
+        again = int(pages.n_errors.item(page))
+        wait = 0.0 if of_host else min(first * 2.0 ** min(again, 60), max(longest, first))
+        # A page does not wait for long because its host fails.
+        tries = max(again, min(again + 1, LAST_TRIES if of_host else 255))
+        pages.set_rare(page, not_before=max(now + wait, retry_at or 0.0), n_errors=tries)
         self._end_visit(page, now)
 
     def ask_soon(self, pages: IndexArray, now: float) -> None:
@@ -551,29 +512,6 @@ class Planner(Knowledge):
     def release(self, page: int, now: float) -> None:
         """A visit was dropped: the page is as if it had not been picked."""
         self._end_visit(page, self.at(now))
-
-    def _look_later(self, page: int, state: int, now: float, retry_at: float | None, of_host: bool) -> None:
-        # What was there may be so again in a minute.
-        was_there = state != MOVED and self.pages.n_crawls.item(page)
-        first = min(self.error_interval, self.gone_interval) if was_there else self.gone_interval
-        self._back_off(page, state, now, first, _LONGEST_GONE_INTERVAL, retry_at, of_host)
-
-    def _back_off(
-        self, page: int, state: int, now: float, first: float, longest: float, retry_at: float | None, of_host: bool
-    ) -> None:
-        now, again = self.at(now), self._again(page, state)
-        wait = 0.0 if of_host else min(first * 2.0 ** min(again, 60), max(longest, first))
-        # A page does not wait for long because its host fails.
-        tries = max(again, min(again + 1, LAST_TRIES if of_host else 255))
-        self.pages.set_rare(page, not_before=max(now + wait, retry_at or 0.0), n_errors=tries)
-
-    def _again(self, page: int, state: int) -> int:
-        """Put a page into a state in which its visit ended; return how many in a row before it had no content."""
-        pages = self.pages
-        # An error says nothing new of a page that is gone.
-        if state in (GONE, MOVED) or pages.state.item(page) not in (GONE, MOVED):
-            pages.state[page] = state
-        return int(pages.n_errors.item(page))
 
     # -- announcements
 
@@ -663,19 +601,12 @@ class Planner(Knowledge):
         now : float, optional
             POSIX seconds; the time passed last by default.
         """
-        rule = rule_named(self.rule)
-        if rule is None:
+        if not isinstance(self.crawl_values, PointValues):
             raise ValueError(f"crawl_value must be one of {', '.join(RULES)} for known rates, got {self.rule!r}.")
-        rows = self.rows(pages)
-        order = np.argsort(np.asarray(pages, np.intp), kind="stable")
-        if self.known_rates is None:
-            self.known_rates = KnownRates(rule)
-        columns = (
-            np.broadcast_to(np.asarray(c, np.float64), order.shape) for c in (change_rate, recall, false_signal_rate)
-        )
-        self.known_rates.set(rows, *(column[order] for column in columns))
-        if self.frontier_or_none is not None:
-            self._refile(rows, self.at(self.now if now is None else now))
+        self.rows(pages)
+        rows = np.asarray(pages, np.intp).reshape(-1)
+        self.crawl_values.know(rows, change_rate=change_rate, recall=recall, false_signal_rate=false_signal_rate)
+        self._refile(rows, self.at(self.now if now is None else now))
 
     def set_intervals(self, pages: npt.ArrayLike, rules: npt.ArrayLike, now: float) -> None:
         """Say by which rules distinct pages have their crawl intervals (0: by none), and file them again."""
@@ -714,36 +645,22 @@ class Planner(Knowledge):
         page, crawl_value, reason, is_first_copy = pick
         self.in_flight_pages.add(page)
         if reason == "value" and not is_first_copy:
-            self._threshold.follow(crawl_value)
+            self._follow(crawl_value)
         # Pages go out of turn by force.
         elif reason == "forced" and self._rounds is not None and self._rounds.sent(page):
             pick = Pick(page, crawl_value, "overdue")
         return pick
 
-    @property
-    def share(self) -> DiscoveryShare:
-        """How many of the slots are for first copies; several planners that share their slots may have one."""
-        return self._share
-
-    @share.setter
-    def share(self, share: DiscoveryShare) -> None:
-        self._share = share
-        if self.has_frontier:
-            self.frontier.share = share
-
-    def new_pages_of(self, host: int) -> int:
-        """Return how many pages of a host wait for their first copy; O(1)."""
-        return self.frontier.new.of_host[host] if self.has_frontier else 0
-
-    @property
-    def n_new(self) -> int:
-        """How many pages without a copy wait; O(1)."""
-        return len(self.frontier.new) if self.has_frontier else 0
-
-    @property
-    def makes_first_copies(self) -> bool:
-        """Whether pages without a copy wait; O(1)."""
-        return self.n_new > 0
+    def _follow(self, crawl_value: float) -> None:
+        """Let the threshold follow a value that was picked: the one at which pages that have a copy go."""
+        self._n_followed += 1
+        if self.threshold <= 0.0:
+            self.threshold = crawl_value
+        else:
+            # A page that is sure to have changed can be worth thousands of times what others are: one is no trend.
+            ratio = min(max(crawl_value / self.threshold, 1 / _LARGEST_RATIO), _LARGEST_RATIO)
+            # The first values are those of a young collection: it is their mean until there are enough.
+            self.threshold *= ratio ** max(_STEP_UP if ratio > 1.0 else _STEP_DOWN, 1.0 / self._n_followed)
 
     def work(self, now: float) -> bool:
         """Do what is to be done between two picks; return whether there is more. About a millisecond.
@@ -762,31 +679,12 @@ class Planner(Knowledge):
         self.frontier.discard(np.array([page]))
         self.in_flight_pages.add(page)
 
-    def catch_up(self, now: float) -> None:
-        """Do all that the passing of time has brought about until now; O(pages whose time has come).
-
-        `pick` does it too. Before the first of many picks it can be a long time, as after loading a large collection.
-        """
-        now = self.at(now)
-        self.frontier.advance(now)
-
     def in_flight(self, page: int) -> bool:
         """Whether a page is being visited."""
         return page in self.in_flight_pages
 
-    def release_host(self, host: int) -> None:
-        """Let a host that rests be asked again."""
-        if self.has_frontier:
-            self.frontier.release_host(host)
-
-    def waits_for_host(self) -> bool:
-        """Whether some page could go if its host did not rest."""
-        return self.has_frontier and self.frontier.waits_for_host()
-
     def peek(self, now: float, n: int) -> IndexArray:
         """Return pages that are likely to be picked next: see `out_of_turn` and `Frontier.peek`."""
-        if not self.has_frontier:
-            return np.empty(0, np.intp)
         return np.array(list(dict.fromkeys([*self.out_of_turn(now, n), *self.frontier.peek(n).tolist()])), np.intp)
 
     def out_of_turn(self, now: float, n: int) -> list[int]:
@@ -795,10 +693,6 @@ class Planner(Knowledge):
         if self._rounds is not None:
             found += self._rounds.coming(self.frontier, n - len(found), self.bandwidth, now)
         return found
-
-    def next_event(self, now: float) -> float:
-        """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never."""
-        return self.frontier.next_event(now) if self.has_frontier else np.inf
 
     def force(self, pages: npt.ArrayLike, now: float) -> None:
         """Let pages go next, before anything of value; those in flight are left alone."""
@@ -811,13 +705,12 @@ class Planner(Knowledge):
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on: the threshold follows by itself."""
-        self.bandwidth = positive("bandwidth", bandwidth, "crawls per second")
-        if self.has_frontier:
-            self.frontier.slot = 1.0 / bandwidth
+        self.bandwidth = _positive("bandwidth", bandwidth, "crawls per second")
+        self.frontier.slot = 1.0 / bandwidth
 
     def snapshot(self, host_limits: Callable[[], FloatArray] | None = None) -> Snapshot:
         """Copy what `plan` needs: `snapshot_in_parts` at once."""
-        parts = self.snapshot_in_parts(host_limits)
+        parts = snapshot_in_parts(self, host_limits)
         while True:
             try:
                 next(parts)
@@ -825,22 +718,8 @@ class Planner(Knowledge):
                 found: Snapshot = end.value
                 return found
 
-    def snapshot_in_parts(self, host_limits: Callable[[], FloatArray] | None = None) -> Generator[None, None, Snapshot]:
-        """Return a generator that yields between parts of a few milliseconds, and returns the snapshot.
-
-        Parameters
-        ----------
-        host_limits : callable, optional
-            Gives by host the crawls per second for which it lets itself be asked at most, as an array; inf: as many as
-            anybody likes, which is said of all hosts by default.
-        """
-        return snapshot_in_parts(self, host_limits)
-
     def adopt(self, plan: Plan, now: float) -> None:
-        """Let a plan come into force, page by page in slices over the next picks.
-
-        A page adopts the plan when its slice runs; until then the plan before is in force for it. A plan that comes
-        while another is being adopted waits for its turn; of several that wait the newest is taken.
+        """Let a plan come into force; all pages are placed by it in slices over the next picks.
 
         Parameters
         ----------
@@ -853,7 +732,7 @@ class Planner(Knowledge):
         ValueError
             If the plan was made for another grid of rates.
         """
-        parameters = plan.parameters(self.posterior.rates, DAY)
+        parameters = plan.parameters(self.posterior.rates)
         self.at(now)
         self.in_force.plan = plan
         if self.planned is not None:
@@ -865,8 +744,7 @@ class Planner(Knowledge):
     def hosts(self, pages: npt.ArrayLike) -> npt.NDArray[np.int32]:
         """Return the host of each of some pages; -1 for those that were forgotten."""
         rows = np.asarray(pages, np.intp)
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.pages.n):
-            self._complain(pages)
+        self.rows(rows)
         found: npt.NDArray[np.int32] = np.where(self.pages.state[rows] == FREE, -1, self.pages.host[rows])
         return found
 
@@ -890,3 +768,33 @@ class Planner(Knowledge):
             return 0.0
         rows = np.flatnonzero(self.pages.state[: self.pages.n] != FREE)
         return float((np.ones(rows.size) / self.intervals.longest(rows)).sum())
+
+
+def _check_policy(crawl_value: str) -> None:
+    """Raise `ValueError` if there is no such crawl value."""
+    if crawl_value not in ("posterior", *POLICIES) and rule_named(crawl_value) is None:
+        names = ", ".join(("posterior", *RULES, "greedy_ncis_approx_j", *POLICIES))
+        raise ValueError(f"crawl_value must be one of {names}, got {crawl_value!r}.")
+
+
+def _check_intervals(
+    min_crawl_interval: float, max_crawl_interval: float | None, max_crawl_rounds: float | None, signal_delay: float
+) -> None:
+    """Raise `ValueError` if one of these is out of its range, or the longest is shorter than the shortest."""
+    for name, seconds in (("min_crawl_interval", min_crawl_interval), ("signal_delay", signal_delay)):
+        if not 0 <= seconds < np.inf:
+            raise ValueError(f"{name} must be seconds, 0 or more and finite, got {seconds!r}.")
+    if max_crawl_interval is not None and not max(min_crawl_interval, 1e-9) <= max_crawl_interval < np.inf:
+        raise ValueError(
+            f"max_crawl_interval must be None or finite seconds, above 0 and at least min_crawl_interval "
+            f"({min_crawl_interval!r}), got {max_crawl_interval!r}."
+        )
+    if max_crawl_rounds is not None and not 1 <= max_crawl_rounds < np.inf:
+        raise ValueError(f"max_crawl_rounds must be None or finite, 1 or more rounds, got {max_crawl_rounds!r}.")
+
+
+def _positive(name: str, value: float, unit: str) -> float:
+    """Return a number above 0 and finite, or raise `ValueError`."""
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} must be {unit} above 0 and finite, got {value!r}.")
+    return float(value)

@@ -18,15 +18,13 @@ __all__ = ["evenly", "snapshot_in_parts"]
 
 # Pages whose likelihoods a snapshot copies at most.
 _SAMPLE = 100_000
-# Of pages that were never visited only the hosts are looked at.
-_FEW = 10_000
 # Rows of a column that are looked at in one part of a snapshot: half a millisecond, and 2 MB.
 _LOOKED_AT = 2**19
 _GOLDEN = 0.6180339887498949
 
 
 def snapshot_in_parts(
-    known: Knowledge, host_limits: Callable[[], FloatArray] | None
+    known: Knowledge, host_limits: Callable[[], FloatArray] | None = None
 ) -> Generator[None, None, Snapshot]:
     """Copy what `plan` needs, in parts of a few milliseconds, between which pages may be picked and crawled.
 
@@ -47,26 +45,25 @@ def snapshot_in_parts(
     """
     columns, n = known.pages, known.pages.n
     n_visited, sample = yield from evenly(columns.n_crawls, n, lambda n_crawls: n_crawls != 0, _SAMPLE)
-    n_new, new = yield from evenly(columns.n_crawls, n, lambda n_crawls: n_crawls == 0, _FEW)
+    n_new, new = yield from evenly(columns.n_crawls, n, lambda n_crawls: n_crawls == 0, _SAMPLE)
     _, sources = yield from evenly(columns.source, n, lambda source: source >= 0, _SAMPLE)
     likelihood = known.posterior.codes(n)[sample]
     yield
     hosts, importance = columns.host[sample], columns.importance[sample].astype(np.float64)
     yield
-    further, (others, others_of) = known.further, known.further.everything()
+    table, (others, others_of) = known.further.table, known.further.everything()
     covered = np.concatenate([sources, others_of])
-    source = np.concatenate([columns.source[sources], further.source[others]])
-    since = np.concatenate([columns.signalled_since[sources], further.signalled_since[others]])
-    n_total = np.concatenate([columns.n_signals_total[sources], further.n_signals_total[others]])
+    source = np.concatenate([columns.source[sources], table["source"][others]])
+    since = np.concatenate([columns.signalled_since[sources], table["signalled_since"][others]])
+    n_total = np.concatenate([columns.n_signals_total[sources], table["n_signals_total"][others]])
     yield
     limits = None if host_limits is None else host_limits()
     held = np.zeros(1, np.bool_)
     if limits is not None and new.size:
         held = np.isfinite(limits[columns.host[new]]) & (columns.state[new] != FREE)
-    time = known.now if np.isfinite(known.now) else 0.0
     return Snapshot(
         rates=known.posterior.rates,
-        time=time,
+        time=max(known.now, 0.0),
         n_pages=n_visited,
         pages=sample,
         log_likelihood=likelihood,
@@ -87,7 +84,7 @@ def evenly(
     is_one: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]],
     most: int,
 ) -> Generator[None, None, tuple[int, IndexArray]]:
-    """Return how many of the first n rows of a column are such ones, and about `most` of these at most; in parts.
+    """Return how many of the first n rows of a column are such ones, and `most` of these at most, evenly; in parts.
 
     They are in ascending order.
     """
@@ -95,15 +92,13 @@ def evenly(
     for part in parts:
         count += int(np.count_nonzero(is_one(column[part])))
         yield
-    if count <= 4 * most:
-        found = []
-        for part in parts:
-            found.append(part.start + np.flatnonzero(is_one(column[part])))
-            yield
-        rows = np.concatenate(found) if found else np.empty(0, np.intp)
-        return count, rows[:: max(1, -(-count // most))]
-    # One row of each stretch of equal length, at places that follow no period which pages or hosts may have.
-    length = count / most
-    stretch = np.arange(int(n / length))
-    rows = ((stretch + stretch * _GOLDEN % 1) * length).astype(np.intp)
-    return count, rows[is_one(column[rows])]
+    # One of each stretch of equal length, at places that follow no period which pages or hosts may have.
+    length, passed, found = max(count / most, 1.0), 0, [np.empty(0, np.intp)]
+    stretch = np.arange(int(count / length))
+    ranks = ((stretch + stretch * _GOLDEN % 1) * length).astype(np.intp)
+    for part in parts:
+        rows = part.start + np.flatnonzero(is_one(column[part]))
+        found.append(rows[ranks[slice(*ranks.searchsorted([passed, passed + rows.size]))] - passed])
+        passed += rows.size
+        yield
+    return count, np.concatenate(found)

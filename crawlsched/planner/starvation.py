@@ -10,7 +10,10 @@ import numpy as np
 from crawlsched.frontier import Frontier
 from crawlsched.pages import Pages
 
-__all__ = ["Rounds", "wait_after_rounds"]
+__all__ = ["MAX_CRAWL_ROUNDS", "Rounds", "wait_after_rounds"]
+
+#: A page of any importance waits for hardly more rounds than these, even if it is not worth a crawl.
+MAX_CRAWL_ROUNDS = 4.0
 
 _NOT_WAITING = frozenset({"out", "in flight", "barred"})
 # One pick in so many may be of a page that has waited too long: as all pages go in sixteen rounds then, none waits much

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crawlsched.estimators.sampled_share import estimated
 from crawlsched.pages import ERROR, LIVE, NEW
-from crawlsched.planner.reports.freshness_now import estimated, known_fresh, wanted
+from crawlsched.planner.reports.freshness_now import known_fresh, wanted
 from crawlsched.planner.sampling import evenly
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ class Mishaps:
             if self._visits.resolve(visit.token, Outcome.ERROR) is not None and visit.tracked:
                 self._count("crawlsched/resolved")
                 self._count(f"crawlsched/resolved/{Outcome.ERROR}")
-                self._collection.planner.release_host(visit.host)
+                self._collection.planner.frontier.release_host(visit.host)
         finally:  # one mishap may follow another, and nobody else lets the page or the source go
             if visit.page >= 0:
                 self._back_off(visit.page, now)

@@ -34,7 +34,7 @@ class OtherRecipes:
     Examples
     --------
     >>> from crawlsched.settings import Settings
-    >>> OtherRecipes(Recipes(Settings.from_scrapy({}))).n_of({"blocks/4": 7, "blocks/5": 2, "blocks/5/clipped": 1})
+    >>> OtherRecipes(Recipes(Settings.from_scrapy({}))).n_of({"blocks/4": 7, "blocks/6": 2, "blocks/6/clipped": 1})
     7
     """
 

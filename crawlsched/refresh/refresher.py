@@ -42,6 +42,7 @@ from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.pages import REFUSED
 from crawlsched.pages.marks import RECRAWL, START
 from crawlsched.planner import Plan, Snapshot
+from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.refresh.announcements import Announcing
 from crawlsched.refresh.delivering import Delivering
 from crawlsched.refresh.failing_hosts import FailingHosts
@@ -148,12 +149,12 @@ class Refresher:
         self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
-        self.planner.host_limit = self.hosts.limit
+        self.planner.frontier.new.limit = self.hosts.limit
         self.sources = self.collection.sources
         self.visits = Visits()
         self.probes = Probes(
             rng,
-            lambda: self.planner.makes_first_copies,
+            lambda: bool(self.planner.frontier.new),
             enabled=settings.probes,
             has_room=self._has_room_for_probes,
         )
@@ -398,7 +399,7 @@ class Refresher:
         """Let the grid of slots begin now: the time that loading took is not paid back."""
         self._outgoing.warm_up()
         # What it has brought about meanwhile is looked at before the first slot, and not in it.
-        self.planner.catch_up(self.clock())
+        self.planner.frontier.advance(self.clock())
         if self.paused_since is not None:
             logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
         if self.sharing is None:
@@ -582,7 +583,7 @@ class Refresher:
         is_slow = self.hosts.limit(host) < self.slots.rate
         if self.one_pass is not None:
             return not is_slow and self.one_pass.is_drained
-        return not is_slow or not self.planner.new_pages_of(host)
+        return not is_slow or not self.planner.frontier.new.of_host[host]
 
     def validators(self, visit: Visit) -> tuple[str | None, str | None]:
         """Return the ETag and Last-Modified with which a visit may be made conditional."""
@@ -777,11 +778,15 @@ class Refresher:
         assert number is not None
         return self.sources[number]
 
+    def waits_for_host(self) -> bool:
+        """Whether some page could go if its host did not rest."""
+        return self.planner.frontier.waits_for_host()
+
     # -- re-planning
 
     def snapshot_in_parts(self) -> Generator[None, None, Snapshot]:
-        """Copy what a plan needs; see `Planner.snapshot_in_parts`."""
-        return self.planner.snapshot_in_parts(self.hosts.limits)
+        """Copy what a plan needs."""
+        return snapshot_in_parts(self.planner, self.hosts.limits)
 
     def adopt(self, plan: Plan, now: float) -> None:
         """Decide by a new plan from the next slots on."""
@@ -865,12 +870,12 @@ class Refresher:
         may_send : bool
             Whether the engine takes requests; False in a pause.
         """
-        may = may_send and not self.rests and not self.must_wait(now) and not self.planner.waits_for_host()
+        may = may_send and not self.rests and not self.must_wait(now) and not self.waits_for_host()
         return self.watchdog.look(
             now,
             dispatched=self.visits.dispatched + self.slots.taken,
             # A slot that nobody takes, or a page whose time has come and that no slot takes.
-            may=may and (self.slots.is_due(now) or self.planner.next_event(now) <= now),
+            may=may and (self.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
             distance=1.0 / self.slots.rate,
         )
 
@@ -933,7 +938,7 @@ class Refresher:
             logger.warning("The last heartbeat could not be written: %s", error)
 
     def _n_copies(self) -> int:
-        return len(self.collection.index) - self.planner.n_new
+        return len(self.collection.index) - len(self.planner.frontier.new)
 
     def status(self, now: float) -> dict[str, Any]:
         """What a running crawl says of itself, for `crawlsched status`."""
@@ -947,7 +952,7 @@ class Refresher:
             "growth": self.growth.told,
             "first_copies": {
                 "made": self.growth.n_first_copies,
-                "waiting": self.planner.n_new,
+                "waiting": len(self.planner.frontier.new),
                 "per_second": self.growth.pace(now),
             },
             **self.status_of_shard(0),
@@ -971,7 +976,7 @@ class Refresher:
             "planner": {
                 "crawl_value": self.settings.crawl_value,
                 "estimator": self.settings.estimator,
-                "discovery_share": self.planner.share.share,
+                "discovery_share": self.planner.frontier.share.share,
                 "error_interval": self.settings.error_interval,
                 "pages": [rule.said() for rule in self.settings.pages],
                 "host_shares": dict(self.settings.host_shares),

@@ -248,7 +248,7 @@ class Responses:
         detector = self._detector(content)
         given, probe = given_trace(facts, content), visit.probe
         if probe is None and given is not None and content.text is None:  # the digest says that it is as it was
-            content.seen.is_as(given)
+            content.seen.trace = given
         if probe is not None and _is_like(probe.first, content):
             self._learn_at_once(detector, probe, facts, content, now)
         return detector, detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
@@ -266,9 +266,7 @@ class Responses:
             self._count("crawlsched/probes/noise_found")
 
     def _detector(self, content: Content) -> Detector:
-        return self._collection.learned.detector(
-            content.url, content.fingerprint.recipe, tells_template_edits=content.tells_template_edits
-        )
+        return self._collection.learned.detector(content.url, content.fingerprint.recipe)
 
     def _carry_out(
         self,
@@ -358,7 +356,7 @@ class Responses:
             assert first is not None
             assert content.seen is not None
             finding = detector.judge(content.seen, first.trace, now, learns=False)
-            if finding.is_change and not detector.noise.are_new_suspects(finding.left):
+            if finding.is_change and not finding.is_suspect:
                 # It was edited between the two fetches: the spider is to have what came second, too.
                 return self._seen(visit, visit.page, fetched, content, now)
             self._collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
@@ -516,7 +514,7 @@ class Responses:
         self._count("crawlsched/resolved")
         self._count(f"crawlsched/resolved/{outcome}")
         self._hear_of_host(visit, outcome, fetched, now)
-        self._planner.release_host(visit.host)
+        self._planner.frontier.release_host(visit.host)
         if visit.page < 0 or not self._collection.knows(visit.page):
             return
         if outcome is not Outcome.PROBED:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from crawlsched.change_detection import RawBytes
 from crawlsched.collection.collection import Collection
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
 from crawlsched.content.recipe_choice import Recipes, meant_for
@@ -167,7 +166,7 @@ class Outgoing:
         collection = self._collection
         # What a source that was read lately may bring is worth less than the first copies that others wait for.
         least = now - _INTERVALS_DURING_FIRST_CRAWLS * collection.sources.interval
-        waits = collection.planner.makes_first_copies
+        waits = bool(collection.planner.frontier.new)
         number = collection.sources.next_due(
             lambda source: (
                 collection.shards.of_name(source.host) is not None
@@ -227,7 +226,7 @@ class Outgoing:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
         recipe = self._recipes.of(body.url, meant)
         most = MOST_TEXT_BYTES
-        if body.encoding is not None and len(body.body) > most and not isinstance(recipe, RawBytes):
+        if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":
             body = body._replace(body=body.body[:most])
         facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
         before = None

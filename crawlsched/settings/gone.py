@@ -46,7 +46,7 @@ _REFUSED = {
     "FINGERPRINT_IGNORE_KEYS": "CRAWLSCHED_FINGERPRINTS = {'*': {'method': 'json', 'ignore_keys': [...]}}",
     "FINGERPRINT_IMAGES": "CRAWLSCHED_FINGERPRINTS = {'*': {'images': True}}",
     "FINGERPRINT_LINKS": "CRAWLSCHED_FINGERPRINTS = {'*': {'links': True}}",
-    "FINGERPRINT_TEMPLATE_EDITS": "CRAWLSCHED_FINGERPRINTS = {'*': {'template_edits': True}}",
+    "FINGERPRINT_TEMPLATE_EDITS": "CRAWLSCHED_WITHHOLD = {'template': False}",
     "HOURS": "CRAWLSCHED_BANDWIDTH = {'22:00-06:00': '20/s', 'else': '1/s'}",
     "SHARD": "CRAWLSCHED_SHARDS = 16, the same for all processes, which divide the collection among themselves",
     "SITEMAP_PRIORITY": "CRAWLSCHED_IMPORTANCE or CRAWLSCHED_PAGES for what pages are worth",

@@ -50,7 +50,7 @@ from crawlsched.sharing import LARGEST_NUMBER, is_number_of_shards
 if TYPE_CHECKING:
     from crawlsched.change_detection import Recipe
 
-__all__ = ["PREFIX", "SETTINGS", "Setting", "Settings"]
+__all__ = ["PREFIX", "SETTINGS", "Setting", "Settings", "recipe_from"]
 
 PREFIX = "CRAWLSCHED_"
 
@@ -94,6 +94,37 @@ def _read_fingerprint(value: object) -> Any:
     from crawlsched.change_detection import RECIPE_NAMES
 
     return read_function(*RECIPE_NAMES)(value)
+
+
+def recipe_from(written: object) -> "Recipe":
+    """Return the recipe that somebody wrote down.
+
+    Parameters
+    ----------
+    written : str, callable or mapping
+        The name of a method; a function or its import path; or a mapping of ``method`` (one of the former, "blocks" by
+        default) and options of a `Recipe`.
+
+    Raises
+    ------
+    ValueError
+        If it says no recipe.
+
+    Examples
+    --------
+    >>> recipe_from("json").id, recipe_from({"method": "visible_text", "links": True}).id
+    ('json/2', 'visible_text/4+links')
+    """
+    from crawlsched.change_detection import RECIPE_OPTIONS, Recipe
+
+    options: dict[str, Any] = dict(written) if isinstance(written, Mapping) else {"method": written}
+    if unknown := [name for name in options if name not in ("method", *RECIPE_OPTIONS)]:
+        raise ValueError(f"{unknown[0]!r} is no option of a recipe; options are method, {', '.join(RECIPE_OPTIONS)}.")
+    try:
+        method = _read_fingerprint(options.pop("method", "blocks"))
+    except ValueError as error:
+        raise ValueError(f"a recipe is {error}; got {written!r}.") from None
+    return Recipe(method, **options)
 
 
 _CRAWL_VALUES = (
@@ -248,7 +279,7 @@ class Settings:
         read_table,
         "Other recipes for some hosts or URL patterns, the first that fits: "
         "`{'shop.example': 'visible_text', '*/api/*': {'method': 'json', 'ignore_keys': ['now']}}`. A recipe may have "
-        "`method`, `keep`, `drop`, `links`, `images`, `ignore_keys` and `template_edits`. A request's "
+        "`method`, `keep`, `drop`, `links`, `images` and `ignore_keys`. A request's "
         "`meta['crawlsched_recipe']` goes before it.",
     )
     probes: bool = _setting(
@@ -359,9 +390,9 @@ class Settings:
 
     def recipe(self) -> "Recipe":
         """Return the recipe of all pages for which there is no other."""
-        from crawlsched.change_detection import recipe
+        from crawlsched.change_detection import Recipe
 
-        return recipe(**{name: getattr(self, setting) for name, setting in _RECIPE.items()})
+        return Recipe(**{name: getattr(self, setting) for name, setting in _RECIPE.items()})
 
     @property
     def share_of_first_copies(self) -> float:
@@ -453,10 +484,10 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
     mistakes += _not_with_shards(values)
     defaults = {field.name: field.default for field in fields(Settings)}
     if set(_RECIPE.values()) <= values.keys() and any(values[name] != defaults[name] for name in _RECIPE.values()):
-        from crawlsched.change_detection import recipe
+        from crawlsched.change_detection import Recipe
 
         try:
-            recipe(**{name: values[setting] for name, setting in _RECIPE.items()})
+            Recipe(**{name: values[setting] for name, setting in _RECIPE.items()})
         except ValueError as error:
             # It speaks of keep[0], the first of the selectors, or of all of them.
             named = re.sub(r"^(keep|drop)\[", lambda start: f"CRAWLSCHED_FINGERPRINT_{start[1].upper()}[", str(error))
@@ -467,8 +498,6 @@ def _contradictions(values: Mapping[str, Any]) -> list[str]:
                 f"CRAWLSCHED_FINGERPRINTS[{where!r}] fits no URL; it is a host without port, or a pattern of URLs, "
                 "such as 'https://shop.example/*' or '*/api/*'."
             )
-        from crawlsched.change_detection import recipe_from
-
         try:
             recipe_from(written)
         except (ValueError, TypeError) as error:

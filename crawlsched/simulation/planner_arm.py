@@ -11,7 +11,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
-from crawlsched.planner.options import MAX_CRAWL_ROUNDS
+from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
 from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
 from crawlsched.simulation.rates import EstimatedRates, rate_grid
 from crawlsched.simulation.truth import Visit

@@ -19,14 +19,10 @@ from scrapy.utils.sitemap import Sitemap
 
 from crawlsched.change_detection import (
     Detector,
-    LivingBlocks,
-    MainText,
-    RawBytes,
+    Recipe,
     Seen,
-    Selectors,
     SharedTexts,
     TemplateNoise,
-    VisibleText,
     page_blocks,
 )
 from crawlsched.change_signals import announcements, read_sitemap
@@ -102,12 +98,12 @@ def bench_fingerprints() -> None:
     reference = cpu_seconds(lambda: scrapy_texts(body), 30)
     rows = [("lxml: parse, itertext, join", reference)]
     for name, recipe in (
-        ("raw bytes", RawBytes()),
-        ("visible text", VisibleText()),
-        ("visible text, links, images", VisibleText(links=True, images=True)),
-        ("blocks", LivingBlocks()),
-        ("selectors: drop two", Selectors(drop=["nav", ".b3"])),
-        ("selectors: keep one, drop one", Selectors(keep=["div"], drop=[".b3"])),
+        ("raw bytes", Recipe("raw_bytes")),
+        ("visible text", Recipe("visible_text")),
+        ("visible text, links, images", Recipe("visible_text", links=True, images=True)),
+        ("blocks", Recipe()),
+        ("selectors: drop two", Recipe("visible_text", drop=["nav", ".b3"])),
+        ("selectors: keep one, drop one", Recipe("visible_text", keep=["div"], drop=[".b3"])),
     ):
         rows.append((name, cpu_seconds(lambda r=recipe: r.fingerprint(body, "text/html", "utf-8", URL), 30)))
     rows.append(("sha1 of the bytes", cpu_seconds(lambda: hashlib.sha1(body).digest(), 30)))
@@ -122,7 +118,7 @@ def bench_hostile() -> None:
     print(
         "\nHostile bodies; visible text, a selector, blocks: CPU ms at 250 KB and at 2 MB, and the growth (8: linear)"
     )
-    recipes = (VisibleText(), Selectors(drop=["nav"]), LivingBlocks())
+    recipes = (Recipe("visible_text"), Recipe("visible_text", drop=["nav"]), Recipe())
     for unit in (b"<div>", b"<a", b"<a b='", b"<!--", b"<script>", b"</x>", b"&", b"<a b=\"> '", b"<p>x"):
         cells = []
         for recipe in recipes:
@@ -164,7 +160,7 @@ def bench_sitemaps() -> None:
 
 def bench_reading() -> None:
     """What a visit costs: fingerprint, text and sketches of a new content, and what the slot clock feels of it."""
-    recipe = LivingBlocks()
+    recipe = Recipe()
     rng = random.Random(2)
     body = Body(page(100_000, rng), "text/html", "utf-8", URL)
     other = Seen(URL, page_blocks(page(100_000, rng).decode()))
@@ -243,7 +239,7 @@ def longest_call(function: Callable[[], object]) -> tuple[float, str]:
 
 def bench_event_loop() -> None:
     """What the event loop feels of pages of 100 KB that are read in a thread, as the crawl does, and on the loop."""
-    recipe = LivingBlocks()
+    recipe = Recipe()
     bodies = itertools.cycle(Body(page(100_000, random.Random(n)), "text/html", "utf-8", URL) for n in range(8))
 
     def read() -> Content:
@@ -301,17 +297,17 @@ def bench_noise() -> None:
     ):
         print(f"\n{title}; one word each, {n_seeds} seeds")
         print(f"{'':34s}{'false changes':>15s}{'edits seen':>12s}{'probes':>10s}")
-        for name, make, with_probes in (
-            ("raw bytes", RawBytes, False),
-            ("visible text", VisibleText, False),
-            ("main text (trafilatura)", MainText, False),
-            ("blocks, nothing learned", LivingBlocks, False),
-            ("blocks, learned noise", LivingBlocks, True),
+        for name, method, with_probes in (
+            ("raw bytes", "raw_bytes", False),
+            ("visible text", "visible_text", False),
+            ("main text (trafilatura)", "main_text", False),
+            ("blocks, nothing learned", "blocks", False),
+            ("blocks, learned noise", "blocks", True),
         ):
             total = Counts()
-            for seed in range(1 if make is MainText else n_seeds):
+            for seed in range(1 if method == "main_text" else n_seeds):
                 rng = random.Random(seed)
-                total += visit(Judge(make(), rng, with_probes), rng)
+                total += visit(Judge(Recipe(method), rng, with_probes), rng)
             probes = total.probes / total.visits
             print(f"{name:34s}{total.false_share:15.2%}{total.seen_share:12.2%}{probes:10.2%}")
 

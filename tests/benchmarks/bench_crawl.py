@@ -28,7 +28,7 @@ import numpy as np
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from crawlsched.change_detection import RawBytes
+from crawlsched.change_detection import Recipe
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators import grid_id
 from crawlsched.planner import DEFAULT_GRID
@@ -313,7 +313,7 @@ def fill(folder: Path, n_pages: int, port: int) -> None:
                 now - 1e7,
                 request_fingerprinter="scrapy.utils.request.RequestFingerprinter",
             )
-            seen = RawBytes().fingerprint(_body_of(b"/%d" % number), None, None, url)
+            seen = Recipe("raw_bytes").fingerprint(_body_of(b"/%d" % number), None, None, url)
             batch.contents[number] = {"fingerprint": seen.digest, "recipe": seen.recipe}
         n = len(numbers)
         announced = np.array(numbers) % 3 == 0

@@ -22,7 +22,7 @@ from random import Random
 
 from lxml import html
 
-from crawlsched.change_detection import LivingBlocks, Recipe, VisibleText, recipe
+from crawlsched.change_detection import Recipe
 from tests.noisy_pages import Counts, Judge
 
 SITE = "https://docs.example/d/"
@@ -104,15 +104,14 @@ def main() -> None:
     if given.name:
         print(f"    beside the article: {' '.join(sorted(beside))}")
     print(f"{'':36s}{'false':>8s}{'of':>5s}{'seen':>7s}{'of':>5s}{'beside':>8s}{'of':>5s}{'requests':>10s}")
-    by_name = LivingBlocks()
+    by_name = Recipe()
     rows: list[tuple[str, Recipe, int]] = [
-        ("each page by itself", recipe("blocks", template_edits=True), -1),
-        ("visible text", VisibleText(), -1),
-        ("the article by a selector", recipe("blocks", keep=[given.article], template_edits=True), -1),
+        ("visible text", Recipe("visible_text"), -1),
+        ("the article by a selector", Recipe(keep=[given.article]), -1),
         ("default", by_name, -1),
         *((f"default, shuffled ({seed})", by_name, seed) for seed in range(given.shuffled)),
     ]
-    for title, by, seed in rows[3 * given.default_only :]:
+    for title, by, seed in rows[2 * given.default_only :]:
         names = Random(seed).sample(common, len(common)) if seed >= 0 else common
         counts, wrong, missed = released(two, edited, names, by)
         false = [name for name in wrong if name in differ and name not in beside]

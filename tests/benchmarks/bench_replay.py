@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value, unchecked_posterior_value
+from crawlsched.crawl_value import posterior_value, unchecked_greedy, unchecked_noisy_value
 from crawlsched.planner import DEFAULT_GRID
 from crawlsched.simulation import History, replay
 from crawlsched.simulation.figures import FIGURES
@@ -139,7 +139,7 @@ def alternative(policy: str, n_pages: int, announced: bool) -> float:
     ways: dict[str, Callable[[], Any]] = {
         "greedy": lambda: unchecked_greedy(elapsed, rate, weight),
         "greedy_ncis": lambda: weight * unchecked_noisy_value(elapsed, 0.7 * heard, 0.5 * rate, rate, 0.7),
-        "posterior": lambda: unchecked_posterior_value(weights, DEFAULT_GRID, elapsed, *signals, importance=weight),
+        "posterior": lambda: posterior_value(weights, DEFAULT_GRID, elapsed, *signals, importance=weight),
     }
     start = process_time()
     for _ in range(ALTERNATIVE_SLOTS):

@@ -1,4 +1,4 @@
-"""The database of what several processes share."""
+"""A site to crawl, and the database of what several processes share."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,6 +6,7 @@ import pytest
 
 from crawlsched.store import schema
 from crawlsched.store.database import Database
+from tests.site import Site
 
 
 @pytest.fixture(scope="module")
@@ -16,3 +17,10 @@ def database(make_postgresql_database: Callable[[], str]) -> Iterator[Database]:
     opened = Database(url)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """Serve on loopback what the test adds."""
+    with Site() as site:
+        yield site

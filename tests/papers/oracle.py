@@ -124,12 +124,3 @@ def value_by_laplace(y: Any, alpha: Any, gamma: Any, kappa: Any) -> Any:
             return 1 / (z * shifted * (alpha * shifted - gamma * mpmath.expm1(-shifted * kappa)))
 
         return mpmath.invertlaplace(transform, y, method="talbot", degree=60)
-
-
-def greedy_value_of_gamma(elapsed: float, shape: float, rate: float) -> Any:
-    """Expected GREEDY value per unit importance under a Gamma(shape, rate) posterior, as the design prints it."""
-    with mpmath.workdps(DIGITS + GUARD_DIGITS):
-        tau, a, b = mpf(elapsed), mpf(shape), mpf(rate)
-        r = b / (b + tau)
-        first = b * mpmath.log((b + tau) / b) if a == 1 else b / (a - 1) * (1 - r ** (a - 1))
-        return first - tau * r**a

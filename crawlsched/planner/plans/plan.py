@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.crawl_value.reaching import Grid
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
-from crawlsched.planner.parameters.parameters import LIKELIHOOD_POWER, Parameters, value_priors
-from crawlsched.planner.parameters.signal_groups import SignalGroups
+from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER, Parameters
+from crawlsched.planner.plans.signal_groups import SignalGroups
 from crawlsched.planner.plans.signal_learning import learn_signals
 from crawlsched.planner.plans.snapshot import Snapshot
-from crawlsched.planner.values.reaching import Grid
 
 __all__ = ["Plan", "plan"]
 
@@ -78,18 +78,13 @@ class Plan:
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
     n_held: int = 0
 
-    def parameters(self, rates: FloatArray, discovery_horizon: float) -> Parameters:
+    def parameters(self, rates: FloatArray) -> Parameters:
         """Return the plan as crawl values need it.
 
         Parameters
         ----------
         rates : ndarray, shape (K,)
             The planner's grid, changes per second.
-        discovery_horizon : float
-            Seconds for which a first copy counts at least. It counts for as long as one crawl of every page takes, if
-            that is longer: a page that is crawled in its turn is worth 0.2985 of that when its turn has come, as no
-            greedy value exceeds 0.2985 times the time since the last crawl, and beside that a new page would wait
-            forever where pages take their turns once in many days.
 
         Raises
         ------
@@ -102,11 +97,9 @@ class Plan:
             )
         group_of_host = np.zeros(max(self.group_hosts, default=-1) + 1, np.intp)
         group_of_host[list(self.group_hosts)] = np.arange(1, len(self.group_hosts) + 1)
-        weights, signal_rates = self.signal_weights, self.signal_rates
         even_rate = self.bandwidth / max(self.n_pages, 1)
-        columns = self.priors, group_of_host, weights, signal_rates
-        known = *columns, rates, max(discovery_horizon, 1.0 / even_rate), even_rate
-        return Parameters(*known, self.signal_groups, learning_rate=LIKELIHOOD_POWER)
+        weights, signal_rates = self.signal_weights, self.signal_rates
+        return Parameters(self.priors, group_of_host, weights, signal_rates, rates, even_rate, self.signal_groups)
 
     def for_sources(self, numbers: Sequence[int]) -> Self:
         """Return the plan for sources that are numbered otherwise.
@@ -169,12 +162,6 @@ class Plan:
         ValueError
             If something is missing.
         """
-        # Plans of earlier versions know no groups; what they know beside it is not needed.
-        later: dict[str, Any] = {
-            "signal_groups": [],
-            "n_held": 0,
-        }
-        data = {**later, **data}
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
             raise ValueError(f"data must hold what Plan.to_dict() returned, but {', '.join(missing)} is missing.")
@@ -229,23 +216,24 @@ def plan(
         raise ValueError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
     priors, group_hosts = _learn_priors(snapshot)
     known = None if previous is None else (previous.signal_weights, previous.precision_intervals)
-    learned = learn_signals(snapshot, signal_observations, known)
-    threshold, demand = _demand(snapshot, priors, group_hosts, bandwidth)
-    return Plan(
+    weights, rates, intervals, groups = learn_signals(snapshot, signal_observations, known)
+    made = Plan(
         time=snapshot.time,
         rates_id=grid_id(snapshot.rates),
         bandwidth=float(bandwidth),
         n_pages=snapshot.n_pages,
         priors=priors,
         group_hosts=group_hosts,
-        signal_weights=learned.weights,
-        signal_rates=learned.rates,
-        precision_intervals=learned.precision_intervals,
-        threshold=threshold,
-        demand=demand,
-        signal_groups=learned.groups,
+        signal_weights=weights,
+        signal_rates=rates,
+        precision_intervals=intervals,
+        threshold=0.0,
+        demand=np.empty((0, 2)),
+        signal_groups=groups,
         n_held=snapshot.n_held,
     )
+    threshold, demand = _demand(snapshot, made.parameters(snapshot.rates), bandwidth)
+    return replace(made, threshold=threshold, demand=demand)
 
 
 def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
@@ -267,19 +255,14 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
     return np.vstack([whole, learned]), tuple(grouped.tolist())
 
 
-def _demand(
-    snapshot: Snapshot, priors: FloatArray, group_hosts: tuple[int, ...], bandwidth: float
-) -> tuple[float, FloatArray]:
+def _demand(snapshot: Snapshot, parameters: Parameters, bandwidth: float) -> tuple[float, FloatArray]:
     """Return the threshold and the demand curve; each page is crawled whenever its value reaches the threshold."""
     chosen = np.arange(0, snapshot.pages.size, max(1, snapshot.pages.size // _DEMAND_SAMPLE))
     chosen = chosen[snapshot.importance[chosen] > 0]
     if not chosen.size:
         return 0.0, np.empty((0, 2))
     grid = Grid(snapshot.rates)
-    even_rate = bandwidth / max(snapshot.n_pages, 1)
-    group_of_host = np.zeros(int(snapshot.hosts.max()) + 1, np.intp)
-    group_of_host[list(group_hosts)] = np.arange(1, len(group_hosts) + 1)
-    rows = value_priors(priors, snapshot.rates, even_rate)[group_of_host[snapshot.hosts[chosen]]]
+    rows = parameters.value_priors[parameters.groups(snapshot.hosts[chosen])]
     likelihood = relative_likelihoods(snapshot.log_likelihood[chosen], LIKELIHOOD_POWER) * rows
     likelihood /= likelihood.sum(axis=1, keepdims=True)
     importance, gain = snapshot.importance[chosen], grid.gain

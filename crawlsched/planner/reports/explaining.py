@@ -12,7 +12,7 @@ import numpy as np
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.pages import STATE_NAMES
 from crawlsched.planner.planner import Planner
-from crawlsched.planner.reports.readable import interval
+from crawlsched.planner.reports.readable import estimates
 
 __all__ = ["Explanation", "explain"]
 
@@ -111,14 +111,8 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
     """Return why a page is crawled when it is."""
     now, rows = planner.at(now), planner.rows(page)
     pages, frontier = planner.pages, planner.frontier
-    weights = planner.values.weights(rows)[0]
-    signal_rate, signal_weight = (float(column[0]) for column in planner.announcements.signals(rows))
-    unsignalled = float(weights @ planner.posterior.rates)
-    announced = float(-signal_rate * np.expm1(-signal_weight))
-    if planner.learned is not None:
-        unsignalled = max(float(planner.change_rates(rows)[0]) - announced, 0.0)
+    known = {name: float(column[0]) for name, column in estimates(planner, rows, now).items()}
     crawled_at = pages.crawled_at.item(page)
-    low, high = (float(bound[0]) + announced for bound in interval(weights[np.newaxis], planner.posterior.rates))
     value = partial(_value_at, planner, page)
     crawl_value = value(now)
     wake_time = _wake_time(value, planner.threshold, now)
@@ -126,21 +120,21 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
         page=page,
         state=STATE_NAMES[pages.state.item(page)],
         importance=pages.importance.item(page),
-        change_rate=unsignalled + announced,
-        change_rate_interval=(low, high),
-        unsignalled_change_rate=unsignalled,
-        signal_rate=signal_rate,
-        signal_weight=signal_weight,
-        precision=float(-np.expm1(-signal_weight)),
+        change_rate=known["change_rate"],
+        change_rate_interval=(known["change_rate_low"], known["change_rate_high"]),
+        unsignalled_change_rate=known["unsignalled"],
+        signal_rate=known["signal_rate"],
+        signal_weight=known["signal_weight"],
+        precision=known["precision"],
         precision_of=_learned_from(planner, page),
-        recall=announced / (unsignalled + announced),
+        recall=known["recall"],
         elapsed=now - crawled_at,
         n_signals=sum(one.n_signals for one in planner.further.of(page)) or pages.n_signals.item(page),
-        expected_freshness=float(planner.values.fresh(rows, now)[0]),
+        expected_freshness=known["expected_freshness"],
         crawl_value=crawl_value,
         threshold=planner.threshold,
         wake_time=wake_time,
-        likely_time=_likely_time(planner, page, value, wake_time, signal_rate, now),
+        likely_time=_likely_time(planner, page, value, wake_time, known["signal_rate"], now),
         next_allowed=max(pages.not_before.item(page), crawled_at + planner.intervals.shortest_one(page)),
         deadline=frontier.deadline_of(page),
         binds=_what_binds(planner, page, now),
@@ -148,8 +142,8 @@ def explain(planner: Planner, page: int, now: float) -> Explanation:
 
 
 def _learned_from(planner: Planner, page: int) -> str:
-    pages, groups = planner.pages, planner.in_force.of(page).signal_groups
-    return "source" if groups.of(pages.source.item(page), pages.host.item(page)) is None else "site"
+    groups = planner.in_force.parameters.signal_groups
+    return "site" if groups.rows(planner.pages.source[[page]], planner.pages.host[[page]])[0] >= 0 else "source"
 
 
 def _value_at(planner: Planner, page: int, now: float) -> float:
@@ -197,7 +191,7 @@ def _gone_within(
     """
     more, of_wait = np.indices((_MOST_ANNOUNCED + 1, waits.size)).reshape(2, -1)
     crawled_at = planner.pages.crawled_at.item(page) - now - waits[of_wait]
-    heard = planner.announcements.heard_one(page) + more
+    heard = planner.announcements.known(np.array([page]))[2] + more
     values = planner.crawl_values.supposing(np.full(heard.size, page), crawled_at, heard, 0.0)
     values = values.reshape(_MOST_ANNOUNCED + 1, -1)
     values[0] = [value(now + wait) for wait in waits.tolist()]

@@ -53,7 +53,7 @@ def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float]
     known = candidates[~is_new]
     values = planner.crawl_values.value_at(known, 0.5 * (now + until))
     new = np.array(list(dict.fromkeys(found[np.isin(found, candidates[is_new])].tolist())), np.intp)
-    share = planner.share.share
+    share = planner.frontier.share.share
     # When each goes, in slots.
     times = np.concatenate([np.arange(new.size) / max(share, 1e-9), np.arange(known.size) / max(1.0 - share, 1e-9)])
     others = np.concatenate([new, known[np.lexsort((known, -values))]])[np.argsort(times, kind="stable")]

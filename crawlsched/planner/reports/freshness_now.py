@@ -1,16 +1,17 @@
-"""Freshness now: how likely it is that copies are fresh, of any pages, and of all of them by an even sample."""
+"""Freshness now: how likely copies are fresh, of any pages and of all by an even sample, and what crawls now gain."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.pages import ERROR, LIVE, NEW, REFUSED
 from crawlsched.planner.planner import Planner
 
-__all__ = ["Estimate", "estimated", "known_fresh", "wanted"]
+__all__ = ["known_fresh", "prospects", "wanted"]
 
 # Of these states a fresh copy is wanted. What is gone or moved has none to be had.
 _WANTED = (NEW, LIVE, ERROR)
@@ -30,40 +31,24 @@ def known_fresh(planner: Planner, rows: Any, now: float) -> FloatArray:
     return fresh
 
 
-class Estimate(NamedTuple):
-    """A share by importance, with its standard error."""
-
-    share: float
-    error: float
-
-
-def estimated(fresh: FloatArray, importance: FloatArray, n_all: float) -> Estimate | None:
-    """Return the share of the importance that is fresh, from an even sample.
+def prospects(planner: Planner, pages: npt.NDArray[np.intp], now: float) -> tuple[FloatArray, FloatArray]:
+    """Return crawl values above the threshold, and importance times the probability of a fresh copy.
 
     Parameters
     ----------
-    fresh, importance : ndarray, shape (n,)
-        Of the pages of the sample.
-    n_all : float
-        How many pages they stand for; with all of them there is no error.
+    planner : Planner
+    pages : ndarray of int, shape (n,)
+    now : float
+        POSIX seconds.
 
     Returns
     -------
-    Estimate or None
-        None without importance. The error is that of a ratio of means (Cochran, Sampling Techniques, section 6.4).
-
-    Examples
-    --------
-    >>> share, error = estimated(np.array([1.0, 0.0, 1.0, 1.0]), np.ones(4), n_all=1000)
-    >>> share, round(error, 3)
-    (0.75, 0.25)
+    surplus : ndarray, shape (n,)
+        What the crawl of each page gains beyond the threshold, which any crawl gains; 0 where it gains less.
+    fresh : ndarray, shape (n,)
+        Importance times the probability of a fresh copy; 0 without a copy.
     """
-    total, n = float(importance.sum()), fresh.size
-    if not total:
-        return None
-    share = float(importance @ fresh) / total
-    if n < 2 or n >= n_all:
-        return Estimate(share, 0.0)
-    residuals = importance * (fresh - share)
-    variance = n / (n - 1) * float(residuals @ residuals) / total**2 * (1.0 - n / n_all)
-    return Estimate(share, float(np.sqrt(variance)))
+    columns = planner.pages
+    surplus = np.maximum(planner.crawl_values.value_at(pages, now) - planner.threshold, 0.0)
+    fresh = planner.values.fresh(pages, now) * columns.importance[pages]
+    return surplus, fresh

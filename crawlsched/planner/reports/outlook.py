@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.estimators.counts_at_random import counts_at_random
+from crawlsched.freshness import page_freshness
 from crawlsched.planner.planner import Planner
 
 __all__ = ["Outlook"]
@@ -17,10 +17,6 @@ _LEVELS: FloatArray = np.geomspace(1e-12, 1e20, 32 * 16 + 1)
 _LOG_LEVELS: FloatArray = np.log(_LEVELS)
 # Elapsed times that are looked at, in mean intervals between two crawls of a page, and how many per factor of 10.
 _SHORTEST, _LONGEST, _PER_DECADE = 1e-3, 1e4, 8
-# So many announcements are counted one by one; more come in such numbers that five stand for all.
-_COUNTED = 24
-_MANY = 9.0
-_LEAST_PROBABILITY = 1e-5
 # Cells whose values are asked for at once: some megabytes.
 _CELLS_AT_ONCE = 16_384
 
@@ -107,7 +103,11 @@ class Outlook:
         importance = planner.pages.importance[pages].astype(np.float64)
         self._importance += each * float(importance.sum())
         self._pages += each * pages.size
-        self._fresh_in_turn += each * (importance @ cells.fresh_in_turn(self._edges))
+        # Crawled in turn, whatever is announced, all changes of a page are alike.
+        change_rates = planner.posterior.rates[:, np.newaxis] + cells.change_rates[1][:, np.newaxis, np.newaxis]
+        in_turn = page_freshness(1.0 / np.maximum(self._edges, 1e-9), change_rates)
+        in_turn = (planner.values.weights(pages)[:, :, np.newaxis] * in_turn).sum(axis=1)
+        self._fresh_in_turn += each * (importance @ in_turn)
         for row in range(pages.size):
             cycle, fresh = cells.by_level(row)
             if self._within is not None:
@@ -182,15 +182,15 @@ class _Cells:
         Changes per second that are not announced, and those that are.
     """
 
-    def __init__(self, planner: Planner, pages: IndexArray, edges: FloatArray, within: float | None = None) -> None:
+    def __init__(self, planner: Planner, pages: IndexArray, edges: FloatArray, within: float | None) -> None:
         rate, weight = planner.announcements.signals(pages)
         rows, times, counts, probability = _cells_of(rate * (weight > 0), edges)
         elapsed = (edges[times] + edges[times + 1]) / 2
         values = planner.crawl_values.supposing(pages[rows], -elapsed, counts, 0.0)
         shortest = np.broadcast_to(planner.intervals.shortest(pages), pages.shape)
         values[elapsed < shortest[rows]] = 0.0
-        rates = planner.posterior.rates
-        self.change_rates = np.stack([planner.values.weights(pages) @ rates, rate * -np.expm1(-weight)])
+        rates, weights = planner.posterior.rates, planner.values.weights(pages)
+        self.change_rates = np.stack([weights @ rates, rate * -np.expm1(-weight)])
         self._within, self._then = within, list[FloatArray]()
         if within is not None:
             later = elapsed + within
@@ -200,7 +200,7 @@ class _Cells:
                 self._then.append(then)
         # How long a copy is fresh until a time, if nothing were announced: the mean of (1 - exp(-α τ))/α.
         halves = np.interp(np.arange(2 * edges.size - 1) / 2, np.arange(edges.size), edges)
-        fresh_until = planner.values.weights(pages) @ (-np.expm1(-np.outer(rates, halves)) / rates[:, np.newaxis])
+        fresh_until = weights @ (-np.expm1(-np.outer(rates, halves)) / rates[:, np.newaxis])
         each, later = np.diff(fresh_until[:, ::2]), fresh_until[:, 2::2] - fresh_until[:, 1::2]
         unannounced = probability * np.exp(-weight[rows] * counts)
         self.time = np.diff(edges)[times] * probability
@@ -240,42 +240,11 @@ class _Cells:
         middle = np.exp(np.interp(_LOG_LEVELS, at, logs, left=left, right=np.log(until[-1])))
         return np.append(middle, until[-1])
 
-    def fresh_in_turn(self, edges: FloatArray) -> FloatArray:
-        """Return for each page the share of fresh time if it is crawled every so many seconds, shape (n, edges)."""
-        shares = np.ones((self._starts.size - 1, edges.size))
-        for row in range(shares.shape[0]):
-            part = slice(self._starts[row], self._starts[row + 1])
-            by_time = np.bincount(self._times[part], self.fresh[part], self._edges.size - 1)
-            until = np.concatenate([[0.0], np.cumsum(by_time)])
-            shares[row, 1:] = np.interp(edges[1:], self._edges, until) / edges[1:]
-        return shares
-
 
 def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, IndexArray, FloatArray, FloatArray]:
     """Return row, time, number of signals and its probability of every cell that matters, by rows and then times."""
     expected = signal_rate[:, np.newaxis] * ((edges[:-1] + edges[1:]) / 2)
-    counts, probability = _poisson(expected.ravel())
-    matters = np.flatnonzero(probability.ravel() > _LEAST_PROBABILITY)
+    counts, probability = counts_at_random(expected.ravel())
+    matters = np.flatnonzero(probability.ravel() > 0.0)
     cell = matters // counts.shape[1]
     return cell // (edges.size - 1), cell % (edges.size - 1), counts.ravel()[matters], probability.ravel()[matters]
-
-
-def _poisson(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return numbers and their probabilities, a row for each mean: Poisson, or five nodes of a normal distribution."""
-    counts = np.tile(np.arange(_COUNTED + 1.0), (mean.size, 1))
-    few = np.minimum(mean, _MANY)[:, np.newaxis]
-    with np.errstate(divide="ignore"):
-        logs = np.log(few)
-    powers = np.where(counts == 0, 0.0, counts * np.where(np.isfinite(logs), logs, -1e300))
-    probability = np.exp(powers - few - _log_factorials())
-    probability[probability <= _LEAST_PROBABILITY] = 0.0
-    many = mean > _MANY
-    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
-    probability[many] = np.pad(weights, (0, _COUNTED + 1 - nodes.size))
-    counts[many, : nodes.size] = np.maximum(mean[many, np.newaxis] + np.sqrt(mean[many, np.newaxis]) * nodes, 0.0)
-    return counts, probability / probability.sum(axis=1, keepdims=True)
-
-
-@cache
-def _log_factorials() -> FloatArray:
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, _COUNTED + 1)))])

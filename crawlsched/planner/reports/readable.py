@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.probabilities import rate_quantile
 from crawlsched.planner.planner import Planner
 
-__all__ = ["INTERVAL", "interval", "readable"]
+__all__ = ["COLUMNS", "estimates", "readable"]
 
-#: Quantiles of the change rate between which it is with 90 % probability.
-INTERVAL = (0.05, 0.95)
+# Quantiles of the change rate between which it is with 90 % probability.
+_QUANTILES = (0.05, 0.95)
+#: What `readable` tells of a page.
+COLUMNS = ("change_rate", "change_rate_low", "change_rate_high", "expected_freshness", "precision", "recall")
 
 
 def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, FloatArray]:
@@ -45,33 +47,29 @@ def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, Fl
     ([1.0, nan], True)
     """
     rows = np.asarray(pages, np.intp)
-    names = ("change_rate", "change_rate_low", "change_rate_high", "expected_freshness", "precision", "recall")
-    found = {name: np.full(rows.size, np.nan) for name in names}
-    columns = planner.pages
-    crawled_at = columns.crawled_at[rows]
-    known = np.flatnonzero(crawled_at > -np.inf)
-    if not known.size:
-        return found
-    of, rates = rows[known], planner.posterior.rates
-    weights = planner.values.weights(of)
-    signal_rate, signal_weight = planner.announcements.signals(of)
-    announced = signal_rate * -np.expm1(-signal_weight)
-    unsignalled = (weights * rates).sum(axis=1)
-    fresh = planner.values.fresh(of, now)
-    if planner.learned is not None:
-        unsignalled = np.maximum(planner.change_rates(of) - announced, 0.0)
-        by_age = np.exp(-unsignalled * np.maximum(now - crawled_at[known], 0.0))
-        fresh = by_age * np.exp(-planner.announcements.evidence(of))
-    change_rate = unsignalled + announced
-    found["change_rate"][known] = change_rate
-    found["change_rate_low"][known], found["change_rate_high"][known] = interval(weights, rates) + announced
-    found["expected_freshness"][known] = fresh
-    told = (columns.n_signals_total[of] > 0) | (columns.further[of] > 0)
-    found["precision"][known[told]] = -np.expm1(-signal_weight[told])
-    found["recall"][known[told]] = announced[told] / change_rate[told]
+    known = np.flatnonzero(planner.pages.crawled_at[rows] > -np.inf)
+    found = {}
+    told = (planner.pages.n_signals_total[rows[known]] > 0) | (planner.pages.further[rows[known]] > 0)
+    for name, column in estimates(planner, rows[known], now).items():
+        if name in COLUMNS:
+            found[name] = np.full(rows.size, np.nan)
+            found[name][known] = np.where(told, column, np.nan) if name in ("precision", "recall") else column
     return found
 
 
-def interval(weights: FloatArray, rates: FloatArray) -> FloatArray:
-    """Return between which rates pages' unannounced change rates are with 90 % probability, shape (2, n)."""
-    return np.stack([rate_quantile(weights, rates, q) for q in INTERVAL])
+def estimates(planner: Planner, rows: IndexArray, now: float) -> dict[str, FloatArray]:
+    """Return what is known of pages: `COLUMNS`, and ``unsignalled``, ``signal_rate``, ``signal_weight``."""
+    weights, rates = planner.values.weights(rows), planner.posterior.rates
+    signal_rate, signal_weight = planner.announcements.signals(rows)
+    announced = signal_rate * -np.expm1(-signal_weight)
+    unsignalled, fresh = (weights * rates).sum(axis=1), planner.values.fresh(rows, now)
+    if planner.learned is not None:
+        unsignalled = np.maximum(planner.change_rates(rows) - announced, 0.0)
+        elapsed = np.maximum(now - planner.pages.crawled_at[rows], 0.0)
+        stale = unsignalled * elapsed + planner.announcements.evidence(rows)
+        fresh = np.where(elapsed < np.inf, np.exp(-stale), 0.0)
+    low, high = (rate_quantile(weights, rates, q) + announced for q in _QUANTILES)
+    change_rate = unsignalled + announced
+    precision, recall = -np.expm1(-signal_weight), announced / change_rate
+    columns = change_rate, low, high, fresh, precision, recall, unsignalled, signal_rate, signal_weight
+    return dict(zip((*COLUMNS, "unsignalled", "signal_rate", "signal_weight"), columns, strict=True))

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import pytest
 from aiohttp import web
 
 from tests import children
@@ -122,12 +120,6 @@ class Shop:
         if request.cookies.get("sid") not in self.sessions:
             return web.Response(status=302, headers={"Location": "/login"})
         return self._html(f"<p>secret text number {rest} is {self._word(f'article{rest}')}</p>")
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 def _items(site: Site, folder: Path, **settings: Any) -> dict[str, Counter[str]]:

@@ -25,7 +25,7 @@ class Resolver(CachingThreadedResolver):
 
     def getHostByName(self, name, timeout=()):
         found = defer.Deferred()
-        reactor.callLater(max(0.0, Resolver.since + 5.0 - time.monotonic()), found.callback, "127.0.0.1")
+        reactor.callLater(max(0.0, Resolver.since + 3.0 - time.monotonic()), found.callback, "127.0.0.1")
         return found
 
 class Spider(scrapy.Spider):
@@ -65,11 +65,11 @@ def test_what_waited_for_a_name_leaves_at_the_rate(tmp_path: Path) -> None:
             ROBOTSTXT_OBEY="False",
             CRAWLSCHED_FIND_SOURCES="False",
             AUTOTHROTTLE_ENABLED="True",
-            CLOSESPIDER_TIMEOUT="12",
+            CLOSESPIDER_TIMEOUT="8",
         )
         crawl = project.run()
         times = site.times
-    assert len(times) >= 80
+    assert len(times) >= 60
     assert most_in_a_second(times) <= site.most_at(20)
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
 
@@ -91,7 +91,7 @@ def test_what_waited_for_a_robots_txt_leaves_at_the_rate(tmp_path: Path) -> None
             VISITING_SPIDER.format(urls=urls),
             CRAWLSCHED_BANDWIDTH="20/s",
             ROBOTSTXT_OBEY="True",
-            CLOSESPIDER_TIMEOUT="13",
+            CLOSESPIDER_TIMEOUT="10",
         )
         process = project.start()
         while len(site.times) < 60:
@@ -100,7 +100,7 @@ def test_what_waited_for_a_robots_txt_leaves_at_the_rate(tmp_path: Path) -> None
         site._loop.call_soon_threadsafe(released.set)
         project.finish(process)
         times = site.times
-    assert len(times) >= 120
+    assert len(times) >= 100
     assert most_in_a_second(times) <= site.most_at(20)
 
 
@@ -152,22 +152,22 @@ def test_a_process_that_was_stopped_goes_on_without_a_burst(tmp_path: Path) -> N
 
 
 def test_restarts_send_no_more_than_one_run_would(tmp_path: Path) -> None:
-    """Killed and started again, at six a minute: the grid goes on from the last request of the run before."""
+    """Killed and started again, at twelve a minute: the grid goes on from the last request of the run before."""
     with Site() as site:
         urls = [site.page(f"/{number}", "<p>x</p>") for number in range(9)]
         project = Project(
             tmp_path,
             VISITING_SPIDER.format(urls=urls),
-            CRAWLSCHED_BANDWIDTH="6/min",
+            CRAWLSCHED_BANDWIDTH="12/min",
             CRAWLSCHED_FIND_SOURCES="False",
             CLOSESPIDER_TIMEOUT="60",
         )
         began = time.monotonic()
-        for _ in range(4):
+        for _ in range(3):
             process = project.start()
             project.wait_for_log("Spider opened")
-            time.sleep(2.0)
+            time.sleep(1.5)
             process.kill()
             project.finish(process)
         passed = time.monotonic() - began
-    assert 1 <= len(site.requests) <= passed / 10.0 + 1
+    assert 1 <= len(site.requests) <= passed / 5.0 + 1

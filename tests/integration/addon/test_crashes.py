@@ -79,7 +79,6 @@ def test_kill_9_forgets_at_most_the_last_half_second(site: Site, tmp_path: Path)
     process.kill()
     process.wait()
     answered_before = sum(when < site.times[-1] - 0.5 for when in site.times)
-    project._log.close()
     outcomes = project.run(TEST_CLOSE_AFTER_RESOLVED="1").outcomes()
     assert len(outcomes) == 200
     visited = sum(bool(ends) for ends in outcomes.values())
@@ -93,7 +92,6 @@ def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp
     _wait_until_stored(site, project, pages=200, visited=20)
     process.kill()
     process.wait()
-    project._log.close()
     before = len(site.requests)
     # The second crawl's spider starts nothing: what it crawls comes from the store.
     project.file.write_text(
@@ -119,7 +117,6 @@ def test_a_change_that_was_not_delivered_comes_again_after_a_crash(site: Site, t
     _wait_until_stored(site, project, pages=200, visited=1)
     process.kill()
     process.wait()
-    project._log.close()
     assert not (tmp_path / "delivered.txt").exists()
     (tmp_path / "hang.txt").unlink()
     crawl = project.run(CLOSESPIDER_TIMEOUT="8")
@@ -195,7 +192,6 @@ def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site
     site.page("/list", "<p>here it is</p><a href=/found>found</a>")
     process.wait(20)
     assert process.returncode == -signal.SIGKILL
-    project._log.close()
     (tmp_path / "kill").unlink()
     crawl = project.run(TEST_CLOSE_AFTER_RESOLVED="30")
     assert site.url("/found") in crawl.outcomes()

@@ -7,19 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 from tests.commands import run_here
-from tests.crawling import Project
+from tests.crawling import VISITING_SPIDER, Project
 from tests.site import Site
-
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-
-    def parse(self, response):
-        pass
-"""
 
 
 def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
@@ -31,24 +20,24 @@ def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
         site.page("/robots.txt", "", status=404)
         urls = [site.url(f"/{name}") for name in names] + [site.url(f"/plain{n}", "127.0.0.2") for n in (1, 2, 3)]
         rules = [
-            ["*/often", {"importance": 3, "max_interval": 0.4}],
+            ["*/often", {"importance": 3, "max_interval": 0.2}],
             ["*/seldom", {"min_interval": "1h"}],
         ]
         project = Project(
-            tmp_path, SPIDER.format(urls=urls), CRAWLSCHED_BANDWIDTH="8/s", TEST_CLOSE_AFTER_RESOLVED="56"
+            tmp_path, VISITING_SPIDER.format(urls=urls), CRAWLSCHED_BANDWIDTH="16/s", TEST_CLOSE_AFTER_RESOLVED="56"
         )
         shares = json.dumps({"127.0.0.2": 0.2})
         crawl = project.run(CRAWLSCHED_PAGES=json.dumps(rules), CRAWLSCHED_HOST_SHARES=shares)
         visits = Counter(path for path, _ in site.requests)
         hosts = Counter(headers["host"].partition(":")[0] for path, headers in site.requests if path != "/robots.txt")
         assert visits["/seldom"] == 1
-        assert visits["/often"] >= 10  # 56 visits take 7 s
-        # A fifth of 8/s for 7 s, and its first request.
+        assert visits["/often"] >= 10  # 56 visits take 3.5 s
+        # A fifth of 16/s for 3.5 s, and its first request.
         assert 7 <= hosts["127.0.0.2"] <= 14
         assert crawl.stats["crawlsched/dispatched/overdue"] >= 3  # and some went by what they were worth
         said = run_here(tmp_path, "why", site.url("/often"), "--database", project.database_url)
         assert (
-            "CRAWLSCHED_PAGES, '*/often': importance 3 where nobody states another, a crawl at least every 0.4 s"
+            "CRAWLSCHED_PAGES, '*/often': importance 3 where nobody states another, a crawl at least every 0.2 s"
             in (said.stdout)
         )
         said = run_here(tmp_path, "why", site.url("/plain1", "127.0.0.2"), "--database", project.database_url)

@@ -50,12 +50,6 @@ UNDER_WAY = 0.3
 LONG = 2.5
 
 
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
-
-
 class _Watched:
     """A site that is crawled, and what it saw when."""
 

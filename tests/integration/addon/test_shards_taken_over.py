@@ -12,7 +12,7 @@ from crawlsched.sharing import shard_of
 from crawlsched.store import schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, new_token
-from tests.crawling import Project
+from tests.crawling import VISITING_SPIDER, Project
 from tests.site import Site
 
 N_SHARDS = 2
@@ -101,18 +101,6 @@ def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp
     assert crawl.finish(process).returncode == 0
 
 
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-
-    def parse(self, response):
-        pass
-"""
-
-
 def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_come(tmp_path, site, shared) -> None:
     """Scrapy waits for what is under way, which may be minutes, and nobody would crawl the shards meanwhile."""
 
@@ -121,7 +109,7 @@ def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_com
         return web.Response(text="late")
 
     urls = [site.page("/slow", slow), site.url("/slow", HOSTS[1])]
-    crawl = project(tmp_path, shared, "ending", SPIDER.format(urls=urls))
+    crawl = project(tmp_path, shared, "ending", VISITING_SPIDER.format(urls=urls))
     process = crawl.start()
     wait_until(lambda: len(site.visits("/slow")) == len(HOSTS))
     heir = Membership(shared, new_token(), about_me("spider"))

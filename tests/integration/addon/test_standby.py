@@ -57,7 +57,9 @@ def asked_by(site: Site, name: str) -> int:
     return sum(headers.get("user-agent") == name for _, headers in list(site.requests))
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("database_url", "number"), [("postgresql", signal.SIGKILL), ("sqlite", signal.SIGTERM)], indirect=["database_url"]
+)
 def test_a_standby_goes_on_when_the_first_is_gone(
     site: Site, make_project: Callable[..., Project], number: signal.Signals
 ) -> None:
@@ -84,7 +86,11 @@ def test_a_standby_goes_on_when_the_first_is_gone(
     store.close()
 
 
-@pytest.mark.parametrize(("number", "reactor"), [(signal.SIGINT, "True"), (signal.SIGTERM, "False")])
+@pytest.mark.parametrize(
+    ("database_url", "number", "reactor"),
+    [("sqlite", signal.SIGINT, "True"), ("postgresql", signal.SIGTERM, "False")],
+    indirect=["database_url"],
+)
 def test_ctrl_c_ends_a_standby_at_once(
     site: Site, make_project: Callable[..., Project], number: signal.Signals, reactor: str
 ) -> None:

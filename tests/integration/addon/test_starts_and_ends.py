@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,6 @@ from crawlsched.cli import main
 from tests.crawling import Project
 from tests.integration.addon.test_newest_request import Runs
 from tests.site import Site
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
-
 
 LOGIN = """
 import scrapy

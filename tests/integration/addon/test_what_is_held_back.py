@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 
@@ -35,12 +34,6 @@ class Spider(scrapy.Spider):
     def parse_captcha(self, response):
         raise crawlsched.NotThePage("a captcha")
 """
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 def test_what_is_held_back_is_said_and_can_be_turned_off(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from aiohttp import web
 
 from tests.crawling import Project
@@ -22,12 +20,6 @@ class Spider(scrapy.Spider):
         with open("seen.txt", "a") as file:
             print(response.url, response.status, response.meta["crawlsched_changed"], *response.flags, file=file)
 """
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 def _project(folder: Path, site: Site, **settings: str) -> Project:

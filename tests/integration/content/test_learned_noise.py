@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,12 +24,6 @@ class Spider(scrapy.Spider):
         with open("seen.txt", "a") as file:
             print(response.url, response.meta["crawlsched_changed"], file=file)
 """
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 def noisy(text: Callable[[int], str]) -> Callable[[web.Request], web.Response]:
@@ -73,7 +67,7 @@ def test_a_clock_and_a_counter_are_learned_once_for_all_pages_of_a_template(site
     assert template.startswith("127.0.0.1/http:")
     assert template.endswith("/news/*")
     assert store.reader.noise_mask(template)["places"]
-    assert store.reader.facts([0])[0].recipe == "blocks/5"
+    assert store.reader.facts([0])[0].recipe == "blocks/6"
     store.close()
 
 
@@ -129,6 +123,6 @@ def test_a_release_in_the_header_is_told_once_and_is_no_change_of_any_page(site:
     store = again.store()
     (name,) = store.reader.learned_sites()
     assert name.startswith("//127.0.0.1 http:")
-    assert name.endswith(" blocks/5")
+    assert name.endswith(" blocks/6")
     assert store.reader.noise_mask(name)["edits"]
     store.close()

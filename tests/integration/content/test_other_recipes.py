@@ -14,7 +14,7 @@ from crawlsched.refresh.other_recipes import OtherRecipes
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, NewPage, Store
 
-READ_BY = ["blocks/4", "blocks/5", None, "text/1", "blocks/5/clipped", "blocks/4", "blocks/4"]
+READ_BY = ["blocks/4", "blocks/6", None, "text/1", "blocks/6/clipped", "blocks/4", "blocks/4"]
 
 
 @pytest.fixture

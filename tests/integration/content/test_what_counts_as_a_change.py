@@ -8,7 +8,7 @@ import itertools
 import json
 import subprocess
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,6 @@ class Spider(scrapy.Spider):
         with open("seen.txt", "a") as file:
             print(response.url, response.meta.get("crawlsched_changed"), file=file)
 """
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 def project(folder: Path, urls: list[str], meta: dict[str, Any] | None = None, **settings: Any) -> Project:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,12 +24,6 @@ class Spider(scrapy.Spider):
             taken = self.crawler.engine.scheduler.signal([{told!r}, "http://unknown.example/"], source="shop system")
             self.crawler.stats.set_value("taken", taken)
 """
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from tests import children
@@ -40,6 +41,7 @@ def _told(*arguments: str) -> Any:
     return json.loads(children.output_of(sys.executable, "-m", "crawlsched", *arguments, "--json"))
 
 
+@pytest.mark.statistics
 def test_a_crawl_tells_the_honest_part_of_a_sitemap_from_the_other(tmp_path: Path) -> None:
     """`sources` says how far each part can be trusted; a page is judged by its own announcements, which `why` says."""
     with Site() as site:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,6 @@ class Spider(scrapy.Spider):
         with open("seen.txt", "a") as file:
             print(response.url, file=file)
 """
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        yield site
 
 
 def _sitemap(*entries: str) -> str:

@@ -5,7 +5,7 @@ import time
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
@@ -15,6 +15,7 @@ from crawlsched.sharing import LEASE, Renewal, Rows, ShardRow, renew
 from crawlsched.store import Batch, Host, Store, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
+from tests.inputs import tries
 
 ABOUT = about_me("spider")
 
@@ -38,7 +39,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@tries(60, suppress_health_check=list(HealthCheck))
 @given(steps=steps)
 def test_the_database_answers_as_the_rules_say(database, steps) -> None:
     """Whatever members say, in whatever order and at whatever time, also what was held up on the way."""

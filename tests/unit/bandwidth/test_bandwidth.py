@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawlsched.bandwidth import (
@@ -14,14 +14,15 @@ from crawlsched.bandwidth import (
 )
 from crawlsched.crawl_value import greedy
 from crawlsched.freshness import expected_freshness
+from tests.inputs import tries
 
 
-def with_signals(change_rate, importance, bandwidth, **limits):
+def with_signals(change_rate, importance, bandwidth):
     """Divide among pages whose announcements are of all kinds: none, useless, noisy, clean, complete."""
     n_pages = np.size(change_rate)
     recall = np.resize([0.0, 0.0, 0.3, 0.9, 1.0, 0.6, 1.0], n_pages)
     false = np.resize([0.0, 2.0, 0.5, 0.1, 0.4, 0.0, 0.0], n_pages) * np.asarray(change_rate)
-    return refresh_rates_with_signals(change_rate, recall, false, importance, bandwidth, **limits)
+    return refresh_rates_with_signals(change_rate, recall, false, importance, bandwidth)
 
 
 PLANS = [refresh_rates, poisson_crawl_rates, harmonic_rates, with_signals]
@@ -34,8 +35,8 @@ SLOPES = {
 }
 elementary_plan = pytest.mark.parametrize("plan", SLOPES, ids=lambda plan: plan.__name__)
 seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=25)
-fewer = settings(max_examples=12)
+few = tries(25)
+fewer = tries(12)
 
 
 def population(seed, spread=1.5):
@@ -46,13 +47,6 @@ def population(seed, spread=1.5):
     return change_rate, importance, n_pages * 10.0 ** rng.uniform(-2.0, 1.0)
 
 
-def limits_of(seed, n_pages, bandwidth):
-    """Give least and greatest rates that leave room."""
-    rng = np.random.default_rng(seed)
-    least = bandwidth / n_pages * rng.uniform(0.0, 1.0, n_pages) * rng.integers(0, 2, n_pages)
-    return least, least + bandwidth / n_pages * rng.uniform(0.5, 4.0, n_pages)
-
-
 @every_plan
 @few
 @given(
@@ -61,73 +55,31 @@ def limits_of(seed, n_pages, bandwidth):
     bandwidth=st.floats(1e-12, 1e12),
 )
 @example(change_rate=[1.0, 255823450066.0], importances=[0.0, 3.0], bandwidth=1e-12)
-def test_rates_add_up_and_are_proved_best_at_any_scale(plan, change_rate, importances, bandwidth):
-    """Over 24 orders of magnitude the sum is the bandwidth to 1e-12 and the duality gap is below 1e-9."""
+def test_rates_add_up_at_any_scale(plan, change_rate, importances, bandwidth):
+    """Over 24 orders of magnitude the sum is the bandwidth to 1e-12."""
     change_rate, importance = np.array(change_rate), np.array(importances[: len(change_rate)])
     found = plan(change_rate, importance, bandwidth)
     assert np.all(np.isfinite(found.rates) & (found.rates >= 0.0))
-    assert abs(found.duality_gap) < 1e-9
     if found.threshold > 0.0:
         assert np.sum(found.rates) == pytest.approx(bandwidth, rel=1e-12)
     else:
-        # Nobody can use more: without limits only pages that never change, or whose every change is announced.
+        # Nobody can use more: only pages that never change, or whose every change is announced.
         assert np.sum(found.rates) <= bandwidth * (1.0 + 1e-12)
     assert np.all(found.rates[(change_rate == 0.0) | (importance == 0.0)] == 0.0)
-
-
-@every_plan
-@fewer
-@given(seed=seeds)
-def test_limits_are_kept_and_the_division_within_them_is_best(plan, seed):
-    """With least and greatest rates, and caps of hosts, the sum is the bandwidth and the duality gap below 1e-9."""
-    change_rate, importance, bandwidth = population(seed)
-    least, most = limits_of(seed, change_rate.size, bandwidth)
-    hosts = np.random.default_rng(seed).integers(0, 4, change_rate.size)
-    caps = np.array([0.4, 0.1, 0.6, np.inf]) * bandwidth + np.bincount(hosts, least, minlength=4)
-    found = plan(change_rate, importance, bandwidth, minimum_rate=least, maximum_rate=most, hosts=hosts, host_caps=caps)
-    assert np.all((found.rates >= least) & (found.rates <= most))
-    assert np.all(np.bincount(hosts, found.rates, minlength=4) <= caps * (1.0 + 1e-12))
-    assert abs(found.duality_gap) < 1e-9
-    used = np.sum(found.rates)
-    assert used <= bandwidth * (1.0 + 1e-12)
-    if found.threshold > 0.0:
-        assert used == pytest.approx(bandwidth, rel=1e-12)
 
 
 @elementary_plan
 @few
 @given(seed=seeds)
 def test_no_crawl_would_be_worth_more_elsewhere(plan, seed):
-    """Slopes are the threshold inside the limits, below it only at least rates, and above it only at greatest ones."""
+    """Slopes are the threshold where a page is crawled, and at most that where it is not."""
     change_rate, importance, bandwidth = population(seed)
-    least, most = limits_of(seed, change_rate.size, bandwidth)
-    found = plan(change_rate, importance, bandwidth, minimum_rate=least, maximum_rate=most)
+    found = plan(change_rate, importance, bandwidth)
     with np.errstate(divide="ignore"):
         slope = SLOPES[plan](found.rates, change_rate, importance)
     slack = 1e-11 * found.threshold
-    assert np.all(slope[found.rates < most] <= found.threshold + slack)
-    assert np.all(slope[found.rates > least] >= found.threshold - slack)
-
-
-@elementary_plan
-@few
-@given(seed=seeds)
-@example(seed=211)  # the cap and the bandwidth reach the same page at thresholds that differ by rounding
-def test_a_host_has_one_price(plan, seed):
-    """Pages of a host have the slope of the larger of both thresholds, and its own is the larger only at the cap."""
-    change_rate, importance, bandwidth = population(seed)
-    hosts = np.random.default_rng(seed).integers(0, 3, change_rate.size)
-    caps = np.array([0.05, 0.2, np.inf]) * bandwidth
-    found = plan(change_rate, importance, bandwidth, hosts=hosts, host_caps=caps)
-    price = np.maximum(found.threshold, found.host_thresholds)[hosts]
-    with np.errstate(divide="ignore"):
-        slope = SLOPES[plan](found.rates, change_rate, importance)
-    crawled = found.rates > 0.0
-    np.testing.assert_allclose(slope[crawled], price[crawled], rtol=1e-11)
-    assert np.all(slope[~crawled] <= price[~crawled] * (1.0 + 1e-12))
-    sums = np.bincount(hosts, found.rates, minlength=3)
-    dearer = (found.host_thresholds > found.threshold * (1.0 + 1e-12)) & (np.bincount(hosts, minlength=3) > 0)
-    np.testing.assert_allclose(sums[dearer], caps[dearer], rtol=1e-12)
+    assert np.all(slope <= found.threshold + slack)
+    assert np.all(slope[found.rates > 0.0] >= found.threshold - slack)
 
 
 @every_plan
@@ -247,22 +199,6 @@ def test_harmonic_rates_starve_no_page():
     assert refresh_rates(change_rate, 1.0, 1.0).rates[1] == 0.0
 
 
-def test_bandwidth_beyond_the_greatest_rates_stays_unused():
-    """Where all pages are at their greatest rate the threshold is 0 and the rest is left over."""
-    for plan in PLANS[:3]:
-        found = plan([1.0, 2.0, 0.0], 1.0, 100.0, maximum_rate=[3.0, 4.0, 5.0])
-        np.testing.assert_array_equal(found.rates, [3.0, 4.0, 0.0])
-        assert found.threshold == 0.0
-
-
-@every_plan
-def test_minima_that_use_up_the_bandwidth_are_the_rates(plan):
-    """With nothing left to decide each page gets its least rate."""
-    found = plan([1.0, 2.0, 0.0], 1.0, 1.0, minimum_rate=[0.25, 0.25, 0.5])
-    np.testing.assert_array_equal(found.rates, [0.25, 0.25, 0.5])
-    assert abs(found.duality_gap) < 1e-9
-
-
 @every_plan
 def test_no_pages_need_no_bandwidth(plan):
     """An empty collection is no error."""
@@ -281,32 +217,28 @@ def test_demand_is_the_inverse_of_the_threshold(seed, noisy):
     assert curve[2] * (1.0 - 1e-12) <= bandwidth <= curve[1] * (1.0 + 1e-12)
 
 
-def test_demand_keeps_to_limits():
-    """Least rates are wanted at any threshold, and greatest rates and caps bound demand at none."""
+def test_demand_has_the_shape_of_its_thresholds():
+    """At a threshold of 0 demand is unlimited, unless every change is announced."""
     pages = {"change_rate": [1.0, 2.0, 3.0], "importance": 1.0}
-    assert demand(1e9, **pages, minimum_rate=[0.1, 0.2, 0.0]) == pytest.approx(0.3, rel=1e-15)
     assert demand(0.0, **pages) == np.inf
-    assert demand(0.0, **pages, maximum_rate=2.0) == 6.0
-    assert demand(0.0, **pages, maximum_rate=2.0, hosts=[0, 0, 1], host_caps=[1.0, np.inf]) == pytest.approx(3.0)
     assert demand(0.0, **pages, recall=1.0, false_signal_rate=0.5) == pytest.approx(7.5, rel=1e-15)
     assert demand([[0.1, 0.2]], **pages).shape == (1, 2)
 
 
 def test_many_pages_are_the_same_problem():
-    """Above the size from which the search starts from a sample, blocks and sample change nothing."""
+    """Blocks of pages change nothing."""
     rng = np.random.default_rng(4)
     change_rate, importance = rng.lognormal(0.0, 2.0, 300), rng.lognormal(0.0, 1.0, 300)
     few_pages = refresh_rates(change_rate, importance, 20.0)
     many = refresh_rates(np.tile(change_rate, 200), np.tile(importance, 200), 4000.0)
     assert many.threshold == pytest.approx(few_pages.threshold, rel=1e-11)
     np.testing.assert_allclose(many.rates[:300], few_pages.rates, rtol=1e-9, atol=1e-9)
-    # The pages that matter may all be missing from the sample, or all be in it.
+    # The pages that matter may all be few, and stand anywhere.
     importance = np.where(np.arange(60_000) % 2, 1.0, 1e-9)
     for weights in (importance, importance[::-1].copy()):
         found = refresh_rates(1.0, weights, 5.0)
         assert np.sum(found.rates) == pytest.approx(5.0, rel=1e-12)
         assert np.sum(found.rates[weights < 1.0]) == 0.0
-        assert abs(found.duality_gap) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -319,33 +251,11 @@ def test_many_pages_are_the_same_problem():
         ({"change_rate": [[1.0]]}, r"change_rate has 2 dimensions; pass one entry per page, or one number for all."),
         ({"bandwidth": 0.0}, r"bandwidth is 0.0; it must be a positive, finite number of crawls per second."),
         ({"bandwidth": np.nan}, r"bandwidth is nan; it must be a positive, finite number of crawls per second."),
-        ({"minimum_rate": [0.5, 0.7]}, r"minimum_rate adds up to 1.2 crawls per second, more than the bandwidth of 1"),
-        ({"minimum_rate": -1.0}, r"minimum_rate\[0\] is -1.0; every minimum_rate must be finite and 0 or more."),
-        ({"maximum_rate": [1.0, np.nan]}, r"maximum_rate\[1\] is nan; every maximum_rate must be 0 or more."),
-        (
-            {"minimum_rate": 0.4, "maximum_rate": [1.0, 0.3]},
-            r"minimum_rate\[1\] is 0.4, above maximum_rate\[1\], which",
-        ),
-        ({"minimum_rate": [0.0] * 3}, r"minimum_rate has the shape \(3,\) but there are 2 pages; pass one entry"),
-        ({"hosts": [0, 0]}, r"hosts was given without host_caps; pass both"),
-        ({"host_caps": [1.0]}, r"host_caps was given without hosts; pass both"),
-        ({"hosts": [0, 1], "host_caps": [1.0]}, r"hosts\[1\] is 1; every host must be an index into host_caps, 0 to 0"),
-        ({"hosts": [0.5, 1], "host_caps": [1.0]}, r"hosts has the shape \(2,\) and the type float64; pass one whole"),
-        ({"hosts": [0, 0], "host_caps": [-1.0]}, r"host_caps\[0\] is -1.0; every host_caps must be 0 or more."),
-        ({"hosts": [0, 0], "host_caps": 1.0}, r"host_caps has 0 dimensions; pass one cap per host"),
-        (
-            {"hosts": [1, 1], "host_caps": [9.0, 0.5], "minimum_rate": 0.3},
-            r"minimum_rate of the pages of host 1 adds up to 0.6 crawls per second, more than host_caps\[1\], which is",
-        ),
     ],
 )
 @every_plan
 def test_wrong_arguments_are_named(plan, arguments, message):
-    """A wrong argument, or limits that cannot be kept, raise ValueError with one sentence that says what to do."""
-    if plan is with_signals:
-        plan = lambda change_rate, importance, bandwidth, **limits: refresh_rates_with_signals(  # noqa: E731
-            change_rate, 0.5, 0.1, importance, bandwidth, **limits
-        )
+    """A wrong argument raises ValueError with one sentence that says what is allowed."""
     good = {"change_rate": [1.0, 2.0], "importance": 1.0, "bandwidth": 1.0}
     with pytest.raises(ValueError, match=message):
         plan(**{**good, **arguments})
@@ -359,5 +269,5 @@ def test_wrong_signals_and_thresholds_are_named():
         refresh_rates_with_signals([1.0, 1.0], 0.5, -0.1, 1.0, 1.0)
     with pytest.raises(ValueError, match=r"threshold contains -1.0; every threshold must be 0 or more."):
         demand([1.0, -1.0], [1.0])
-    with pytest.raises(ValueError, match=r"bandwidth, or a host's cap, is so large for these change rates"):
+    with pytest.raises(ValueError, match=r"bandwidth is so large for these change rates"):
         refresh_rates([1e-12], 1e-12, 1e300)

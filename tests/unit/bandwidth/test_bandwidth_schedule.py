@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawlsched.bandwidth import low_discrepancy_schedule
+from tests.inputs import tries
 
-few = settings(max_examples=60)
+few = tries(60)
 
 
 def discrepancy(rates, slots):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection import LivingBlocks, page_blocks
+from crawlsched.change_detection import Recipe, page_blocks
 from crawlsched.change_detection.visible_text import visible_text
 
 MARKUP = [
@@ -65,7 +65,7 @@ def test_numbers_and_made_up_parts_of_names_do_not_move_a_block() -> None:
 )  # fmt: skip
 def test_hostile_pages_are_cut_in_linear_time(body: bytes) -> None:
     """Quadratic time would not come to an end here."""
-    assert LivingBlocks().blocks(body, "text/html", None) is not None
+    assert Recipe().blocks(body, "text/html", None) is not None
 
 
 @given(st.text(max_size=300))

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from crawlsched.change_detection import LivingBlocks, VisibleText
+from crawlsched.change_detection import Recipe
 from tests.kinds_of_change import WORDS
 from tests.noisy_pages import Counts, Judge, edited, real_pages, visits_of_a_site, visits_of_real_pages, written
 
@@ -15,7 +15,7 @@ from tests.noisy_pages import Counts, Judge, edited, real_pages, visits_of_a_sit
 def test_pages_that_are_written_anew_between_all_visits_are_told_at_every_visit(seed: int) -> None:
     """Their text looks as noise that is slower than two fetches; whoever visits when pages change sees nothing else."""
     rng = Random(seed)
-    judge = Judge(LivingBlocks(), rng)
+    judge = Judge(Recipe(), rng)
     for _ in range(30):
         for number in range(12):
             paragraphs = "".join(f"<p>{' '.join(rng.choices(WORDS, k=20))}</p>" for _ in range(rng.randrange(1, 4)))
@@ -29,7 +29,7 @@ def test_pages_that_are_written_anew_between_all_visits_are_told_at_every_visit(
 def test_few_false_changes_and_nearly_all_edits_on_a_noisy_site(seed: int) -> None:
     """200 pages with clocks, counters, boxes that move, advertisements and a trial with two versions."""
     rng = Random(seed)
-    counts = visits_of_a_site(Judge(LivingBlocks(), rng), rng)
+    counts = visits_of_a_site(Judge(Recipe(), rng), rng)
     assert counts.quiet == 600
     assert counts.edits == 400
     assert counts.false_share <= 0.03, counts  # told until it is proved
@@ -44,7 +44,7 @@ def test_few_false_changes_and_nearly_all_edits_on_real_pages() -> None:
     assert len(pages) >= 25
     assert sum(len(page) > 20_000 for page in pages.values()) >= 15
     rng = Random(1)
-    counts = visits_of_real_pages(Judge(LivingBlocks(), rng), rng, pages)
+    counts = visits_of_real_pages(Judge(Recipe(), rng), rng, pages)
     assert counts.edits >= 60
     assert counts.false_share <= 0.01, counts
     assert counts.seen_share >= 0.97, counts
@@ -53,7 +53,7 @@ def test_few_false_changes_and_nearly_all_edits_on_real_pages() -> None:
 def _with_a_trial(seed: int) -> Counts:
     """Visit 12 pages 20 times: a clock, and a heading with two versions that each visitor is shown one of."""
     rng = Random(seed)
-    judge = Judge(LivingBlocks(), rng)
+    judge = Judge(Recipe(), rng)
     contents = [written(rng, 1) for _ in range(12)]
 
     def fetch(content: list[str]) -> bytes:
@@ -82,5 +82,5 @@ def test_noise_with_two_states_is_found_and_stays_found() -> None:
 def test_without_learning_everything_looks_changed() -> None:
     """The pages are as noisy as they are said to be: by their visible text, every visit finds a change."""
     rng = Random(1)
-    counts = visits_of_a_site(Judge(VisibleText(), rng), rng, n_pages=20)
+    counts = visits_of_a_site(Judge(Recipe("visible_text"), rng), rng, n_pages=20)
     assert counts.false_share == 1.0

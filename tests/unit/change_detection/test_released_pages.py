@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from crawlsched.change_detection import LivingBlocks, Recipe, page_blocks, recipe, sketch, sketch_similarity
+from crawlsched.change_detection import Recipe, page_blocks, sketch, sketch_similarity
 from tests.noisy_pages import Judge
 
 PAGES = Path(__file__).parents[2] / "fixtures" / "released_pages"
@@ -45,13 +45,13 @@ def _is_changed(package: str, name: str, by: Recipe) -> bool:
 @pytest.mark.parametrize(("package", "name"), ALL)
 def test_by_the_article_only_edited_pages_have_changed(package: str, name: str) -> None:
     """One selector for each site leaves no false change, and every edit is seen, the one of one word too."""
-    assert _is_changed(package, name, recipe("blocks", keep=[ARTICLE[package]])) == (name in EDITED[package])
+    assert _is_changed(package, name, Recipe("blocks", keep=[ARTICLE[package]])) == (name in EDITED[package])
 
 
 @pytest.mark.parametrize(("package", "name"), ALL)
 def test_without_a_selector_the_release_number_in_the_heading_is_a_change(package: str, name: str) -> None:
     """A reader sees it, and fetches seconds apart do not differ in it: one page alone does not tell."""
-    assert _is_changed(package, name, recipe("blocks"))
+    assert _is_changed(package, name, Recipe("blocks"))
 
 
 @pytest.mark.parametrize("package", RELEASES)
@@ -59,7 +59,7 @@ def test_without_a_selector_the_release_number_in_the_heading_is_a_change(packag
 def test_what_a_release_changes_on_all_pages_counts_once(package: str, seed: int) -> None:
     """In whatever order pages are visited: all edits are found, and at most three pages more; nothing is set."""
     rng = Random(seed)
-    judge = Judge(LivingBlocks(), rng)
+    judge = Judge(Recipe(), rng)
     names = [*EDITED[package], *BUILT_ANEW[package]]
     for release in (0, 1):
         for name in rng.sample(names, len(names)):

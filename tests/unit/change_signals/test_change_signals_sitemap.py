@@ -1,17 +1,16 @@
 """Sitemaps and feeds: what is read from them, and what is reported."""
 
 import gzip
-import threading
-import time
 import zlib
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.change_signals import PROBLEM_KINDS, Limits, SitemapDocument, parse_lastmod, read_sitemap
+from tests.inputs import tries
 
 SITEMAPS = Path(__file__).parent / "sitemaps"
 NOVEMBER_20_09_15_30 = 1795166130.0
@@ -465,7 +464,7 @@ def test_no_bytes_make_it_raise(body: bytes) -> None:
     assert_sound(read_sitemap(body, "http://a.example/sitemap.xml"))
 
 
-@settings(max_examples=300)
+@tries(300)
 @given(st.sampled_from(SAMPLES), st.data())
 def test_no_damage_makes_it_raise(sample: bytes, data: st.DataObject) -> None:
     """Real sitemaps with parts cut out, doubled, or replaced."""
@@ -493,27 +492,6 @@ def test_every_url_that_is_written_comes_back(paths: list[str]) -> None:
     assert document.entries.url == list(dict.fromkeys(locations))
 
 
-@given(st.data())
-def test_pieces_do_not_matter(data: st.DataObject) -> None:
-    """However the characters arrive, the same entries come out: nothing depends on where a piece ends."""
-    from crawlsched.change_signals.collected import Collected
-    from crawlsched.change_signals.locations import Locations
-    from crawlsched.change_signals.problems import ProblemCounter
-    from crawlsched.change_signals.sitemap_xml import read_xml
-
-    def read_in(pieces: list[str]) -> tuple[object, ...]:
-        counter, url = ProblemCounter(), "http://a.example/sitemap.xml"
-        hosts = {"shop.example", "paper.example"}
-        collected = Collected(url, Limits(), Locations(url, hosts, counter), (), counter)
-        kind = read_xml(pieces, collected, Limits(), counter)
-        return kind, collected.entries, collected.children, counter.problems()
-
-    text = data.draw(st.sampled_from(SAMPLES)).decode("utf-8")
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
-    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert read_in(pieces) == read_in([text])
-
-
 @pytest.mark.parametrize(
     "unit",
     [b"<a", b"<!--", b"<![CDATA[", b"<loc>", b"<url><loc>", b"&", b"<?", b"<!", b"<!D[", b"<url a='", b"]]>", b"\n"],
@@ -521,31 +499,6 @@ def test_pieces_do_not_matter(data: st.DataObject) -> None:
 def test_hostile_bodies_are_read_in_linear_time(unit: bytes) -> None:
     """Openings without ends, 300,000 of them: a search that starts over at each would not come to an end here."""
     assert_sound(read_sitemap(b"<urlset>" + unit * 300_000, "http://a.example/sitemap.xml"))
-
-
-def test_another_thread_goes_on_while_a_large_sitemap_is_read() -> None:
-    """The reader gives up the interpreter lock: a thread that only counts gets far while it works."""
-    body = urlset(*[f"http://a.example/{number}" for number in range(50_000)])
-    counts = 0
-    done = threading.Event()
-
-    def count() -> None:
-        nonlocal counts
-        while not done.is_set():
-            counts += 1
-            time.sleep(0)
-
-    thread = threading.Thread(target=count)
-    thread.start()
-    try:
-        document = read_sitemap(body, "http://a.example/sitemap.xml")
-    finally:
-        done.set()
-        thread.join()
-    assert len(document.entries) == 50_000
-    # One call that holds the lock over the whole text would give two turns or three; how many more there are than ten
-    # is for the system's scheduler to say.
-    assert counts > 10
 
 
 def test_a_sitemap_that_an_index_lists_under_two_spellings_is_listed_once() -> None:

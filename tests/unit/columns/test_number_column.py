@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.columns.number_column import NumberColumn
 from crawlsched.pages import Pages
+from tests.inputs import tries
 
 N = 6
 above = st.one_of(st.integers(0, 3), st.integers(65_533, 65_538), st.integers(0, 2**31 - 2))
@@ -18,7 +19,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@tries(200)
 @given(history=st.lists(steps, max_size=12), kind=st.sampled_from([(np.uint32, 0), (np.int32, -1)]))
 def test_a_number_column_reads_as_an_array_would(history: list[Any], kind: tuple[Any, int]) -> None:
     """Whatever is written to it, by rows, to all, or to one."""

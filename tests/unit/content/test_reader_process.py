@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlsched.change_detection import RECIPE_NAMES, Recipe, Selectors, UserFunction, recipe
+from crawlsched.change_detection import RECIPE_NAMES, Recipe
 from crawlsched.content.reader_process import ReaderProcess, can_be_sent
 from crawlsched.content.reading import Body, Content, read_content
 from tests import children
@@ -40,7 +40,9 @@ def reader() -> Iterator[ReaderProcess]:
     reader.stop()
 
 
-@pytest.mark.parametrize("by", [*map(recipe, RECIPE_NAMES), Selectors([".price"], ["small"])], ids=lambda by: by.id)
+@pytest.mark.parametrize(
+    "by", [*map(Recipe, RECIPE_NAMES), Recipe(keep=[".price"], drop=["small"])], ids=lambda by: by.id
+)
 def test_another_process_reads_what_this_one_reads(reader: ReaderProcess, by: Recipe) -> None:
     assert can_be_sent(by)
     read = reading(page(), by, text_bytes=1_000, address="http://127.0.0.1/called")
@@ -61,7 +63,7 @@ def test_another_process_reads_what_this_one_reads(reader: ReaderProcess, by: Re
 
 
 def test_each_of_several_threads_gets_its_own_answer(reader: ReaderProcess) -> None:
-    by, texts = recipe("visible_text"), [f"Tea of the day {number}. {'Milk ' * 20_000}" for number in range(40)]
+    by, texts = Recipe("visible_text"), [f"Tea of the day {number}. {'Milk ' * 20_000}" for number in range(40)]
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda text: reader.read(reading(page(text), by)).text, texts))
     assert [text.split(". ")[0] for text in found if text is not None] == [
@@ -70,24 +72,19 @@ def test_each_of_several_threads_gets_its_own_answer(reader: ReaderProcess) -> N
 
 
 def test_a_function_of_the_users_is_not_sent() -> None:
-    """It may know what only this process knows; nor is what cannot be written down."""
-
-    class Local(Recipe):
-        id = "local/1"
-
-    assert not can_be_sent(UserFunction(os.path.basename))
-    assert not can_be_sent(Local())
+    """It may know what only this process knows."""
+    assert not can_be_sent(Recipe(os.path.basename))
 
 
 def test_what_cannot_be_read_costs_its_own_answer(reader: ReaderProcess) -> None:
-    by = recipe("blocks")
+    by = Recipe("blocks")
     with pytest.raises(RuntimeError, match=r"http://127.0.0.1/tea could not be read \(TypeError"):
         reader.read(reading(page(), by, text_bytes="many"))
     assert reader.read(reading(page(), by)).text is not None
 
 
 def test_when_the_process_is_killed_the_next_body_is_read_by_another(reader: ReaderProcess) -> None:
-    by = recipe("visible_text")
+    by = Recipe("visible_text")
     reader.read(reading(page(), by))
     assert reader._process is not None
     pid = reader._process.pid
@@ -116,7 +113,7 @@ def test_half_of_an_answer_is_none_and_nobody_waits_for_the_rest(
     program = tmp_path / "python"
     program.write_text(HALF.format(python=sys.executable))
     program.chmod(0o755)
-    by = recipe("visible_text")
+    by = Recipe("visible_text")
     with monkeypatch.context() as patched:
         patched.setattr(sys, "executable", str(program))
         with ThreadPoolExecutor(1) as thread:
@@ -129,12 +126,12 @@ def test_half_of_an_answer_is_none_and_nobody_waits_for_the_rest(
 OWNER = """
 import sys
 from functools import partial
-from crawlsched.change_detection import recipe
+from crawlsched.change_detection import Recipe
 from crawlsched.content.reader_process import ReaderProcess
 from crawlsched.content.reading import Body, read_content
 
 reader = ReaderProcess()
-reader.read(partial(read_content, Body(b"<p>Tea", "text/html", "utf-8", "http://127.0.0.1/"), recipe("blocks")))
+reader.read(partial(read_content, Body(b"<p>Tea", "text/html", "utf-8", "http://127.0.0.1/"), Recipe("blocks")))
 print(reader._process.pid, flush=True)
 sys.stdin.read()
 """

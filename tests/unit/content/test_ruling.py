@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawlsched.change_detection import Finding, RawBytes, Recipe, recipe
+from crawlsched.change_detection import Finding, Recipe
 from crawlsched.content.reading import Body, Content, read_content
 from crawlsched.content.ruling import Ask, ForSpider, Ruling, Suspicion, ruling
 from crawlsched.store import Outcome, PageFacts
@@ -14,7 +14,7 @@ NEWS, FIRST, QUIET = Finding(True, True, "page"), Finding(True, False, "first"),
 
 
 def content(markup: str, by: Recipe | None = None) -> Content:
-    return read_content(Body(markup.encode(), "text/html", "utf-8", "http://a/b"), by or recipe("blocks"))
+    return read_content(Body(markup.encode(), "text/html", "utf-8", "http://a/b"), by or Recipe("blocks"))
 
 
 def delivered(ruled: Ruling) -> PageFacts:
@@ -86,11 +86,11 @@ def test_what_is_fetched_before_a_visit_is_judged(
 def test_another_recipe_takes_a_new_baseline() -> None:
     """Nothing is told and nothing learned, and the next change is seen; what was owed is delivered all the same."""
     facts = kept(TEA)
-    raw = content(MILK, RawBytes())
+    raw = content(MILK, Recipe("raw_bytes"))
     ruled = ruling(facts, raw, None, (None, None))
     assert (ruled.changed, ruled.is_new, ruled.reason) == (None, False, "recipe")
     assert ruled.facts is not None
-    assert ruling(ruled.facts, content(TEA, RawBytes()), None, (None, None)).changed is True
+    assert ruling(ruled.facts, content(TEA, Recipe("raw_bytes")), None, (None, None)).changed is True
     owed = facts._replace(pending_fingerprint=facts.fingerprint)
     assert ruling(owed, raw, None, (None, None)).is_new
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection import Finding, recipe
+from crawlsched.change_detection import Finding, Recipe
 from crawlsched.content.reading import Body, Content, read_content
 from crawlsched.content.ruling import Suspicion, ruling
-from crawlsched.content.wrong_pages import WrongPages, impossible_url
+from crawlsched.content.wrong_pages import WrongPages
 from crawlsched.store import PageFacts
 
 WALL = "<h1>Please log in</h1><p>To read on you need an account, which costs nothing at all."
 
 
 def content(markup: str, content_type: str = "text/html", url: str = "http://a/b") -> Content:
-    return read_content(Body(markup.encode(), content_type, "utf-8", url), recipe("blocks"))
+    return read_content(Body(markup.encode(), content_type, "utf-8", url), Recipe("blocks"))
 
 
 def never_seen(page: int, url: str = "") -> PageFacts:
@@ -137,7 +137,7 @@ def test_it_can_be_switched_off_and_hosts_do_not_mix() -> None:
 def test_the_impossible_page_stands_beside_the_page(path: str, seed: int) -> None:
     """In the same folder, with the same ending, without a query."""
     url = f"https://example.com/{path}"
-    asked = impossible_url(url, Random(seed))
+    asked = WrongPages(Random(seed)).impossible_url(url)
     assert urljoin(asked, ".") == urljoin(url, ".")
     assert "?" not in asked
     assert asked.endswith(".html") == path.endswith(".html")
@@ -167,7 +167,7 @@ def _parking(address: str) -> Content:
         f"<title>{name}</title><h1>This domain may be for sale!</h1><ul><li>Searches like {name}<li>Cheap flights"
         f"<li>Insurance</ul><p>The owner of a.example has not renewed it. Inquire about a.example at once."
     )
-    return read_content(Body(text.encode(), "text/html", "utf-8", address), recipe("blocks"))
+    return read_content(Body(text.encode(), "text/html", "utf-8", address), Recipe("blocks"))
 
 
 def test_a_parking_page_in_the_place_of_all_pages_is_wrong() -> None:

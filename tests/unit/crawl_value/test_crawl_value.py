@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import (
@@ -13,15 +13,12 @@ from crawlsched.crawl_value import (
     greedy_cis,
     greedy_cis_plus,
     greedy_ncis,
-    greedy_ncis_sources,
-    greedy_value_of_gamma,
     merge_sources,
     noisy_value,
     posterior_value,
     unchecked_noisy_value,
-    unchecked_posterior_value,
-    undiscovered_value,
 )
+from tests.inputs import tries
 
 stalenesses = st.floats(-6.0, 3.0).map(lambda exponent: 10.0**exponent)
 recalls = st.one_of(
@@ -64,7 +61,7 @@ def figure_4(n, seed=0):
 # -- monotone, finite, never negative --------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@tries(100)
 @given(recalls, false_signal_rates, st.integers(0, 1000), st.sampled_from([None, 1, 2, 3, 10, 100]))
 def test_values_rise_with_the_elapsed_time(recall, false_signal_rate, n_signals, max_terms):
     """From one elapsed time to a longer one no value falls, to 1e-12 (Lemma 2)."""
@@ -74,7 +71,7 @@ def test_values_rise_with_the_elapsed_time(recall, false_signal_rate, n_signals,
     assert (np.diff(values) >= -1e-12 * values[1:]).all()
 
 
-@settings(max_examples=100)
+@tries(100)
 @given(stalenesses, recalls, false_signal_rates, st.sampled_from([None, 1, 2, 3, 10, 100]))
 def test_values_rise_with_the_announcements(elapsed, recall, false_signal_rate, max_terms):
     """One announcement more never makes a page less worth crawling, to 1e-12."""
@@ -84,7 +81,7 @@ def test_values_rise_with_the_announcements(elapsed, recall, false_signal_rate, 
     assert (np.diff(values) >= -1e-12 * values[1:]).all()
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(
     st.floats(-4.0, 1.5).map(lambda exponent: 10.0**exponent), st.floats(-3.0, 8.0).map(lambda exponent: 10.0**exponent)
 )
@@ -168,7 +165,6 @@ def test_arguments_broadcast():
     assert np.ndim(greedy(1.0, 0.5)) == 0
     assert np.ndim(greedy_ncis(1.0, 1, 0.5, 0.4, 0.1)) == 0
     assert posterior_value(np.full((5, 1, 2), 0.5), [1.0, 2.0], np.ones(3), signal_rate=np.ones(3)).shape == (5, 3)
-    assert greedy_ncis_sources(np.ones((4, 1)), [[1, 0], [0, 1]], 1.0, [0.1, 0.2], [0.1, 0.1]).shape == (4, 2)
     assert elapsed_at_value(np.ones((3, 1)), np.ones(2) * 0.1).shape == (3, 2)
     assert greedy(np.empty(0), 1.0).shape == greedy_ncis(np.empty(0), 1, 1.0, 0.5, 0.1).shape == (0,)
 
@@ -216,7 +212,7 @@ def test_the_elapsed_time_comes_back_where_the_value_tells_it():
     np.testing.assert_allclose(found[told], elapsed[told], rtol=1e-9)
 
 
-@settings(max_examples=100)
+@tries(100)
 @given(stalenesses, st.floats(-9.0, 3.0).map(lambda exponent: 10.0**exponent))
 def test_without_announcements_the_inverse_is_as_exact(staleness, change_rate):
     """GREEDY inverted in closed form: the elapsed time comes back to 1e-9 below 15 changes."""
@@ -243,7 +239,7 @@ def test_values_already_reached_and_never_reached():
 # -- the rules among each other --------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(stalenesses, st.floats(-3.0, 3.0).map(lambda exponent: 10.0**exponent))
 def test_useless_announcements_leave_greedy(elapsed, false_signal_rate):
     """With recall 0 the value is GREEDY's, however much is announced; with recall next to 0, next to it."""
@@ -307,12 +303,8 @@ def test_a_certain_announcement_makes_the_page_worth_its_limit():
     assert value == pytest.approx(weights @ (1 / (rates + 1.5)), rel=1e-14)
 
 
-def test_unchecked_functions_give_the_checked_values():
+def test_the_unchecked_function_gives_the_checked_values():
     """What the crawling thread calls is what everyone else calls, without the checks."""
-    rates, weights = np.logspace(-2, 1, 24), np.full(24, 1 / 24)
-    assert unchecked_posterior_value(weights, rates, 2.0) == posterior_value(weights, rates, 2.0)
-    checked = posterior_value(weights, rates, 2.0, 0.5, 0.4, 0.3)
-    assert unchecked_posterior_value(weights, rates, 2.0, 0.5, 0.4, 0.3) == checked
     assert unchecked_noisy_value(1.0, 0.5, 0.3, 0.4, 0.5) == noisy_value(1.0, 0.5, 0.3, 0.4, 0.5)
 
 
@@ -327,19 +319,6 @@ def test_merging_sources():
     gamma, kappa = merge_sources(gammas, kappas)
     np.testing.assert_allclose(gamma * kappa, (gammas * kappas).sum(-1), rtol=1e-12)
     np.testing.assert_allclose(gamma * -np.expm1(-kappa), (gammas * -np.expm1(-kappas)).sum(-1), rtol=1e-12)
-
-
-def test_sources_that_say_nothing_do_not_count():
-    """A source with recall 0 leaves the other's value; a source that never lies is one like any other."""
-    one = greedy_ncis(2.0, 1, 1.0, 0.4, 0.3)
-    assert greedy_ncis_sources(2.0, [1, 9], 1.0, [0.4, 0.0], [0.3, 5.0]) == pytest.approx(one, rel=1e-14)
-    assert greedy_ncis_sources(2.0, [0, 0], 1.0, [0.0, 0.0], [0.3, 5.0]) == pytest.approx(greedy(2.0, 1.0), rel=1e-14)
-    assert greedy_ncis_sources(2.0, [0, 1], 1.0, [0.4, 0.2], [0.3, 0.0]) == pytest.approx(1.0, rel=1e-14)
-    before = greedy_ncis_sources(2.0, [0, 0], 1.0, [0.4, 0.2], [0.3, 0.0])
-    nearly = greedy_ncis_sources(2.0, [0, 0], 1.0, [0.4, 0.2], [0.3, 1e-13])
-    assert before == pytest.approx(nearly, rel=1e-10)
-    assert greedy_ncis_sources(2.0, [0, 0], 1.0, [0.5, 0.5], [0.3, 0.1]) == 0.0
-    assert greedy_ncis_sources(2.0, [1], 1.0, [0.4], [0.3]) == pytest.approx(one, rel=1e-14)
 
 
 # -- wrong arguments -------------------------------------------------------------------------------
@@ -396,17 +375,6 @@ def test_sources_that_say_nothing_do_not_count():
         (
             lambda: posterior_value([1.0], [0.0], 1.0),
             "rates must be above 0, and finite, but 0.0 was given at index [0].",
-        ),
-        (lambda: greedy_value_of_gamma(1.0, 0.0, 1.0), "shape must be above 0, and finite, but 0.0 was given."),
-        (lambda: undiscovered_value([1.0], [1.0], 0.0), "horizon must be above 0, and finite, but 0.0 was given."),
-        (
-            lambda: greedy_ncis_sources(1.0, [0, 0], 1.0, [0.6, 0.6], [0.1, 0.1]),
-            "recall must sum to at most 1 over the sources, but a sum is 1.2.",
-        ),
-        (
-            lambda: greedy_ncis_sources(1.0, [9000, 9000], 1.0, [0.2, 0.4], [1e3, 1e3]),
-            "n_signals, recall and false_signal_rate need 2.1e+08 combinations of announcements, more than 1000000: "
-            "pass fewer pages at once, or merge their sources with merge_sources.",
         ),
         (
             lambda: merge_sources([1.0], [np.inf]),

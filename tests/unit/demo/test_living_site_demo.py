@@ -44,81 +44,8 @@ def test_without_matplotlib_the_picture_is_an_svg(picture, tmp_path, monkeypatch
         assert part in words
 
 
-def test_with_matplotlib_the_picture_is_a_png(picture, tmp_path):
-    """Matplotlib draws without a display."""
-    path = picture.write(tmp_path)
-    assert path.name == "freshness.png"
-    assert path.read_bytes().startswith(b"\x89PNG")
-
-
 def start(children, tmp_path, code):
     return children.start("the child", [sys.executable, "-c", code], tmp_path, tmp_path / "log", read_stdout=True)
-
-
-def test_a_child_that_ends_by_itself_is_a_failure_with_its_last_lines(tmp_path):
-    """The message names the child, its exit code, and what it logged last."""
-    from demonstration.processes import Children, Failure
-
-    with Children() as children:
-        child = start(children, tmp_path, "import sys; print('up', flush=True); sys.exit('it went wrong')")
-        assert child.first_line(30.0) == "up"
-        child.process.wait(30.0)
-        with pytest.raises(
-            Failure, match=r"(?s)^the child ended by itself with exit code 1; .* are:\n    it went wrong$"
-        ):
-            children.check()
-
-
-def test_a_child_that_ends_before_its_first_line_is_a_failure_with_its_last_lines(tmp_path):
-    """Such as a site on a machine that lacks its addresses."""
-    from demonstration.processes import Children, Failure
-
-    with Children() as children:
-        child = start(children, tmp_path, "import sys; sys.exit('cannot listen')")
-        with pytest.raises(
-            Failure, match=r"(?s)^the child ended by itself with exit code 1; .* are:\n    cannot listen$"
-        ):
-            child.first_line(30.0)
-
-
-def test_a_child_that_says_nothing_is_a_failure(tmp_path):
-    """A first line is waited for so long and no longer."""
-    from demonstration.processes import Children, Failure
-
-    with Children() as children:
-        child = start(children, tmp_path, "import time; time.sleep(60)")
-        with pytest.raises(Failure, match=r"the child did not start within 0\.2 s; its log .* is empty"):
-            child.first_line(0.2)
-
-
-def test_a_child_that_does_not_end_when_asked_is_killed_and_reported(tmp_path):
-    """SIGTERM is ignored here, SIGKILL cannot be."""
-    from demonstration.processes import Children, Failure
-
-    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
-    with Children() as children:
-        child = start(children, tmp_path, code)
-        assert child.first_line(30.0) == "deaf"
-        child.terminate()
-        with pytest.raises(Failure, match=r"the child did not end within 0\.3 s of SIGTERM"):
-            child.wait(0.3)
-        assert child.process.returncode == -9
-
-
-def test_leaving_the_block_ends_all_children(tmp_path):
-    """Also when an exception leaves it."""
-    from demonstration.processes import Children
-
-    def interrupted():
-        with Children() as children:
-            started.append(start(children, tmp_path, "import time; print('up', flush=True); time.sleep(60)"))
-            assert started[0].first_line(30.0) == "up"
-            raise KeyboardInterrupt
-
-    started = []
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert started[0].process.returncode == -15
 
 
 def test_two_sites_with_one_seed_and_epoch_tell_the_same_truth(tmp_path):
@@ -209,11 +136,3 @@ def test_a_host_that_two_processes_ask_at_once_is_counted(shared):
     at = shared.truth.asked[0][0]
     shared.truth.asked.append((at + 0.01, at + 0.02, "127.0.0.11", "crawl-3"))
     assert (shared.n_together, shared.n_moves) == (1, 4)
-
-
-def test_the_picture_of_many_processes_and_their_table(shared, tmp_path):
-    """The table has a column for each part of the run, and says what held; the picture is a PNG."""
-    said = shared.table()
-    for words in ("0 to 20 s", "crawl-1 dead", "allowed: 10", "shards of crawl-1 waited, killed", " 7.0 s", " 6.5 s"):
-        assert words in said
-    assert shared.write_picture(tmp_path / "many.png").read_bytes().startswith(b"\x89PNG")

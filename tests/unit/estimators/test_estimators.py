@@ -6,7 +6,7 @@ import warnings
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import crawlsched.estimators as estimators
@@ -26,6 +26,7 @@ from crawlsched.estimators import (
     StochasticApproximation,
     UniformPrior,
 )
+from tests.inputs import tries
 
 ALL = [
     made
@@ -96,7 +97,7 @@ def test_inheritance_is_one_level_deep():
 
 @every_estimator
 @given(history=histories())
-@settings(max_examples=30)
+@tries(30)
 def test_rows_one_by_one_and_an_array_at_once_give_exactly_the_same(made, history):
     """A bank of pages is as many single pages, to the last bit, in updates and in estimates."""
     at_once, one_by_one = taught(made(N_PAGES), history), made(N_PAGES)
@@ -109,7 +110,7 @@ def test_rows_one_by_one_and_an_array_at_once_give_exactly_the_same(made, histor
 
 @every_estimator
 @given(history=histories(), order=st.permutations(range(N_PAGES)))
-@settings(max_examples=15)
+@tries(15)
 def test_the_order_of_pages_does_not_matter(made, history, order):
     """Pages numbered otherwise get the same estimates."""
     order = np.array(order)
@@ -120,7 +121,7 @@ def test_the_order_of_pages_does_not_matter(made, history, order):
 
 @every_estimator
 @given(history=histories(), later=histories())
-@settings(max_examples=15)
+@tries(15)
 def test_a_state_goes_there_and_back_and_on(made, history, later):
     """An estimator made from a state is the same one, and stays the same under further visits."""
     original = taught(made(N_PAGES), history)
@@ -136,7 +137,7 @@ def test_a_state_goes_there_and_back_and_on(made, history, later):
 
 @every_estimator
 @given(history=histories(shortest=1e-12, longest=1e14))
-@settings(max_examples=60)
+@tries(60)
 def test_the_change_rate_is_finite_and_not_negative_for_every_history(made, history):
     """No history makes an estimate negative, infinite or not a number, and none gives a warning."""
     estimator = made(N_PAGES)
@@ -150,7 +151,7 @@ def test_the_change_rate_is_finite_and_not_negative_for_every_history(made, hist
 
 @pytest.mark.parametrize("made", FOR_SCHEDULING, ids=lambda made: made.__name__)
 @given(history=histories(shortest=1e-12, longest=1e14))
-@settings(max_examples=30)
+@tries(30)
 def test_estimators_meant_for_scheduling_are_positive_for_every_history(made, history):
     """No history makes a page look as if it never changed."""
     estimator = made(N_PAGES)
@@ -312,7 +313,7 @@ def test_consistent_estimators_find_the_rate_of_simulated_pages(made):
 
 
 @given(history=histories(n_pages=1, shortest=1.0, longest=1e6))
-@settings(max_examples=40)
+@tries(40)
 def test_maximum_likelihood_solves_equation_2(history):
     """The estimate is the root of Σ_changed t/(e^{λt} - 1) = Σ_unchanged t, found with 40 digits."""
     changed = [float(elapsed[0]) for _, elapsed, found, _ in history if found[0]]
@@ -334,7 +335,7 @@ def test_maximum_likelihood_solves_equation_2(history):
 
 
 @given(history=histories(n_pages=1, shortest=1.0, longest=1e6))
-@settings(max_examples=40)
+@tries(40)
 def test_moment_matching_expects_the_unchanged_visits_there_were(history):
     """The estimate is the root of Σ e^{-Δτ} = number of unchanged visits."""
     intervals = [float(elapsed[0]) for _, elapsed, _, _ in history]
@@ -699,7 +700,7 @@ def exact_gamma_moments(shape, time, elapsed, evidence):
     log_shape=st.floats(-3, 5), log_time=st.floats(-3, 8), log_elapsed=st.floats(-3, 8),
     evidence=st.one_of(st.just(0.0), st.floats(0, 30)),
 )  # fmt: skip
-@settings(max_examples=200)
+@tries(200)
 def test_a_changed_visit_gives_the_gamma_posterior_the_exact_mean_and_variance(
     log_shape, log_time, log_elapsed, evidence
 ):

@@ -4,10 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.estimators import Posterior, learn_prior
+from tests.inputs import tries
 
 RATES = np.geomspace(1e-7, 1e-3, 16)
 
@@ -45,7 +46,7 @@ def test_the_prior_of_simulated_pages_is_found():
 
 
 @given(seed=st.integers(0, 1000), iterations=st.integers(1, 5))
-@settings(max_examples=25)
+@tries(25)
 def test_every_round_raises_the_likelihood(seed, iterations):
     """Expectation-maximisation never goes down (with the pseudo-page counted)."""
     rng = np.random.default_rng(seed)

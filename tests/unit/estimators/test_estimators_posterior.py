@@ -5,10 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.estimators import DEFAULT_RATES, DEFAULT_RATES_ID, Posterior, grid_id
+from tests.inputs import tries
 
 DAY = 86_400.0
 all_kinds = pytest.mark.parametrize("dtype", [np.float64, np.uint16, np.uint8], ids=["exact", "16 bits", "8 bits"])
@@ -41,7 +42,7 @@ def simulated(rng, change_rate, n_visits, mean_elapsed):
 
 
 @given(history=visits)
-@settings(max_examples=60)
+@tries(60)
 def test_weights_are_bayes_rule(history):
     """Prior times likelihood of every visit, announcements included, divided by the sum."""
     rates = np.array([1e-6, 1e-5, 3e-5, 1e-4])
@@ -57,7 +58,7 @@ def test_weights_are_bayes_rule(history):
 
 @all_kinds
 @given(history=visits, half_life=st.sampled_from([None, 1e5]), discount=st.sampled_from([None, 0.9]))
-@settings(max_examples=30)
+@tries(30)
 def test_one_page_at_a_time_is_exactly_the_same(dtype, history, half_life, discount):
     """update_one is update, to the last bit, forgetting included."""
     arrays = Posterior(4, dtype=dtype, half_life=half_life, discount=discount)

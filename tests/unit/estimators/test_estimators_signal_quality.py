@@ -5,12 +5,13 @@ import re
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.estimators import SignalQuality
 from crawlsched.estimators.signal_likelihood import MAX_SIGNAL_WEIGHT
 from crawlsched.estimators.signal_quality import DIMENSIONLESS_EDGES
+from tests.inputs import tries
 
 visits = st.lists(
     st.tuples(st.floats(-3, 8).map(lambda log: 10.0**log), st.integers(0, 40), st.booleans()), min_size=1, max_size=25
@@ -45,7 +46,7 @@ def all_numbers(fit):
 
 
 @given(history=visits, prior=priors)
-@settings(max_examples=150)
+@tries(150)
 def test_every_history_gives_finite_consistent_numbers(history, prior):
     """Separable data, no announcements, always announcements: finite, in range, and consistent with each other."""
     fit = SignalQuality.fit(*columns(history), prior=prior)
@@ -64,7 +65,7 @@ def test_every_history_gives_finite_consistent_numbers(history, prior):
 
 
 @given(history=visits)
-@settings(max_examples=80)
+@tries(80)
 def test_no_neighbour_is_more_likely(history):
     """Where some visit was unchanged, with and without announcements, the fit is the maximum of the likelihood."""
     elapsed, n_signals, changed = columns([*history, (5.0, 1, False), (700.0, 0, False), (20.0, 2, True)])

@@ -83,7 +83,7 @@ def test_a_new_page_without_importance_goes_when_nothing_else_does():
 def test_the_pages_of_a_slow_host_go_whenever_they_may_if_they_take_longest():
     """Its 80 pages take 80 seconds, and all pages 60: all have their copy after 80 and a round of the hosts."""
     planner, asked_at = Planner(10.0, discovery_share=1.0), [-1.0]
-    planner.host_limit = lambda host: 1.0 if host == 0 else np.inf
+    planner.frontier.new.limit = lambda host: 1.0 if host == 0 else np.inf
     planner.add(np.concatenate([np.zeros(80, int), 1 + np.arange(520) % 90]), 0.0)
 
     def free_at(host: int, now: float) -> float:

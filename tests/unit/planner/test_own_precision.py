@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crawlsched.estimators.page_precision import expected_evidence, expected_evidences, judged
+from crawlsched.estimators.page_precision import beta, expected_evidence, judged, learned
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner, explain
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
@@ -35,13 +35,6 @@ def test_evidence_is_expected_over_all_precisions(true: float, false: float, n_s
     fresh, _, _ = moments(true, false, n_signals, 0.0, 1.0)
     if fresh > 1e-200:
         assert expected_evidence(true, false, n_signals) == pytest.approx(-np.log(fresh), rel=1e-6, abs=1e-9)
-
-
-@given(st.lists(st.tuples(st.floats(1e-6, 300.0), st.floats(1e-6, 300.0), SIGNALS), min_size=1, max_size=40))
-def test_evidence_of_many_pages_is_that_of_each_to_the_last_bit(rows: list[tuple[float, float, int]]) -> None:
-    """A page is worth the same whether it is looked at alone or with others."""
-    true, false, n_signals = np.array(rows, np.float64).T
-    assert expected_evidences(true, false, n_signals).tolist() == [expected_evidence(*row) for row in rows]
 
 
 @given(COUNTS, COUNTS, SIGNALS, st.floats(0.0, 1.0), st.floats(0.0, 0.9), st.booleans())
@@ -123,7 +116,7 @@ def test_without_announcements_nothing_is_kept() -> None:
     columns = planner.columns(np.arange(3))
     again.load(columns, columns["log_likelihood"], 20.0)
     for one in (planner, again):
-        assert one.own_precision.roots.size == 0
+        assert one.own_precision.counts.size == 0
 
 
 def test_a_page_that_is_forgotten_takes_its_evidence_along() -> None:
@@ -135,19 +128,15 @@ def test_a_page_that_is_forgotten_takes_its_evidence_along() -> None:
     assert kept["false_signals"][1] == pytest.approx(12.0, rel=1e-4)
 
 
-@given(st.lists(st.tuples(st.floats(0.0, 200.0), st.floats(0.0, 200.0)), min_size=1, max_size=20))
-@example([(0.0, 200.0), (1e-9, 1e-3), (1.0, 12.0)])
-def test_what_is_known_is_kept_a_hundred_times_closer_than_it_is_known(counts: list[tuple[float, float]]) -> None:
-    """Counts are off by a thousandth of their square root, or not at all once they have been kept before."""
-    own, pages = OwnPrecision(Pages()), np.arange(len(counts))
-    own.load(pages, dict(zip(COLUMNS, np.array(counts).T, strict=True)))
-    kept = own.columns(pages)
-    for name, column in zip(COLUMNS, np.array(counts).T, strict=True):
-        assert (np.abs(kept[name] - column) <= 1e-3 * np.sqrt(column) + 1e-6).all()
-    before = own.roots.copy()
-    own.load(pages, kept)
-    assert (own.roots == before).all()
-    assert own.roots.nbytes == 4 * own.roots.shape[0]
+def test_what_is_known_comes_back_as_it_was_kept() -> None:
+    """Of pages that were judged, and of pages beyond."""
+    own, pages = OwnPrecision(Pages()), np.arange(3)
+    columns = dict(zip(COLUMNS, np.array([[1.5, 0.0, 200.0], [0.0, 12.0, 0.25]], np.float32), strict=True))
+    own.load(pages, columns)
+    again = OwnPrecision(Pages())
+    again.load(pages, own.columns(pages))
+    for name in COLUMNS:
+        assert again.columns(np.append(pages, 5000))[name].tolist() == [*columns[name].tolist(), 0.0]
 
 
 @pytest.mark.statistics
@@ -182,7 +171,7 @@ def test_a_page_whose_announcements_become_true_is_believed_again_within_a_bound
             now = 200.0 * visit + page
             visited(planner, page, now - 100.0, changed=False, announced=False)
             visited(planner, page, now, changed=visit > n_useless)
-        reformed, honest = (-np.expm1(-planner.announcements.signals_one(page)[1]) for page in (0, 1))
+        reformed, honest = -np.expm1(-planner.announcements.signals(np.arange(2))[1])
         if visit == n_useless:
             assert reformed < 0.2
         if visit > n_useless and reformed >= 0.5 * honest:
@@ -194,14 +183,14 @@ def test_however_long_a_page_was_wrong_it_is_believed_again_after_as_many_visits
     """Two hundred announcements are remembered: after 205 true ones half of what was learned is forgotten."""
     needed = []
     for n_useless in (200, 10_000):
-        own, half = OwnPrecision(Pages()), float(np.log(2.0))
+        own, half = (0.0, 0.0), float(np.log(2.0))
         for _ in range(n_useless):
-            own.learn(0, half, n_signals=1.0, known=0.0, fresh=1.0)
-        assert own.weight_one(0, half) < 0.02
-        visits = 0
-        while -np.expm1(-own.weight_one(0, half)) < 0.5:
-            own.learn(0, half, n_signals=1.0, known=1.0, fresh=-1.0)
-            visits += 1
+            own = learned(half, own, 1.0, known=0.0, fresh=1.0)
+        visits, (true, false) = 0, beta(half, own)
+        assert true / (true + false) < 0.02
+        while true < false:
+            own = learned(half, own, 1.0, known=1.0, fresh=-1.0)
+            visits, (true, false) = visits + 1, beta(half, own)
         needed.append(visits)
     assert needed[0] == pytest.approx(needed[1], abs=2)
     assert max(needed) < 230
@@ -230,11 +219,9 @@ def test_each_source_of_a_page_is_judged_by_itself() -> None:
             planner.crawled(page, now, True)
 
     def precision(page: int, source: int, now: float) -> float:
-        before = planner.announcements.counted_one(page) * planner.announcements.signals_one(page)[1]
+        before = planner.announcements.evidence(np.array([page]))
         planner.signalled([page], source, now)
-        return float(
-            -np.expm1(before - planner.announcements.counted_one(page) * planner.announcements.signals_one(page)[1])
-        )
+        return float(-np.expm1(before - planner.announcements.evidence(np.array([page])))[0])
 
     now, found = 200_000.0, np.zeros((2, 2))
     for page in (0, 1):

@@ -8,8 +8,9 @@ import pytest
 
 from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
-from crawlsched.planner.parameters.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
+from crawlsched.planner.plans.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
 from crawlsched.planner.reports.forecast import forecast
+from crawlsched.planner.sampling import snapshot_in_parts
 from tests.hosts import never_rests
 
 DAY = 86_400.0
@@ -105,7 +106,7 @@ def test_a_retry_time_that_the_site_names_is_kept() -> None:
     planner.pick(0.0, never_rests)
     planner.failed(0, 0.0, retry_at=500.0)
     assert planner.pages.not_before[0] == 500.0
-    assert planner.next_event(1.0) <= 500.0
+    assert planner.frontier.next_event(1.0) <= 500.0
     assert planner.pick(499.9, never_rests) is None
     assert planner.pick(500.0, never_rests).page == 0
 
@@ -327,21 +328,20 @@ def test_pages_of_a_host_want_together_no_more_than_it_allows() -> None:
     assert limited == pytest.approx(np.minimum(of_first, limit) + of_second)
 
 
-def test_a_plan_takes_effect_page_by_page() -> None:
-    """A page adopts it when its slice runs; the last slice ends the adoption."""
+def test_pages_are_placed_by_a_plan_in_slices() -> None:
+    """Values follow it at once; the frontier is in order all the while."""
     planner = collection(1000)
     while planner.work(7000.0):  # what the crawl has left to be done
         pass
-    before = planner.in_force.parameters
+    before = planner.values.value_at(np.arange(1000), 7000.0)
     planner.adopt(plan(planner.snapshot(), 10.0), 7000.0)
-    assert planner.in_force.of(0) is before
+    assert (planner.values.value_at(np.arange(1000), 7000.0) != before).any()
     assert planner.work(7000.0)
-    assert planner.in_force.of(0) is not before
-    assert planner.in_force.of(999) is before
+    assert planner.in_force.placed == PLAN_SLICE
     planner.frontier._check(7000.0)
     while planner.work(7000.0):
         planner.frontier._check(7000.0)
-    assert planner.in_force.of(999) is planner.in_force.parameters
+    assert planner.in_force.placed >= 1000
 
 
 @pytest.mark.parametrize("rule", ["posterior", "greedy_ncis", "harmonic"])
@@ -374,7 +374,7 @@ def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
 
 
 def test_the_newest_of_the_plans_that_wait_is_adopted() -> None:
-    """A plan that comes while another is being adopted has its turn afterwards."""
+    """A plan that comes while pages are being placed by another takes its place."""
     planner = collection(1000)
     first, second, third = (plan(planner.snapshot(), 10.0) for _ in range(3))
     for made in (first, second, third):
@@ -461,10 +461,10 @@ def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     for _ in range(4):
         assert planner.work(2.0)
     assert planner.pages.n_signals[: 20 * SLICE].sum() == 2 * SLICE
-    assert planner.in_force.adopted_below == PLAN_SLICE
+    assert planner.in_force.placed == PLAN_SLICE
     for _ in range(PICKS_A_SLICE):
         assert planner.work(2.0)
-    assert planner.in_force.adopted_below == 2 * PLAN_SLICE
+    assert planner.in_force.placed == 2 * PLAN_SLICE
 
 
 @pytest.mark.parametrize(("between_picks", "n_picks"), [(0.001, 1 + 19 * PICKS_A_SLICE), (0.03, 20)])
@@ -598,7 +598,7 @@ def test_the_shortest_interval_is_kept_whatever_the_value() -> None:
     planner.add(0, 0.0)
     crawl(planner, 0.0, None)
     assert planner.pick(29.9, never_rests) is None
-    assert planner.next_event(29.9) <= 30.0
+    assert planner.frontier.next_event(29.9) <= 30.0
     assert planner.pick(30.0, never_rests).page == 0
 
 
@@ -753,7 +753,7 @@ def test_what_happens_between_the_parts_of_a_snapshot_disturbs_nothing() -> None
 
 
 def taken(planner: Planner, between: Callable[[], None]) -> Snapshot:
-    parts = planner.snapshot_in_parts()
+    parts = snapshot_in_parts(planner)
     while True:
         try:
             next(parts)

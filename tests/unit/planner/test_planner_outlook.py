@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.bandwidth import refresh_rates, refresh_rates_with_signals
-from crawlsched.bandwidth.announced import AnnouncedGain
+from crawlsched.crawl_value.rules_by_name import RULES
 from crawlsched.freshness import expected_freshness
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.reports.outlook import Outlook
 from crawlsched.planner.values.rules import RULES
+from tests.inputs import tries
 from tests.simulated import HOUR, World
 
 NOW = 1e6
@@ -46,7 +47,7 @@ def looked_at(planner: Planner, mean_interval: float = 100.0) -> Outlook:
 def known_rates(planner: Planner) -> tuple[np.ndarray, np.ndarray]:
     pages = np.arange(len(planner.pages))
     weights = planner.values.weights(pages)
-    assert (weights.max(axis=1) > 1 - 1e-9).all()
+    assert (weights.max(axis=1) > 1 - 1e-7).all()
     return RATES[weights.argmax(axis=1)], planner.pages.importance[pages].astype(float)
 
 
@@ -78,17 +79,16 @@ def test_with_announcements_of_known_quality_it_is_the_optimum(signal_rate: floa
     planner.pages.signalled_since[pages] = 0.0
     planner.pages.n_signals_total[pages] = round(signal_rate * NOW)
     columns = {"signal_weights": np.full(2, signal_weight), "signal_rates": np.full(2, signal_rate)}
-    planner.in_force.begin(replace(planner.in_force.parameters, **columns))
-    planner.in_force.adopt_below(None)
+    planner.in_force.parameters = replace(planner.in_force.parameters, **columns)
     unsignalled, importance = known_rates(planner)
     rate, weight = planner.announcements.signals(pages)
     change_rate = unsignalled - rate * np.expm1(-weight)
     recall, false = 1 - unsignalled / change_rate, rate * np.exp(-weight)
     outlook = looked_at(planner)
-    gain = AnnouncedGain.checked(change_rate, recall, false, importance)
     for bandwidth in (0.1, 1.0, 10.0):
         best = refresh_rates_with_signals(change_rate, recall, false, importance, bandwidth)
-        freshness = gain.total(best.rates).sum() / importance.sum()
+        # By duality: what is fresh when it is crawled, and what all crawls are worth.
+        freshness = (importance @ best.least_freshness + best.threshold * bandwidth) / importance.sum()
         assert outlook.freshness(bandwidth) == pytest.approx(freshness, abs=5e-3)
 
 
@@ -111,7 +111,7 @@ def test_its_demand_is_that_of_the_plan() -> None:
 
 
 @given(st.integers(0, 1000), st.booleans(), st.sampled_from([0.0, 50.0]), st.sampled_from([None, 2000.0]))
-@settings(max_examples=10)
+@tries(10)
 def test_more_bandwidth_is_never_worse(seed: int, surely: bool, shortest: float, longest: float | None) -> None:
     """Freshness is between 0 and 1, grows with bandwidth, and is not below that of crawling in turn."""
     planner = crawled(30, seed, surely, min_crawl_interval=shortest, max_crawl_interval=longest)

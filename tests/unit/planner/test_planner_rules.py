@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import greedy, greedy_cis, greedy_cis_plus, greedy_ncis
+from crawlsched.crawl_value.rules_by_name import RULES
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner
 from crawlsched.planner.values.plug_in_values import PointValues
 from crawlsched.planner.values.rules import RULES
+from tests.inputs import tries
 
 NOW = 1_000_000_000.0
 N = 40
@@ -39,7 +41,8 @@ def pages_with_rates(rule: str, seed: int) -> tuple[PointValues, tuple[np.ndarra
     pages.crawled_at[rows] = NOW - np.minimum(10.0 ** rng.uniform(-4, 3, N) / np.maximum(rate, 1e-6), 1e9)
     pages.n_signals[rows] = rng.poisson(rng.choice([0.0, 0.5, 30.0], N))
     planner.set_rates(rows, rate, recall, false, NOW)
-    values = PointValues(pages, planner.values, rule, planner)
+    values = planner.crawl_values
+    assert isinstance(values, PointValues)
     elapsed = NOW - pages.crawled_at[rows]
     return values, (elapsed, pages.n_signals[rows], rate, recall, false, pages.importance[rows].astype(float))
 
@@ -51,7 +54,7 @@ def test_every_rule_is_compared_with_the_published_one() -> None:
 
 @rules
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=20)
+@tries(20)
 def test_the_value_is_that_of_the_library(rule: str, seed: int) -> None:
     """One formula stands behind all rules; the functions for users say the same."""
     values, arguments = pages_with_rates(rule, seed)
@@ -60,7 +63,7 @@ def test_the_value_is_that_of_the_library(rule: str, seed: int) -> None:
 
 @rules
 @given(seed=st.integers(0, 10**6), decades=st.floats(-6, 3))
-@settings(max_examples=30)
+@tries(30)
 def test_no_page_reaches_a_level_before_it_is_said(rule: str, seed: int, decades: float) -> None:
     """A page is found when its time has come, whatever the rates."""
     values, _ = pages_with_rates(rule, seed)

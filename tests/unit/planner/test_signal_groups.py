@@ -10,9 +10,15 @@ import pytest
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.planner import Plan, Planner, plan
-from crawlsched.planner.parameters.signal_groups import SignalGroup, SignalGroups
+from crawlsched.planner.plans.signal_groups import SignalGroup, SignalGroups
 
 NEWS, SHOP = 0, 1
+
+
+def _group(groups: SignalGroups, source: int, host: int) -> SignalGroup | None:
+    """Return the group of a source and a site; None if it has none."""
+    row = int(groups.rows(np.array([source]), np.array([host]))[0])
+    return None if row < 0 else SignalGroup(*groups.to_list()[row])
 
 
 def _visits(rng: np.random.Generator, n: int, weight: float, source: int, host: int) -> dict[str, Any]:
@@ -54,11 +60,11 @@ def test_sites_are_learned_where_a_source_has_several() -> None:
     groups = plan(_planner().snapshot(), 1.0, visits).signal_groups
     assert len(groups) == 2
     for host, weight in ((NEWS, 3.0), (SHOP, 0.0)):
-        group = groups.of(0, host)
+        group = _group(groups, 0, host)
         assert group is not None
         assert group[:2] == (0, host)
         assert -np.expm1(-group.signal_weight) == pytest.approx(-np.expm1(-weight), abs=0.05)
-    assert groups.of(1, NEWS) is None
+    assert _group(groups, 1, NEWS) is None
 
 
 def test_a_site_with_little_evidence_stays_near_its_source() -> None:
@@ -70,7 +76,7 @@ def test_a_site_with_little_evidence_stays_near_its_source() -> None:
             "elapsed": np.full(n, 1.0), "n_signals": np.ones(n, int), "changed": np.zeros(n, bool),
             "source": np.zeros(n, int), "host": np.full(n, SHOP),
         }  # fmt: skip
-        group = plan(_planner().snapshot(), 1.0, _joined(honest, few)).signal_groups.of(0, SHOP)
+        group = _group(plan(_planner().snapshot(), 1.0, _joined(honest, few)).signal_groups, 0, SHOP)
         assert (group is not None) == fitted
         if group is not None:
             # Ten of the source's kind, of which 95 % are true, and ten lies.
@@ -86,7 +92,7 @@ def test_a_site_that_changes_often_is_believed_beside_one_that_is_stamped_and_ne
     stamped = shop | {"n_signals": shop["n_signals"] + 2, "changed": np.zeros(400, bool)}
     made = plan(_planner().snapshot(), 1.0, _joined(news | {"changed": fast}, stamped))
     assert -np.expm1(-made.signal_weights[0]) < 0.1
-    believed, other = made.signal_groups.of(0, NEWS), made.signal_groups.of(0, SHOP)
+    believed, other = _group(made.signal_groups, 0, NEWS), _group(made.signal_groups, 0, SHOP)
     assert believed is not None
     assert other is not None
     assert -np.expm1(-believed.signal_weight) == pytest.approx(-np.expm1(-1.0), abs=0.15)
@@ -105,7 +111,7 @@ def test_a_site_that_changes_its_ways_is_known_again_within_bounded_visits(befor
 
     newest_first = _joined(both(2000, after), both(20_000, before))
     heard = newest_of_each(newest_first, 1000)
-    shop = plan(_planner().snapshot(), 1.0, heard).signal_groups.of(0, SHOP)
+    shop = _group(plan(_planner().snapshot(), 1.0, heard).signal_groups, 0, SHOP)
     assert shop is not None
     assert -np.expm1(-shop.signal_weight) == pytest.approx(-np.expm1(-after), abs=0.06)
 
@@ -146,7 +152,7 @@ def test_a_group_announces_at_a_rate_of_its_own() -> None:
     rng = np.random.default_rng(9)
     visits = _joined(_visits(rng, 500, 3.0, 0, NEWS), _visits(rng, 500, 0.0, 0, SHOP))
     groups = plan(planner.snapshot(), 1.0, visits).signal_groups
-    news, shop_group = groups.of(0, NEWS), groups.of(0, SHOP)
+    news, shop_group = _group(groups, 0, NEWS), _group(groups, 0, SHOP)
     assert news is not None
     assert shop_group is not None
     assert shop_group.signal_rate == pytest.approx(0.01, rel=0.1)
@@ -162,17 +168,15 @@ def _groups(rng: np.random.Generator, n: int) -> SignalGroups:
 
 
 @pytest.mark.parametrize("n", [0, 1, 40])
-def test_one_page_and_many_pages_find_the_same_group(n: int) -> None:
+def test_every_page_finds_its_group(n: int) -> None:
     """For sources and hosts with and without a group."""
     rng = np.random.default_rng(n)
     groups = _groups(rng, n)
+    wanted = {(source, host): weight for source, host, weight, *_ in groups.to_list()}
     sources, hosts = rng.integers(0, 5, 300), rng.integers(0, 60, 300)
     rows = groups.rows(sources, hosts.astype(np.int32))
     for row, key in zip(rows.tolist(), zip(sources.tolist(), hosts.tolist(), strict=True), strict=True):
-        group = groups.of(*key)
-        assert (group is None) == (row < 0)
-        if group is not None:
-            assert (group.signal_weight, group.signal_rate) == (groups.signal_weights[row], groups.signal_rates[row])
+        assert (groups.signal_weights[row] if row >= 0 else None) == wanted.get(key)
 
 
 def test_crawl_values_of_one_page_and_of_many_are_the_same_with_groups() -> None:
@@ -189,27 +193,23 @@ def test_crawl_values_of_one_page_and_of_many_are_the_same_with_groups() -> None
     )
     _adopt(planner, plan(planner.snapshot(), 1.0, visits), 80.0)
     pages = np.arange(20)
-    rates, weights = planner.announcements.signals(pages)
+    _, weights = planner.announcements.signals(pages)
     assert np.unique(weights[[0, 1, 4, 5]]).size == 4
     many = planner.values.value_at(pages, 100.0)
     for page in pages.tolist():
-        assert planner.announcements.signals_one(page) == (rates[page], weights[page])
         assert planner.values.value_at(np.array([page]), 100.0).item() == pytest.approx(many[page], rel=1e-12)
 
 
 def test_a_plan_keeps_its_groups_as_text_with_hosts_by_name() -> None:
-    """Another process numbers hosts otherwise; one that knows no names does without; old plans have none."""
+    """Another process numbers hosts otherwise; one that knows no names does without."""
     rng = np.random.default_rng(11)
     visits = _joined(_visits(rng, 500, 3.0, 0, NEWS), _visits(rng, 500, 0.0, 0, SHOP))
     made = plan(_planner().snapshot(), 1.0, visits)
     data = json.loads(json.dumps(made.to_dict(["a.example", "b.example"])))
-    data["signal_groups"].append([0, "b.example", 5, 1.0, 1e-5, 20])  # a part of a site, as earlier versions kept them
     read = Plan.from_dict(data, {"a.example": 3, "b.example": 7}.__getitem__)
     assert len(read.signal_groups) == 2
-    group, original = read.signal_groups.of(0, 7), made.signal_groups.of(0, SHOP)
+    group, original = _group(read.signal_groups, 0, 7), _group(made.signal_groups, 0, SHOP)
     assert group is not None
     assert original is not None
     assert group[2:] == original[2:]
-    assert len(Plan.from_dict(data).signal_groups) == 0
-    del data["signal_groups"]
     assert len(Plan.from_dict(data).signal_groups) == 0

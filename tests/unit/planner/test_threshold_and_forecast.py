@@ -52,7 +52,7 @@ def test_a_first_crawl_does_not_raise_the_threshold_of_pages_that_have_a_copy() 
     assert len(first) in (12, 13)
     assert min(pick.crawl_value for pick in first) > 100.0 * before
     assert world.planner.threshold < 2.0 * before
-    assert world.planner.makes_first_copies
+    assert world.planner.frontier.new
 
 
 def test_the_forecast_names_most_of_the_pages_that_go_next() -> None:
@@ -174,7 +174,7 @@ def visits_drawn(planner: Planner, page: int, signal_rate: float, now: float, rn
     """Return how long a page waits in each of 4,000 futures."""
     # With eight more announcements a page is worth as much as it ever is, but for a thousandth.
     share, n_more = np.linspace(0.65, 1.2, 12).repeat(9), np.tile(np.arange(9), 12)
-    crawled_at, heard = planner.pages.crawled_at[page] - now, planner.announcements.heard_one(page) + n_more
+    crawled_at, heard = planner.pages.crawled_at[page] - now, planner.announcements.known(np.array([page]))[2] + n_more
     before, woken = np.zeros(108), np.full(108, 1e6)
     for _ in range(50):
         middle = 0.5 * (before + woken)

@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.refresh.pacing import Line, Pace
+from tests.inputs import tries
 from tests.site import most_in_a_second
 
 
@@ -26,7 +27,7 @@ def simulated(rate: float, arrivals: list[tuple[float, str, float]]) -> list[tup
     return sent
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(
     rate=st.floats(0.5, 300.0),
     arrivals=st.lists(

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.settings import Settings as ScrapySettings
 
+from crawlsched.crawl_value.rules_by_name import RULES
 from crawlsched.exceptions import CrawlschedError, SettingError
 from crawlsched.planner import Planner
 from crawlsched.planner.values.planned_values import POLICIES
-from crawlsched.planner.values.rules import RULES
 from crawlsched.settings import (
     SETTINGS,
     Settings,
@@ -252,7 +252,7 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "FINGERPRINTS",
             {"*/api/*": {"methods": "json"}},
             "CRAWLSCHED_FINGERPRINTS['*/api/*']: 'methods' is no option of a recipe; options are method, keep, drop, "
-            "links, images, ignore_keys, template_edits.",
+            "links, images, ignore_keys.",
         ),
         (
             "FINGERPRINTS",
@@ -309,7 +309,7 @@ def test_a_pattern_that_fits_no_url_is_named(where: str) -> None:
 def test_selectors_need_a_fingerprint_that_selects() -> None:
     """Selectors beside raw bytes would do nothing, so they are refused."""
     (sentence,) = mistakes(FINGERPRINT="raw_bytes", FINGERPRINT_KEEP=".price")
-    assert sentence.startswith("CRAWLSCHED_FINGERPRINT: keep, drop")
+    assert sentence.startswith("CRAWLSCHED_FINGERPRINT: keep cannot be given with the method 'raw_bytes', which takes")
 
 
 def test_all_mistakes_are_reported_at_once() -> None:

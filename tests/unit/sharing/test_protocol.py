@@ -1,11 +1,12 @@
 """The protocol of sharing, whatever the order of its steps: clocks that differ, lost answers, pauses, deaths."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.sharing import LEASE, Answer, Grant, Renewal, Rows, ShardRow, renew
+from tests.inputs import tries
 
 N_SHARDS = 4
 # A rate that was lowered by hand: grants given before run down, and a member whose answers are lost may say until its
@@ -162,7 +163,7 @@ class Sharing(RuleBasedStateMachine):
                 assert self.rows.shards[shard] == ShardRow(process.name, process.shards[shard])
 
 
-Sharing.TestCase.settings = settings(max_examples=300, stateful_step_count=60, suppress_health_check=list(HealthCheck))
+Sharing.TestCase.settings = tries(300, stateful_step_count=60, suppress_health_check=list(HealthCheck))
 TestSharing = pytest.mark.filterwarnings("default")(Sharing.TestCase)
 
 

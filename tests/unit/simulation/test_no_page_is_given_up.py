@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from crawlsched.planner.options import MAX_CRAWL_ROUNDS
-from crawlsched.planner.starvation import Rounds
+from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS, Rounds
 from crawlsched.simulation import History, replay
 
 DAY = 86_400.0

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from math import isnan
 
 import numpy as np
@@ -13,16 +12,6 @@ from crawlsched.simulation.figures import FIGURES, FigureError, Row, Settings, T
 
 def silent(done: int, total: int) -> None:
     """Show no progress."""
-
-
-def test_every_figure_has_a_name_of_its_own_paper() -> None:
-    """A figure's name begins with its paper's, and it says in one line what it shows."""
-    papers = {"noisy-signals", "online-estimators", "optimal-freshness", "frequency-of-change"}
-    for name, figure in FIGURES.items():
-        assert figure.name == name
-        assert any(re.fullmatch(rf"{paper}-(table-)?\d+", name) for paper in papers)
-        assert figure.title
-        assert "\n" not in figure.title
 
 
 @pytest.mark.parametrize(
@@ -41,14 +30,6 @@ def test_a_setting_that_is_not_possible_is_refused_in_one_sentence(wrong: dict[s
     with pytest.raises(FigureError) as caught:
         FIGURES["noisy-signals-2"].with_settings(**wrong)  # type: ignore[arg-type]
     assert str(caught.value) == sentence
-
-
-def test_what_is_not_set_is_as_the_figure_has_it() -> None:
-    """Only what is given differs from the figure's own settings; a number of pages named twice is one case."""
-    figure = FIGURES["noisy-signals-2"]
-    assert figure.with_settings() == figure.settings
-    some = figure.with_settings(pages=[30, 20, 30], seed=3)
-    assert some == Settings(figure.settings.repetitions, (30, 20), figure.settings.horizon, 3)
 
 
 def test_more_repetitions_leave_those_before_as_they_were() -> None:
@@ -83,12 +64,3 @@ def test_a_table_is_written_with_all_digits() -> None:
     assert [float(line["mean"]) for line in read] == [1 / 3, 2e-9]
     assert [line["standard_error"] for line in read] == ["0.1", ""]
     assert [(line["quantity"], line["pages"], line["policy"]) for line in read] == [("x", "1", "a"), ("y", "2", "")]
-
-
-def test_a_table_finds_its_rows_by_their_labels() -> None:
-    """Some rows, or the only one."""
-    table = Table(("pages", "policy"), tuple(Row("x", (m, p), m + 0.5, 0.0, 2) for m in (1, 2) for p in "ab"))
-    assert [row.mean for row in table.some("x", policy="b")] == [1.5, 2.5]
-    assert table.one("x", pages=2, policy="a").labels == (2, "a")
-    with pytest.raises(KeyError, match="2 rows of x"):
-        table.one("x", pages=2)

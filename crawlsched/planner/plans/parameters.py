@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.crawl_value import undiscovered_value
-from crawlsched.pages import Pages
-from crawlsched.planner.parameters.signal_groups import SignalGroups
+from crawlsched.planner.plans.signal_groups import SignalGroups
 
-__all__ = ["DOUBT", "LIKELIHOOD_POWER", "Parameters", "value_priors"]
+__all__ = ["DOUBT", "LIKELIHOOD_POWER", "Parameters"]
 
 
 #: How much fast rates are doubted in crawl values: their weight is divided by this power of rate / even rate.
@@ -40,17 +39,10 @@ class Parameters:
         Signals per second and page of each source, which pages' own counts are drawn towards.
     rates : ndarray, shape (K,)
         The grid, changes per second.
-    discovery_horizon : float
-        Seconds.
     even_rate : float
         Crawls per second and page if all got the same; inf: not known.
     signal_groups : SignalGroups
         Sites whose announcements are worth something else than those of their source elsewhere.
-    learning_rate : float
-        Power of pages' own likelihoods; `LIKELIHOOD_POWER` in plans.
-    value_priors : ndarray, shape (G, K)
-        `priors` as crawl values take them: a rate r above the even rate R/n counts as if it were less likely by the
-        factor (r n/R)^(-1/2).
 
     Notes
     -----
@@ -65,18 +57,18 @@ class Parameters:
     signal_weights: FloatArray
     signal_rates: FloatArray
     rates: FloatArray
-    discovery_horizon: float
     even_rate: float = np.inf
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    learning_rate: float = 1.0
 
-    def __post_init__(self) -> None:
-        # Of a page never crawled nothing but its group is known: one value for all of a group.
-        object.__setattr__(self, "new_values", undiscovered_value(self.priors, self.rates, self.discovery_horizon))
-        object.__setattr__(self, "value_priors", value_priors(self.priors, self.rates, self.even_rate))
+    @cached_property
+    def value_priors(self) -> FloatArray:
+        """`priors` as crawl values take them, shape (G, K).
 
-    new_values: FloatArray = None  # type: ignore[assignment]
-    value_priors: FloatArray = None  # type: ignore[assignment]
+        A rate r above the even rate R/n counts as if it were less likely by the factor (r n/R)^(-1/2).
+        """
+        doubtful = self.priors * np.maximum(self.rates / self.even_rate, 1.0) ** -DOUBT
+        shares: FloatArray = doubtful / doubtful.sum(axis=1, keepdims=True)
+        return shares
 
     def group(self, host: int) -> int:
         """Return the row of `priors` for a host."""
@@ -89,10 +81,8 @@ class Parameters:
         known = hosts < self.group_of_host.size
         return np.where(known, self.group_of_host[np.where(known, hosts, 0)], 0)
 
-    def signal_quality(
-        self, columns: Pages, pages: IndexArray, sources: npt.NDArray[Any]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return what announcements of pages by sources (0 or more) are worth, by their site where that has evidence.
+    def signal_quality(self, hosts: npt.NDArray[Any], sources: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+        """Return what announcements by sources (0 or more) on hosts are worth, by the site where that has evidence.
 
         This is what is known of a page before its own announcements have shown anything: an announcement is true with
         probability 1 - exp(-κ), and with γ announcements a second γ exp(-κ) of them are false.
@@ -108,22 +98,7 @@ class Parameters:
         weights, rates = self.signal_weights[at], self.signal_rates[at]
         groups = self.signal_groups
         if len(groups):
-            rows = groups.rows(sources, columns.host[pages])
+            rows = groups.rows(sources, hosts)
             own = rows >= 0
             weights[own], rates[own] = groups.signal_weights[rows[own]], groups.signal_rates[rows[own]]
         return weights, rates
-
-    def signal_quality_one(self, source: int, host: int) -> tuple[float, float]:
-        """Return what `signal_quality` returns for one page."""
-        group = self.signal_groups.of(source, host)
-        if group is not None:
-            return group.signal_weight, group.signal_rate
-        at = min(source, self.signal_weights.size - 1)
-        return self.signal_weights.item(at), self.signal_rates.item(at)
-
-
-def value_priors(priors: FloatArray, rates: FloatArray, even_rate: float) -> FloatArray:
-    """Return priors as crawl values take them; parameters and result as in `Parameters`."""
-    doubtful = priors * np.maximum(rates / even_rate, 1.0) ** -DOUBT
-    shares: FloatArray = doubtful / doubtful.sum(axis=1, keepdims=True)
-    return shares

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
+from crawlsched.crawl_value.terms import noisy_terms
 
 __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 
@@ -80,6 +81,29 @@ class Grid:
             part = np.minimum((np.log(aim) - low) / (high - low), 1.0)
         elapsed = times[above - 1] * (times[1] / times[0]) ** np.where(np.isfinite(part), part, 1.0)
         found: FloatArray = np.where(cell == times.size, np.inf, elapsed)
+        return found
+
+    def announced(self, weights: FloatArray, stale: FloatArray) -> FloatArray:
+        """Return the same as `noisy`, as if nothing were to be announced any more: each is as high or higher."""
+        rates, lasts = self.rates, np.exp(-stale)
+        lost = stale * lasts
+        return np.stack(
+            [
+                np.vecdot(weights, (1.0 - lasts - lost) / rates),
+                np.vecdot(weights, lost),
+                np.vecdot(weights, lasts * rates),
+            ]
+        )
+
+    def noisy(self, weights: FloatArray, elapsed: FloatArray, signals: FloatArray) -> FloatArray:
+        """Return crawl values of importance 1, their slopes, and bounds on the slopes' slopes; shape (3, n)."""
+        rates, (rate, weight, evidence) = self.rates, signals
+        found, stale = np.empty((3, elapsed.size)), elapsed[:, np.newaxis] * rates + evidence[:, np.newaxis]
+        alpha = np.broadcast_to(rates, stale.shape).ravel()
+        value, slope = noisy_terms(stale.ravel(), alpha, rate.repeat(rates.size), weight.repeat(rates.size))
+        found[0] = np.vecdot(weights, value.reshape(stale.shape))
+        found[1] = np.vecdot(weights, slope.reshape(stale.shape) * rates)
+        found[2] = np.vecdot(weights, np.exp(-stale) * rates)
         return found
 
 

@@ -44,13 +44,12 @@ class SignalGroups:
     Examples
     --------
     >>> groups = SignalGroups([SignalGroup(0, 7, 0.7, 1e-5, 80)])
-    >>> groups.of(0, 7).signal_weight, groups.of(0, 8)
-    (0.7, None)
+    >>> groups.rows(np.array([0, 0]), np.array([7, 8]))
+    array([ 0, -1])
     """
 
     def __init__(self, groups: Iterable[SignalGroup] = ()) -> None:
         self._groups = tuple(sorted(groups))
-        self._rows = {group[:2]: row for row, group in enumerate(self._groups)}
         self._n_hosts = max((group.host for group in self._groups), default=-1) + 1
         self._keys = self._key(*np.array([group[:2] for group in self._groups], np.int64).reshape(-1, 2).T)
         self.signal_weights: FloatArray = np.array([group.signal_weight for group in self._groups])
@@ -62,11 +61,6 @@ class SignalGroups:
     def _key(self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         keys: npt.NDArray[np.int64] = sources.astype(np.int64) * self._n_hosts + hosts
         return keys
-
-    def of(self, source: int, host: int) -> SignalGroup | None:
-        """Return the group of a page; None if it has none, and what is known of the source counts."""
-        row = self._rows.get((source, host))
-        return None if row is None else self._groups[row]
 
     def rows(self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any]) -> IndexArray:
         """Return the rows of `signal_weights` and `signal_rates` for pages, -1 for those without a group.
@@ -99,13 +93,10 @@ class SignalGroups:
 
     @classmethod
     def from_list(cls, data: Iterable[Sequence[Any]], host_number: Callable[[str], int] | None = None) -> Self:
-        """Return what `to_list` made plain; without a way from names to numbers, named hosts are left out.
-
-        So are the parts of sites that earlier versions told apart.
-        """
+        """Return what `to_list` made plain; without a way from names to numbers, named hosts are left out."""
         groups = []
         for source, host, *rest in data:
             number = host if isinstance(host, int) else None if host_number is None else host_number(host)
-            if number is not None and len(rest) == len(SignalGroup._fields) - 2:
+            if number is not None:
                 groups.append(SignalGroup(source, number, *rest))
         return cls(groups)

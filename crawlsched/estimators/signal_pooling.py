@@ -1,0 +1,97 @@
+"""Partial pooling: how far the announcements of sources, and of their sites, can be trusted.
+
+The precision of all sources counts as ten announcements of each, that of a source as ten of each of its sites. It is
+the mean of what its members show by themselves, weighted by what was heard of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.estimators.signal_quality import SignalQuality
+
+__all__ = ["FIRST_PRECISION", "pooled_sites", "pooled_sources"]
+
+Visits = Mapping[str, npt.NDArray[Any]]
+
+#: Precision of announcements before anything is known: as likely true as not.
+FIRST_PRECISION = 0.5
+# How many announcements that what is known of the larger group counts for, when the precision of one within it is
+# fitted: a source among all, a site of a source.
+_ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
+# A site has a quality of its own from so many visits after an announcement on, and so many have one at most: those with
+# most of these visits.
+_LEAST_HEARD = 10
+_MOST_SITES = 512
+
+
+def pooled_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -> None:
+    """Fit each source, shrunk towards all together."""
+    sources = visits["source"].astype(np.intp)
+    quality = _bank(sources, weights.size, visits)
+    seen = np.unique(sources)
+    first = FIRST_PRECISION, 1 - FIRST_PRECISION
+    heard = np.bincount(sources, visits["n_signals"] > 0, weights.size)[seen]
+    alone = np.array([quality.fit_group(source, first, interval=False).precision for source in seen.tolist()])
+    # One announcement, as likely true as not, keeps the whole from being sure of anything before it has seen some.
+    precision = (FIRST_PRECISION + float(alone @ heard)) / (1.0 + float(heard.sum()))
+    weights[-1], intervals[-1] = -np.log1p(-precision), quality.fit_group(seen, first).precision_interval
+    true = precision * _ANNOUNCEMENTS_OF_THE_WHOLE
+    for source in seen.tolist():
+        fit = quality.fit_group(source, (true, _ANNOUNCEMENTS_OF_THE_WHOLE - true))
+        weights[source], intervals[source] = fit.signal_weight, fit.precision_interval
+
+
+def pooled_sites(visits: Visits, weights: FloatArray) -> list[tuple[int, int, float, int]]:
+    """Fit each site with evidence of a source that has several, shrunk towards the mean of these sites.
+
+    All visits of a source fitted together would not do: where one site changes often and is announced rightly, and
+    another never changes and is announced all the time, announcements and changes seem to have nothing to do with each
+    other.
+    """
+    columns = {
+        key: tuple(visits[name][rows] for name in ("elapsed", "n_signals", "changed"))
+        for key, rows in _sites_with_evidence(visits)
+    }
+    n_heard = {key: int(np.count_nonzero(n_signals)) for key, (_, n_signals, _) in columns.items()}
+    sums: dict[int, tuple[float, float]] = {}
+    alone = FIRST_PRECISION, 1 - FIRST_PRECISION
+    for (source, host), (elapsed, n_signals, changed) in columns.items():
+        true, heard = sums.get(
+            source, (float(-np.expm1(-weights[source])) * _ANNOUNCEMENTS_OF_THE_WHOLE, _ANNOUNCEMENTS_OF_THE_WHOLE)
+        )
+        fit = SignalQuality.fit(elapsed, n_signals, changed, prior=alone, interval=False)
+        n = n_heard[source, host]
+        sums[source] = true + fit.precision * n, heard + n
+    found = []
+    for key, (elapsed, n_signals, changed) in columns.items():
+        true = sums[key[0]][0] / sums[key[0]][1] * _ANNOUNCEMENTS_OF_THE_WHOLE
+        prior = true, _ANNOUNCEMENTS_OF_THE_WHOLE - true
+        fit = SignalQuality.fit(elapsed, n_signals, changed, prior=prior, interval=False)
+        found.append((*key, fit.signal_weight, n_heard[key]))
+    return found
+
+
+def _sites_with_evidence(visits: Visits) -> list[tuple[tuple[int, int], IndexArray]]:
+    """Return source and host of sites with enough visits after an announcement, and the rows of their visits."""
+    where = np.column_stack([visits["source"], visits["host"]]).astype(np.int64)
+    sites, site = np.unique(where, axis=0, return_inverse=True)
+    site = site.reshape(-1)
+    heard = np.bincount(site, visits["n_signals"] > 0, len(sites))
+    several = np.bincount(sites[:, 0], minlength=1)[sites[:, 0]] > 1
+    chosen = np.flatnonzero((heard >= _LEAST_HEARD) & several)
+    chosen = chosen[np.argsort(-heard[chosen], kind="stable")][:_MOST_SITES]
+    order = np.argsort(site, kind="stable")
+    starts = np.searchsorted(site[order], np.arange(len(sites) + 1))
+    return [(tuple(sites[row].tolist()), order[starts[row] : starts[row + 1]]) for row in chosen.tolist()]
+
+
+def _bank(groups: IndexArray, n_groups: int, visits: Visits) -> SignalQuality:
+    quality = SignalQuality(n_groups)
+    quality.update(groups, visits["elapsed"], visits["n_signals"], visits["changed"])
+    return quality

@@ -1,0 +1,88 @@
+"""The parameters in force, and how all pages come to stand by new ones without the next pick having to wait."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from crawlsched.columns.array_types import IndexArray
+from crawlsched.pages import Pages
+from crawlsched.planner.plans.parameters import Parameters
+from crawlsched.planner.plans.plan import Plan
+
+__all__ = ["PICKS_A_SLICE", "PLAN_SLICE", "SLICE", "InForce", "Work"]
+
+#: What is to be done between picks: each step is given the time, and says whether there is more of it to do.
+Work = deque[Callable[[float], bool]]
+
+#: So many pages that were announced are worked on between two picks: a millisecond or two, and what they leave
+#: to be done by the turns that follow, which have to look at those that wake, stays within a few more.
+SLICE = 128
+#: So many pages are placed by a plan between two picks, and the next ones wait for so many picks: a crawl at its
+#: ceiling loses a tenth by it, and not half. All are in a sixteenth of the time in which each could be crawled.
+PLAN_SLICE, PICKS_A_SLICE = 256, 16
+# Where picks are rarer they wait for so many seconds: slices take a tenth of the time then, too.
+_SECONDS_A_SLICE = 0.02
+# No newer plan comes for so many times as long as the last one took to place all pages, minutes among millions.
+_TIMES_IT_TOOK = 4.0
+
+
+class InForce:
+    """The parameters in force. Values follow them at once, the frontier page by page in slices.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        In force at first.
+    pages : Pages
+    work : deque
+        Takes what is to be done between picks.
+    refile : callable
+        ``refile(pages, now)`` places pages anew.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    placed : int
+        So many pages have been placed by them.
+    rests_until : float
+        No newer plan is to come sooner, POSIX seconds; inf while pages are being placed by one.
+    plan : Plan or None
+        The newest plan.
+    """
+
+    def __init__(
+        self, parameters: Parameters, pages: Pages, work: Work, refile: Callable[[IndexArray, float], None]
+    ) -> None:
+        self.parameters = parameters
+        self.placed = 0
+        self.rests_until = -np.inf
+        self.plan: Plan | None = None
+        self._pages, self._work, self._refile = pages, work, refile
+
+    def put(self, parameters: Parameters) -> None:
+        """Let parameters come into force; all pages are placed by them over the next picks."""
+        self.parameters = parameters
+        is_placing, self.rests_until = self.rests_until == np.inf, np.inf
+        self.placed = 0
+        if is_placing:
+            return  # once more from the first page on
+        n_picks, began, due = 0, np.inf, -np.inf
+
+        def step(now: float) -> bool:
+            nonlocal n_picks, began, due
+            began, n_picks = min(began, now), n_picks - 1
+            if n_picks > 0 and now < due:
+                return True
+            n_picks, due = PICKS_A_SLICE, now + _SECONDS_A_SLICE
+            rows = np.arange(self.placed, min(self.placed + PLAN_SLICE, self._pages.n))
+            self.placed += PLAN_SLICE
+            self._refile(rows, now)
+            if self.placed < self._pages.n:
+                return True
+            self.rests_until = now + _TIMES_IT_TOOK * (now - began)
+            return False
+
+        self._work.append(step)
