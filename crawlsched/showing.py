@@ -86,7 +86,7 @@ _FILTER = _Shown()
 
 
 def escape_logs() -> None:
-    """Let no logger of ours write what a terminal would obey; those that there are by now."""
+    """Escape what a terminal would obey in the records of all our loggers that exist now."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "crawlsched":
             logging.getLogger(name).addFilter(_FILTER)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from crawlsched.cli.recorded import RecordedVisit, judge_all
+from crawlsched.jobs.recorded import RecordedVisit, judge_all
 
 PAGES, VISITS, EDITS = 12, 40, 3
 HOUR = 3600.0

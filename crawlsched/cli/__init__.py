@@ -1,7 +1,7 @@
 """The command line: ``crawlsched status``, ``crawlsched why URL``, and so on; one file for each command.
 
-A command's module has three functions: `add_parser` names its arguments, `report` does what is asked and returns what
-there is to say as a dictionary (which ``--json`` prints), and `say` puts that into words for a person.
+A command's module has ``HELP``, ``EXAMPLES``, ``OPTIONS`` and two functions: `report` does what is asked and returns
+the result as a dictionary (which ``--json`` prints), and `say` puts that into words for a person.
 """
 
 import argparse
@@ -10,15 +10,12 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from crawlsched import __version__
-from crawlsched.cli.interruption import interruption_felt
-from crawlsched.cli.parsing import CommandParser, command_parsers, examples
-from crawlsched.cli.progress import waited_for
+from crawlsched.cli.parsing import CommandParser, add_command, add_commands_below, examples
 from crawlsched.cli.table_files import write_text
 from crawlsched.exceptions import CrawlschedError, require_posix
 from crawlsched.showing import in_words, shown, without_secrets
@@ -35,6 +32,7 @@ _GROUPS = {
 }
 _COMMANDS = tuple(name for names in _GROUPS.values() for name in names)
 _MODULE_OF = {"import": "importing"}
+_WITHOUT_DATABASE = ("replay", "detect", "simulate")
 _SHELLS = ("bash", "zsh", "tcsh")
 
 
@@ -63,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["--completion"]:
         return _print_completion(parser, given)
-    # To load them all takes as long as most commands do.
+    # Loading them all takes as long as most commands do.
     if given[:1] != ["--version"]:
         add_commands(parser, only=given[0] if given else "")
     return run(parser.parse_args(given))
@@ -71,9 +69,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def add_commands(parser: argparse.ArgumentParser, only: str = "") -> None:
     """Add every command to a parser, or only the one of a name; `run` then takes what it has parsed."""
-    commands = command_parsers(parser, "commands", "COMMAND")
+    # Only here: the settings take longer to load than all that is above.
+    from crawlsched.cli.target import common_options
+
+    commands = add_commands_below(parser, "commands", "COMMAND")
     for name in (only,) if only in _COMMANDS else _COMMANDS:
-        import_module(f"crawlsched.cli.{_MODULE_OF.get(name, name)}").add_parser(commands)
+        module = import_module(f"crawlsched.cli.{_MODULE_OF.get(name, name)}")
+        if name == "db":
+            below = commands.add_parser(name, help=module.HELP, epilog=examples(*module.EXAMPLES))
+            module.add_actions(below)
+        else:
+            add_command(commands, name, module, None if name in _WITHOUT_DATABASE else common_options())
 
 
 def _print_completion(parser: argparse.ArgumentParser, given: list[str]) -> int:
@@ -90,14 +96,11 @@ def _print_completion(parser: argparse.ArgumentParser, given: list[str]) -> int:
 
 
 def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None) -> int:
-    """Run what was parsed; `settings` are those of a Scrapy project that knows it is one."""
+    """Run what was parsed; `settings` are those of the Scrapy project, if Scrapy runs the command."""
     arguments.project_settings = settings
     try:
         require_posix()
-        # What shows its own progress, asks, or runs until it is ended says so.
-        is_quick = not getattr(arguments, "is_long", False)
-        with interruption_felt(), waited_for("crawlsched") if is_quick else nullcontext():
-            report = arguments.report(arguments)
+        report = arguments.report(arguments)
         as_json = None if arguments.json is None else json.dumps(_plain(report), indent=2)
         if as_json is not None and arguments.json != "-":
             write_text(Path(arguments.json), f"{as_json}\n")

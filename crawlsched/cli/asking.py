@@ -1,10 +1,9 @@
-"""Asking: what ``recrawl`` and ``signal`` have in common, a word to the running crawl about some pages."""
+"""Asking: what ``recrawl`` and ``signal`` have in common, a command to the running crawl about some pages."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.stores import Stores, open_stores
-from crawlsched.cli.target import find_target
 from crawlsched.exceptions import UnknownPage
 
 if TYPE_CHECKING:
@@ -21,21 +20,19 @@ def ask_about_pages(arguments: argparse.Namespace, command: str, more: dict[str,
     UnknownPage
         If none of the URLs is a page.
     """
-    stores = open_stores(find_target(arguments), read_only=False)
-    try:
+    with open_stores(arguments, read_only=False) as stores:
         known, unknown = _known(stores, arguments.urls)
         answers = stores.ask([(store, {"urls": urls, **more}) for store, urls in known.items()], command)
-        n_waiting = sum(len(urls) for urls, answer in zip(known.values(), answers, strict=True) if answer is None)
         done = [answer for answer in answers if answer is not None]
+        n_waiting = sum(len(urls) for urls, answer in zip(known.values(), answers, strict=True) if answer is None)
+        has_taken = done and "taken" in done[0]
         return {
             "collection": stores.name,
             "running": bool(done),
             "pages": n_waiting + sum(answer["pages"] for answer in done),
-            "taken": n_waiting + sum(answer["taken"] for answer in done) if done and "taken" in done[0] else None,
+            "taken": n_waiting + sum(answer["taken"] for answer in done) if has_taken else None,
             "unknown": unknown + [url for answer in done for url in answer["unknown"]],
         }
-    finally:
-        stores.close()
 
 
 def say_unknown(report: dict[str, Any]) -> str:
@@ -46,19 +43,15 @@ def say_unknown(report: dict[str, Any]) -> str:
 def _known(stores: Stores, urls: list[str]) -> "tuple[dict[Store, list[str]], list[str]]":
     """Divide URLs into those of pages, as they are stored and by where they are, and others."""
     known: dict[Store, list[str]] = {}
-    unknown, first = [], None
+    unknown: dict[str, UnknownPage] = {}
     for url in urls:
         try:
             store, page = stores.find_page(url)
         except UnknownPage as error:
-            first = first or error
-            unknown.append(url)
+            unknown[url] = error
             continue
-        facts = store.reader.facts([page])[0]
-        if facts is None:  # forgotten between two questions
-            unknown.append(url)
-        else:
-            known.setdefault(store, []).append(facts.url)
+        (facts,) = store.reader.facts([page])
+        known.setdefault(store, []).append(url if facts is None else facts.url)
     if not known:
-        raise first or UnknownPage(unknown[0], stores.name)
-    return known, unknown
+        raise next(iter(unknown.values()))
+    return known, list(unknown)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from crawlsched.cli.parsing import Option, option
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import parse_duration
 from crawlsched.settings.values import read_date
@@ -14,11 +15,16 @@ from crawlsched.settings.values import read_date
 if TYPE_CHECKING:
     from crawlsched.store.listing import Condition, Kind
 
-__all__ = ["read_columns", "read_condition", "read_order"]
+__all__ = ["read_columns", "read_condition", "read_order", "where_option"]
 
 _FORM = re.compile(r"\s*([A-Za-z_]+)\s*(<=|>=|!=|!~|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
 _NONE = ("", "none", "never", "unknown")
 _TRUTHS = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0}
+
+
+def where_option(meaning: str) -> Option:
+    """Return what adds ``--where``, which may be given several times."""
+    return option("--where CONDITION", meaning, action="append", default=[])
 
 
 def read_condition(text: str, kinds: "Mapping[str, Kind]", now: float) -> "Condition":
@@ -115,8 +121,8 @@ def read_time(text: str, now: float) -> float:
     except (ValueError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        said = f"{time.strftime('%Y-%m-%d', time.gmtime(now))}"
-        raise CrawlschedError(f"A time is POSIX seconds, a date such as {said}, or now-2d, got {text!r}.")
+        today = time.strftime("%Y-%m-%d", time.gmtime(now))
+        raise CrawlschedError(f"A time is POSIX seconds, a date such as {today}, or now-2d, got {text!r}.")
     return found
 
 

@@ -1,54 +1,44 @@
 """``crawlsched db``: the database: its tables, copies, shards, and learning again from the visits that it keeps."""
 
 import argparse
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from crawlsched.cli import refit, shards
-from crawlsched.cli.parsing import add_json_option, command_parsers, examples
+from crawlsched.cli import refit, shards, split
+from crawlsched.cli.parsing import Option, add_command, add_commands_below, confirm, option
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.table_files import new_file
 from crawlsched.cli.target import common_options, database_of
 from crawlsched.exceptions import CrawlschedError, StoreError
 
-__all__ = ["add_parser"]
-
-_COPIED = ("source", "target")
+__all__ = ["EXAMPLES", "HELP", "add_actions"]
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command and its sub-commands."""
-    parser = commands.add_parser(
-        "db",
-        help="check, upgrade, back up or copy the database; its shards; learn again",
-        epilog=examples("crawlsched db check", "crawlsched db backup crawlsched-backup.db"),
-    )
-    actions = command_parsers(parser, "actions", "ACTION")
-    for name, report, say, help_text in (
-        ("upgrade", upgrade, say_upgrade, "make the tables of this version, keeping what is in them"),
-        ("check", check, say_check, "look whether the tables are this version's and the database is sound"),
-        ("backup", backup, say_backup, "copy an SQLite database to a file, also while a crawl goes on"),
-        ("restore", restore, say_restore, "put such a copy in the place of the database; asks first"),
-    ):
-        file = " crawlsched-backup.db" if name in ("backup", "restore") else ""
-        example = examples(f"crawlsched db {name}{file}")
-        action = actions.add_parser(name, help=help_text, parents=[common_options(collection=False)], epilog=example)
-        if file:
-            action.add_argument("file", metavar="FILE", type=Path)
-        if name == "restore":
-            action.add_argument("--yes", action="store_true", help="do not ask first")
-        action.set_defaults(report=report, say=say, is_long=bool(file))
-    example = examples("crawlsched db copy sqlite:///crawlsched.db postgresql://crawl@db.example/crawls")
-    action = actions.add_parser(
-        "copy", help="copy all of a database into an empty one, such as PostgreSQL's", epilog=example
-    )
-    action.add_argument("source", metavar="SOURCE", help="the URL of the database that no crawl uses now")
-    action.add_argument("target", metavar="TARGET", help="the URL of one without a row")
-    add_json_option(action)
-    action.set_defaults(report=copy, say=say_copy, is_long=True)
-    for module in (refit, shards):
-        module.add_parser(actions)
+HELP = "check, upgrade, back up or copy the database; its shards; learn again"
+EXAMPLES = ("crawlsched db check", "crawlsched db backup crawlsched-backup.db")
+
+
+def add_actions(parser: argparse.ArgumentParser) -> None:
+    """Add what the command can do."""
+    actions = add_commands_below(parser, "actions", "ACTION")
+    whole = common_options(collection=False)
+    for name, action in _ACTIONS.items():
+        if isinstance(action, _Action):
+            action = action._replace(EXAMPLES=(f"crawlsched db {name}{_EXAMPLES.get(name, '')}",))
+        common = None if name == "copy" else whole if isinstance(action, _Action) else common_options()
+        add_command(actions, name, action, common)
+
+
+class _Action(NamedTuple):
+    HELP: str
+    report: Callable[[argparse.Namespace], dict[str, Any]]
+    words: Callable[[dict[str, Any]], str] | str
+    OPTIONS: tuple[Option, ...] = ()
+    EXAMPLES: tuple[str, ...] = ()
+
+    def say(self, report: dict[str, Any]) -> str:
+        return self.words.format_map(report) if isinstance(self.words, str) else self.words(report)
 
 
 def upgrade(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -70,6 +60,9 @@ def say_upgrade(report: dict[str, Any]) -> str:
     return f"{report['database']} was upgraded from revision {report['before']} to {report['revision']}."
 
 
+_CHECKED = "{database} is sound and up to date (revision {revision})."
+
+
 def check(arguments: argparse.Namespace) -> dict[str, Any]:
     """Look at the database and change nothing."""
     from crawlsched.store import Store, schema
@@ -88,9 +81,7 @@ def check(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"database": store.database.name, "revision": revision, "sound": True}
 
 
-def say_check(report: dict[str, Any]) -> str:
-    """Say that all is well; what is not is an error."""
-    return f"{report['database']} is sound and up to date (revision {report['revision']})."
+_BACKED_UP = "{database} was copied to {file} ({bytes:,} bytes)."
 
 
 def backup(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -106,18 +97,16 @@ def backup(arguments: argparse.Namespace) -> dict[str, Any]:
     revision = schema.check(url)
     database = Database(url, read_only=True)
     try:
-        with new_file(file) as unfinished, shown_progress("Copying") as progress:
+        with new_file(file) as unfinished:
             # Cookies and passwords may stand in it, as in the database.
             unfinished.touch(mode=0o600)
-            copy_database(database, unfinished, progress)
+            copy_database(database, unfinished, shown_progress("Copying"))
     finally:
         database.close()
     return {"database": database.name, "file": str(file), "bytes": file.stat().st_size, "revision": revision}
 
 
-def say_backup(report: dict[str, Any]) -> str:
-    """Say what was written."""
-    return f"{report['database']} was copied to {report['file']} ({report['bytes'] / 1e6:,.1f} MB)."
+_RESTORED = "{database} is what {file} holds now (revision {revision})."
 
 
 def restore(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -139,12 +128,11 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
             raise CrawlschedError(f"{file} is the database itself.")
         if path.exists():
             _refuse_owned(target)
-            if not arguments.yes:
-                _ask(target.name)
+            confirm(f"Replace all that {target.name!r} holds?", is_meant=arguments.yes, refused="Nothing was restored.")
         source = Database(f"sqlite:///{file.absolute()}", read_only=True)
         try:
-            with shown_progress("Copying") as progress, target.explained("written"):
-                copy_database(source, path, progress)
+            with target.explained("written"):
+                copy_database(source, path, shown_progress("Copying"))
         finally:
             source.close()
     finally:
@@ -152,9 +140,15 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"database": target.name, "file": str(file), "revision": revision}
 
 
-def say_restore(report: dict[str, Any]) -> str:
-    """Say what was done."""
-    return f"{report['database']} is what {report['file']} holds now (revision {report['revision']})."
+def _refuse_owned(target: Any) -> None:
+    """Refuse while a crawl runs: it would write on what it remembers of the database that was there before."""
+    from sqlalchemy import inspect
+
+    from crawlsched.store.copying import require_idle
+
+    with target.reading() as connection:
+        if inspect(connection).has_table("leases"):
+            require_idle(target, connection)
 
 
 def copy(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -162,9 +156,8 @@ def copy(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.store.copying import copy_all
     from crawlsched.store.database import database_url
 
-    with shown_progress("Copying") as progress:
-        rows = copy_all(arguments.source, arguments.target, progress)
-    names = {name: database_url(url).render_as_string() for name, url in vars(arguments).items() if name in _COPIED}
+    rows = copy_all(arguments.source, arguments.target, shown_progress("Copying"))
+    names = {name: database_url(getattr(arguments, name)).render_as_string() for name in ("source", "target")}
     return {**names, "rows": rows}
 
 
@@ -177,23 +170,32 @@ def say_copy(report: dict[str, Any]) -> str:
     )
 
 
-def _ask(name: str) -> None:
-    if not sys.stdin.isatty():
-        raise CrawlschedError(
-            f"Restoring would replace all that {name!r} holds, and nobody is here to be asked; "
-            "add --yes if it is meant."
-        )
-    print(f"Replace all that {name!r} holds? [y/N] ", end="", flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CrawlschedError("Nothing was restored.")
-
-
-def _refuse_owned(target: Any) -> None:
-    """Refuse while a crawl runs: it would write on what it remembers of the database that was there before."""
-    from sqlalchemy import inspect
-
-    from crawlsched.store.copying import require_idle
-
-    with target.reading() as connection:
-        if inspect(connection).has_table("leases"):
-            require_idle(target, connection)
+_FILE = option("FILE", "of the copy", Path)
+_ACTIONS = {
+    "upgrade": _Action("make the tables of this version, keeping what is in them", upgrade, say_upgrade),
+    "check": _Action("say whether the tables are this version's and the database is sound", check, _CHECKED),
+    "backup": _Action("copy an SQLite database to a file, also while a crawl goes on", backup, _BACKED_UP, (_FILE,)),
+    "restore": _Action(
+        "put such a copy in the place of the database; asks first",
+        restore,
+        _RESTORED,
+        (_FILE, option("--yes", "do not ask first")),
+    ),
+    "copy": _Action(
+        "copy all of a database into an empty one, such as PostgreSQL's",
+        copy,
+        say_copy,
+        (
+            option("SOURCE", "the URL of the database that no crawl uses now"),
+            option("TARGET", "the URL of one without a row"),
+        ),
+    ),
+    "refit": refit,
+    "shards": shards,
+    "split": split,
+}
+_EXAMPLES = {
+    "backup": " crawlsched-backup.db",
+    "restore": " crawlsched-backup.db",
+    "copy": " sqlite:///crawlsched.db postgresql://crawl@db.example/crawls",
+}

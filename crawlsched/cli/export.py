@@ -6,43 +6,34 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from crawlsched.cli.conditions import read_condition
+from crawlsched.cli.conditions import read_condition, where_option
+from crawlsched.cli.parsing import option
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.table_files import FORMATS, write_table
-from crawlsched.cli.target import common_options, find_target
-from crawlsched.cli.wording import say_count
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.wording import say_count
 
-__all__ = ["add_parser", "report", "say"]
+__all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
 _TABLES = ("pages", "visits", "announcements", "sources", "hosts")
-_TOLD_EACH = 10_000
-
-_EXAMPLE = """\
-pages.csv and visits.csv can be read by `crawlsched import`, on another machine or by another collection.
-
-examples:
-  crawlsched export out/                                 # pages.csv, visits.csv and so on
-  crawlsched export out/ --format parquet                # with crawlsched[parquet]
-  crawlsched export changes.csv --table visits --where 'changed = yes' --where 'time > now-1d'"""
+_COUNTED_AT_ONCE = 10_000
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "export", help="write a collection to files", parents=[common_options()], epilog=_EXAMPLE
-    )
-    parser.add_argument(
-        "to", metavar="FOLDER|FILE", help="a folder for all tables; or, with --table, a file or - for standard output"
-    )
-    parser.add_argument("--table", choices=_TABLES, help="only this one")
-    endings = [ending.removeprefix(".") for ending in FORMATS]
-    parser.add_argument("--format", choices=endings, default="csv", help="of the files in a folder (%(default)s)")
-    parser.add_argument(
-        "--where", action="append", default=[], metavar="CONDITION", help="with --table; as `crawlsched pages` has them"
-    )
-    parser.set_defaults(report=report, say=say, is_long=True)
+HELP = "write a collection to files"
+ABOUT = "pages.csv and visits.csv can be read by `crawlsched import`, on another machine or by another collection."
+EXAMPLES = (
+    "crawlsched export out/                                 # pages.csv, visits.csv and so on",
+    "crawlsched export out/ --format jsonl.gz",
+    "crawlsched export changes.csv --table visits --where 'changed = yes' --where 'time > now-1d'",
+)
+_ENDINGS = [ending.removeprefix(".") for ending in FORMATS]
+OPTIONS = (
+    option("FOLDER|FILE", "a folder for all tables; or, with --table, a file or - for standard output", dest="to"),
+    option("--table NAME", f"only this one, of {', '.join(_TABLES)}", choices=_TABLES),
+    option("--format F", f"of the files in a folder: {', '.join(_ENDINGS)}", choices=_ENDINGS, default="csv"),
+    where_option("with --table; as `crawlsched pages` has them"),
+)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -51,41 +42,37 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
     if arguments.where and arguments.table is None:
         raise CrawlschedError("Conditions are about one table; name it with --table.")
-    if arguments.table is None:
-        folder = Path(arguments.to)
-        if folder.is_file() or arguments.to == "-":
-            raise CrawlschedError(f"{arguments.to} is no folder; name one, or a single table with --table.")
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CrawlschedError(f"The folder {folder} cannot be made: {error.strerror}.") from error
-        files = {table: str(folder / f"{table}.{arguments.format}") for table in _TABLES}
-    else:
-        files = {arguments.table: arguments.to}
-    now, written = time.time(), {}
-    stores = open_stores(find_target(arguments))
-    try:
-        with stores.database.reading() as connection, shown_progress("Writing") as progress:
-            for table, file in files.items():
-                kinds = TABLES[table]
-                conditions = [read_condition(text, kinds, now) for text in arguments.where]
-                rows = _told(listed(connection, stores.key, table, list(kinds), conditions), progress)
-                written[table] = {"file": file, "rows": write_table(file, list(kinds), rows)}
+    files = {arguments.table: arguments.to} if arguments.table is not None else _files(arguments.to, arguments.format)
+    now, written, progress = time.time(), {}, shown_progress("Writing")
+    with open_stores(arguments) as stores, stores.database.reading() as connection:
+        for table, file in files.items():
+            kinds = TABLES[table]
+            conditions = [read_condition(text, kinds, now) for text in arguments.where]
+            rows = _counted(listed(connection, stores.key, table, list(kinds), conditions), progress)
+            written[table] = {"file": file, "rows": write_table(file, list(kinds), rows)}
         return {"collection": stores.name, "database": stores.database.name, "time": now, "written": written}
-    finally:
-        stores.close()
 
 
-def _told(rows: Iterator[tuple[Any, ...]], progress: Callable[[int, int | None], None]) -> Iterator[tuple[Any, ...]]:
-    """Give rows on, and say now and then that it goes on."""
+def _files(to: str, ending: str) -> dict[str, str]:
+    """Make the folder, and name a file in it for each table."""
+    folder = Path(to)
+    if folder.is_file() or to == "-":
+        raise CrawlschedError(f"{to} is no folder; name one, or a single table with --table.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CrawlschedError(f"The folder {folder} cannot be made: {error.strerror}.") from error
+    return {table: str(folder / f"{table}.{ending}") for table in _TABLES}
+
+
+def _counted(rows: Iterator[tuple[Any, ...]], progress: Callable[[int, int | None], None]) -> Iterator[tuple[Any, ...]]:
     for n, row in enumerate(rows, 1):
-        if n % _TOLD_EACH == 0:
+        if n % _COUNTED_AT_ONCE == 0:
             progress(n, None)
         yield row
 
 
 def say(report: dict[str, Any]) -> str:
-    """Say what was written."""
     lines = [
         f"{say_count(part['rows'], 'row')} of {table} written to {part['file']}."
         for table, part in report["written"].items()

@@ -5,34 +5,21 @@ from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from crawlsched.cli.wording import say_past
 from crawlsched.exceptions import UnknownPage
+from crawlsched.wording import say_past
 
 if TYPE_CHECKING:
     from crawlsched.store import Store, Tombstone
 
-__all__ = ["find_page", "forgotten_as", "not_found", "pages_like", "why_forgotten"]
+__all__ = ["find_page", "forgotten_as", "not_found", "why_forgotten"]
 
 _OFFERED = 3
-# Among so many pages of its host a misspelt URL is looked for.
+# The pages of its host that a misspelt URL is compared with.
 _COMPARED = 2_000
 
 
-def find_page(store: "Store", url: str, *, offer: bool = True) -> int:
-    """Return the page with this URL, or with another spelling of it.
-
-    Parameters
-    ----------
-    store : Store
-    url : str
-    offer : bool
-        Look for pages that may be meant if there is none.
-
-    Raises
-    ------
-    UnknownPage
-        If the collection has none; the sentence offers those that it has.
-    """
+def find_page(store: "Store", url: str) -> int | None:
+    """Return the page with this URL, or with another spelling of it; None: there is none."""
     page = store.reader.find(url)
     if page is None:
         # Only now: Scrapy takes a second to load, and most URLs are copied as they stand.
@@ -42,9 +29,7 @@ def find_page(store: "Store", url: str, *, offer: bool = True) -> int:
         try:
             page = store.reader.find(fingerprint(Request(url)))
         except ValueError:  # no scheme, so no URL
-            page = None
-    if page is None:
-        raise not_found(store, url) if offer else UnknownPage(url, store.name)
+            return None
     return page
 
 

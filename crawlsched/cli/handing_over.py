@@ -56,8 +56,7 @@ class HandingOver:
             self._collect()
 
     def _collect(self) -> None:
-        number = self._sent.popleft()
-        answer = self._store.commands.wait_for(number, _ANSWER_WITHIN)
+        answer = self._store.commands.wait_for(self._sent.popleft(), _ANSWER_WITHIN)
         if answer is None:
             raise CrawlschedError(
                 f"The crawl of the collection {self._store.name!r} did not answer within {_ANSWER_WITHIN:g} s; it "

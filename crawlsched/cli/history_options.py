@@ -1,16 +1,17 @@
 """Options that say which history is replayed, and which part of it."""
 
 import argparse
-import re
+import math
 from typing import TYPE_CHECKING, TypedDict
 
+from crawlsched.cli.parsing import option
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import parse_bandwidth
 
 if TYPE_CHECKING:
     from crawlsched.simulation import History
 
-__all__ = ["ESTIMATORS_HELP", "POLICIES_HELP", "add_history_options", "read_bandwidth", "read_multiple", "read_options"]
+__all__ = ["ESTIMATORS_HELP", "POLICIES_HELP", "add_history_options", "bandwidth_of", "read_bandwidth", "read_options"]
 
 # Named here too: the simulation is loaded when it is run, which takes longer than most commands.
 POLICIES_HELP = (
@@ -23,6 +24,10 @@ ESTIMATORS_HELP = (
 )
 
 
+_TIMES_CHANGES = "the change rate of the history"
+_OPTIONAL = "importance,change_rate,recall,false_signal_rate"
+
+
 class Times(TypedDict):
     """The part of a history that is replayed."""
 
@@ -32,27 +37,25 @@ class Times(TypedDict):
 
 
 def add_history_options(parser: argparse.ArgumentParser) -> None:
-    """Add them to a command's parser."""
+    """Add them to the parser of a command."""
     group = parser.add_argument_group("history", "CSV files, plain or compressed (.gz); all times in POSIX seconds")
-    group.add_argument("--changes", metavar="C", required=True, help="page,time")
-    group.add_argument(
-        "--pages",
-        metavar="P",
-        required=True,
-        help="page,birth,end and optionally importance,change_rate,recall,false_signal_rate (per second)",
-    )
-    group.add_argument("--signals", metavar="S", help="page,time")
-    group.add_argument("--start", metavar="T", type=_time, help="by default the first birth")
-    group.add_argument("--end", metavar="T", type=_time, help="by default the last time in the history")
-    group.add_argument("--measure-from", metavar="T", type=_time, help="by default the start")
-    parser.add_argument("--seed", metavar="S", type=int, default=0, help="for poisson, which draws at random")
+    for add in (
+        option("--changes C", "page,time", required=True),
+        option("--pages P", f"page,birth,end and optionally {_OPTIONAL} (per second)", required=True),
+        option("--signals S", "page,time"),
+        option("--start T", "by default the first birth", _read_time),
+        option("--end T", "by default the last time in the history", _read_time),
+        option("--measure-from T", "by default the start", _read_time),
+        option("--seed S", "for poisson, which draws at random", int, default=0),
+    ):
+        add(group)
 
 
-def _time(text: str) -> float:
+def _read_time(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be POSIX seconds, such as 1700000000, got {text!r}.") from None
+        raise ValueError("POSIX seconds, such as 1700000000") from None
 
 
 def read_options(arguments: argparse.Namespace) -> "tuple[History, Times]":
@@ -67,30 +70,41 @@ def read_options(arguments: argparse.Namespace) -> "tuple[History, Times]":
 
 def read_bandwidth(text: str, history: "History", times: Times) -> float:
     """Read a bandwidth, in crawls per second; ``0.3x`` is 0.3 times the history's total change rate."""
-    multiple = read_multiple(text)
-    if multiple is None:
-        try:
-            return parse_bandwidth(text)
-        except ValueError as error:
-            raise CrawlschedError(str(error)) from None
-    bandwidth = multiple * float(history.hindsight_rates(history.window(**times)).sum())
-    if not bandwidth > 0.0:
-        raise CrawlschedError(f"bandwidth must be above 0 times the changes in a history with changes, got {text!r}.")
-    return bandwidth
+    if text.endswith("x"):
+        return bandwidth_of(text, float(history.hindsight_rates(history.window(**times)).sum()), _TIMES_CHANGES)
+    return bandwidth_of(text, 1.0, _TIMES_CHANGES)
 
 
-def read_multiple(text: str) -> float | None:
-    """Read a multiple such as ``0.3x``: 0 if there is no number before the x, and None if there is no x.
+def bandwidth_of(text: str, once: float, times: str) -> float:
+    """Read a bandwidth, in crawls per second, or a multiple of one.
+
+    Parameters
+    ----------
+    text : str
+        ``300/h``, or ``0.3x``.
+    once : float
+        What ``1x`` is.
+    times : str
+        What a multiple is of, in words.
+
+    Raises
+    ------
+    CrawlschedError
+        If it is neither, or not above zero.
 
     Examples
     --------
-    >>> read_multiple("0.3x"), read_multiple("300/h")
-    (0.3, None)
+    >>> bandwidth_of("0.5x", 10.0, "the present one"), bandwidth_of("7200/h", 10.0, "the present one")
+    (5.0, 2.0)
     """
-    multiple = re.fullmatch(r"\s*([0-9.eE+-]+)\s*x\s*", text)
-    if multiple is None:
-        return None
     try:
-        return float(multiple[1])
+        bandwidth = (
+            float(text.strip().removesuffix("x")) * once if text.strip().endswith("x") else parse_bandwidth(text)
+        )
     except ValueError:
-        return 0.0
+        bandwidth = 0.0
+    if not 0.0 < bandwidth < math.inf:
+        raise CrawlschedError(
+            f"A bandwidth must be such as 5/s, 300/h or 20000/d, or 2x for twice {times}, got {text!r}."
+        )
+    return bandwidth

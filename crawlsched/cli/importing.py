@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.finding import why_forgotten
 from crawlsched.cli.handing_over import HandingOver
+from crawlsched.cli.parsing import option
 from crawlsched.cli.progress import shown_progress
-from crawlsched.cli.target import Target, common_options, find_or_make_target, n_shards_of, owner_now
-from crawlsched.cli.url_lines import UrlLine, UrlLines
-from crawlsched.cli.wording import say_count
+from crawlsched.cli.stores import leased, n_shards_of, owner_now
+from crawlsched.cli.target import Target, find_or_make_target
+from crawlsched.collection.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
     from crawlsched.collection.history import Histories
     from crawlsched.collection.importing import Import, ImportedPage
-    from crawlsched.store import Lease, Store, Tombstone
+    from crawlsched.collection.project_requests import Requests
+    from crawlsched.store import Store, Tombstone
 
-__all__ = ["add_parser", "report", "say"]
+__all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
 _TAKEN_AT_ONCE = 5_000
 _LEARNED_AT_ONCE = 20_000
@@ -31,42 +34,29 @@ _LEARNED = ("log_likelihood", "estimator_state")
 # Seconds between two signs of life, while which no crawl starts.
 _HEARTBEAT = 5.0
 
-_EXAMPLE = """\
+ABOUT = """\
 The file has a URL a line, or is CSV whose first line names its columns:
   url,importance          what a fresh copy is worth, 1 being usual
-  url,time,changed        a visit that somebody else has made; changed is 1, 0 or empty
+  url,time,changed        a visit that another crawler has made; changed is 1, 0 or empty
   url,time,digest         the same, where a digest says what was found
-Times are POSIX seconds, ISO 8601, or YYYYMMDDhhmmss. Other columns are ignored.
-
-example:
-  crawlsched import visits.csv --collection news"""
+Times are POSIX seconds, ISO 8601, or YYYYMMDDhhmmss. Other columns are ignored."""
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "import",
-        help="take pages, their importance and visits from a file",
-        parents=[common_options()],
-        epilog=_EXAMPLE,
-    )
-    parser.add_argument("file", metavar="FILE", type=Path, help="plain or .gz; - is standard input")
-    parser.set_defaults(report=report, say=say, is_long=True)
+HELP = "take pages, their importance and visits from a file"
+EXAMPLES = ("crawlsched import visits.csv --collection news",)
+OPTIONS = (option("FILE", "plain or .gz; - is standard input", Path),)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Read the file and fill the collection; a crawl that runs is given what it names."""
+    """Read the file and fill the collection; a running crawl is sent the pages."""
     target = find_or_make_target(arguments)
-    now = time.time()
-    lines = UrlLines(arguments.file, now)
+    lines = UrlLines(arguments.file, time.time())
     if str(arguments.file) != "-" and not arguments.file.is_file():
         raise CrawlschedError(f"There is no file {str(arguments.file)!r}; name one, or - for standard input.")
-    from crawlsched.cli.requests import Requests
-    from crawlsched.collection.importing import Import
+    from crawlsched.collection.project_requests import Requests
     from crawlsched.store import Store
 
-    settings = target.settings
-    requests = Requests(arguments.project_settings, settings.ignore_parameters)
+    requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
     store = Store.open(target.database, target.collection, target.shard or 0)
     try:
         if n_shards_of(store) is not None:
@@ -74,37 +64,49 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
                 f"Processes share the collection {store.name!r}, and nothing is imported into one of them; let start() "
                 "of its spider yield the pages, for each process takes its own."
             )
-        forgotten_by: Counter[Tombstone] = Counter()
-
-        def page_of(line: UrlLine) -> "ImportedPage":
-            page = requests.page_of(line)
-            if (stone := store.tombstones.covering(page.url)) is not None:
-                forgotten_by[stone] += 1
-            return page
-
-        if owner_now(store) is not None:
-            running = HandingOver(store)
-            with shown_progress(f"Reading {lines.name}") as progress:
-                for done, total in _steps(running, lines, page_of):
-                    progress(done, total)
-                running.finish()
-            return _report(store, lines, running.counts, forgotten_by, plan_made=False)
-        lease = store.take_lease("crawlsched import")
-        try:
-            importance = settings.importance
-            weigh: Callable[[str], float] = (lambda url: 1.0) if importance is None else lambda url: importance(url, {})
-            importing = Import(store, settings, requests.fingerprinter, weigh, now, asks_robots=requests.asks_robots)
-            with shown_progress(f"Reading {lines.name}") as progress:
-                for done, total in _fill(importing, lines, page_of, lease):
-                    progress(done, total)
-            plan_made = importing.counts["visits"] > 0
-            if plan_made:
-                _plan(store, target, importing)
-        finally:
-            lease.release()
-        return _report(store, lines, importing.counts, forgotten_by, plan_made=plan_made)
+        return _taken(store, target, lines, requests)
     finally:
         store.close()
+
+
+def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests") -> dict[str, Any]:
+    from crawlsched.collection.importing import Import
+
+    forgotten_by: Counter[Tombstone] = Counter()
+
+    def page_of(line: UrlLine) -> "ImportedPage":
+        page = requests.page_of(line)
+        if (stone := store.tombstones.covering(page.url)) is not None:
+            forgotten_by[stone] += 1
+        return page
+
+    progress = shown_progress(f"Reading {lines.name}")
+    if owner_now(store) is not None:
+        running = HandingOver(store)
+        for step in _steps(running, lines, page_of):
+            progress(*step)
+        running.finish()
+        return _report(store, lines, running.counts, forgotten_by, plan_made=False)
+    weigh, settings = target.settings.importance, target.settings
+    with leased(store, "crawlsched import") as lease:
+        importing = Import(
+            store,
+            settings,
+            requests.fingerprinter,
+            (lambda url: 1.0) if weigh is None else lambda url: weigh(url, {}),
+            time.time(),
+            asks_robots=requests.asks_robots,
+        )
+        beat_at = time.monotonic()
+        for step in _steps(importing, lines, page_of):
+            progress(*step)
+            if time.monotonic() > beat_at + _HEARTBEAT:
+                beat_at = time.monotonic()
+                lease.heartbeat(None, dict(lease.notes))
+        plan_made = importing.counts["visits"] > 0
+        if plan_made:
+            _plan(store, target, importing)
+    return _report(store, lines, importing.counts, forgotten_by, plan_made=plan_made)
 
 
 def _report(
@@ -121,19 +123,6 @@ def _report(
         "wrong": [{"line": number, "fault": fault} for number, fault in lines.wrong],
         "plan_made": plan_made,
     }
-
-
-def _fill(
-    importing: "Import", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]", lease: "Lease"
-) -> Iterator[tuple[int, int | None]]:
-    """Take the lines in; give how far that has come."""
-    beat_at = time.monotonic()
-    steps = _steps(importing, lines, page_of)
-    for step in steps:
-        yield step
-        if time.monotonic() > beat_at + _HEARTBEAT:
-            beat_at = time.monotonic()
-            lease.heartbeat(None, dict(lease.notes))
 
 
 def _steps(
@@ -224,8 +213,8 @@ def _plan(store: "Store", target: Target, importing: "Import") -> None:
     """Make the first plan, so that the next crawl begins with it, and write down what it makes of the pages."""
     import numpy as np
 
-    from crawlsched.cli.planning import planners
     from crawlsched.jobs.crawl_jobs import plan_store
+    from crawlsched.jobs.stored_planners import planners
     from crawlsched.planner import readable
     from crawlsched.store import Batch
 
@@ -233,7 +222,9 @@ def _plan(store: "Store", target: Target, importing: "Import") -> None:
     now = time.time()
     visited = np.concatenate(importing.visited)
     for start in range(0, visited.size, _LEARNED_AT_ONCE):
-        for planner, pages in planners(store, target, now, pages=visited[start : start + _LEARNED_AT_ONCE].tolist()):
+        for planner, pages in planners(
+            store, target.settings, now, pages=visited[start : start + _LEARNED_AT_ONCE].tolist()
+        ):
             rows = np.arange(pages.size)
             columns = {**planner.columns(rows), **readable(planner, rows, now), "page": pages}
             # What was learned stands there already, and more exactly.
@@ -243,22 +234,25 @@ def _plan(store: "Store", target: Target, importing: "Import") -> None:
 
 def say(report: dict[str, Any]) -> str:
     """Say what was taken over, and name the wrong lines."""
+    from crawlsched.store import Tombstone
+
+    known, now = report["pages"] - report["new"], time.time()
     lines = [
         f"{say_count(report['lines'], 'line')} read: {say_count(report['new'], 'new page')} in "
-        f"{report['collection']!r}, {say_count(report['pages'] - report['new'], 'URL')} named again or known before."
+        f"{report['collection']!r}, {say_count(known, 'URL')} named again or known before."
     ]
-    if report["weighed"]:
-        lines.append(f"{say_count(report['weighed'], 'known page')} weighed otherwise than before.")
-    if report["visits"]:
-        lines.append(f"{say_count(report['visits'], 'visit')} learned from, and a first plan made of them.")
-    if report["visits_of_their_own"]:
-        pages = say_count(report["visits_of_their_own"], "page")
-        lines.append(f"{pages} had visits of their own already; what the file says of their visits was left out.")
+    for name, thing, what in (
+        ("weighed", "known page", "weighed otherwise than before."),
+        ("visits", "visit", "learned from, and a first plan made of them."),
+        (
+            *("visits_of_their_own", "page"),
+            "had visits of their own already; what the file says of their visits was left out.",
+        ),
+        ("forgotten", "URL", "left out, which were forgotten:"),
+    ):
+        if report[name]:
+            lines.append(f"{say_count(report[name], thing)} {what}")
     if report["forgotten"]:
-        from crawlsched.store import Tombstone
-
-        lines.append(f"{say_count(report['forgotten'], 'URL')} left out, which were forgotten:")
-        now = time.time()
         lines += [f"  {why_forgotten(Tombstone(**stone), now)}" for stone in report["forgotten_by"]]
     if report["too_many"]:
         lines.append(
@@ -266,10 +260,11 @@ def say(report: dict[str, Any]) -> str:
             "CRAWLSCHED_PAGES, allows no more pages."
         )
     if report["columns_ignored"]:
-        lines.append(f"Columns that say nothing here: {', '.join(report['columns_ignored'])}.")
+        lines.append(f"Columns that are not used: {', '.join(report['columns_ignored'])}.")
     if report["lines_left_out"]:
+        named = report["wrong"][:_WRONG_NAMED]
         lines.append(f"{say_count(report['lines_left_out'], 'line')} left out:")
-        lines += [f"  line {row['line']}: {row['fault']}" for row in report["wrong"][:_WRONG_NAMED]]
-        if (more := report["lines_left_out"] - min(len(report["wrong"]), _WRONG_NAMED)) > 0:
+        lines += [f"  line {row['line']}: {row['fault']}" for row in named]
+        if more := report["lines_left_out"] - len(named):
             lines.append(f"  and {more:,} more; --json names a thousand")
     return "\n".join(lines)

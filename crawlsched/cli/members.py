@@ -1,10 +1,11 @@
 """Members: the processes that share a collection, and its shards, as `status` and `db shards` show them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.wording import say_duration, say_share, say_table
 from crawlsched.settings import format_bandwidth
+from crawlsched.wording import or_dash, say_duration, say_share, say_table
 
 if TYPE_CHECKING:
     from crawlsched.store.members import SharedCollection
@@ -27,16 +28,11 @@ def sharing(shared: "SharedCollection") -> dict[str, Any]:
     alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}
     members = [
         {
-            "token": token,
-            "host": member.host,
-            "pid": member.pid,
-            "spider": member.spider,
-            "version": member.version,
-            "granted": member.granted,
+            **{name: getattr(member, name) for name in ("token", "host", "pid", "spider", "version", "granted")},
             "renewed": max(seen.now - member.renewed_at, 0.0),
             **{name: value for name, value in member.status.items() if name != "curve"},
         }
-        for token, member in sorted(alive.items(), key=lambda item: (item[1].host, item[1].pid))
+        for member in sorted(alive.values(), key=lambda member: (member.host, member.pid))
     ]
     shards = [
         {
@@ -66,22 +62,19 @@ def sharing(shared: "SharedCollection") -> dict[str, Any]:
 
 
 def status_of_all(shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the owner of a collection of one process says of itself, of all members of a shared one."""
+    """Return the status of all members together, in the form that a single owner writes."""
     members = shared["members"]
-    resolved: dict[str, int] = {}
-    slots: dict[str, int] = {}
+    resolved, slots = Counter[str](), Counter[str]()
     for member in members:
-        for outcome, n in (member.get("resolved") or {}).items():
-            resolved[outcome] = resolved.get(outcome, 0) + n
-        for kind, n in (member.get("slots") or {}).items():
-            slots[kind] = slots.get(kind, 0) + n
+        resolved.update(member.get("resolved") or {})
+        slots.update(member.get("slots") or {})
     rated = [(member["granted"], member["threshold"]) for member in members if member.get("threshold") is not None]
     total = sum(rate for rate, _ in rated)
     return {
         "bandwidth": shared["rate"],
         "dispatched": sum(member.get("dispatched") or 0 for member in members),
-        "resolved": resolved,
-        "slots": slots,
+        "resolved": dict(resolved),
+        "slots": dict(slots),
         "threshold": sum(rate * threshold for rate, threshold in rated) / total if total else None,
         "paused_since": shared["paused_since"],
         "rests": bool(members) and all(member.get("rests") for member in members),
@@ -94,14 +87,11 @@ def owner_of_all(shared: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) 
     if not shared["members"]:
         return None
     first, shards = shared["members"][0], [part["owner"] for part in parts if part["owner"] is not None]
-    beats = [owner["heartbeat_at"] for owner in shards]
     return {
         "running": True,
-        "spider": first["spider"],
-        "host": first["host"],
-        "pid": first["pid"],
+        **{name: first[name] for name in ("spider", "host", "pid")},
         "started_at": min((owner["started_at"] for owner in shards if owner["started_at"]), default=None),
-        "heartbeat_at": max(beats, default=None),
+        "heartbeat_at": max((owner["heartbeat_at"] for owner in shards), default=None),
         "released_at": None,
     }
 
@@ -109,14 +99,12 @@ def owner_of_all(shared: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) 
 def say_sharing(shared: Mapping[str, Any]) -> list[str]:
     """Say who crawls, how the rate is divided, and what waits."""
     members, n_free = shared["members"], sum(row["member"] is None for row in shared["shards"])
+    shards = f"  {shared['n_shards']} shards"
     if not members:
-        return [f"  {shared['n_shards']} shards; no process crawls them now"]
+        return [f"{shards}; no process crawls them now"]
     owned = "all of them owned" if not n_free else f"{n_free} without an owner"
     rate, granted = format_bandwidth(shared["rate"]), format_bandwidth(shared["granted"])
-    lines = [
-        f"  {shared['n_shards']} shards on {say_processes(len(members))}, {owned}; {rate} for all, {granted} granted",
-        "",
-    ]
+    lines = [f"{shards} on {say_processes(len(members))}, {owned}; {rate} for all, {granted} granted", ""]
     rows = [["process", "spider", "shards", "pages", "share", "sent last minute", "threshold", "renewed"]]
     rows += [_member_row(member) for member in members]
     lines += say_table(rows, right="llrrrrrr")
@@ -135,14 +123,13 @@ def say_processes(n: int) -> str:
 
 
 def _member_row(member: Mapping[str, Any]) -> list[str]:
-    threshold, sent = member.get("threshold"), member.get("sent_per_second")
     return [
         f"{member['host']}:{member['pid']}",
         member["spider"],
         f"{member.get('shards', 0)}",
         f"{member.get('pages', 0):,}",
         f"{member['granted']:.3g}/s",
-        "-" if sent is None else f"{sent:.3g}/s",
-        "-" if threshold is None else f"{threshold:.3g}",
+        or_dash(member.get("sent_per_second"), "{:.3g}/s"),
+        or_dash(member.get("threshold"), "{:.3g}"),
         f"{say_duration(member['renewed'])} ago",
     ]

@@ -4,47 +4,37 @@ import argparse
 import time
 from typing import Any
 
-from crawlsched.cli.conditions import read_columns, read_condition, read_order
+from crawlsched.cli.conditions import read_columns, read_condition, read_order, where_option
+from crawlsched.cli.parsing import option, whole_number
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.table_files import write_table
-from crawlsched.cli.target import common_options, find_target
-from crawlsched.cli.wording import say_count, say_interval, say_past, say_share, say_table
+from crawlsched.wording import say_count, say_interval, say_past, say_share, say_table
 
-__all__ = ["add_parser", "report", "say"]
+__all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
 _COLUMNS = "url,state,crawled_at,n_changes,n_crawls,change_rate,importance"
 _MOST_SAID = 50
+_HEADINGS = {"change_rate": "changes", "n_changes": "found", "n_crawls": "visits", "crawled_at": "last crawl"}
+_TIMES = ("first_seen", "crawled_at", "changed_at", "not_before")
 
-_EXAMPLE = """\
+ABOUT = """\
 Columns are those of the table pages: url, host, state, importance, first_seen, crawled_at, changed_at, n_crawls,
-n_changes, n_errors, change_rate (changes a second), expected_freshness (when the row was last written), undelivered ...
-
-examples:
-  crawlsched pages --where 'url ~ */news/*' --where 'crawled_at < now-2d' --order crawled_at
-  crawlsched pages --order change_rate:desc --limit 1000 --csv busiest.csv"""
-
-
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "pages", help="list pages by conditions and in an order", parents=[common_options()], epilog=_EXAMPLE
-    )
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="CONDITION",
-        help="such as 'n_changes > 3', 'state = error', 'url ~ */news/*', 'crawled_at = never'; several have to hold",
-    )
-    parser.add_argument("--order", metavar="COLUMN", help="smallest first; COLUMN:desc for the largest first")
-    parser.add_argument("--limit", metavar="N", type=_limit, help=f"at most so many; a person gets {_MOST_SAID}")
-    parser.add_argument("--columns", metavar="A,B", default=_COLUMNS, help="which columns, or all (%(default)s)")
-    parser.add_argument("--csv", metavar="FILE", nargs="?", const="-", help="write CSV to the file, or print it")
-    parser.set_defaults(report=report, say=say)
+n_changes, n_errors, change_rate (changes a second), expected_freshness (when the row was written), undelivered ..."""
+HELP = "list pages by conditions and in an order"
+EXAMPLES = (
+    "crawlsched pages --where 'url ~ */news/*' --where 'crawled_at < now-2d' --order crawled_at",
+    "crawlsched pages --order change_rate:desc --limit 1000 --csv busiest.csv",
+)
+OPTIONS = (
+    where_option("such as 'n_changes > 3', 'state = error', 'url ~ */news/*', 'crawled_at = never'; all have to hold"),
+    option("--order COLUMN", "smallest first; COLUMN:desc for the largest first"),
+    option("--limit N", f"how many at most; a person gets {_MOST_SAID}", whole_number(1)),
+    option("--columns A,B", "which columns, or all (%(default)s)", default=_COLUMNS),
+    option("--csv FILE", "write CSV to the file, or print it", nargs="?", const="-"),
+)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Look them up."""
     from crawlsched.store.listing import TABLES, listed
 
     now, kinds = time.time(), TABLES["pages"]
@@ -53,35 +43,26 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     order = None if arguments.order is None else read_order(arguments.order, kinds)
     is_whole = arguments.csv is not None or arguments.json is not None
     limit = arguments.limit or (None if is_whole else _MOST_SAID + 1)
-    stores = open_stores(find_target(arguments))
-    try:
-        with stores.database.reading() as connection:
-            rows = listed(connection, stores.key, "pages", names, conditions, order, limit)
-            found = {"collection": stores.name, "time": now, "columns": names}
-            if arguments.csv is not None:
-                return {**found, "written": write_table(arguments.csv, names, rows), "file": arguments.csv}
-            return {**found, "pages": [dict(zip(names, row, strict=True)) for row in rows]}
-    finally:
-        stores.close()
+    with open_stores(arguments) as stores, stores.database.reading() as connection:
+        rows = listed(connection, stores.key, "pages", names, conditions, order, limit)
+        found = {"collection": stores.name, "time": now, "columns": names}
+        if arguments.csv is not None:
+            return {**found, "written": write_table(arguments.csv, names, rows), "file": arguments.csv}
+        return {**found, "pages": [dict(zip(names, row, strict=True)) for row in rows]}
 
 
 def say(report: dict[str, Any]) -> str:
-    """Lay them out as a table."""
     if "written" in report:
         written = f"{say_count(report['written'], 'page')} written to {report['file']}."
         return "" if report["file"] == "-" else written
     pages, now = report["pages"], report["time"]
     if not pages:
         return f"The collection {report['collection']!r} has no such page."
-    shown = pages if len(pages) <= _MOST_SAID else pages[:_MOST_SAID]
     rows = [[_HEADINGS.get(name, name) for name in report["columns"]]]
-    rows += [[_said(name, value, now) for name, value in page.items()] for page in shown]
-    more = ["", "There are more; --limit N shows so many, --csv FILE writes all."] if len(shown) < len(pages) else []
+    rows += [[_said(name, value, now) for name, value in page.items()] for page in pages[:_MOST_SAID]]
+    is_cut = len(pages) > _MOST_SAID
+    more = ["", "There are more; --limit N shows N of them, --csv FILE writes all."] if is_cut else []
     return "\n".join([*say_table(rows, indent=""), *more])
-
-
-_HEADINGS = {"change_rate": "changes", "n_changes": "found", "n_crawls": "visits", "crawled_at": "last crawl"}
-_TIMES = ("first_seen", "crawled_at", "changed_at", "not_before")
 
 
 def _said(name: str, value: Any, now: float) -> str:
@@ -94,9 +75,3 @@ def _said(name: str, value: Any, now: float) -> str:
     if name in ("expected_freshness", "precision", "recall"):
         return say_share(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _limit(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"N must be a whole number, 1 or more, got {text!r}.")
-    return int(text)

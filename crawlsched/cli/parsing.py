@@ -1,22 +1,37 @@
 """Parsing: what every command has in common, so that all have one shape.
 
-``--help`` ends with an example, ``--json`` prints where no file is named, and a command that there is not gets the name
-of one that there is.
+``--help`` ends with an example, ``--json`` prints where no file is named, and a misspelt command or option is answered
+with one that is like it.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["CommandParser", "add_json_option", "command_parsers", "examples"]
+from crawlsched.exceptions import CrawlschedError
+
+__all__ = [
+    "MATCHING",
+    "CommandParser",
+    "Option",
+    "add_command",
+    "add_commands_below",
+    "add_json_option",
+    "confirm",
+    "examples",
+    "one_of",
+    "option",
+    "whole_number",
+]
 
 # `--json` may stand before a URL, which is no file to write to.
 _FILE_ENDINGS = (".json", ".json.gz")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of a command, or of all: then `groups` says which stand together in the help, and under what."""
+    """The parser of a command, or of all: then `groups` says which stand together in the help."""
 
     def __init__(self, *args: Any, groups: Mapping[str, Sequence[str]] | None = None, **named: Any) -> None:
         self._groups = groups
@@ -91,11 +106,127 @@ class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
         super().__call__(parser, namespace, values, option_string)
 
 
-def command_parsers(parser: argparse.ArgumentParser, title: str, metavar: str, *, required: bool = True) -> Any:
-    """Return what commands are added to."""
+def add_commands_below(parser: argparse.ArgumentParser, title: str, metavar: str) -> Any:
+    """Return what `add_command` adds commands to."""
     return parser.add_subparsers(
-        title=title, metavar=metavar, required=required, prog=parser.prog, parser_class=CommandParser, action=_Commands
+        title=title, metavar=metavar, required=True, prog=parser.prog, parser_class=CommandParser, action=_Commands
     )
+
+
+def add_command(commands: Any, name: str, module: Any, common: argparse.ArgumentParser | None = None) -> None:
+    """Add a command.
+
+    Parameters
+    ----------
+    commands : object
+        What `add_commands_below` returned.
+    name : str
+    module : object
+        Has ``HELP``, ``EXAMPLES``, ``OPTIONS`` (made by `option`) and perhaps ``ABOUT``, which stands before the
+        examples; `report`, which does it, and `say`, which puts the result into words.
+    common : ArgumentParser, optional
+        What `common_options` returned; without it the command takes no database.
+    """
+    epilog = examples(*module.EXAMPLES, before=getattr(module, "ABOUT", ""))
+    parser = commands.add_parser(name, help=module.HELP, parents=[common] if common else [], epilog=epilog)
+    for add in module.OPTIONS:
+        add(parser)
+    if common is None:
+        add_json_option(parser)
+    parser.set_defaults(report=module.report, say=module.say)
+
+
+#: Adds an option to a parser, or to a group of one.
+Option = Callable[[Any], object]
+
+
+def option(usage: str, meaning: str, read: Callable[[str], Any] | None = None, **named: Any) -> Option:
+    """Return what adds an option or an argument.
+
+    Parameters
+    ----------
+    usage : str
+        ``--host HOST``, ``--yes`` (without a value), ``URL`` (an argument, whose name is that in small letters).
+    meaning : str
+        Its help.
+    read : callable, optional
+        Reads its value, or raises ValueError with the end of the sentence "it must be".
+    **named
+        As argparse's ``add_argument`` takes them.
+    """
+    name, _, metavar = usage.partition(" ")
+    if not name.startswith("-"):
+        name, metavar = named.pop("dest", name.lower()), name
+    if name.startswith("-") and not metavar:
+        named["action"] = "store_true"
+    else:
+        named["metavar"] = metavar
+    if read is not None:
+        named["type"] = read if isinstance(read, type) else _type_of(read)
+    return lambda parser: parser.add_argument(name, help=meaning, **named)
+
+
+def one_of(*options: Option, required: bool = False) -> Option:
+    """Return what adds options that exclude one another."""
+
+    def add(parser: argparse.ArgumentParser) -> None:
+        group = parser.add_mutually_exclusive_group(required=required)
+        for one in options:
+            one(group)
+
+    return add
+
+
+#: Which pages a command is about, where it is about many.
+MATCHING = (
+    option("--pattern GLOB", "every URL that matches as a whole; * stands for anything"),
+    option("--host HOST", "every page of a host, such as www.example.com"),
+)
+
+
+def _type_of(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    def read_text(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"must be {error}, got {text!r}.") from None
+
+    return read_text
+
+
+def whole_number(least: int, most: int = 10**9) -> Callable[[str], int]:
+    """Return a reader of whole numbers.
+
+    Examples
+    --------
+    >>> whole_number(1)("12")
+    12
+    """
+    allowed = f"a whole number, {least} or more" if most == 10**9 else f"a whole number from {least} to {most}"
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise ValueError(allowed)
+        return int(text)
+
+    return read
+
+
+def confirm(question: str, *, is_meant: bool, refused: str) -> None:
+    """Ask somebody at a terminal, unless ``--yes`` was given.
+
+    Raises
+    ------
+    CrawlschedError
+        If the answer is no, or nobody is there to be asked.
+    """
+    if is_meant:
+        return
+    if not sys.stdin.isatty():
+        raise CrawlschedError(f"{question} Nothing was done, for nobody is here to be asked; add --yes if it is meant.")
+    print(f"{question} [y/N] ", end="", flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CrawlschedError(refused)
 
 
 def add_json_option(group: Any) -> None:

@@ -12,46 +12,31 @@ from crawlsched.cli.history_options import (
     read_bandwidth,
     read_options,
 )
-from crawlsched.cli.wording import say_duration, say_table
+from crawlsched.cli.parsing import option
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import format_bandwidth
+from crawlsched.wording import or_dash, say_duration, say_table
 
 if TYPE_CHECKING:
     from crawlsched.simulation import History, Replayed
-from crawlsched.cli.parsing import add_json_option, examples
 
-__all__ = ["add_parser", "report", "say"]
+__all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "replay",
-        help="let policies crawl a recorded history of changes; how fresh do they keep the pages?",
-        epilog=examples(
-            "crawlsched replay --pages pages.csv --changes changes.csv --bandwidth 0.3x --policy posterior",
-            "crawlsched replay --pages p.csv --changes c.csv --bandwidth 0.3x 1x --policy round_robin posterior",
-        ),
-    )
-    add_history_options(parser)
-    parser.add_argument(
-        "--bandwidth",
-        metavar="X",
-        nargs="+",
-        required=True,
-        help="0.5/s, 300/h, 2000/d, or 0.3x for 0.3 crawls per change; several make a table",
-    )
-    parser.add_argument(
-        "--policy",
-        metavar="NAME",
-        nargs="+",
-        default=["posterior"],
-        help=f"of {POLICIES_HELP}; several make a table, each NAME or NAME:ESTIMATOR",
-    )
-    parser.add_argument("--estimator", metavar="NAME", help=f"where change rates come from: one of {ESTIMATORS_HELP}")
-    parser.add_argument("--crawls", metavar="OUT.csv", help="write every crawl: page,time,changed")
-    add_json_option(parser)
-    parser.set_defaults(report=report, say=say)
+HELP = "let policies crawl a recorded history of changes, and measure the freshness"
+EXAMPLES = (
+    "crawlsched replay --pages pages.csv --changes changes.csv --bandwidth 0.3x --policy posterior",
+    "crawlsched replay --pages p.csv --changes c.csv --bandwidth 0.3x 1x --policy round_robin posterior",
+)
+_BANDWIDTH = "0.5/s, 300/h, 2000/d, or 0.3x for 0.3 crawls per change; several make a table"
+_POLICY = f"of {POLICIES_HELP}; several make a table, each NAME or NAME:ESTIMATOR"
+OPTIONS = (
+    add_history_options,
+    option("--bandwidth X", _BANDWIDTH, nargs="+", required=True),
+    option("--policy NAME", _POLICY, nargs="+", default=["posterior"]),
+    option("--estimator NAME", f"where change rates come from: one of {ESTIMATORS_HELP}"),
+    option("--crawls OUT.csv", "write every crawl: page,time,changed"),
+)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -95,14 +80,13 @@ def _further(done: "Replayed") -> dict[str, Any]:
 
 
 def _row(one: dict[str, Any]) -> list[str]:
-    times = ["-" if one[name] is None else say_duration(one[name]) for name in ("age", "delay", "delay_95")]
     return [
         f"{one['policy']}{':' if one['estimator'] else ''}{one['estimator'] or ''}",
         format_bandwidth(float(f"{one['bandwidth']:.4g}")),
-        "-" if one["freshness"] is None else f"{one['freshness']:.4f}",
+        or_dash(one["freshness"], "{:.4f}"),
         f"{one['crawls']:,}",
         f"{one['changes_found']:,}",
-        *times,
+        *("-" if one[name] is None else say_duration(one[name]) for name in ("age", "delay", "delay_95")),
     ]
 
 

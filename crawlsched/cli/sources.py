@@ -5,49 +5,39 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.planning import newest_plan
 from crawlsched.cli.stores import open_stores
-from crawlsched.cli.target import common_options, find_target
-from crawlsched.cli.wording import say_count, say_duration, say_past, say_per_day, say_share, say_table, say_trust
+from crawlsched.jobs.stored_planners import newest_plan
+from crawlsched.wording import say_count, say_duration, say_past, say_per_day, say_share, say_table, say_trust
 
 if TYPE_CHECKING:
     from crawlsched.store import Source, Store
-from crawlsched.cli.parsing import examples
 
-__all__ = ["add_parser", "newest_report", "report", "say", "worth"]
+__all__ = ["EXAMPLES", "HELP", "OPTIONS", "described", "newest_report", "worth"]
 
 _PAGES_AT_ONCE = 1_000
-# A part of a site is shown by itself from so many visits on.
+# A part of a site is shown by itself from this number of visits on.
 _LEAST_VISITS = 30
 _LEGEND = (
-    "precision: of its announcements, how many were true; recall: of all changes, how many it announced in time, with",
-    "the bounds between which that is with 95 % certainty. wrong: announcements of no change. true of heard: visits",
-    "after an announcement, and how many found a change. believed: for how likely the crawl takes an announcement to",
-    "be true. delay: from the date stated to its reading. Doubtful dates went back, or are from before the last visit.",
+    "precision: how many of its announcements were true; recall: how many of all changes it announced in time, with",
+    "the bounds between which that is with 95 % certainty. wrong: announcements of no change. true: how many visits",
+    "after an announcement found a change. believed: how likely an announcement is true, as the crawl reckons with it.",
+    "delay: from the date stated to its reading. Doubtful dates went back, or are from before the last visit.",
 )
+_HEADINGS = ("precision", "recall", "wrong", "true")
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "sources",
-        help="how far each source of announcements can be trusted, by source, site and part of a site",
-        parents=[common_options()],
-        epilog=examples("crawlsched sources"),
-    )
-    parser.set_defaults(report=report, say=say)
+HELP = "how far each source of announcements can be trusted, by source, site and part of a site"
+EXAMPLES = ("crawlsched sources",)
+OPTIONS = ()
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Fit everything that visits have found since the observations are kept."""
-    stores = open_stores(find_target(arguments))
-    try:
+    with open_stores(arguments) as stores:
         found = [_of_store(store, is_one_of=len(stores.all)) for store in stores]
-    finally:
-        stores.close()
     together = {name: [row for one in found for row in one[name]] for name in ("sources", "sites", "parts")}
     together["sources"].sort(key=_best_first)
     return {"collection": stores.name, "time": time.time(), **together}
@@ -55,11 +45,23 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def newest_report(store: Store) -> dict[str, Any]:
     """Fit the sources alone, without sites and parts of sites."""
+    return {"sources": sorted(described(store), key=_best_first)}
+
+
+def described(store: Store, weights: Sequence[float] = ()) -> list[dict[str, Any]]:
+    """Return what is known of each source, and what the newest visits say of its announcements."""
+    visits = _visits(store)
+    return [_described(source, visits, weights) for source in _sources(store)]
+
+
+def _sources(store: Store) -> list[Source]:
+    return [source for source in store.reader.sources() if source.kind != "robots"]
+
+
+def _visits(store: Store) -> dict[str, Any]:
     from crawlsched.sources.source_quality import VISITS
 
-    visits = store.reader.signal_observations(0.0, VISITS)
-    sources = [_described(source, visits, []) for source in store.reader.sources() if source.kind != "robots"]
-    return {"sources": sorted(sources, key=_best_first)}
+    return store.reader.signal_observations(0.0, VISITS)
 
 
 def _best_first(source: dict[str, Any]) -> tuple[bool, float, int]:
@@ -69,21 +71,21 @@ def _best_first(source: dict[str, Any]) -> tuple[bool, float, int]:
 
 def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
     """Describe the sources of a collection, or of one of its shards: their numbers count there alone."""
-    from crawlsched.sources.source_quality import VISITS
-
-    visits = store.reader.signal_observations(0.0, VISITS)
-    sources = [source for source in store.reader.sources() if source.kind != "robots"]
+    visits, sources = _visits(store), _sources(store)
     plan = newest_plan(store, None)
     weights = [] if plan is None else plan.signal_weights.tolist()[:-1]
-    described = [_described(source, visits, weights) for source in sources]
-    found = {"sources": described, "sites": _by_site(sources, visits), "parts": _by_part(store, sources, visits)}
+    found = {
+        "sources": [_described(source, visits, weights) for source in sources],
+        "sites": _by_site(sources, visits),
+        "parts": _by_part(store, sources, visits),
+    }
     if is_one_of > 1:
         found = {name: [{"shard": store.key[0], **row} for row in rows] for name, rows in found.items()}
     return found
 
 
 def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
-    """Return what was stated so far: how often, and how late."""
+    """Return how many announcements there were, and their delay."""
     from crawlsched.sources.source_tally import median_delay
 
     delay = median_delay(tallies)
@@ -95,7 +97,7 @@ def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _described(source: Source, visits: dict[str, Any], weights: list[float]) -> dict[str, Any]:
+def _described(source: Source, visits: dict[str, Any], weights: Sequence[float]) -> dict[str, Any]:
     from crawlsched.sources.source_quality import named, quality_of
 
     number = source.source
@@ -172,30 +174,27 @@ def worth(source: dict[str, Any]) -> tuple[bool, float]:
 
 
 def say(report: dict[str, Any]) -> str:
-    """Say what can be believed."""
     if not report["sources"]:
         return "No source of announcements is known yet."
     now = report["time"]
-    lines = ["sources of announcements, best first"]
-    rows = [["precision", "recall", "wrong", "true of heard", "believed", "delay", "next poll", "source"]]
+    rows = [[*_HEADINGS, "believed", "delay", "next poll", "source"]]
     for source in report["sources"]:
         poll = "-" if source["next_poll_at"] is None else say_duration(max(source["next_poll_at"] - now, 0.0))
         notes = [f"{kind} {n}" for kind, n in source["problems"].items()]
         notes += [f"{source['backwards']} went back"] if source["backwards"] else []
         noted = f"  ({', '.join(notes)})" if notes else ""
         rows.append([*_said(source), _believed(source), _late(source), poll, f"{source['name']}{noted}"])
-    lines += say_table(rows, right="llrrrrrl")
-    headings = ["precision", "recall", "wrong", "true of heard"]
-    if report["sites"]:
-        rows = [[*headings, "delay", ""]]
-        rows += [[*_said(site), _late(site), site["host"]] for site in report["sites"]]
-        lines += ["", "by site", *say_table(rows, right="llrrrl")]
-    if report["parts"]:
-        rows = [[*headings, "delay", ""]]
-        for part in report["parts"]:
-            name = f"{part['host']}{part['part']} of source {part['source']}"
-            rows.append([*_said(part), _late(part), name])
-        lines += ["", "by part of a site", *say_table(rows, right="llrrrl")]
+    lines = ["sources of announcements, best first", *say_table(rows, right="llrrrrrl")]
+    named = {
+        "by site": [(site, site["host"]) for site in report["sites"]],
+        "by part of a site": [
+            (part, f"{part['host']}{part['part']} of source {part['source']}") for part in report["parts"]
+        ],
+    }
+    for title, parts in named.items():
+        if parts:
+            rows = [[*_HEADINGS, "delay", ""], *([*_said(part), _late(part), name] for part, name in parts)]
+            lines += ["", title, *say_table(rows, right="llrrrl")]
     read = max((source["polled_at"] or 0.0 for source in report["sources"]), default=0.0)
     last = f"; the last one was read {say_past(read, now)}" if read else ""
     lines += ["", f"{say_count(len(report['sources']), 'source')}{last}", "", *_LEGEND]
@@ -203,13 +202,12 @@ def say(report: dict[str, Any]) -> str:
 
 
 def _believed(quality: dict[str, Any]) -> str:
-    """Say how likely the crawl takes an announcement to be true."""
     weight = quality["signal_weight"]
     return "not known yet" if weight is None or not quality["heard"] else say_share(-math.expm1(-weight))
 
 
 def _late(stated: dict[str, Any]) -> str:
-    """Say how long after the date stated it was read, of how many dates."""
+    """Say how long after the date stated it was read, and of how many dates that is the median."""
     if stated["median_delay"] is None:
         return "-"
     delay, ends = say_duration(stated["median_delay"]), stated["median_delay_interval"]
@@ -218,10 +216,10 @@ def _late(stated: dict[str, Any]) -> str:
 
 
 def _said(quality: dict[str, Any]) -> list[str]:
-    told = f"{quality['true']:,} of {quality['heard']:,}"
+    true = f"{quality['true']:,} of {quality['heard']:,}"
     precision = say_trust(quality["precision"], quality["precision_interval"], quality.get("unknown"))
     recall = say_trust(quality["recall"], quality["recall_interval"])
     if quality["false_per_day"] is None:
-        return [precision, recall, "-", told]
+        return [precision, recall, "-", true]
     low, high = map(say_per_day, quality["false_per_day_interval"])
-    return [precision, recall, f"{say_per_day(quality['false_per_day'])} a day ({low} to {high})", told]
+    return [precision, recall, f"{say_per_day(quality['false_per_day'])} a day ({low} to {high})", true]

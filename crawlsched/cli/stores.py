@@ -1,26 +1,33 @@
 """Stores: a collection as a command looks at it, be it one or shards that several processes share."""
 
+import argparse
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
 
 from crawlsched.cli.finding import find_page, not_found
-from crawlsched.cli.target import ANSWER_WITHIN, Target, answer_to, n_shards_of, open_shard, owner_now
-from crawlsched.exceptions import StoreError, UnknownPage
+from crawlsched.cli.target import Target, find_target
+from crawlsched.exceptions import CrawlschedError, StoreError
+from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 
 if TYPE_CHECKING:
-    from crawlsched.store import Store
+    from crawlsched.store import Lease, LeaseRow, Store
     from crawlsched.store.members import SharedCollection
 
-__all__ = ["Stores", "not_one_shard", "open_all", "open_stores"]
+__all__ = ["Stores", "leased", "n_shards_of", "open_all", "open_stores", "owner_now"]
+
+# A running crawl looks for commands every half second; it may be in the middle of something.
+_ANSWER_WITHIN = 15.0
 
 
 class Stores:
-    """One store, or one for each shard; made by `open_stores`.
+    """One store, or one for each shard; made by `open_stores`, and closed at the end of a ``with``.
 
     Attributes
     ----------
+    target : Target
     all : list of Store
     name : str
         The collection's.
@@ -28,11 +35,18 @@ class Stores:
         None: one process at a time owns it, or a single shard of it was named.
     """
 
-    def __init__(self, found: "Sequence[Store]", shared: "SharedCollection | None") -> None:
+    def __init__(self, target: Target, found: "Sequence[Store]", shared: "SharedCollection | None") -> None:
+        self.target = target
         self.all = list(found)
         self.name = found[0].name
         self.database = found[0].database
         self.shared = shared
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.database.close()
 
     def __iter__(self) -> "Iterator[Store]":
         return iter(self.all)
@@ -42,6 +56,43 @@ class Stores:
         """Shard (None: all of them) and number of the collection."""
         shard, number = self.all[0].key
         return (shard if self.shared is None else None), number
+
+    def settings_of(self, store: "Store") -> Settings:
+        """Return the settings that count: the project's, or outside of one those that the last crawl has stored."""
+        from crawlsched.jobs.stored_planners import settings_of
+
+        settings = self.target.settings
+        return settings if self.target.is_project else settings_of(store, settings)
+
+    def one(self) -> "Store":
+        """Return the store, for a command that looks at one only.
+
+        Raises
+        ------
+        StoreError
+            If processes share the collection, and no shard was named.
+        """
+        if self.shared is not None:
+            n_shards = len(self.all)
+            raise StoreError(
+                f"The collection {self.name!r} has {n_shards} shards, and this command is about one of them; name it "
+                f"with --shard, from 0 to {n_shards - 1}."
+            )
+        return self.all[0]
+
+    def whole(self, command: str) -> "Store":
+        """Return the first store, for a command that is about all shards.
+
+        Raises
+        ------
+        StoreError
+            If one of several shards was named.
+        """
+        if self.shared is None and n_shards_of(self.all[0]) is not None:
+            raise StoreError(
+                f"`crawlsched {command}` is about all shards of {self.name!r} together; leave out --shard."
+            )
+        return self.all[0]
 
     def of_host(self, host: str) -> "Store":
         """Return the store that has the pages of a host."""
@@ -60,21 +111,19 @@ class Stores:
         first = self.of_host(host_of(url))
         # A spider may give its requests a download slot, by which they are a host of their own, elsewhere.
         for store in [first, *(store for store in self.all if store is not first)]:
-            try:
-                return store, find_page(store, url, offer=False)
-            except UnknownPage:
-                continue
+            if (page := find_page(store, url)) is not None:
+                return store, page
         raise not_found(first, url)
 
     def ask(
-        self, wanted: "Sequence[tuple[Store, dict[str, Any]]]", command: str, *, timeout: float = ANSWER_WITHIN
+        self, wanted: "Sequence[tuple[Store, dict[str, Any]]]", command: str, *, timeout: float = _ANSWER_WITHIN
     ) -> list[dict[str, Any] | None]:
         """Send a command to the owners of stores, all at the same time, and wait for the answers.
 
         Parameters
         ----------
         wanted : sequence of (Store, dict)
-            Whom, with which arguments.
+            The stores, and the arguments for the owner of each.
         command : str
         timeout : float
             Seconds.
@@ -82,42 +131,59 @@ class Stores:
         Returns
         -------
         list of dict or None
-            What each has answered; None: nobody owns it now, and the word waits for who does next.
+            The answers; None: nobody owns the store now, and the command waits for its next owner.
 
         Raises
         ------
         CrawlschedError
-            If one answers that it cannot, or does not answer.
+            If an owner answers that it cannot, or does not answer.
         """
         until = time.monotonic() + timeout
         running = [owner_now(store) is not None for store, _ in wanted]
         sent = [store.commands.send(command, arguments, time.time()) for store, arguments in wanted]
-        return [
-            answer_to(store, number, timeout=max(until - time.monotonic(), 1.0), said=timeout) if is_running else None
-            for (store, _), number, is_running in zip(wanted, sent, running, strict=True)
-        ]
-
-    def close(self) -> None:
-        """Close every connection."""
-        self.database.close()
-
-
-def not_one_shard(store: "Store", command: str) -> "Store":
-    """Refuse a command that is about all shards, where one was named.
-
-    Raises
-    ------
-    StoreError
-        If this is one of several shards.
-    """
-    if n_shards_of(store) is not None:
-        raise StoreError(f"`crawlsched {command}` is about all shards of {store.name!r} together; leave out --shard.")
-    return store
+        answers: list[dict[str, Any] | None] = []
+        for (store, _), number, is_running in zip(wanted, sent, running, strict=True):
+            answer = store.commands.wait_for(number, max(until - time.monotonic(), 1.0)) if is_running else None
+            if is_running and answer is None:
+                # Withdrawn, so that a crawl which starts tomorrow does not do it then.
+                store.commands.finish(number, {"error": "Nobody did it in time."}, time.time())
+                raise CrawlschedError(
+                    f"The crawl of the collection {self.name!r} did not answer within {timeout:g} s, so nothing was "
+                    "done; look at its log."
+                )
+            if answer is not None and isinstance(answer.result, dict) and "error" in answer.result:
+                raise CrawlschedError(str(answer.result["error"]))
+            answers.append(None if answer is None else answer.result)
+        return answers
 
 
-def open_stores(target: Target, *, read_only: bool = True) -> Stores:
+@contextmanager
+def leased(store: "Store", command: str) -> "Iterator[Lease]":
+    """Own the collection meanwhile, so that no crawl of it starts."""
+    lease = store.take_lease(command)
+    try:
+        yield lease
+    finally:
+        lease.release()
+
+
+def n_shards_of(store: "Store") -> int | None:
+    """Return how many shards the collection has that this is, or is one of; None: it has none."""
+    from crawlsched.store.lease import shards_of
+
+    with store.database.reading() as connection:
+        return shards_of(connection, store.key[1])
+
+
+def owner_now(store: "Store") -> "LeaseRow | None":
+    """Return the running process that owns the collection; None if there is none."""
+    owner = store.owner()
+    return owner if owner is not None and owner.is_held(store.clock()) else None
+
+
+def open_stores(arguments: argparse.Namespace, *, read_only: bool = True) -> Stores:
     """Open a collection, which has to be there, with all its shards; or the one that ``--shard`` names."""
-    return _with_shards(open_shard(target, target.shard or 0, read_only=read_only), target)
+    return _opened(find_target(arguments), read_only=read_only)
 
 
 def open_all(targets: Sequence[Target]) -> list[Stores]:
@@ -125,7 +191,7 @@ def open_all(targets: Sequence[Target]) -> list[Stores]:
     from crawlsched.store import Store
     from crawlsched.store.changes import keys_of
 
-    first = open_stores(targets[0])
+    first = _opened(targets[0], read_only=True)
     found = [first]
     for target in targets[1:]:
         with first.database.reading() as connection:
@@ -135,18 +201,26 @@ def open_all(targets: Sequence[Target]) -> list[Stores]:
     return found
 
 
+def _opened(target: Target, *, read_only: bool) -> Stores:
+    from crawlsched.store import Store
+
+    shard = target.shard or 0
+    first = Store.open(target.database, target.collection, shard, upgrade=False, read_only=read_only, create=False)
+    return _with_shards(first, target)
+
+
 def _with_shards(first: "Store", target: Target) -> Stores:
     """Add the other shards, where there are any and none was named."""
+    from crawlsched.store import Store
+    from crawlsched.store.members import SharedCollection
+
     try:
         n_shards = n_shards_of(first)
-        if n_shards is None or target.shard is not None:
-            return Stores([first], None)
-        from crawlsched.store import Store
-        from crawlsched.store.members import SharedCollection
-
-        shared = SharedCollection(first.database, first.name, first.key[1], n_shards)
-        others = (Store(first.database, first.name, (shard, first.key[1])) for shard in range(1, n_shards))
-        return Stores([first, *others], shared)
     except BaseException:
         first.close()
         raise
+    if n_shards is None or target.shard is not None:
+        return Stores(target, [first], None)
+    shared = SharedCollection(first.database, first.name, first.key[1], n_shards)
+    others = (Store(first.database, first.name, (shard, first.key[1])) for shard in range(1, n_shards))
+    return Stores(target, [first, *others], shared)

@@ -1,13 +1,12 @@
-"""Tables written to files: CSV, JSON lines or Parquet, as the name ends; a file is whole, or it is not there."""
+"""Tables written to files: CSV or JSON lines, as the name ends; a file is whole, or it is not there."""
 
 import csv
 import gzip
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,13 +14,16 @@ from crawlsched.exceptions import CrawlschedError
 
 __all__ = ["FORMATS", "new_file", "write_table", "write_text"]
 
-_ROWS_AT_ONCE = 50_000
+#: The endings of names that say how a table is written.
+FORMATS = (".csv", ".csv.gz", ".jsonl", ".jsonl.gz")
 
 Rows = Iterator[tuple[Any, ...]]
 
 
-def write_table(name: str, columns: Sequence[str], rows: Rows) -> int:
+def write_table(name: str, columns: Sequence[str], rows: Rows, *, otherwise: str | None = None) -> int:
     """Write rows to a file, or print them as CSV where its name is ``-``; return how many there were.
+
+    A name with another ending is refused, or written as `otherwise` says.
 
     Raises
     ------
@@ -31,11 +33,11 @@ def write_table(name: str, columns: Sequence[str], rows: Rows) -> int:
     if name == "-":
         return _csv(sys.stdout, columns, rows)
     path = Path(name)
-    ending = next((ending for ending in FORMATS if path.name.endswith(ending)), None)
+    ending = next((ending for ending in FORMATS if path.name.endswith(ending)), otherwise)
     if ending is None:
         raise CrawlschedError(f"The name of a table must end in {', '.join(FORMATS)}, got {name!r}.")
-    with new_file(path) as unfinished:
-        return FORMATS[ending](unfinished, columns, rows)
+    with new_file(path) as unfinished, _text(unfinished, ending) as file:
+        return (_csv if ".csv" in ending else _jsonl)(file, columns, rows)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -63,6 +65,10 @@ def new_file(path: Path) -> Iterator[Path]:
             unfinished.unlink(missing_ok=True)
 
 
+def _text(path: Path, ending: str) -> IO[str]:
+    return (gzip.open if ending.endswith(".gz") else open)(path, "wt", encoding="utf-8", newline="")
+
+
 def _csv(file: IO[str], columns: Sequence[str], rows: Rows) -> int:
     writer = csv.writer(file)
     writer.writerow(columns)
@@ -76,59 +82,6 @@ def _csv(file: IO[str], columns: Sequence[str], rows: Rows) -> int:
 def _jsonl(file: IO[str], columns: Sequence[str], rows: Rows) -> int:
     n = 0
     for row in rows:
-        file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
         n += 1
+        file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
     return n
-
-
-def _plain(write: Callable[[IO[str], Sequence[str], Rows], int]) -> Callable[[Path, Sequence[str], Rows], int]:
-    def to(path: Path, columns: Sequence[str], rows: Rows) -> int:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            return write(file, columns, rows)
-
-    return to
-
-
-def _packed(write: Callable[[IO[str], Sequence[str], Rows], int]) -> Callable[[Path, Sequence[str], Rows], int]:
-    def to(path: Path, columns: Sequence[str], rows: Rows) -> int:
-        with gzip.open(path, "wt", encoding="utf-8", newline="") as file:
-            return write(file, columns, rows)
-
-    return to
-
-
-def _parquet(path: Path, columns: Sequence[str], rows: Rows) -> int:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise CrawlschedError(
-            "Parquet needs pyarrow, which is not installed; install crawlsched[parquet], or write .csv or .jsonl."
-        ) from error
-    n, writer = 0, None
-    try:
-        while some := list(islice(rows, _ROWS_AT_ONCE)):
-            arrays = [pa.array(column) for column in zip(*some, strict=True)]
-            if writer is None:
-                # A column that is empty at first may hold numbers later: whatever has no kind yet is a number.
-                kinds = [pa.float64() if array.type in (pa.null(), pa.int64()) else array.type for array in arrays]
-                writer = pq.ParquetWriter(path, pa.schema(list(zip(columns, kinds, strict=True))))
-            arrays = [pa.array(c, kind) for c, kind in zip(zip(*some, strict=True), writer.schema.types, strict=True)]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=writer.schema))
-            n += len(some)
-        if writer is None:
-            pq.write_table(pa.table({name: pa.array([], pa.null()) for name in columns}), path)
-    finally:
-        if writer is not None:
-            writer.close()
-    return n
-
-
-#: How a table is written, by the ending of its file's name.
-FORMATS: dict[str, Callable[[Path, Sequence[str], Rows], int]] = {
-    ".csv": _plain(_csv),
-    ".csv.gz": _packed(_csv),
-    ".jsonl": _plain(_jsonl),
-    ".jsonl.gz": _packed(_jsonl),
-    ".parquet": _parquet,
-}

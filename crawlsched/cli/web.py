@@ -9,57 +9,54 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import CommandParser, command_parsers, examples
-from crawlsched.cli.stores import open_all
-from crawlsched.cli.target import Target, common_options, find_targets
+from crawlsched.cli.parsing import option
+from crawlsched.cli.stores import Stores, open_all
+from crawlsched.cli.target import Target, find_targets
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
 
 if TYPE_CHECKING:
     from crawlsched.store import Store
     from crawlsched.web.views import Reports
 
-__all__ = ["add_parser", "report", "say"]
+__all__ = ["EXAMPLES", "HELP", "OPTIONS"]
+
+_BANDWIDTHS = [f"{2.0**n:g}x" for n in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)]
+_FRESHNESS = (0.5, 0.8, 0.9, 0.95, 0.99)
+# Pages that curves are drawn from: a view is there within a second.
+_SAMPLE = 768
+# For so long sources are shown as they were judged before, seconds.
+_JUDGED = 30.0
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "web",
-        help="a page about your collections in your browser, with metrics and the change feed",
-        parents=[common_options()],
-        epilog=examples("crawlsched web --database sqlite:///crawlsched.db"),
-    )
-    parser.add_argument("--address", metavar="PORT", help="a port, or host:port (CRAWLSCHED_WEB, or 8765)")
+HELP = "a page about your collections in your browser, with metrics and the change feed"
+EXAMPLES = ("crawlsched web --database sqlite:///crawlsched.db",)
+OPTIONS = (
+    option("--address PORT", "a port, or host:port (CRAWLSCHED_WEB, or 8765)"),
     # How a crawl starts it: nothing secret on the command line, which everybody on a machine can read.
-    parser.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
-    parser.set_defaults(report=report, say=say, is_long=True)
+    option("--from-stdin", argparse.SUPPRESS),
+)
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Serve until Ctrl-C, or until the crawl that started it ends."""
     if arguments.from_stdin:
         given = json.loads(sys.stdin.readline())
-        arguments.database, arguments.collection, arguments.shard = (
-            given["database"],
-            given["collection"],
-            given["shard"],
-        )
+        for name in ("database", "collection", "shard"):
+            setattr(arguments, name, given[name])
         arguments.set_here = [f"{name}={value}" for name, value in given["settings"].items()]
         arguments.project_settings = {}
     targets = find_targets(arguments)
-    try:
+    with suppress(KeyboardInterrupt):
         asyncio.run(_serve(targets, arguments))
-    except KeyboardInterrupt:
-        return {}
     return {}
 
 
 def say(report: dict[str, Any]) -> str:
-    """Say nothing: where it listens was said, and it is over now."""
+    """Say nothing: the address was printed, and it is over now."""
     return ""
 
 
@@ -69,9 +66,8 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
     require_aiohttp("The page")
     from crawlsched.web.server import Page, Watched, serve
 
-    settings = targets[0].settings
     try:
-        address = settings.web or WebAddress("127.0.0.1", 8765)
+        address = targets[0].settings.web or WebAddress("127.0.0.1", 8765)
         host, port = read_address(arguments.address) if arguments.address else address[:2]
     except ValueError as error:
         raise CrawlschedError(f"--address must be {error}, got {arguments.address!r}.") from None
@@ -83,35 +79,24 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
         Watched(
             name=store.name if stores.shared is None else f"{store.name}/{store.key[0]}",
             store=store,
-            reports=_reports(arguments, replace(targets[0], collection=store.name, shard=store.key[0]), store),
+            reports=_reports(stores.target, store),
         )
         for stores in opened
         for store in stores
     ]
     title = opened[0].name if len(opened) == 1 else opened[0].database.name
-    page = Page(title=title, watched=watched, host=host, port=port, token=token)
     ended = asyncio.Event()
     if arguments.from_stdin:
-        loop = asyncio.get_running_loop()
-        threading.Thread(
-            target=_wait_for_end, args=(lambda: loop.call_soon_threadsafe(ended.set),), daemon=True
-        ).start()
-    serving = serve(page)
+        end = partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)
+        threading.Thread(target=_wait_for_end, args=(end,), daemon=True).start()
+    serving = serve(Page(title=title, watched=watched, host=host, port=port, token=token))
     try:
         async for served_at in serving:
             print(served_at if arguments.from_stdin else f"The page is at {served_at} until Ctrl-C.", flush=True)
             await ended.wait()
     finally:
         await serving.aclose()  # type: ignore[attr-defined]
-        opened[0].close()
-
-
-_BANDWIDTHS = [f"{2.0**n:g}x" for n in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4)]
-_FRESHNESS = ["0.5", "0.8", "0.9", "0.95", "0.99"]
-# Pages that curves are drawn from: a view is there within a second.
-_SAMPLE = 768
-# For so long sources are shown as they were judged before, seconds.
-_JUDGED = 30.0
+        opened[0].database.close()
 
 
 def _wait_for_end(end: Callable[[], object]) -> None:
@@ -121,21 +106,32 @@ def _wait_for_end(end: Callable[[], object]) -> None:
     end()
 
 
-def _reports(arguments: argparse.Namespace, target: Target, store: "Store") -> "Reports":
-    from crawlsched.cli.sources import newest_report
+def _reports(target: Target, store: "Store") -> "Reports":
     from crawlsched.web.views import Reports
 
-    curve = ("--bandwidths", *_BANDWIDTHS, "--freshness", *_FRESHNESS, "--sample", str(_SAMPLE))
+    alone = Stores(target, [store], None)
 
-    return Reports(
-        why=lambda url, visits: _report(arguments, target, "why", "--visits", str(visits), "--", url),
-        sources=_kept(partial(newest_report, store), _JUDGED),
-        whatif=lambda: _report(arguments, target, "whatif", *curve),
-    )
+    # What makes a report is loaded with the first one: it takes longer than all that serves the page.
+    def why(url: str, n_visits: int) -> dict[str, Any]:
+        from crawlsched.cli.why import report_of
+
+        return report_of(alone, url, n_visits)
+
+    def whatif() -> dict[str, Any]:
+        from crawlsched.cli.whatif import report_of
+
+        return report_of(alone, _BANDWIDTHS, _FRESHNESS, sample=_SAMPLE)
+
+    def sources() -> dict[str, Any]:
+        from crawlsched.cli.sources import newest_report
+
+        return newest_report(store)
+
+    return Reports(why=why, sources=_kept(sources, _JUDGED), whatif=whatif)
 
 
 def _kept(make: Callable[[], dict[str, Any]], seconds: float) -> Callable[[], dict[str, Any]]:
-    """Return a function that makes it again only after so many seconds."""
+    """Return a function that returns what was made last, for this number of seconds."""
     made: list[tuple[float, dict[str, Any]]] = []
 
     def give() -> dict[str, Any]:
@@ -144,18 +140,3 @@ def _kept(make: Callable[[], dict[str, Any]], seconds: float) -> Callable[[], di
         return made[0][1]
 
     return give
-
-
-def _report(arguments: argparse.Namespace, target: Target, name: str, *given: str) -> dict[str, Any]:
-    """Give what a command has to say; what is not given is what the command takes it for by itself."""
-    from crawlsched.cli import whatif, why
-
-    commands: dict[str, Any] = {"why": why, "whatif": whatif}
-    parser = CommandParser()
-    commands[name].add_parser(command_parsers(parser, "commands", "COMMAND"))
-    options = vars(parser.parse_args([name, *given]))
-    known = {**vars(arguments), **{option: value for option, value in options.items() if option not in arguments}}
-    found: dict[str, Any] = commands[name].report(
-        argparse.Namespace(**{**known, "collection": target.collection, "shard": target.shard})
-    )
-    return found

@@ -1,4 +1,4 @@
-"""Array types: the kinds of arrays that signatures name, each said once."""
+"""Array types: the kinds of arrays that signatures name, each defined once."""
 
 import numpy as np
 import numpy.typing as npt

@@ -14,8 +14,8 @@ __all__ = ["grown", "inserted", "let_go", "zeros"]
 
 # Less than this is copied in a tenth of a millisecond.
 _LEAST = 2**20
-# Addresses are taken so far ahead, or for so many times what is needed. They are no memory: the machine gives that page
-# by page when it is written to for the first time.
+# How far ahead addresses are taken, at least, and how many times what is needed. They are no memory: the machine gives
+# that page by page when it is written to for the first time.
 _AHEAD = 2**30
 _TIMES = 8
 # Columns of this size and more stand in large pages of the machine's memory: what is read here and there is found in
@@ -29,7 +29,7 @@ class _Room(mmap.mmap):
     given = 0
 
     def give(self, size: int) -> None:
-        """Let the column have so many bytes."""
+        """Let the column have this number of bytes."""
         self.given = size
         if size >= _LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):  # the machine has no large pages

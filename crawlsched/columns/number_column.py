@@ -101,5 +101,5 @@ class NumberColumn:
             self[page] = self._item(page) + 1
 
     def lengthen(self, size: int) -> None:
-        """Make room for so many pages; the new ones have `empty`, which takes no memory (`columns.growing`)."""
+        """Make room for this number of pages; the new ones have `empty`, which takes no memory (`columns.growing`)."""
         self._set_halves(grown(self.low, size), grown(self.high, size) if self.high.size else self.high)

@@ -1,4 +1,4 @@
-"""Cursors: how far somebody has read the feed, a position in each shard, as a text that can be kept anywhere."""
+"""Cursors: positions in the feed, one in each shard, as a text that can be kept anywhere."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Cursor:
 
 
 def read_since(text: str, now: float) -> Cursor | float:
-    """Read from where on somebody wants the feed: a cursor, or a time in POSIX seconds.
+    """Read where in the feed to begin: a cursor, or a time in POSIX seconds.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class Change:
 
     @property
     def sentence(self) -> str:
-        """What it tells, in words.
+        """The change in words.
 
         Examples
         --------
@@ -123,12 +123,12 @@ class Feed:
         return self._store.name
 
     def end(self) -> Cursor:
-        """Return the cursor of somebody who has read everything."""
+        """Return the cursor after the last change."""
         with self._store.database.reading() as connection:
             return Cursor({key[0]: changes.kept(connection, key)[1] for key in self._keys})
 
     def start(self) -> Cursor:
-        """Return the cursor of somebody to whom everything comes that is still kept."""
+        """Return the cursor before the first change that is kept."""
         with self._store.database.reading() as connection:
             return Cursor({key[0]: changes.kept(connection, key)[0] for key in self._keys})
 

@@ -84,7 +84,7 @@ class Webhook:
         self._thread = threading.Thread(target=self._run, name="crawlsched-webhook", daemon=True)
 
     def start(self) -> None:
-        """Begin where it ended; a new address hears of what is delivered from now on."""
+        """Begin where it ended; a new address gets what is delivered from now on."""
         if self._store.followers.position_of(self.name) is None:
             self._store.followers.put_position(self.name, self._feed.end()[self._store.key[0]])
         self._thread.start()

@@ -240,11 +240,11 @@ class CrawlJobs:
             self._replan_later()
 
     def _is_too_soon(self) -> bool:
-        """Whether putting the last plan in force goes on, or took so long that it is not to be done again yet."""
+        """Whether the last plan is still being put in force, or took so long that the next one has to wait."""
         return self._refresher.clock() < self._refresher.planner.in_force.rests_until
 
     async def _adopt(self, plan: Plan) -> None:
-        """Decide by a plan from now on."""
+        """Adopt a plan."""
         self._refresher.adopt(plan, self._refresher.clock())
         if self._figures is not None:
             self._figures.rank()

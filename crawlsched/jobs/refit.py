@@ -32,7 +32,7 @@ _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLA
 
 
 class Part(NamedTuple):
-    """Some pages of a store, and how to learn of them; it travels to whoever works on it.
+    """Some pages of a store, and how to learn about them; it is sent to a worker.
 
     Attributes
     ----------
@@ -55,18 +55,18 @@ class Part(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What the visits of some pages have taught.
+    """What was learned from the visits of some pages.
 
     Attributes
     ----------
     pages : ndarray of int, shape (n,)
-        Pages of which all visits are kept, or of which nothing is known by this grid and estimator.
+        Pages whose visits are all kept, or that nothing is known about by this grid and estimator.
     log_likelihood : ndarray of uint16, shape (n, K)
         Their compact rows.
     states : list of bytes or None
         Their rows of the estimator, where there is one.
     n_visits : int
-        From so many visits.
+        The number of visits learned from.
     n_left : int
         Pages that keep what is known of them: their first visits were pruned.
     """
@@ -202,7 +202,7 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
 
 
 def _write(store: Store, part: Part, learned: Learned) -> None:
-    """Write the rows, and what they say for people."""
+    """Write the rows, and the readable columns."""
     if not learned.pages.size:
         return
     planner, hosts = planner_for(part.settings, picks=False), Hosts()

@@ -1,4 +1,4 @@
-"""Crawl intervals: how soon and how late a page is crawled again, whatever that is worth; a number of a rule a page."""
+"""Crawl intervals: the shortest and longest time between crawls of a page, by the number of its rule."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Intervals:
         self._rule: npt.NDArray[np.uint8] | None = np.zeros(0, np.uint8) if rules else None
 
     def put(self, pages: npt.NDArray[np.integer], rules: npt.NDArray[np.uint8]) -> None:
-        """Say by which rules distinct pages go (0: none); O(n)."""
+        """Set the rules of distinct pages (0: none); O(n)."""
         if self._rule is not None and pages.size:
             if (most := int(pages.max()) + 1) > self._rule.size:
                 self._rule = grown(self._rule, most + most // 8)

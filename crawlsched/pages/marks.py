@@ -1,4 +1,4 @@
-"""Marks: what has been asked of a page beside its being kept fresh, as bits of one number a page."""
+"""Marks: flags and small counters of a page, as bits of one number."""
 
 from __future__ import annotations
 

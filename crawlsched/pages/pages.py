@@ -19,7 +19,7 @@ FREE = 0
 NEW = 1
 #: Crawled; there is a copy.
 LIVE = 2
-#: The last visit was told that the page is gone (404, 410).
+#: The last visit found that the page is gone (404, 410).
 GONE = 3
 #: The last visit was sent to another URL for good.
 MOVED = 4
@@ -156,7 +156,7 @@ class Pages:
         return int(np.count_nonzero(self.state[: self.n]))
 
     def reserve(self, capacity: int) -> None:
-        """Make room for at least so many rows; O(1), and once in a long time O(n) (see `crawlsched.columns.growing`).
+        """Make room for at least this number of rows; O(1), and seldom O(n) (see `crawlsched.columns.growing`).
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class Pages:
         self.rare_facts.take_back_one(old)
 
     def reached(self, page: int) -> None:
-        """A visit has reached the page: errors and waits are of the past, and so is when it became known. O(1)."""
+        """Note that a visit has reached the page: reset its errors, its wait and when it became known. O(1)."""
         rare = self.rare.item(page)
         if rare and self.rare_facts.facts(rare).differ_after_a_visit:
             self.set_rare(page, first_seen=np.nan, not_before=0.0, n_errors=0)
@@ -302,7 +302,7 @@ class Pages:
 
     @property
     def bytes_per_row(self) -> int:
-        """What one row takes, but for rare facts, where all numbers are small; O(1)."""
+        """The bytes of one row without rare facts, if all numbers are small; O(1)."""
         return sum(np.dtype(dtype).itemsize for dtype, _ in _ARRAYS.values()) + 2 * len(_NUMBERS)
 
 

@@ -9,7 +9,7 @@ __all__ = ["named", "without_parameters"]
 
 
 def named(names: Sequence[str]) -> Callable[[str], object]:
-    """Return what says whether a parameter (``name=value``) has one of these names, in which ``*`` is anything.
+    """Return a test whether a parameter (``name=value``) has one of these names, in which ``*`` is anything.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def named(names: Sequence[str]) -> Callable[[str], object]:
 
 
 def without_parameters(url: str, fits: Callable[[str], object]) -> str:
-    """Return a URL without those parameters of its query that fit.
+    """Return a URL without the parameters of its query that pass a test.
 
     Examples
     --------

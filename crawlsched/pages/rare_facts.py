@@ -1,4 +1,4 @@
-"""Rare facts: what few pages have, or many share that were found or named at the same moment; a row for each."""
+"""Rare facts: what few pages have, or what many pages share, in rows that they refer to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REMEMBERED = 4096
 
 
 class Facts(NamedTuple):
-    """What a row says; by default what is true of pages that have none.
+    """The facts of a row; by default those of pages without any.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Facts(NamedTuple):
 
     @property
     def differ_after_a_visit(self) -> bool:
-        """Whether a visit that reaches the page changes them."""
+        """Whether a visit that reaches the page changes these facts."""
         return self.first_seen == self.first_seen or self.not_before != 0.0 or self.n_errors != 0
 
 
@@ -56,7 +56,7 @@ class RareFacts:
 
     Notes
     -----
-    A row is never changed while a page uses it: a page of which something else becomes true is given another one. Fifty
+    A row is never changed while a page uses it: a page for which something else becomes true gets another one. Fifty
     thousand pages that a sitemap named at once share one row, and a page that failed has one to itself (29 bytes)
     until it is reached again.
 
@@ -89,7 +89,7 @@ class RareFacts:
         return Facts(*[column.item(row) for column in self.columns.values()])
 
     def give(self, facts: Facts, n: int = 1) -> int:
-        """Return a row with these facts for `n` pages more; O(1)."""
+        """Return a row with these facts, used by `n` more pages; O(1)."""
         key = _key(facts)
         if key == _NO_KEY or not n:
             return 0

@@ -16,7 +16,7 @@ _SIZE = 20
 
 
 def asked_variant(meta: Mapping[str, Any]) -> tuple[str | None, bool]:
-    """Return which variant of its URL a request's meta names (None: none), and whether that is the spider's own word.
+    """Return which variant of its URL a request's meta names (None: none), and whether the spider named it.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Variants:
             self.add(request_fingerprint, page)
 
     def add(self, request_fingerprint: bytes, page: int) -> None:
-        """Add a variant of a URL, which has room for it (`n`)."""
+        """Add a variant of a URL; the caller has checked that there is room (`n`)."""
         self._any = True
         for place in _places(request_fingerprint):
             if self._index.page(place) < 0:

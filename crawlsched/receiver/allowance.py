@@ -37,7 +37,7 @@ class Allowance:
         self._at = max(now, self._at)
 
     def take(self, n: float, now: float) -> bool:
-        """Take so many units; False, and none is taken, if there are not so many."""
+        """Take units; False if there are too few, and then none is taken."""
         self._refill(now)
         if n > self._left:
             return False
@@ -45,6 +45,6 @@ class Allowance:
         return True
 
     def wait(self, n: float, now: float) -> float:
-        """Return after how many seconds so many units can be taken."""
+        """Return after how many seconds these units can be taken."""
         self._refill(now)
         return max(0.0, (min(n, self._reserve) - self._left) / self._rate)

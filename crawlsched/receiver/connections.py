@@ -1,4 +1,4 @@
-"""Connections of a small HTTP server: so many at most; the oldest on which nothing is being answered makes room."""
+"""Connections of a small HTTP server, up to a limit: the oldest one without a request makes room."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class PingRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Pages of one host that may have changed, says somebody who knows the key."""
+    """Pages of one host that may have changed, named by a sender who knows the key."""
 
     host: str
     urls: tuple[str, ...]
@@ -92,13 +92,13 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Pin
         url = query.get("url", "")
         return Ping(_host(_checked(url)), (url,))
     try:
-        told = json.loads(body)
+        given = json.loads(body)
     except (ValueError, RecursionError):
         raise PingRefused(400, "The body is no JSON.") from None
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         raise PingRefused(400, "The body is no JSON object.")
-    _check_key(told.get("key"), key)
-    urls, host = told.get("urlList"), told.get("host")
+    _check_key(given.get("key"), key)
+    urls, host = given.get("urlList"), given.get("host")
     if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
         raise PingRefused(400, "urlList has to be a list of URLs.")
     if len(urls) > MOST_URLS:
@@ -106,7 +106,7 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Pin
     if not isinstance(host, str) or not host:
         raise PingRefused(400, "host has to be the host of the URLs.")
     host = ascii_host(_PORT.sub("", host.strip())).removesuffix(".")
-    # As often as a URL is told, it counts once.
+    # However often a URL is named, it counts once.
     distinct = tuple(dict.fromkeys(_checked(url) for url in urls))
     if any(_host(url) != host for url in distinct):
         raise PingRefused(422, "A URL is not of the host.")
@@ -119,7 +119,7 @@ def _check_key(given: object, key: str) -> None:
 
 
 def is_equal(given: str, wanted: str) -> bool:
-    r"""Whether somebody knows a secret, found in a time that does not tell how much of it; whatever he has sent.
+    r"""Compare a secret with what was sent, in a time that does not depend on either.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def callback_token(topic: str, key: str) -> str:
 
 
 def topic_secret(topic: str, key: str) -> str:
-    """Return the secret with which a hub has to sign what it sends of a topic."""
+    """Return the secret with which a hub has to sign its notifications of a topic."""
     return _keyed(f"secret {topic}", key)
 
 

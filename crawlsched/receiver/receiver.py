@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 _http_logger = logging.getLogger(f"{__name__}.http")
 
 _MOST_BYTES = 2 * 1024 * 1024
-# Requests a second, good or bad, and in reserve; whoever comes beyond that is held for a second and then told to wait.
+# Requests a second, good or bad, and in reserve; what comes beyond that waits for a second and is then answered 429.
 _REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE = 50.0, 200.0
 _HELD_FOR = 1.0
 # URLs a second that are taken.
@@ -148,7 +148,7 @@ class Receiver:
     ) -> web.StreamResponse:
         from aiohttp import web
 
-        # A request counts when it is there. Whoever sends half of one holds up a connection, of which the oldest goes.
+        # A request counts when it is there. Half a request occupies a connection; the oldest of these goes.
         if not await self._has_come(request):
             return web.Response(status=408)
         if self._open >= _MOST_OPEN:
@@ -205,7 +205,7 @@ class Receiver:
             return web.Response(status=408)
 
     async def _later(self, seconds: float) -> web.Response:
-        """Hold a sender up, and tell him when to come again."""
+        """Delay a sender, and answer when to try again."""
         from aiohttp import web
 
         self._refresher.count("crawlsched/pings/limited")
@@ -238,7 +238,7 @@ class Receiver:
     # -- WebSub
 
     def _topic(self, request: web.Request) -> tuple[int, str]:
-        """Return the source that a callback belongs to, and the name under which it was subscribed to.
+        """Return the source of a callback, and the name under which it was subscribed to.
 
         That is what the feed calls itself, which can differ from where it is polled (WebSub, section 5.1). The token
         shows that we have made the callback for that name.
@@ -280,7 +280,7 @@ class Receiver:
         return web.Response(text=challenge)
 
     def _note(self, number: int, change: Callable[[Subscription], Subscription]) -> None:
-        """Note how far a subscription has come, in a moment that the slots leave."""
+        """Store the state of a subscription, between slots."""
 
         def steps() -> Iterator[None]:
             sources = self._refresher.sources
@@ -292,7 +292,7 @@ class Receiver:
         self._refresher.add_work(steps())
 
     async def _notified(self, request: web.Request) -> web.Response:
-        """A hub says that a topic has changed: it is polled in the next slot, and its entries tell of which pages."""
+        """Poll a topic in the next slot, because its hub announces a change."""
         from aiohttp import web
 
         number, topic = self._topic(request)

@@ -5,7 +5,6 @@ Imports what the values of settings are made of, and neither Scrapy nor SQL. Beg
 
 from crawlsched.settings.gone import said_of_gone
 from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings, recipe_from
-from crawlsched.settings.table import markdown_table
 from crawlsched.settings.values import SECONDS_PER, format_bandwidth, parse_bandwidth, parse_duration
 
 __all__ = [
@@ -15,7 +14,6 @@ __all__ = [
     "Setting",
     "Settings",
     "format_bandwidth",
-    "markdown_table",
     "parse_bandwidth",
     "parse_duration",
     "recipe_from",

@@ -56,36 +56,36 @@ class Webhook(NamedTuple):
 def read_receiver(value: object) -> Receiver:
     """Read where pings are received: a dictionary, as it is or as JSON."""
     allowed = "a dictionary such as {'address': 8025, 'key': '4f8c1d20'}, perhaps with 'url': 'https://...'"
-    told = _dictionary(value, {"address", "key", "url"})
-    if told is None or not {"address", "key"} <= told.keys():
+    given = _dictionary(value, {"address", "key", "url"})
+    if given is None or not {"address", "key"} <= given.keys():
         raise ValueError(allowed)
-    public = told.get("url")
+    public = given.get("url")
     url = None if public is None else _url(public, "an http or https URL such as https://crawler.example.com/", False)
-    return Receiver(*read_address(told["address"]), _key(told["key"]), url)
+    return Receiver(*read_address(given["address"]), _key(given["key"]), url)
 
 
 def read_web(value: object) -> WebAddress:
     """Read where the page is served: an address, or a dictionary with the token beside it."""
-    told = _dictionary(value, {"address", "token"})
-    if told is None:
+    given = _dictionary(value, {"address", "token"})
+    if given is None:
         return WebAddress(*read_address(value))
-    token = told.get("token", True)
+    token = given.get("token", True)
     if not isinstance(token, str) or re.fullmatch(r"[A-Za-z0-9-]{16,128}", token) is None:
         try:
             token = read_truth(token)
         except ValueError:
             allowed = "True, False, or 16 to 128 letters, digits and dashes"
             raise ValueError(f"an address, with a token that is {allowed}") from None
-    return WebAddress(*read_address(told.get("address")), token)
+    return WebAddress(*read_address(given.get("address")), token)
 
 
 def read_webhook(value: object) -> Webhook:
     """Read where changes are posted: a URL, or a dictionary with the key beside it."""
-    told = _dictionary(value, {"url", "key"})
+    given = _dictionary(value, {"url", "key"})
     allowed = "an http or https URL such as https://hooks.example.com/changes?token=1234"
-    if told is None:
+    if given is None:
         return Webhook(_url(value, allowed, True))
-    return Webhook(_url(told.get("url"), allowed, True), _key(told["key"]) if told.get("key") is not None else None)
+    return Webhook(_url(given.get("url"), allowed, True), _key(given["key"]) if given.get("key") is not None else None)
 
 
 def read_address(value: object) -> tuple[str, int]:

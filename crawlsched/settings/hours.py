@@ -20,7 +20,7 @@ _SAMPLES = 24 * 12
 
 
 class _Span(NamedTuple):
-    """Minutes of the day in a zone, from the first up to but without the last, over midnight if that is before it."""
+    """Minutes of the day in a zone, from the first to just before the last; over midnight if the last is smaller."""
 
     first: int
     last: int

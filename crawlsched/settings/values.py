@@ -8,15 +8,17 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import wraps
 from importlib import import_module
 from ipaddress import ip_network
-from math import isclose, isfinite
-from typing import Any
+from math import inf, isclose
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from crawlsched.settings.hours import HOURS_ALLOWED, Hours
 
 __all__ = [
+    "allowing",
     "fits_no_url",
     "format_bandwidth",
     "parse_bandwidth",
@@ -31,7 +33,6 @@ __all__ = [
     "read_networks",
     "read_one_pass",
     "read_optional",
-    "read_positive_count",
     "read_positive_seconds",
     "read_seconds",
     "read_selectors",
@@ -43,12 +44,50 @@ __all__ = [
     "read_withhold",
 ]
 
+T = TypeVar("T")
+
 SECONDS_PER = {"s": 1, "min": 60, "h": 3600, "d": 86400}
-DURATION_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-BANDWIDTH_ALLOWED = "a positive number of crawls, by itself (per second) or per s, min, h or d, such as 5/s or 20000/d"
+_BANDWIDTH = "a positive number of crawls, by itself (per second) or per s, min, h or d, such as 5/s or 20000/d"
+_DURATION = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
+_LISTED = "as a list, as JSON or with commas between them"
 # One a year, and a million a second: what is beyond is a slip of the hand, and no clock could follow it.
 _LEAST_BANDWIDTH, _LARGEST_BANDWIDTH = 1 / (366 * 86_400), 1e6
-DURATION_ALLOWED = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
+_TRUTHS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+_MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe")
+
+
+def allowing(allowed: str) -> Callable[[Callable[[Any], T]], Callable[[Any], T]]:
+    """Return a decorator for a reader: whatever is wrong with a value, the error says what is allowed.
+
+    Examples
+    --------
+    >>> allowing("a whole number")(int)("soon")
+    Traceback (most recent call last):
+    ValueError: a whole number
+    """
+
+    def decorate(read: Callable[[Any], T]) -> Callable[[Any], T]:
+        @wraps(read)
+        def reader(value: Any) -> T:
+            try:
+                return read(value)
+            except (ValueError, TypeError, KeyError, AttributeError):
+                raise ValueError(allowed) from None
+
+        return reader
+
+    return decorate
+
+
+def _right(value: T, is_right: object) -> T:
+    if not is_right:
+        raise ValueError
+    return value
+
+
+def _number(value: object, least: float = 0.0, most: float = inf) -> float:
+    number = float(_right(str(value), not isinstance(value, bool)))
+    return _right(number, least <= number <= most and number < inf)
 
 
 def parse_bandwidth(text: str | float) -> float:
@@ -113,134 +152,103 @@ def parse_duration(text: str | float) -> float:
 
 def read_bandwidth(value: object) -> float:
     """Read crawls per second from a number or a text such as 300/h."""
-    match = re.fullmatch(r"([^/]+?)\s*(?:/\s*(s|min|h|d))?", str(value).strip())
-    if match is None or isinstance(value, bool):
-        raise ValueError(BANDWIDTH_ALLOWED)
-    bandwidth = _number(match[1], BANDWIDTH_ALLOWED, above=0.0) / SECONDS_PER[match[2] or "s"]
+    bandwidth = _per_second(value)
     if not _LEAST_BANDWIDTH <= bandwidth <= _LARGEST_BANDWIDTH:
-        raise ValueError(f"{BANDWIDTH_ALLOWED}, between one a year and a million a second")
+        raise ValueError(f"{_BANDWIDTH}, between one a year and a million a second")
     return bandwidth
 
 
+@allowing(_BANDWIDTH)
+def _per_second(value: object) -> float:
+    number, unit = re.fullmatch(r"([^/]+?)\s*(?:/\s*(s|min|h|d))?", str(value).strip()).groups("s")  # type: ignore[union-attr]
+    rate = _number(_right(number, not isinstance(value, bool)))
+    return _right(rate, rate > 0.0) / SECONDS_PER[unit]
+
+
+@allowing(f"{_DURATION}, zero or more")
 def read_seconds(value: object) -> float:
     """Read seconds from a number or a text such as 12h."""
-    match = re.fullmatch(r"(.+?)\s*(s|m|min|h|d)?", str(value).strip())
-    if match is None or isinstance(value, bool):
-        raise ValueError(f"{DURATION_ALLOWED}, zero or more")
-    return _number(match[1], f"{DURATION_ALLOWED}, zero or more") * DURATION_UNITS[match[2] or "s"]
+    number, unit = re.fullmatch(r"(.+?)\s*(s|m|min|h|d)?", str(value).strip()).groups("s")  # type: ignore[union-attr]
+    return _number(_right(number, not isinstance(value, bool))) * {**SECONDS_PER, "m": 60}[unit]
 
 
+@allowing(f"{_DURATION}, above zero")
 def read_positive_seconds(value: object) -> float:
     """Read a duration that is not zero."""
-    allowed = f"{DURATION_ALLOWED}, above zero"
-    try:
-        seconds = read_seconds(value)
-    except ValueError:
-        raise ValueError(allowed) from None
-    if seconds == 0.0:
-        raise ValueError(allowed)
-    return seconds
+    seconds = read_seconds(value)
+    return _right(seconds, seconds > 0.0)
 
 
-def read_one_pass(value: object) -> bool | int:
-    """Read whether a run is one pass, or how many visits it has."""
-    allowed = "True, False, or a number of visits, 1 or more"
-    try:
-        return read_truth(value)
-    except ValueError:
-        pass
-    try:
-        return read_positive_count(value)
-    except ValueError:
-        raise ValueError(allowed) from None
-
-
-_MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change", "recipe")
-
-
-def read_withhold(value: object) -> frozenset[str]:
-    """Read for which reasons something may be held back: a truth for all, or by reason."""
-    allowed = f"True, False, or a dictionary of these with the keys {', '.join(_MAY_WITHHOLD)}"
-    try:
-        return frozenset(_MAY_WITHHOLD if read_truth(value) else ())
-    except ValueError:
-        pass
-    try:
-        found = json.loads(value) if isinstance(value, str) else value
-        if not isinstance(found, Mapping) or not set(found) <= set(_MAY_WITHHOLD):
-            raise ValueError(allowed)
-        return frozenset(name for name in _MAY_WITHHOLD if read_truth(found.get(name, True)))
-    except ValueError:
-        raise ValueError(allowed) from None
-
-
-def read_share(value: object) -> float:
-    """Read a share, from 0 to 1."""
-    allowed = "a share from 0 to 1"
-    share = _number(str(value), allowed)
-    if isinstance(value, bool) or share > 1.0:
-        raise ValueError(allowed)
-    return share
-
-
-def _number(text: str, allowed: str, above: float | None = None) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise ValueError(allowed) from None
-    if not isfinite(number) or number < 0.0 or (above is not None and number <= above):
-        raise ValueError(allowed)
-    return number
-
-
+@allowing("True or False")
 def read_truth(value: object) -> bool:
     """Read True or False, and what people write for them on a command line."""
-    known = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-    try:
-        return known[str(value).strip().lower()]
-    except KeyError:
-        raise ValueError("True or False") from None
+    return _TRUTHS[str(value).strip().lower()]
 
 
+@allowing("a whole number, zero or more")
 def read_count(value: object) -> int:
     """Read a whole number, zero or more."""
-    if isinstance(value, bool) or re.fullmatch(r"\d+", str(value).strip()) is None:
-        raise ValueError("a whole number, zero or more")
-    return int(str(value))
+    text = str(value).strip()
+    return int(_right(text, re.fullmatch(r"\d+", text) and not isinstance(value, bool)))
 
 
-def read_positive_count(value: object) -> int:
-    """Read a whole number above zero."""
-    if isinstance(value, bool) or re.fullmatch(r"0*[1-9]\d*", str(value).strip()) is None:
-        raise ValueError("a whole number above zero")
-    return int(str(value))
+@allowing("True, False, or a number of visits, 1 or more")
+def read_one_pass(value: object) -> bool | int:
+    """Read whether a run is one pass, or how many visits it has."""
+    text = str(value).strip().lower()
+    return _TRUTHS[text] if text in _TRUTHS else _right(read_count(value), read_count(value) > 0)
 
 
+@allowing(f"True, False, or a dictionary of these with the keys {', '.join(_MAY_WITHHOLD)}")
+def read_withhold(value: object) -> frozenset[str]:
+    """Read for which reasons something may be held back: a truth for all, or by reason."""
+    if str(value).strip().lower() in _TRUTHS:
+        return frozenset(_MAY_WITHHOLD if read_truth(value) else ())
+    found = dict(read_table(value))
+    _right(found, set(found) <= set(_MAY_WITHHOLD))
+    return frozenset(name for name in _MAY_WITHHOLD if read_truth(found.get(name, True)))
+
+
+@allowing("True, False or 'always'")
+def read_conditional(value: object) -> bool | str:
+    """Read whether visits are conditional: not, mostly, or always."""
+    text = str(value).strip().lower()
+    return "always" if text == "always" else _TRUTHS[text]
+
+
+@allowing("a share from 0 to 1, such as 0.9 or 90%")
+def read_share(value: object) -> float:
+    """Read a share: a number from 0 to 1, or a text in per cent."""
+    text = str(value).strip()
+    if text.endswith("%"):
+        return _number(text.removesuffix("%"), most=100.0) / 100.0
+    return _number(value, most=1.0)
+
+
+@allowing("a text that is not empty")
 def read_text(value: object) -> str:
-    """Read a text that says something."""
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text that is not empty")
-    return value.strip()
+    """Read a text that is not empty."""
+    return _right(value, isinstance(value, str) and value.strip()).strip()  # type: ignore[attr-defined, no-any-return]
 
 
+@allowing("a database URL such as sqlite:///crawlsched.db or postgresql+psycopg://user:password@host/database")
 def read_database_url(value: object) -> str:
     """Read the URL of a database; the store finds out what it leads to."""
     # A URL object of SQLAlchemy's would do as well, but its text hides the password.
-    if not isinstance(value, str) or "://" not in value:
-        raise ValueError(
-            "a database URL such as sqlite:///crawlsched.db or postgresql+psycopg://user:password@host/database"
-        )
-    return value.strip()
+    text = read_text(value)
+    return _right(text, "://" in text)
+
+
+def _is_none(value: object) -> bool:
+    return value is None or (isinstance(value, str) and value.strip().lower() in ("", "none", "null"))
 
 
 def read_optional(read: Callable[[object], Any]) -> Callable[[object], Any]:
     """Return a reader that takes None as well."""
 
     def reader(value: object) -> Any:
-        if value is None or (isinstance(value, str) and value.strip().lower() in ("", "none", "null")):
-            return None
         try:
-            return read(value)
+            return None if _is_none(value) else read(value)
         except ValueError as error:
             raise ValueError(f"None or {error}") from None
 
@@ -268,9 +276,9 @@ def read_function(*names: str) -> Callable[[object], Any]:
     return reader
 
 
-def _texts(value: object, separator: str | None, allowed: str) -> tuple[str, ...]:
+def _texts(value: object, separator: str | None = r"[\s,]+") -> tuple[str, ...]:
     """Read a list: one of texts, one written as JSON, or texts with separators between them (None: a single text)."""
-    if value is None or (isinstance(value, str) and value.strip().lower() in ("", "none", "null")):
+    if _is_none(value):
         return ()
     if isinstance(value, str):
         try:
@@ -278,62 +286,55 @@ def _texts(value: object, separator: str | None, allowed: str) -> tuple[str, ...
         except json.JSONDecodeError:
             parsed = re.split(separator, value.strip()) if separator else [value]
         value = parsed if isinstance(parsed, list) else [value]
-    if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(text, str) for text in value):
-        raise ValueError(allowed)
-    return tuple(text.strip() for text in value if text.strip())
+    is_list = isinstance(value, list | tuple | set | frozenset) and all(isinstance(text, str) for text in value)
+    return tuple(text.strip() for text in _right(value, is_list) if text.strip())  # type: ignore[attr-defined]
 
 
+@allowing(f"a list of absolute http or https URLs, {_LISTED}")
 def read_urls(value: object) -> tuple[str, ...]:
     """Read a list of absolute URLs."""
-    allowed = "a list of absolute http or https URLs, as a list, as JSON or with commas between them"
-    urls = _texts(value, r"[\s,]+", allowed)
-    try:
-        are_urls = all(re.match(r"https?://[^/\s]", url) and urlsplit(url).port != 0 for url in urls)
-    except ValueError:  # a port that is none
-        are_urls = False
-    if not are_urls:
-        raise ValueError(allowed)
-    return urls
+    urls = _texts(value)
+    # Reading a port that is none raises ValueError.
+    return _right(urls, all(re.match(r"https?://[^/\s]", url) and urlsplit(url).port != 0 for url in urls))
 
 
+@allowing(f"a list of names of parameters such as sid or utm_*, {_LISTED}")
 def read_names(value: object) -> tuple[str, ...]:
     """Read a list of names of parameters, in which ``*`` stands for anything."""
-    allowed = "a list of names of parameters such as sid or utm_*, as a list, as JSON or with commas between them"
-    names = _texts(value, r"[\s,]+", allowed)
-    if any(not name.strip("*") or re.search(r"[=&?#\s]", name) for name in names):
-        raise ValueError(allowed)
-    return names
+    names = _texts(value)
+    return _right(names, all(name.strip("*") and not re.search(r"[=&?#\s]", name) for name in names))
 
 
 def read_networks(value: object) -> tuple[str, ...]:
     """Read a list of ranges of addresses."""
-    allowed = "a list of ranges of addresses such as 127.0.0.0/8, as a list, as JSON or with commas between them"
-    ranges = _texts(value, r"[\s,]+", allowed)
+    allowed = f"a list of ranges of addresses such as 127.0.0.0/8, {_LISTED}"
+    ranges = allowing(allowed)(_texts)(value)
     try:
         return tuple(str(ip_network(text)) for text in ranges)
     except ValueError as error:
         raise ValueError(f"{allowed} ({error})") from None
 
 
+@allowing("a list of selectors, as a list, as JSON or as a single selector")
+def read_selectors(value: object) -> tuple[str, ...]:
+    """Read a list of selectors; whether they can be parsed is for change detection to say."""
+    # Not split at commas: they mean something in a selector, and "h1, .price" is one selector for both.
+    return _texts(value, None)
+
+
 def read_bandwidth_or_hours(value: object) -> float | Hours:
     """Read one bandwidth, or bandwidths by the hour of the day."""
     if not isinstance(value, Mapping) and not str(value).lstrip().startswith("{"):
         return read_bandwidth(value)
-    try:
-        written = dict(read_table(value))
-    except ValueError:
-        raise ValueError(HOURS_ALLOWED) from None
-    return Hours.read(written, read_bandwidth)
+    return Hours.read(dict(allowing(HOURS_ALLOWED)(read_table)(value)), read_bandwidth)
 
 
-def read_conditional(value: object) -> bool | str:
-    """Read whether visits are conditional: not, mostly, or always."""
-    if str(value).strip().lower() == "always":
-        return "always"
-    try:
-        return read_truth(value)
-    except ValueError:
-        raise ValueError("True, False or 'always'") from None
+@allowing("a dictionary, as it is or as JSON")
+def read_table(value: object) -> tuple[tuple[str, Any], ...]:
+    """Read a dictionary, as it is or as JSON, into pairs."""
+    table: Any = json.loads(value or "{}") if isinstance(value, str) else value
+    is_table = isinstance(table, Mapping) and all(isinstance(key, str) for key in table)
+    return tuple(_right(table, is_table).items())
 
 
 def read_date(text: str) -> float:
@@ -346,25 +347,6 @@ def read_date(text: str) -> float:
     """
     date = datetime.fromisoformat(text)
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-
-
-def read_table(value: object) -> tuple[tuple[str, Any], ...]:
-    """Read a dictionary, as it is or as JSON, into pairs."""
-    allowed = "a dictionary, as it is or as JSON"
-    if isinstance(value, str):
-        try:
-            value = json.loads(value or "{}")
-        except json.JSONDecodeError:
-            raise ValueError(allowed) from None
-    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ValueError(allowed)
-    return tuple(value.items())
-
-
-def read_selectors(value: object) -> tuple[str, ...]:
-    """Read a list of selectors; whether they can be parsed is for change detection to say."""
-    # Not split at commas: they mean something in a selector, and "h1, .price" is one selector for both.
-    return _texts(value, None, "a list of selectors, as a list, as JSON or as a single selector")
 
 
 def fits_no_url(where: str) -> bool:

@@ -51,7 +51,7 @@ class Grant:
         return self.number
 
     def answered(self, number: int, granted: float) -> None:
-        """Take over the answer to a renewal; one that a later one has overtaken says nothing."""
+        """Take over the answer to a renewal, unless a later one was answered before."""
         if number == self.number:
             # The deadline last: whoever reads both without a lock never sees the higher rate under the new deadline
             # before it is so, nor an old rate after a lower one was promised.

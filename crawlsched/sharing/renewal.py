@@ -2,8 +2,8 @@
 
 This is the rule; `store.members` has it as one function in PostgreSQL, which a test holds against this one. Its call
 is serialised by a lock on the budget's row, so that the sum of the grants which have not expired never exceeds the
-rate. A rate is raised in the row first and used after the answer; it is lowered by the member first, and in the row
-by the renewal after.
+rate. A higher rate is written into the row first, and used after the answer. A lower one is used first, and written
+by the next renewal.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Renewal:
-    """What a member says.
+    """What a member reports.
 
     Attributes
     ----------

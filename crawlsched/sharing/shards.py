@@ -8,7 +8,7 @@ LARGEST_NUMBER = 4096
 
 
 def is_number_of_shards(n: int) -> bool:
-    """Say whether a collection may have so many shards: a power of two from 2 to 4096."""
+    """Say whether a collection may have this number of shards: a power of two from 2 to 4096."""
     return 2 <= n <= LARGEST_NUMBER and n & (n - 1) == 0
 
 

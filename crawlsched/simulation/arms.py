@@ -1,4 +1,4 @@
-"""Arms: one policy each in a replay, and the setting that they play in; those that know no rates."""
+"""Arms: the policies of a replay; here what they have in common, and those that need no rates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_PAGE = -1
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What every arm is told before a replay begins.
+    """What every arm knows before a replay begins.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Arm(ABC):
         self.n_there -= rows.size
 
     def signalled(self, rows: IndexArray, now: float) -> None:  # noqa: B027
-        """Changes of distinct pages are announced; most arms do not listen."""
+        """Changes of distinct pages are announced; most arms ignore that."""
 
     def pick(self, now: float) -> int:
         """Return the page to crawl now; `NO_PAGE` only if none is there."""

@@ -35,7 +35,7 @@ def _trusted(change_rate: FloatArray, recall: FloatArray, false: FloatArray) -> 
 
 
 def _trusted_if_good(change_rate: FloatArray, recall: FloatArray, false: FloatArray) -> tuple[Any, Any, Any]:
-    """Return alpha, gamma and kappa where good announcements are taken for true ones, and others are not heard."""
+    """Return alpha, gamma and kappa where good announcements are taken for true ones, and others are ignored."""
     true = recall * change_rate
     good = (true > _PRECISE * (true + false)) & (recall > _COMPLETE)
     deaf = change_rate, np.zeros(change_rate.size), np.zeros(change_rate.size)
@@ -166,7 +166,7 @@ class BruteForce(Arm):
 
 
 class Judged(Arm):
-    """Crawl what one arm picks, and tell how much it is worth of the best that brute force finds on the same pages.
+    """Crawl what one arm picks, and compare its worth with the best that brute force finds on the same pages.
 
     Parameters
     ----------

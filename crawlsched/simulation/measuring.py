@@ -14,7 +14,7 @@ __all__ = ["Timeliness", "fresh_spans", "freshness", "timeliness"]
 
 
 class Timeliness(NamedTuple):
-    """How old copies grew, and how soon changes were seen; importance-weighted, seconds; nan where nothing was there.
+    """How old copies grew, and how soon changes were seen; importance-weighted, seconds; nan without any page.
 
     Attributes
     ----------

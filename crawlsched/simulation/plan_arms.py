@@ -105,7 +105,7 @@ class MostOverdue(Planned):
 
 
 class AtRandom(Planned):
-    """Pick pages at random in proportion to their rates, as Azar et al.'s crawls come: as Poisson processes."""
+    """Pick pages at random in proportion to their rates: Poisson processes, as in Azar et al."""
 
     def __init__(self, setting: Setting, policy: str) -> None:
         super().__init__(setting, policy)
@@ -132,7 +132,7 @@ class AtRandom(Planned):
 
 
 class LowDiscrepancy(Planned):
-    """Pick pages by Algorithm 3 of Azar et al. (see `low_discrepancy_schedule`), whose plan may change on the way.
+    """Pick pages by Algorithm 3 of Azar et al. (see `low_discrepancy_schedule`), whose plan may change meanwhile.
 
     Notes
     -----
@@ -180,7 +180,7 @@ class LowDiscrepancy(Planned):
         return row if self._release[row] <= self._slot else int(self._release.argmin())
 
     def crawled(self, visit: Visit) -> None:
-        """One crawl less is owed."""
+        """Count the crawl."""
         super().crawled(visit)
         self._owed[visit.row] -= 1.0
         self._set(np.array([visit.row]))

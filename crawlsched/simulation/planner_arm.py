@@ -35,7 +35,7 @@ _HOST = 0
 
 
 class PlannerArm(Arm):
-    """Crawl what `Planner` picks, and tell it what was found.
+    """Crawl what `Planner` picks, and let it learn from each visit.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class PlannerArm(Arm):
         return NO_PAGE if pick is None else pick.page
 
     def crawled(self, visit: Visit) -> None:
-        """Tell the planner, and let it plan when it is time."""
+        """Let the planner learn, and plan when it is time."""
         now = visit.time - self._origin
         # Where rates are known there is nothing to learn.
         changed = None if self._knows else visit.changed

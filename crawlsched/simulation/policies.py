@@ -1,4 +1,4 @@
-"""Policies by name, and which estimators each can be asked to use."""
+"""Policies by name, and the estimators that each can use."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def make_arm(
     seed: int,
     signal_delay: float = 0.0,
 ) -> tuple[Arm, str | None]:
-    """Return the arm for a policy, and the estimator that it does use."""
+    """Return the arm for a policy, and the estimator that it uses."""
     _check(policy, estimator)
     used = default_estimator(policy) and (estimator or default_estimator(policy))
     setting = _setting(history, window, bandwidth, policy, used, seed, signal_delay)

@@ -1,4 +1,4 @@
-"""Rates: what an arm believes of how often pages change, learned by an estimator, known, or told by hindsight."""
+"""Rates: the change rates that an arm uses: learned by an estimator, known, or those of hindsight."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Rates:
 
 
 class EstimatedRates(Rates):
-    """Rates as one of the point estimators learns them, by the code that a crawl learns by.
+    """Rates from one of the point estimators, learned by the code of a crawl.
 
     Parameters
     ----------
@@ -91,6 +91,6 @@ class PosteriorRates(Rates):
 
 
 def rate_grid(even_rate: float, duration: float) -> FloatArray:
-    """Return the change rates that a replay can tell apart, in equal ratios, shape (32,)."""
+    """Return the grid of change rates for a replay, in equal ratios, shape (32,)."""
     slowest = min(_SLOWEST / duration, even_rate / _FASTEST)
     return np.geomspace(slowest, even_rate * _FASTEST, _GRID_SIZE)

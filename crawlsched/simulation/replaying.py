@@ -24,7 +24,7 @@ __all__ = ["Replayed", "crawl", "replay"]
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """What came of a replay.
+    """The result of a replay.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ _BIRTH, _END, _SIGNAL = range(3)
 
 
 class _Events:
-    """Births, ends and signals in the order of time, which an arm is told of before it decides.
+    """Births, ends and announcements in the order of time, which an arm gets before it decides.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class _Events:
         self._at, self.next_time = 0, self._times.item(0)
 
     def happen(self, now: float) -> None:
-        """Tell the arm what has happened until a time."""
+        """Give the arm what has happened until a time."""
         until = min(int(self._times.searchsorted(now, side="right")), self._rows.size)
         rows, kinds = self._rows[self._at : until], self._kinds[self._at : until]
         self._at, self.next_time = until, self._times.item(until)

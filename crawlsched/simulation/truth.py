@@ -1,4 +1,4 @@
-"""The truth of a replay: what a visit finds. Arms never see it otherwise."""
+"""The truth of a replay: what a visit finds. Arms see it by visits only."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def linked_sources(body: bytes, url: str) -> list[str]:
 
 @lru_cache(maxsize=256)  # pages of a site say the same
 def _named(links: bytes) -> tuple[str, list[str], list[str]]:
-    """Return the base that a page names, its feeds and its sitemaps, as they are written."""
+    """Return the base URL of a page, and the links to its feeds and sitemaps, as written there."""
     from lxml import etree, html  # here: most pages name none
 
     feeds: list[str] = []

@@ -27,7 +27,7 @@ class NamedByPages:
         self._pages: dict[str, set[int]] = {}
 
     def is_wanted(self, url: str, page: int, n_taken: int) -> bool:
-        """Note that a page names a source; return whether it is to be read, its host having so many of this kind."""
+        """Note that a page names a source; return whether to read it, given how many of its kind the host has."""
         if n_taken >= _MOST_OF_A_HOST:
             return False
         pages = self._pages.pop(url, set())

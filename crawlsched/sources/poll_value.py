@@ -1,4 +1,4 @@
-"""Poll values: what reading a source again is worth, in the currency of crawl values, learned from its past."""
+"""Poll values: what reading a source again is worth, measured as crawl values are, learned from its past."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ class Brought:
     seconds: float = 0.0
 
     def polled(self, seconds: float, gain: float, loss: float) -> Brought:
-        """Return the same with one more poll, so many seconds after the one before; older ones count less."""
+        """Return the same with one more poll, some seconds after the last; older ones count less."""
         fading = 1.0 - 1.0 / _REMEMBERED
         return Brought(self.gain * fading + gain, self.loss * fading + loss, self.seconds * fading + seconds)
 
     def plain(self) -> dict[str, float]:
-        """Return it as JSON can hold it."""
+        """Return a dictionary that JSON can hold."""
         return asdict(self)
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Self:
-        """Return what `plain` made plain."""
+        """Return it from what `plain` returned."""
         return cls(**{name: float(plain.get(name, 0.0)) for name in ("gain", "loss", "seconds")})
 
 
 def first_interval(longest: float, n_pages: int, n_sources: int, bandwidth: float) -> float:
-    """Return the seconds between polls of a source of which nothing is known.
+    """Return the seconds between polls of a new source.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Private addresses: where nobody is sent because a site said so."""
+"""Private addresses: no request goes there because a site names them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PrivateAddresses:
 
 
 def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the address of the old kind that one of the new kind stands for, if it does."""
+    """Return the IPv4 address inside an IPv6 one, if there is one."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

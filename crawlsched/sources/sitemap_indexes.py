@@ -1,4 +1,4 @@
-"""Sitemap indexes: the sitemaps that need not be fetched, because the index above them says that nothing is new."""
+"""Sitemap indexes: the sitemaps that need not be fetched, because their index says that nothing is new."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class SitemapIndexes:
         self._suspects: dict[int, set[int]] = {}
 
     def listed(self, child: int, lastmod: float | None) -> bool:
-        """An index states this date for a sitemap; return whether the sitemap is to be read for it."""
+        """Note the date that an index states for a sitemap; return whether the sitemap is to be read."""
         source = self._sources[child]
         if source.listed_lastmod != lastmod:
             source = self._sources.describe(child, listed_lastmod=lastmod)
         return lastmod is not None and lastmod != source.read_lastmod
 
     def listed_again(self, index: int) -> None:
-        """An index was read to its end: whatever it missed before, it misses still."""
+        """An index was read to its end: count the changes that it still misses."""
         for child in self._suspects.pop(index, ()):
             source = self._sources[child]
             if source.listed_lastmod == source.read_lastmod:

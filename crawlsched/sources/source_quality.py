@@ -1,4 +1,4 @@
-"""What a source has proved to be worth: one figure, with what it rests on, for everything that shows it."""
+"""What a source has proved to be worth: one figure with its counts, wherever it is shown."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEEDS = ("rss", "atom", "json")
 
 
 def quality(visits: Mapping[str, Any], chosen: Any) -> dict[str, Any]:
-    """Fit some visits: precision, recall and false announcements, with what they were counted from.
+    """Fit precision, recall and false announcements to some visits, and return the counts, too.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def quality_of(source: Source, visits: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown_since(source: Source, found: Mapping[str, Any]) -> str:
-    """Say why nothing is known of a source yet: what has not happened.
+    """Say why nothing is known of a source yet.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def unknown_since(source: Source, found: Mapping[str, Any]) -> str:
 
 
 def named(source: Source) -> str:
-    """Name a source for what it is.
+    """Name a source: its kind and address.
 
     Examples
     --------

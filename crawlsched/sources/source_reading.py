@@ -1,4 +1,4 @@
-"""Reading a source: from the bytes of a sitemap to what it announces of which pages; runs in a thread."""
+"""Reading a source: from the bytes of a sitemap to announcements; runs in a thread."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ListedSitemap(NamedTuple):
 
 
 class PartRead(NamedTuple):
-    """What a source says of the known pages in one part of a site.
+    """What a source states about the known pages in one part of a site.
 
     Attributes
     ----------
@@ -147,8 +147,8 @@ def read_source(
     pages of a URL by its request fingerprint, and `announced_before` what a source last said of pages
     (`Reader.announcements_for`).
 
-    Nothing is changed. The crawling thread goes on adding pages meanwhile; it looks again before it adds an entry that
-    was unknown here.
+    Nothing is changed. The crawling thread may add pages meanwhile, so it checks again before it adds an entry that was
+    unknown here.
     """
     digest = blake2b(body, digest_size=16).digest()
     if digest == source.fingerprint:
@@ -269,7 +269,7 @@ def _stated(entries: SitemapEntries, number: int) -> float | None:
 
 
 def _kept(before: float | None, now: float | None, precision: str | None, text: str | None) -> float | None:
-    """Return the date to store: one that is lost, or that loses its time of day, would be news when it comes back."""
+    """Return the date to store: the old one if the new one is missing, or has lost its time of day."""
     if now is None:
         return text_mark(text) if text and (before is None or before < 0.0) else before
     if before is not None and precision == "day" and before // _DAY == now // _DAY:

@@ -84,7 +84,7 @@ def together(qualities: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 class Delay(NamedTuple):
-    """How late a source tells.
+    """The delay between a change and its announcement.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Delay(NamedTuple):
 
 
 def median_delay(quality: dict[str, Any]) -> Delay | None:
-    """Return how late a source tells; None: not known.
+    """Return the median delay of a source; None: not known.
 
     Notes
     -----
@@ -141,7 +141,7 @@ def _rank(n: int) -> int | None:
 
 
 def _at(cells: Sequence[tuple[float, bool, int]], rank: float) -> float:
-    """The delay of a rank, from 1 on, seconds; within a cell they are taken for evenly spread."""
+    """Return the delay at a rank (from 1), in seconds, as if delays were spread evenly within each cell."""
     seen = 0
     for start, is_octave, n in cells:
         if rank <= seen + n or (start, is_octave, n) == cells[-1]:

@@ -65,11 +65,11 @@ class Sources:
 
     @property
     def interval(self) -> float:
-        """Seconds between two polls of a source of which nothing else is known."""
+        """Seconds between two polls of a new source."""
         return self._interval
 
     def named_by_page(self, number: int) -> Source:
-        """Note that it was a page which named a source; return the new row."""
+        """Note that a page named a source; return the new row."""
         source = self.describe(number, quality={**self[number].quality, "named_by": "page"})
         self._n_named_by_pages[source.host] += 1
         return source
@@ -99,7 +99,7 @@ class Sources:
         return row
 
     def load(self, sources: Sequence[Source], now: float = inf) -> dict[int, int]:
-        """Take over sources of a store; what was planned under another interval waits no longer than this one.
+        """Take over sources of a store; no poll waits longer than the present interval.
 
         Returns
         -------
@@ -139,7 +139,7 @@ class Sources:
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
     ) -> Source | None:
-        """Add a source that another names, or a host's robots.txt does; None if nothing of that is new, or too much."""
+        """Add a source that another source or a robots.txt names; None if it is known, or beyond the limit."""
         known = self.number(kind, url)
         foreign = [named_by] if named_by and named_by != host else []
         if known is not None:
@@ -185,7 +185,7 @@ class Sources:
             self._line_up(number)
 
     def next_due(self, may_go: Callable[[Source], bool]) -> int | None:
-        """Take the first source in line of the first host that may be asked, which is then last; None: there is none.
+        """Take the first source in line whose host may be asked, and put that host last; None: there is none.
 
         O(h) where the sources of h hosts wait.
         """

@@ -75,7 +75,7 @@ class Subscription:
         return replace(self, asked="subscribe", asked_at=now, wait_until=now + _UNANSWERED)
 
     def confirm(self, topic: str, lease: float | None, now: float) -> Subscription:
-        """Note that the hub has made sure of what it was asked for, and that it was confirmed."""
+        """Note that the hub asked back, and was answered yes."""
         lease = _USUAL_LEASE if lease is None else min(max(lease, _SHORTEST_LEASE), _LONGEST_LEASE)
         return replace(self, topic=topic, asked="", lease=lease, confirmed_at=now, wait_until=now)
 
@@ -90,12 +90,12 @@ def subscription_of(source: Source) -> Subscription:
 
 
 def kept(quality: dict[str, Any], subscription: Subscription) -> dict[str, Any]:
-    """Return what is to be known of a source, with its subscription."""
+    """Return the stored facts of a source, with its subscription."""
     return {**quality, "websub": asdict(subscription)}
 
 
 def discovered(quality: dict[str, Any], hubs: Hubs, url: str) -> dict[str, Any]:
-    """Return what is to be known of a source after it was read: with its hub, if it names one.
+    """Return the stored facts of a source after it was read, with its hub, if it names one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tracking: the parameters of a link by which campaigns are told apart."""
+"""Tracking: the parameters of a link that track campaigns."""
 
 import re
 
@@ -12,7 +12,7 @@ _TRACKING = re.compile(
 
 
 def without_tracking(url: str) -> str:
-    """Return a URL without the parameters by which campaigns are told apart, such as ``utm_source``.
+    """Return a URL without the parameters that track campaigns, such as ``utm_source``.
 
     They are for the statistics of who reads a feed, and name no other page.
 

@@ -221,6 +221,8 @@ def _move(division: _Division) -> None:
     division.do(_COPY_TEMPLATES)
     for statement in _FORGET_SOURCES:
         division.do(statement)
+    # Which says how many pages there were before.
+    division.do("UPDATE plans SET data = (data::jsonb - 'page_counts')::text WHERE collection = :collection")
     division.do("DELETE FROM first_pages WHERE collection = :collection")  # a plan makes them anew
     _divide_collections(division, given)
     _divide_leases(division, _counted(division.connection, division.number, division.n_after))

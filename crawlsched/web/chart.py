@@ -1,4 +1,4 @@
-"""Charts as SVG: lines over time, and one curve over another; nothing of them is a picture of a page's words."""
+"""Charts as SVG: lines over time, or over another quantity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from crawlsched.web.html import Html, tag
 
-__all__ = ["Line", "chart", "spark"]
+__all__ = ["Line", "chart"]
 
 _SIZE = 1000.0
 
@@ -75,7 +75,7 @@ def chart(
         )
         for at in (0.0, 0.5, 1.0)
     ]
-    drawn = [(_area(line, places, x, y) if line.is_area else None, _path(line, places, x, y)) for line in lines]
+    drawn = [_path(line, places, x, y) for line in lines]
     marked = [
         (
             tag("line", x1=f"{100 * x(at):.2f}%", x2=f"{100 * x(at):.2f}%", y1="0", y2="100%", class_="mark"),
@@ -85,8 +85,8 @@ def chart(
         if first <= across(at) <= last
     ]
     points = [
-        [round(x(place), 5), say_place(place), *[_said(line.values[n], say_value) for line in lines]]
-        for n, place in enumerate(places)
+        [round(x(place), 5), say_place(place), *["–" if value is None else say_value(value) for value in values]]
+        for place, *values in zip(places, *(line.values for line in lines), strict=True)
     ]
     plot = tag(
         "svg", drawn, viewBox=f"0 0 {_SIZE:g} {_SIZE:g}", preserveAspectRatio="none", width="100%", height="100%"
@@ -109,46 +109,19 @@ def chart(
     return tag("figure", legend, tag("div", picture, tag("output", hidden=True), class_="frame"), below, class_="plot")
 
 
-def spark(values: Sequence[float | None], style: str) -> Html:
-    """Return a small line without scales, for a row or a card."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return tag("span")
-    bottom, top = min(known), max(known)
-    places = [float(n) for n in range(len(values))]
-    line = Line("", style, values)
-    height = (top - bottom) or 1.0
-    drawn = _path(
-        line, places, lambda place: place / (len(places) - 1), lambda value: 0.9 - 0.8 * (value - bottom) / height
-    )
-    return tag(
-        "svg", drawn, viewBox=f"0 0 {_SIZE:g} {_SIZE:g}", preserveAspectRatio="none", class_="spark", aria_hidden="true"
-    )
-
-
-def _said(value: float | None, say: Callable[[float], str]) -> str:
-    return "–" if value is None else say(value)
-
-
-def _path(line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]) -> Html:
-    steps, pen = [], "M"
+def _path(line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]) -> list[Html]:
+    """Return the line, and the area below it if it has one; where nothing is known there is no line."""
+    steps, points, pen = [], [], "M"
     for place, value in zip(places, line.values, strict=True):
         if value is None or not math.isfinite(value):
-            pen = "M"  # where nothing is known there is no line
+            pen = "M"
             continue
-        steps.append(f"{pen}{_SIZE * x(place):.1f} {_SIZE * min(max(y(value), 0.0), 1.0):.1f}")
+        points.append(f"{_SIZE * x(place):.1f} {_SIZE * min(max(y(value), 0.0), 1.0):.1f}")
+        steps.append(pen + points[-1])
         pen = "L"
-    return tag("path", d="".join(steps), class_=f"line {line.style}")
-
-
-def _area(line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]) -> Html | None:
-    known = [
-        (place, value)
-        for place, value in zip(places, line.values, strict=True)
-        if value is not None and math.isfinite(value)
-    ]
-    if len(known) < 2:
-        return None
-    steps = "".join(f"L{_SIZE * x(place):.1f} {_SIZE * min(max(y(value), 0.0), 1.0):.1f}" for place, value in known)
-    left, right = _SIZE * x(known[0][0]), _SIZE * x(known[-1][0])
-    return tag("path", d=f"M{left:.1f} {_SIZE:g}{steps}L{right:.1f} {_SIZE:g}Z", class_=f"area {line.style}")
+    drawn = [tag("path", d="".join(steps), class_=f"line {line.style}")]
+    if line.is_area and len(points) > 1:
+        left, right = points[0].split()[0], points[-1].split()[0]
+        below = f"M{left} {_SIZE:g}L{'L'.join(points)}L{right} {_SIZE:g}Z"
+        drawn.insert(0, tag("path", d=below, class_=f"area {line.style}"))
+    return drawn

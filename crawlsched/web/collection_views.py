@@ -1,4 +1,4 @@
-"""The views of one collection, and its feed, as answers: how long each may take, and for how long it is shown."""
+"""The views and the feed of one collection over HTTP: how long each may take, and how long it is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
@@ -31,7 +31,7 @@ from crawlsched.web.views.whatif import whatif
 
 __all__ = ["CollectionViews", "Watched", "html_answer", "root_of"]
 
-# A view that takes longer is answered with a word, and what it becomes is shown as soon as it is there.
+# A view that takes longer is answered with a sentence; the page asks again until it is ready.
 _PATIENCE = 0.8
 # For how long a view is shown again before it is made anew: seconds, and for what takes long.
 _VIEWS: dict[str, tuple[str, Callable[[Context], Html], float]] = {
@@ -74,11 +74,11 @@ class Watched:
         return f"c/{collection}" if self.name == self.store.name else f"c/{collection}/{shard}"
 
 
-class _Made:
-    """A view that was made, or is being made."""
+class _Made(NamedTuple):
+    """A view that was made, or is being made, and since when."""
 
-    def __init__(self, future: asyncio.Future[Html]) -> None:
-        self.future, self.at = future, time.monotonic()
+    future: asyncio.Future[Html]
+    at: float
 
 
 class CollectionViews:
@@ -112,7 +112,7 @@ class CollectionViews:
         key = request.path_qs
         made = self._made.get(key)
         if made is None or (made.future.done() and time.monotonic() - made.at > fresh_for):
-            made = self._made[key] = _Made(self._begin(view, dict(request.query)))
+            made = self._made[key] = _Made(self._begin(view, dict(request.query)), time.monotonic())
             for old in list(self._made)[:-_MOST_KEPT]:
                 del self._made[old]
         done, _ = await asyncio.wait([made.future], timeout=_PATIENCE)
@@ -178,5 +178,5 @@ def html_answer(text: str, status: int = 200) -> web.Response:
 
 
 def root_of(request: web.Request) -> str:
-    """Return the way from what is asked for to the top, where the style and the script are."""
+    """Return the relative path from the requested page to the top."""
     return "../" * (request.rel_url.raw_path.count("/") - 1)

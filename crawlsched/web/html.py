@@ -62,7 +62,7 @@ def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) 
 
 
 def link_to(url: str, text: str | None = None) -> Html:
-    """Return a link to somebody else's page, which learns nothing of where it comes from; no other scheme than http.
+    """Return a link to another site, without a referrer; other schemes than http and https give plain text.
 
     Examples
     --------

@@ -1,65 +1,41 @@
-"""Rows of pages for a table: some by their numbers, or those whose URL begins with something; never all."""
+"""Rows of pages for a table: some by their numbers, or the first whose URL contains a text."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import select
 
+from crawlsched.pages import STATE_NAMES
 from crawlsched.store import Store, models
 from crawlsched.store.database import among
+from crawlsched.store.listing import Condition, listed
 
-__all__ = ["by_number", "search"]
+__all__ = ["by_number", "containing"]
 
-_COLUMNS = ("page", "url", "state", "importance", "crawled_at", "changed_at", "first_seen", "n_crawls", "n_changes")
-_MORE = ("n_errors", "change_rate", "change_rate_low", "change_rate_high", "expected_freshness", "pending_fingerprint")
-# Rows that are looked at in one go, and seconds after which a search rests: the next page of it goes on. Some ten
-# million URLs are read in five; whoever waits is told so.
-_AT_ONCE = 20_000
-_SEARCHED_FOR = 10.0
+_COLUMNS = ("url", "state", "crawled_at", "n_crawls", "n_changes", "change_rate", "expected_freshness")
+
+
+def _state(number: int) -> str:
+    return STATE_NAMES[number] if 0 <= number < len(STATE_NAMES) else "?"
 
 
 def by_number(store: Store, pages: Sequence[int]) -> list[dict[str, Any]]:
-    """Give what is known of pages, in the order asked; one that is gone meanwhile is left out."""
-    table = models.pages
+    """Return what is known of pages, in the order asked; one that is gone meanwhile is left out."""
+    table, (shard, collection) = models.pages, store.key
     with store.database.reading() as connection:
-        rows = connection.execute(
-            select(*[table.c[name] for name in (*_COLUMNS, *_MORE)]).where(
-                table.c.shard == store.key[0],
-                table.c.collection == store.key[1],
-                among(table.c.page, pages, connection.dialect.name),
-            )
-        )
-        found = {row.page: row._asdict() for row in rows}
+        among_these = among(table.c.page, pages, connection.dialect.name)
+        wanted = select(*[table.c[name] for name in ("page", *_COLUMNS)])
+        rows = connection.execute(wanted.where(table.c.shard == shard, table.c.collection == collection, among_these))
+        found = {row.page: {**row._asdict(), "state": _state(row.state)} for row in rows}
     return [found[page] for page in pages if page in found]
 
 
-def search(store: Store, text: str, after: int, limit: int) -> tuple[list[dict[str, Any]], int | None]:
-    """Give pages whose URL contains a text, in the order of their numbers, and where to go on (None: that is all).
-
-    No index is kept for this, which every new page would pay for; so it rests after some seconds.
-    """
-    table = models.pages
-    if after < 0 and (page := store.reader.find(text)) is not None:
-        return by_number(store, [page]), None
-    until, end = time.monotonic() + _SEARCHED_FOR, store.reader.next_page()
-    found: list[int] = []
-    pattern = table.c.url.contains(text, autoescape=True)
-    while after < end - 1:
-        with store.database.reading() as connection:
-            rows = connection.execute(
-                select(table.c.page)
-                .where(table.c.shard == store.key[0], table.c.collection == store.key[1])
-                .where(table.c.page > after, table.c.page <= after + _AT_ONCE, pattern)
-                .order_by(table.c.page)
-                .limit(limit - len(found))
-            )
-            found += [row.page for row in rows]
-        if len(found) >= limit:
-            return by_number(store, found), found[-1]
-        after += _AT_ONCE
-        if time.monotonic() > until and after < end - 1:
-            return by_number(store, found), after
-    return by_number(store, found), None
+def containing(store: Store, text: str, limit: int) -> list[dict[str, Any]]:
+    """Return the first pages whose URL contains a text; an index for this would cost every new page something."""
+    if (page := store.reader.find(text)) is not None:
+        return by_number(store, [page])
+    with store.database.reading() as connection:
+        rows = listed(connection, store.key, "pages", _COLUMNS, [Condition("url", "~", f"*{text}*")], None, limit)
+        return [dict(zip(_COLUMNS, row, strict=True)) for row in rows]

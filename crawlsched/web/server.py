@@ -29,7 +29,6 @@ __all__ = ["Page", "Watched", "serve"]
 logger = logging.getLogger(__name__)
 
 _STATIC = Path(__file__).parent / "static"
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _COOKIE = "crawlsched_token"
 # Nothing from elsewhere, nothing inline, in nobody's frame.
 _POLICY = (
@@ -84,7 +83,7 @@ class _Server:
             app.router.add_get("/", self._all)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._healthz)
-        app.router.add_get("/static/{name}", self._static)
+        app.router.add_static("/static", _STATIC)
         return app
 
     # -- who is let in
@@ -175,17 +174,11 @@ class _Server:
         said: dict[str, Any] = {name: [check._asdict() for check in of_one] for name, of_one in found.items()}
         # Whoever starts a crawl again that is not well does so by the status.
         status = 200 if all(check.is_well or not check.is_of_process for check in of_all) else 503
-        told = {"collections": said} if len(self._page.watched) > 1 else {"checks": said[self._page.watched[0].name]}
-        return web.json_response({"ok": is_well, **told}, status=status)
+        answer = {"collections": said} if len(self._page.watched) > 1 else {"checks": said[self._page.watched[0].name]}
+        return web.json_response({"ok": is_well, **answer}, status=status)
 
     async def _aside(self, function: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function)
-
-    async def _static(self, request: web.Request) -> web.Response:
-        file = _STATIC / Path(request.match_info["name"]).name
-        if file.suffix not in _TYPES or not file.is_file():
-            raise web.HTTPNotFound
-        return web.Response(body=file.read_bytes(), content_type=_TYPES[file.suffix], charset="utf-8")
 
 
 async def serve(page: Page) -> AsyncIterator[str]:

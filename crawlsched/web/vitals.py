@@ -31,7 +31,7 @@ class Vitals:
         The crawl that runs, or ran last.
     is_running : bool
     status : dict
-        What it said of itself last.
+        What it wrote about itself last.
     sample : dict
         The newest row of `samples`; empty: there is none.
     undelivered : int
@@ -128,7 +128,7 @@ class Limits:
 
 
 def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
-    """Say what is well and what is not: does the crawl live, write and send, do hosts answer, and what has a limit."""
+    """Check that the crawl runs, writes and sends, that hosts answer, and that no limit is exceeded."""
     limits = limits or Limits()
     status = seen.status
     found = [_leased(seen) if limits.last_pass is None else _passed(seen, limits.last_pass)]
@@ -180,7 +180,7 @@ def of_pages(sample: dict[str, Any]) -> str:
     """Say over how many pages freshness is taken, and how many of them fail and so are not known to be fresh."""
     if sample.get("wanted") is None:
         return ""
-    failing = f", of which {sample['failing']:,.0f} fail" if sample.get("failing") else ""
+    failing = f"; {sample['failing']:,.0f} of them fail" if sample.get("failing") else ""
     return f" of {sample['wanted']:,.0f} pages{failing}"
 
 

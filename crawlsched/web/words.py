@@ -6,6 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from crawlsched.web.html import Html, tag
+from crawlsched.wording import say_duration, say_interval
 
 __all__ = ["BINDS", "ago", "clock", "duration", "moment", "number", "per_time", "share", "short"]
 
@@ -20,27 +21,16 @@ BINDS = {
     "in_flight": "nothing: it is being crawled just now",
 }
 
-# What is further away than this will not be seen by anybody.
-_FOR_EVER = 86_400.0 * 365.25 * 1000
-_UNITS = ((86_400.0 * 365.25, "y"), (86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
-
 
 def duration(seconds: float | None) -> str:
     """Say how long something takes.
 
     Examples
     --------
-    >>> duration(0.25), duration(45), duration(5400), duration(float("inf")), duration(None)
-    ('0.3 s', '45 s', '1.5 h', 'for ever', '–')
+    >>> duration(45), duration(5400), duration(float("inf")), duration(None)
+    ('45 s', '90 min', 'for ever', '–')
     """
-    if seconds is None or math.isnan(seconds):
-        return "–"
-    if seconds > _FOR_EVER:
-        return "for ever"
-    for size, name in _UNITS:
-        if seconds >= size:
-            return f"{seconds / size:.2g} {name}" if seconds < 10 * size else f"{seconds / size:.0f} {name}"
-    return f"{seconds:.1f} s" if seconds < 1 else f"{seconds:.0f} s"
+    return "–" if seconds is None or math.isnan(seconds) else say_duration(seconds)
 
 
 def ago(time: float | None, now: float) -> str:
@@ -51,13 +41,11 @@ def ago(time: float | None, now: float) -> str:
     >>> ago(40.0, now=100.0), ago(160.0, now=100.0), ago(None, now=0.0)
     ('60 s ago', 'in 60 s', 'never')
     """
-    if time is None or not math.isfinite(time):
+    distance = math.inf if time is None else abs(now - time)
+    if time is None or say_duration(distance) == "for ever":
         return "never"
-    distance = now - time
-    said = f"{abs(distance):.0f} s" if abs(distance) < 120 else duration(abs(distance))
-    if abs(distance) > _FOR_EVER:
-        return "never"
-    return f"{said} ago" if distance >= 0 else f"in {said}"
+    passed = say_duration(round(distance))
+    return f"{passed} ago" if now >= time else f"in {passed}"
 
 
 def clock(time: float) -> str:
@@ -125,4 +113,4 @@ def per_time(rate: float | None) -> str:
     >>> per_time(1 / 7200), per_time(0.0)
     ('every 2 h', 'never')
     """
-    return "–" if rate is None else "never" if rate <= 0.0 else f"every {duration(1.0 / rate)}"
+    return "–" if rate is None else say_interval(rate)

@@ -225,8 +225,8 @@ def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
     """Where nobody can be asked it refuses; at a terminal it asks, and only "y" deletes."""
     sentence = failed(run("forget", "--host", HOSTS[0], "--database", database, stdin=subprocess.DEVNULL))
     assert sentence == (
-        f"Forgetting the host {HOSTS[0]} would delete 10 pages for good, and nobody is here to be asked; "
-        "add --yes if it is meant."
+        f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good? Nothing was done, for "
+        "nobody is here to be asked; add --yes if it is meant."
     )
     for typed, code, left in (("n\n", 1, 20), ("\n", 1, 20), ("y\n", 0, 10)):
         ours, theirs = pty.openpty()
@@ -235,7 +235,9 @@ def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
         os.close(ours)
         os.close(theirs)
         assert answer.returncode == code
-        assert answer.stdout.startswith(f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them?")
+        assert answer.stdout.startswith(
+            f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good?"
+        )
         assert sum(pages_of(database).values()) == left
 
 
@@ -309,7 +311,7 @@ def test_the_bandwidth_is_that_of_a_running_crawl(run: Run, database: str) -> No
     )
     answer = run("bandwidth", "fast", "--database", database)
     assert answer.returncode == 2
-    assert "bandwidth must be a positive number of crawls" in answer.stderr
+    assert "must be a positive number of crawls" in answer.stderr
 
 
 def test_a_running_crawl_says_its_bandwidth_with_each_heartbeat(run: Run, database: str) -> None:

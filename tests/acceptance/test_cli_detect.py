@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from crawlsched.cli.warc import read_warc
-from crawlsched.exceptions import CrawlschedError
 from tests.commands import run_here
 
 HEAD = "time,url,body,second"
@@ -71,50 +66,3 @@ def test_settings_count_and_wrong_tables_are_named(tmp_path: Path) -> None:
     assert "no number" in detect(tmp_path, ["x,http://a/x,1.html,"]).stderr
     assert "NAME=VALUE" in detect(tmp_path, rows, "--set", "PROBES").stderr
     assert "is not a setting" in detect(tmp_path, rows, "--set", "PROBE=1").stderr
-
-
-def _record(kind: str, url: str, second: int, payload: bytes) -> bytes:
-    head = (
-        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2026-01-01T00:00:{second:02d}Z\r\n"
-        f"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-0000000000{second:02d}>\r\n"
-        f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(payload)}\r\n\r\n"
-    )
-    return gzip.compress(head.encode() + payload + b"\r\n\r\n")
-
-
-def _response(body: bytes, *headers: str, status: int = 200) -> bytes:
-    lines = [f"HTTP/1.1 {status} OK", "Content-Type: text/html", *headers, f"Content-Length: {len(body)}"]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def test_a_web_archive_is_judged_as_a_table_is(tmp_path: Path) -> None:
-    """Bodies are unpacked, requests and DNS are left out, a revisit is a visit that found the same."""
-    one, two = b"<h1>Cup</h1><p>Of tea", b"<h1>Cup</h1><p>Of milk"
-    url = "http://a.example/cup"
-    records = [
-        _record("request", url, 0, b"GET /cup HTTP/1.1\r\n\r\n"),
-        _record("response", url, 1, _response(one)),
-        _record("response", "dns:a.example", 2, b"20260101 a.example. 1 IN A 127.0.0.1"),
-        _record("response", url, 3, _response(gzip.compress(one), "Content-Encoding: gzip")),
-        _record("response", url, 4, _response(two)),
-        _record("revisit", url, 5, _response(b"")),
-        _record("response", url, 6, _response(b"<h1>Gone", status=404)),
-    ]
-    (tmp_path / "site.warc.gz").write_bytes(b"".join(records))
-    done = detect(tmp_path, [], "--visits", "site.warc.gz", "--out", "out.csv")
-    assert done.returncode == 0, done.stderr
-    with (tmp_path / "out.csv").open() as file:
-        out = list(csv.DictReader(file))
-    assert [(row["url"], row["outcome"], row["kind"]) for row in out] == [
-        (url, "changed", "first"),
-        (url, "unchanged", ""),
-        (url, "changed", "page"),
-        (url, "unchanged", ""),
-        (url, "gone", ""),
-    ]
-    for name, content in (("no.warc", b"no archive"), ("cut.warc.gz", records[1][:60]), ("dns.warc.gz", records[2])):
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(CrawlschedError, match=name):
-            read_warc(tmp_path / name, tmp_path)
-    with pytest.raises(CrawlschedError, match="cannot be read"):
-        read_warc(tmp_path / "none.warc", tmp_path)

@@ -1,6 +1,7 @@
 """`crawlsched pages`, `export` and `db backup`: what a collection holds, for people and for other programs."""
 
 import csv
+import gzip
 import json
 import sqlite3
 import subprocess
@@ -100,18 +101,14 @@ def test_an_export_brings_its_import_back(folder: Path, tmp_path: Path) -> None:
         assert before
 
 
-def test_tables_are_written_as_parquet_and_as_lines_of_json(folder: Path, tmp_path: Path) -> None:
+def test_tables_are_written_as_csv_and_as_lines_of_json(folder: Path, tmp_path: Path) -> None:
     """Each kind of file has the same rows; an unknown ending is refused, and what fails leaves nothing."""
-    import pyarrow.parquet as pq
-
-    run(folder, "export", str(tmp_path), "--format", "parquet")
-    table = pq.read_table(tmp_path / "visits.parquet")
+    run(folder, "export", str(tmp_path), "--format", "csv.gz")
+    with gzip.open(tmp_path / "visits.csv.gz", "rt", newline="") as file:
+        rows = list(csv.DictReader(file))
     run(folder, "export", str(tmp_path / "visits.jsonl"), "--table", "visits")
     lines = [json.loads(line) for line in (tmp_path / "visits.jsonl").read_text().splitlines()]
-    assert table.num_rows == len(lines) > 0
-    assert table.column("url").to_pylist() == [line["url"] for line in lines]
-    assert table.column("changed").to_pylist() == [line["changed"] for line in lines]
-    assert pq.read_table(tmp_path / "hosts.parquet").num_rows == 0
+    assert [row["url"] for row in rows] == [line["url"] for line in lines] != []
     answer = run_here(folder, "export", str(tmp_path / "visits.xlsx"), "--table", "visits", *GIVEN)
     assert (answer.returncode, "must end in .csv" in answer.stderr) == (1, True)
     assert not list(tmp_path.glob("*unfinished*"))

@@ -177,8 +177,12 @@ def test_a_wrong_file_is_told_in_one_sentence(
     [
         (["--pages", "none.csv"], "none.csv cannot be read: No such file or directory."),
         (["--pages", "text.csv.gz"], "text.csv.gz cannot be read as CSV (gzip for a name ending with .gz): "),
-        (["--bandwidth", "fast"], "bandwidth must be "),
-        (["--bandwidth", "-2x"], "bandwidth must be above 0 times the changes in a history with changes, got '-2x'."),
+        (["--bandwidth", "fast"], "A bandwidth must be such as "),
+        (
+            ["--bandwidth", "-2x"],
+            "A bandwidth must be such as 5/s, 300/h or 20000/d, or 2x for twice the change rate of the history, "
+            "got '-2x'.",
+        ),
         (["--bandwidth", "1", "--policy", "best"], "policy must be one of round_robin, "),
         (["--bandwidth", "1", "--estimator", "guess"], "estimator must be one of naive, "),
         (["--bandwidth", "1", "--end", "-9"], "end must be a time after the start (-5.0), got -9.0."),

@@ -2,10 +2,7 @@
 
 import argparse
 import json
-import os
-import pty
 import shlex
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +14,6 @@ from scrapy.utils.request import fingerprint
 import crawlsched.cli
 from crawlsched.cli.parsing import CommandParser
 from crawlsched.store import Batch, NewPage, Store
-from tests import children
 from tests.commands import run_here
 
 URL = "http://a.example/p/3"
@@ -175,21 +171,6 @@ def test_what_is_misspelt_gets_what_is_like_it(folder: Path) -> None:
         answer = run_here(folder, *arguments)
         assert answer.returncode == code, answer
         assert words in answer.stderr
-
-
-def test_a_command_that_takes_long_says_so_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """After two seconds there is a line with the time, which goes when the command ends."""
-    reader, writer = pty.openpty()
-    script = (
-        "import time; from crawlsched.cli import progress; progress._FIRST = 0.05\n"
-        "with progress.waited_for('crawlsched'): time.sleep(0.5)\n"
-    )
-    children.output_of(sys.executable, "-c", script, stderr=writer)
-    shown = os.read(reader, 1000).decode()
-    os.close(writer)
-    os.close(reader)
-    assert shown.startswith("\rcrawlsched: going on for ")
-    assert shown.endswith("\r\x1b[K")
 
 
 def test_nothing_that_was_lies_in_the_future(folder: Path) -> None:

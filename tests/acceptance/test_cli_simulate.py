@@ -81,11 +81,9 @@ sys.exit(main(["simulate", *sys.argv[1:]]))
 
 
 def test_all_figures_are_listed(run: Run) -> None:
-    """By `list` and by `--help`, a line each."""
-    listed, helped = run("list"), run("--help")
-    assert listed.returncode == helped.returncode == 0
-    for line in listed.stdout.splitlines():
-        assert f"  {line}" in helped.stdout.splitlines()
+    """By `list`, a line each."""
+    listed = run("list")
+    assert listed.returncode == 0
     assert "noisy-signals-4 " in listed.stdout
 
 
@@ -113,13 +111,9 @@ def test_what_is_not_possible_is_said_in_one_sentence(
     assert [path.name for path in tmp_path.iterdir()] == ["here.txt"]
 
 
-@pytest.mark.parametrize("where", ["anywhere", "in a destructor"])
-def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, where: str) -> None:
-    """Ended by the keyboard in the middle of a run of hours, it has written nothing, and says 130.
-
-    In a destructor Python ignores exceptions, so that there Ctrl-C has to come once more.
-    """
-    command = [sys.executable, "-c", INTERRUPTED, where, "noisy-signals-2", "--out", tmp_path]
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Ended by the keyboard in the middle of a run of hours, it has written nothing, and says 130."""
+    command = [sys.executable, "-c", INTERRUPTED, "noisy-signals-2", "--out", tmp_path]
     answer = children.run(*command, timeout=180)
     assert (answer.returncode, answer.stdout, answer.stderr) == (130, "", "")
     assert list(tmp_path.iterdir()) == []
@@ -130,19 +124,6 @@ INTERRUPTED = """
 import os, signal, sys, threading, time
 from crawlsched.cli import main
 
-class Destroyed:
-    def __del__(self):
-        interrupt_here()
-
-def interrupt_here(*_):
-    os.kill(os.getpid(), signal.SIGINT)
-
-def destroy(*_):
-    Destroyed()  # is gone at once
-
-where = sys.argv[1]
-signal.signal(signal.SIGUSR1, interrupt_here if where == "anywhere" else destroy)
-
 def interrupt():
     frame = None
     while frame is None:
@@ -150,8 +131,8 @@ def interrupt():
         frame = sys._current_frames()[threading.main_thread().ident]
         while frame is not None and frame.f_code.co_name != "crawl":
             frame = frame.f_back
-    os.kill(os.getpid(), signal.SIGUSR1)
+    os.kill(os.getpid(), signal.SIGINT)
 
 threading.Thread(target=interrupt, daemon=True).start()
-sys.exit(main(["simulate", *sys.argv[2:]]))
+sys.exit(main(["simulate", *sys.argv[1:]]))
 """

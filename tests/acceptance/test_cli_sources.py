@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from crawlsched.cli.sources import newest_report
-from crawlsched.cli.wording import say_duration
 from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store
+from crawlsched.wording import say_duration
 from tests import children
 
 N_PAGES, N_VISITS = 40, 1600
@@ -74,7 +74,7 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
     assert "sitemap http://a/map.xml  (bad-url 2, 3 went back)" in text
     assert "/tags/ of source 0" in text
     # What the columns mean stands below them.
-    assert "true of heard: visits after an announcement" in " ".join(text.split())
+    assert "true: how many visits after an announcement found a change." in " ".join(text.split())
     assert "e-" not in text
     assert "e+" not in text
 

@@ -17,9 +17,9 @@ import pytest
 
 from crawlsched.cli import add_commands, main
 from crawlsched.cli import status as status_command
-from crawlsched.cli.planning import planners
 from crawlsched.cli.target import find_target
 from crawlsched.jobs.crawl_jobs import plan_store
+from crawlsched.jobs.stored_planners import planners
 from crawlsched.planner import explain
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Host, NewPage, Store
@@ -99,7 +99,7 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: P
     arguments = parser.parse_args(["status", "--database", url])
     arguments.project_settings = None
     target, now = find_target(arguments), time.time()
-    loaded = [(planner, np.arange(rows.size)) for planner, rows in planners(store, target, now)]
+    loaded = [(planner, np.arange(rows.size)) for planner, rows in planners(store, target.settings, now)]
     likely = np.concatenate([planner.values.fresh(rows, now) for planner, rows in loaded])
     values = np.concatenate([planner.crawl_values.value_at(rows, now) for planner, rows in loaded])
     median = store.reader.urls([page := int(np.argsort(values)[values.size // 2])])[page]
@@ -113,22 +113,18 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: P
     assert f"after {why['n_before']:,} pages that are worth more" in run("why", median, "--database", url)
 
 
-def test_of_very_many_pages_the_counts_are_those_of_the_newest_plan_unless_all_are_to_be_counted(
+def test_of_very_many_pages_the_counts_are_those_of_the_newest_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new plan counts what the database would; pages that came later are in the next one, or found by `--count`."""
+    """A new plan counts what the database would; pages that came later are in the next one."""
     url = f"sqlite:///{tmp_path / 'large.db'}"
     store = Store.open(url, "bench", upgrade=True)
     fill(store, 3_000, np.random.default_rng(1))
-    parser = argparse.ArgumentParser()
-    add_commands(parser)
-    arguments = parser.parse_args(["status", "--database", url])
-    arguments.project_settings = None
-    monkeypatch.setattr(status_command, "_ALL_COUNTED", 2_000)
-    assert report("status", "--database", url)["pages_counted_at"] is None  # no plan yet
     before = time.time()
     plan_store(store, Settings(), time.time())
-    planned, counted = report("status", "--database", url), report("status", "--database", url, "--count")
+    counted = report("status", "--database", url)
+    monkeypatch.setattr(status_command, "_ALL_COUNTED", 2_000)
+    planned = report("status", "--database", url)
     assert before <= planned["pages_counted_at"] <= planned["time"]
     assert planned["replanned_at"] == counted["replanned_at"] >= before
     assert counted["pages_counted_at"] is None
@@ -141,7 +137,6 @@ def test_of_very_many_pages_the_counts_are_those_of_the_newest_plan_unless_all_a
     batch.new_pages[3_000] = NewPage(3_000, address, "another.example", b"d" * 20, 1.7e9)
     store.save(batch)
     assert report("status", "--database", url)["pages"] == planned["pages"]
-    assert report("status", "--database", url, "--count")["pages"]["hosts"] == 1_001
     plan_store(store, Settings(), time.time())
     assert report("status", "--database", url)["pages"]["hosts"] == 1_001
     store.close()

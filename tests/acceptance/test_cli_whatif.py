@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from crawlsched.cli import main, whatif
+from crawlsched.cli.parsing import add_command
+from crawlsched.cli.target import common_options
 from crawlsched.planner.reports.outlook import Outlook
 from crawlsched.store import Batch, Source, Store
 from tests.simulated import Simulated, crawl
@@ -117,7 +119,7 @@ def _arguments(project: dict[str, str], *arguments: str) -> Any:
     import argparse
 
     parser = argparse.ArgumentParser()
-    whatif.add_parser(parser.add_subparsers())
+    add_command(parser.add_subparsers(), "whatif", whatif, common_options())
     parsed = parser.parse_args(["whatif", *arguments])
     parsed.project_settings = project
     return parsed
@@ -134,31 +136,30 @@ def test_sitemaps_take_their_share(simulated: Simulated, database: str, tmp_path
     store.close()
     found = report("--database", url, "--bandwidths", "5/h")
     assert found["polls"] * HOUR == pytest.approx(2.0)
-    assert "on 5/h, of which 2/h for sitemaps" in run("--database", url)
+    assert "on 5/h, 2/h of that for sitemaps" in run("--database", url)
 
 
-def test_a_large_store_is_sampled(simulated: Simulated, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_store_is_sampled(simulated: Simulated, database: str) -> None:
     """From every other page the numbers are near those of all, and the output says that it is a sample."""
     whole = report("--database", database)
-    monkeypatch.setattr(whatif, "_SAMPLE", 15)
-    sampled = report("--database", database)
+    sampled = report("--database", database, "--sample", "15")
     assert (sampled["sample"], sampled["pages"]) == (15, 30)
     for one, other in zip(sampled["bandwidths"], whole["bandwidths"], strict=True):
         assert one["freshness"] == pytest.approx(other["freshness"], abs=0.1)
-    assert "Computed from an even sample of 15 pages" in run("--database", database)
+    assert "Computed from an even sample of 15 pages" in run("--database", database, "--sample", "15")
 
 
 def test_mistakes_are_one_sentence(database: str, tmp_path: Path) -> None:
     """The sentence says what is wrong and what is allowed."""
     for text in ("3y", "0x", "-1/h", "x"):
         assert refusal("--database", database, f"--bandwidths={text}") == (
-            f"--bandwidths must be such as 5/s, 300/h or 20000/d, or 2x for twice the present one, got {text!r}.\n"
+            f"A bandwidth must be such as 5/s, 300/h or 20000/d, or 2x for twice the present one, got {text!r}.\n"
         )
     url = f"sqlite:///{tmp_path}/empty.db"
     Store.open(url, "news").close()
     assert refusal("--database", url) == (
-        "The collection 'news' holds no page yet of which a fresh copy is wanted; crawl first.\n"
+        "The collection 'news' holds no page yet that is to be kept fresh; crawl first.\n"
     )
     with redirect_stderr(StringIO()) as said, pytest.raises(SystemExit):
         main(["whatif", "--database", database, "--freshness", "1.2"])
-    assert "must be a share between 0 and 1, such as 0.9 or 90%, got '1.2'." in said.getvalue()
+    assert "must be a share from 0 to 1, such as 0.9 or 90%, got '1.2'." in said.getvalue()

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from crawlsched.cli.recorded import Judged, RecordedVisit, judge_all
+from crawlsched.jobs.recorded import Judged, RecordedVisit, judge_all
 from tests.benchmarks.bench_released_pages import texts_of_page, words_of_article
 
 DAY = 86_400.0

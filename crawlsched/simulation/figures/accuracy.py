@@ -46,7 +46,7 @@ Accuracies = Callable[[History, float, np.random.Generator], dict[str, float]]
 
 
 def _simulated(instances: Instances, accuracies: Accuracies, against: tuple[str, ...]) -> Run:
-    """Simulate policies on the same instances; a difference on these is known better than both its sides."""
+    """Simulate policies on the same instances: differences have smaller errors than accuracies."""
 
     def measure(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
         history = instances.draw(rng, n_pages, settings.time)
@@ -117,7 +117,7 @@ LOST = "accuracy lost by corruption"
 
 
 def draw_labelled(rng: np.random.Generator, n_pages: int, horizon: float) -> History:
-    """Draw pages, of which a twentieth announces well, and what happens to them."""
+    """Draw pages, a twentieth of them with good announcements, and what happens to them."""
     labelled = np.zeros(n_pages, bool)
     labelled[rng.permutation(n_pages)[: round(LABELLED * n_pages)]] = True
     precision, recall = (_split(rng, quality, labelled) for quality in (PRECISION, RECALL))

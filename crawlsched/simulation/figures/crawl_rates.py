@@ -109,7 +109,7 @@ CRAWLS = 1000
 STEPS = 400
 CHANGING = "100, 150, 100"
 CURVES = {CHANGING: (LOW, HIGH, LOW), "100": (LOW,), "150": (HIGH,)}
-ACCURACY, SETTLED = "accuracy", "settled accuracy less that of the same bandwidth always"
+ACCURACY, SETTLED = "accuracy", "settled accuracy less that at constant bandwidth"
 
 
 def _changing(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:

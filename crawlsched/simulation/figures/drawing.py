@@ -109,7 +109,7 @@ class Panel:
 
 
 def drawn(*panels: Panel, columns: int = 3) -> Callable[[Table, Any], None]:
-    """Return how to draw panels from left to right in so many columns; those with the same lines share a legend."""
+    """Return how to draw panels from left to right in a number of columns; those with the same lines share a legend."""
 
     def draw(table: Table, canvas: Any) -> None:
         some = [one for panel in panels for one in panel.split(table)]

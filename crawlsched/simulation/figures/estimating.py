@@ -1,4 +1,4 @@
-"""Estimating: banks of estimators that are taught the same visits, and how far from the truth they are after each."""
+"""Estimating: banks of estimators that learn from the same visits, and their errors after each visit."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def generators(settings: Settings, case: int = 0) -> list[np.random.Generator]:
 
 
 def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_visits: int) -> Visits:
-    """Draw visits that come as a Poisson process, and whether a page that changes as another had changed."""
+    """Draw visits and changes as Poisson processes; return each visit's interval and whether it found a change."""
     elapsed = np.empty((settings.repetitions, n_visits))
     chance = np.empty_like(elapsed)
     for row, rng in enumerate(generators(settings)):
@@ -81,7 +81,7 @@ def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_v
 
 
 def bank(name: str, n_pages: int, crawl_rate: float | FloatArray, parameters: Mapping[str, Any]) -> Estimator:
-    """Return the estimator that the papers call so, a row for each page or repetition.
+    """Return the bank of an estimator by its name in the papers, a row for each page or repetition.
 
     Where the papers' step sizes are outside of their theorems, they are so on purpose.
     """
@@ -99,7 +99,7 @@ def marks_up_to(n_visits: int) -> list[int]:
 
 
 def follow(banks: Mapping[str, Estimator], visits: Visits, marks: Sequence[int]) -> dict[str, FloatArray]:
-    """Teach all banks the visits one after the other; return their estimates, shape (marks, repetitions)."""
+    """Let all banks learn from the visits one after the other; return their estimates, shape (marks, repetitions)."""
     found: dict[str, list[FloatArray]] = {name: [] for name in banks}
     wanted = set(marks)
     for k in range(marks[-1]):

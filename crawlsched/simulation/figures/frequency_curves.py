@@ -1,6 +1,7 @@
 """Figures 3 to 7, 11 to 14, 16, 17, 19 of "Estimating frequency of change": bias and variation of its estimators.
 
-X/n and its improvement see only that a page changed between two visits; X/T and its correction see when it did last.
+X/n and its improvement know only whether a page changed between two visits; X/T and its correction know when it
+changed last.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _DEAF = ("GREEDY", "LDS")
 
 @dataclass(frozen=True)
 class Distribution:
-    """What is drawn from, which says itself what it is.
+    """A distribution that can describe itself.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Instances:
     false_signal_rate: Distribution | None = None
 
     def words(self) -> dict[str, str]:
-        """Say what is drawn from what."""
+        """Name the distribution of each quantity."""
         said = {"change rates": self.change_rate.words, "importances": self.importance.words}
         if self.recall is not None:
             false = "0" if self.false_signal_rate is None else self.false_signal_rate.words
@@ -177,7 +177,7 @@ def crawl_by(
 
 
 def optimal_rates(history: History, bandwidth: float = BANDWIDTH) -> FloatArray:
-    """Return the crawl rates of the optimal continuous policy that hears of no announcements."""
+    """Return the crawl rates of the optimal continuous policy that ignores announcements."""
     return refresh_rates(known(history)[0], history.importance, bandwidth).rates
 
 

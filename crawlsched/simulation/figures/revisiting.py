@@ -21,7 +21,7 @@ _WEEK = 7
 
 
 def _banks(visited: BoolArray, interval: float) -> dict[str, Estimator]:
-    """Return the two estimators, taught whether pages had changed at visits, shape (pages, visits)."""
+    """Return the two estimators after they learned from visits, shape (pages, visits)."""
     banks: dict[str, Estimator] = {NAIVE: Naive(len(visited)), OURS: BiasReduced(len(visited))}
     for changed in visited.T:
         for bank in banks.values():

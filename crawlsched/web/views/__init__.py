@@ -1,4 +1,4 @@
-"""The views: each makes what stands in the middle of a page out of what it asks the store or a report."""
+"""The views: each makes the main part of a page from the store or from a report."""
 
 from crawlsched.web.views.context import Context, Reports
 

@@ -23,14 +23,14 @@ def changes(context: Context) -> Html:
     ]
     if not lines:
         return tag("main", section("Changes", empty("Nothing was delivered yet."), more=links))
-    told = tag(
+    how_to = tag(
         "p",
         "To follow them: ",
         tag("code", f"crawlsched changes --since {found[0].cursor} --follow"),
         "; the lines that changed stand here where CRAWLSCHED_KEPT_TEXT_BYTES is above 0.",
         class_="faint",
     )
-    return tag("main", section("Changes", told, tag("ol", *lines, class_="lines feed"), more=links))
+    return tag("main", section("Changes", how_to, tag("ol", *lines, class_="lines feed"), more=links))
 
 
 def change_line(change: Change, now: float) -> Html:
@@ -43,7 +43,7 @@ def _parts(change: Change, now: float, *, is_short: bool = False) -> list[Html |
     host, slash, path = rest.partition("/")
     other = None
     if change.similarity is not None and not is_short:
-        other = tag("span", f"{100 * (1 - change.similarity):.0f} % other", class_="faint")
+        other = tag("span", f"{100 * (1 - change.similarity):.0f} % changed", class_="faint")
     elif change.kind not in ("new", "changed") and not is_short:
         other = tag("span", change.sentence, class_="faint")
     return [

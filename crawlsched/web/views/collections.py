@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from crawlsched.store import Store
 from crawlsched.web import words
-from crawlsched.web.chart import spark
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views.context import section, table
 from crawlsched.web.vitals import checks, of_pages, vitals
@@ -45,14 +44,13 @@ def _row(name: str, path: str, store: Store) -> list[Node]:
     used = sum(row["used"] or 0 for row in hour)
     slots = used + sum(row[what] or 0 for row in hour for what in ("idle", "no_free_host", "missed"))
     share = seen.sample.get("expected_freshness")
-    drawn = tag("div", spark([row["expected_freshness"] for row in hour], "c1"), class_="in-row") if hour else None
     bandwidth = seen.status.get("bandwidth")
     return [
         [
             tag("a", tag("b", name), href=f"{path}/"),
             tag("div", "; ".join(ill) or "crawling", class_=f"standing {'ill' if ill else 'well'}"),
         ],
-        [f"{words.share(share)}{of_pages(seen.sample)}", drawn],
+        f"{words.share(share)}{of_pages(seen.sample)}",
         words.short(seen.status.get("pages")),
         f"{words.short(bandwidth)}/s" if bandwidth else "–",
         words.share(used / slots if slots else None),

@@ -1,4 +1,4 @@
-"""The context of a view: whom it may ask, and what was asked of it."""
+"""The context of a view: where it reads, and its query."""
 
 from __future__ import annotations
 

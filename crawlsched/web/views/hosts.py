@@ -16,7 +16,7 @@ _SHOWN = 200
 
 
 def hosts(context: Context) -> Html:
-    """Return the middle of the page: hosts that fail, then those that rest, or of which most was held back, first."""
+    """Return the middle of the page: failing hosts first, then those that rest, then those with most held back."""
     now, store = context.now, context.store
     known = store.reader.hosts(notable_at=now)
     names = {host.host for host in known}
@@ -47,15 +47,8 @@ def hosts(context: Context) -> Html:
         )
     if not rows:
         return tag("main", section("Hosts", empty("Nothing was learned of any host yet.")))
-    headings = [
-        ("host", ""),
-        ("fails", ""),
-        ("rests until", ""),
-        ("Crawl-delay", "r"),
-        ("held back", "r"),
-        ("wrong pages", "r w"),
-    ]
-    headings += [("lying headers", "w"), ("robots.txt", "r w")]
+    headings = [("host", ""), ("fails", ""), ("rests until", ""), ("Crawl-delay", "r"), ("held back", "r")]
+    headings += [("wrong pages", "r w"), ("lying headers", "w"), ("robots.txt", "r w")]
     n = store.reader.count_hosts() if len(known) > _SHOWN else 0
-    note = f"The first {_SHOWN} of {n:,} hosts of which something was learned." if n else None
+    note = f"The first {_SHOWN} of {n:,} hosts that something was learned about." if n else None
     return tag("main", section("Hosts", tag("p", note, class_="faint") if note else None, table(headings, rows)))

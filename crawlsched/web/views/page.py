@@ -13,8 +13,7 @@ from crawlsched.web.views.sources import source_link, trust_bar
 
 __all__ = ["page"]
 
-_VISITS = 300
-_SHOWN = 60
+_VISITS = 60
 _LINES = 80
 
 
@@ -30,18 +29,13 @@ def _of(context: Context, report: dict[str, Any]) -> Html:
     title = tag(
         "div",
         tag("h1", report["url"]),
-        tag(
-            "div",
-            tag("span", report["state"], class_=f"badge {report['state']}"),
-            link_to(report["url"], "open ↗"),
-        ),
+        tag("div", tag("span", report["state"], class_=f"badge {report['state']}"), link_to(report["url"], "open ↗")),
         class_="title",
     )
     return tag(
         "div",
         title,
         tag("div", *_cards(report, now), class_="cards"),
-        section("Visits", _timeline(report["visits"], now)) if report["visits"] else None,
         tag(
             "div",
             tag("div", _difference(context, report), _visits(report["visits"], now), class_="wide-column"),
@@ -82,40 +76,6 @@ def _cards(report: dict[str, Any], now: float) -> list[Html]:
     ]
 
 
-def _timeline(visits: list[dict[str, Any]], now: float) -> Html:
-    """Return all visits as ticks on a line, and what each found as its colour."""
-    first = min(visit["time"] for visit in visits)
-    span = max(now - first, 1.0)
-
-    def x(time: float) -> str:
-        return f"{100 * (time - first) / span:.3f}%"
-
-    ticks = []
-    for visit in sorted(visits, key=lambda visit: bool(visit["changed"])):
-        style = "changed" if visit["changed"] else visit["outcome"]
-        height = "0" if visit["changed"] else "35%"
-        said = f"{words.clock(visit['time'])}: {visit['outcome']}"
-        tick = tag(
-            "line",
-            tag("title", said),
-            x1=x(visit["time"]),
-            x2=x(visit["time"]),
-            y1=height,
-            y2="100%",
-            class_=f"tick {style}",
-        )
-        ticks.append(tick)
-    places = tag("div", tag("span", words.ago(first, now)), tag("span", "now"), class_="places")
-    legend = tag(
-        "div",
-        *[tag("span", tag("i", class_=f"tick-{name}"), name) for name in ("changed", "unchanged", "error")],
-        class_="legend",
-    )
-    return tag(
-        "figure", legend, tag("svg", *ticks, class_="timeline", role="img", aria_label="Its visits over time"), places
-    )
-
-
 def _visits(visits: list[dict[str, Any]], now: float) -> Html:
     if not visits:
         return section("Visits", empty("It was not visited yet."))
@@ -128,16 +88,10 @@ def _visits(visits: list[dict[str, Any]], now: float) -> Html:
             words.number(visit["n_signals"]),
             "" if visit["similarity"] is None else words.share(1.0 - visit["similarity"], 2),
         ]
-        for visit in visits[:_SHOWN]
+        for visit in visits
     ]
-    headings = [
-        ("when", ""),
-        ("found", ""),
-        ("status", "r w"),
-        ("after", "r"),
-        ("announced", "r"),
-        ("text changed", "r w"),
-    ]
+    headings = [("when", ""), ("found", ""), ("status", "r w"), ("after", "r"), ("announced", "r")]
+    headings.append(("text changed", "r w"))
     return section("Last visit" if len(rows) == 1 else f"Last {len(rows)} visits", table(headings, rows))
 
 
@@ -172,7 +126,7 @@ def _ignored(report: dict[str, Any], now: float) -> Html:
             tag("code", known["place"]),
             f", which {known['evidence']}, since ",
             words.moment(known["since"], now),
-            f"; it said last: {known['said']}",
+            f"; its last text: {known['said']}",
         )
         for known in report["ignored"]
     ]
@@ -183,7 +137,7 @@ def _ignored(report: dict[str, Any], now: float) -> Html:
 
 def _notes(report: dict[str, Any]) -> Html | None:
     said: list[str] = [
-        f"Told last: {place}: {before or 'nothing'} became {after or 'nothing'}."
+        f"Last change: {place}: {before or 'nothing'} became {after or 'nothing'}."
         for place, before, after in report["told"]
     ]
     if report["undelivered"]:

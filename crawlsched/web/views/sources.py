@@ -31,14 +31,13 @@ def sources(context: Context) -> Html:
     ]
     if not rows:
         return tag("main", section("Sources", empty("No source of announcements is known yet.")))
-    headings = [("source", ""), ("true announcements", ""), ("changes announced", ""), ("true of heard", "r w")]
+    headings = [("source", ""), ("true announcements", ""), ("changes announced", ""), ("true", "r w")]
     headings += [("delay", "r w"), ("read", "r"), ("problems", "w")]
-    told = (
-        "As crawlsched sources has them. The line in a bar is the 95 % interval. True of heard: visits after an "
-        "announcement, and how many found a change. Doubtful dates went back, or are from before the last visit. "
-        "Sources that announce most, and most truly, come first."
+    legend = (
+        "As crawlsched sources has them, best first. The line in a bar is the 95 % interval. True: how many visits "
+        "after an announcement found a change. Doubtful dates went back, or are from before the last visit."
     )
-    return tag("main", section("Sources of announcements", tag("p", told, class_="faint"), table(headings, rows)))
+    return tag("main", section("Sources of announcements", tag("p", legend, class_="faint"), table(headings, rows)))
 
 
 def source_link(source: dict[str, Any]) -> Node:

@@ -55,7 +55,7 @@ def fill(database: str) -> None:
     held = {"wrong_page": {"n": 7, "last_at": now, "urls": [[EVIL, now]]}}
     batch.hosts["a.example"] = Host("a.example", now + 4000.0, 2.0, now, {"withheld": held})
     batch.hosts["0.quiet.example"] = Host("0.quiet.example", 0.0)
-    batch.hosts["<script>alert(5)"] = Host("<script>alert(5)", now + 9.0)
+    batch.hosts["<script>alert(5)"] = Host("<script>alert(5)", now + 900.0)
     batch.sources[0] = Source(0, "sitemap", "javascript:alert(4)", "a.example", problems={"bad-url": 2})
     batch.contents[3] = {"pending_fingerprint": b"x" * 16}
     store.save(batch)

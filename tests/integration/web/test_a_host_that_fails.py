@@ -72,7 +72,7 @@ def test_a_site_that_refuses_everything_is_told_by_log_check_status_and_metrics(
         returncode, said, failing, measured = told()
         assert returncode == 1
         assert said.count("127.0.0.2 fails (403) for 0 min: ") == 2
-        assert "of 24 pages, of which" in said
+        assert "of 24 pages; " in said
         assert list(failing) == ["127.0.0.2"]
         assert 'crawlsched_healthy{check="answering",collection="test"} 0.0' in measured
         assert 'crawlsched_failing_host_pages{collection="test",host="127.0.0.2",state="refused"}' in measured

@@ -42,7 +42,7 @@ def test_a_pass_has_to_have_ended_or_begun_lately(tmp_path: Path) -> None:
     broken = replace(vitals(store), is_running=False)
     assert "broke off" in checks(broken, limits)[0].sentence
     store.close()
-    assert "such as 25h or 90m" in passed("soon")[1]
+    assert "such as 45s, 30m, 12h or 90d" in passed("soon")[1]
 
 
 def test_a_pause_that_somebody_forgot_is_not_well(tmp_path: Path) -> None:

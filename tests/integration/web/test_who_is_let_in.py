@@ -61,9 +61,7 @@ def test_nothing_can_be_done_from_the_page(served: Served) -> None:
         assert Answer(served, path, "POST", "", Origin=origin, **COOKIE).status in (404, 405)
 
 
-@pytest.mark.parametrize(
-    "path", ["", "pages", "pages?q=script", "pages?order=withheld", "changes", "hosts", "sources", "page?url="]
-)
+@pytest.mark.parametrize("path", ["", "pages", "pages?q=script", "changes", "hosts", "sources", "page?url="])
 def test_everything_that_a_site_chose_is_text(served: Served, path: str) -> None:
     """Its URLs, texts and names of sources make no element, no attribute, and no link that runs something."""
     path = f"{path}{quote(EVIL, safe='')}" if path.endswith("=") else path
@@ -96,6 +94,9 @@ def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
         ("changes.jsonl?limit=0", 400),
     ):
         answer = Answer(served, f"/{path}", **COOKIE)
+        until = time.monotonic() + 60
+        while "being computed" in answer.text and time.monotonic() < until:
+            answer = Answer(served, f"/{path}", **COOKIE)
         assert answer.status == status, (path, answer.text)
     found = Answer(served, "/pages?q=/p/7", **COOKIE).text
     assert "http://a.example/p/7" in found
@@ -110,17 +111,13 @@ def test_hosts_that_rest_come_first_and_those_without_a_word_last(served: Served
     assert 'crawlsched_hosts_resting{collection="shop"} ' in Answer(served, "/metrics").text
 
 
-def test_an_order_is_looked_through_for_a_part_of_a_url(served: Served) -> None:
-    """Only pages of that order are shown, and what is looked for stays in the links; what was held back, too."""
+def test_a_search_goes_through_all_pages(served: Served) -> None:
+    """By a part of the URL, whatever order was shown before."""
     found = Answer(served, "/pages?order=changing&q=p/5", **COOKIE).text
     assert "http://a.example/p/5<" in found
+    assert "http://a.example/p/50<" in found
     assert "http://a.example/p/7<" not in found
-    assert "http://a.example/p/50<" not in found  # like it, but it never changed
-    assert 'href="pages?order=oldest&amp;q=p%2F5"' in found
-    assert "http://a.example/p/50<" in Answer(served, "/pages?q=p/5", **COOKIE).text
-    assert "None of the first 1,000" in Answer(served, "/pages?order=changing&q=nothing", **COOKIE).text
-    assert "wrong_page" in Answer(served, "/pages?order=withheld&q=alert", **COOKIE).text
-    assert "wrong_page" not in Answer(served, "/pages?order=withheld&q=nothing", **COOKIE).text
+    assert "No page like this was found." in Answer(served, "/pages?q=nothing", **COOKIE).text
 
 
 def test_changes_are_given_to_programs(served: Served) -> None:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from crawlsched.cli.requests import Requests
-from crawlsched.cli.url_lines import UrlLine
+from crawlsched.collection.project_requests import Requests
+from crawlsched.collection.url_lines import UrlLine
 from crawlsched.store import host_of
 
 REQUESTS = Requests()

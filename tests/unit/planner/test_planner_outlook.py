@@ -15,7 +15,6 @@ from crawlsched.crawl_value.rules_by_name import RULES
 from crawlsched.freshness import expected_freshness
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.reports.outlook import Outlook
-from crawlsched.planner.values.rules import RULES
 from tests.inputs import tries
 from tests.simulated import HOUR, World
 

@@ -10,7 +10,6 @@ from crawlsched.crawl_value.rules_by_name import RULES
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner
 from crawlsched.planner.values.plug_in_values import PointValues
-from crawlsched.planner.values.rules import RULES
 from tests.inputs import tries
 
 NOW = 1_000_000_000.0

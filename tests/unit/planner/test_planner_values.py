@@ -20,7 +20,6 @@ from crawlsched.planner.plans.in_force import InForce
 from crawlsched.planner.plans.parameters import Parameters
 from crawlsched.planner.plans.signal_groups import SignalGroup, SignalGroups
 from crawlsched.planner.values.posterior_values import PosteriorValues
-from crawlsched.planner.values.reaching import gain
 from tests.inputs import tries
 
 NOW = 1_000_000_000.0

@@ -6,8 +6,8 @@ from collections import Counter
 from random import Random
 
 from crawlsched.change_detection import Fingerprint, TemplateNoise
-from crawlsched.cli.recorded import RecordedVisit, judge_all
 from crawlsched.content.reading import Content
+from crawlsched.jobs.recorded import RecordedVisit, judge_all
 from crawlsched.visits.probes import Probe, Probes
 
 WORDS = ("alpha", "beta", "gamma", "delta", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "pi", "rho")

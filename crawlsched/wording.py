@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 __all__ = [
+    "or_dash",
     "say_count",
     "say_duration",
     "say_interval",
@@ -16,6 +18,8 @@ __all__ = [
     "say_trust",
 ]
 
+# What takes longer than this nobody will see.
+_FOR_EVER = 86_400.0 * 365.25 * 1000
 _UNITS = ((86_400.0 * 365.25, "years"), (86_400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
@@ -27,7 +31,7 @@ def say_duration(seconds: float) -> str:
     >>> say_duration(0.25), say_duration(45), say_duration(5400), say_duration(864000), say_duration(float("inf"))
     ('0.25 s', '45 s', '90 min', '10 d', 'for ever')
     """
-    if math.isinf(seconds):
+    if seconds > _FOR_EVER:
         return "for ever"
     for size, name in _UNITS:
         if seconds >= 2 * size:
@@ -91,7 +95,7 @@ def say_share(share: float | None) -> str:
 
 
 def say_trust(share: float | None, interval: Sequence[float] | None, unknown: str | None = None) -> str:
-    """Say a share that is learned from what was heard, with its interval; or that it is not known, and why.
+    """Say a share that is learned from announcements, with its interval; or that it is not known, and why.
 
     Examples
     --------
@@ -126,6 +130,17 @@ def say_count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
+def or_dash(value: Any, form: str) -> str:
+    """Say a value in a form, or a dash if there is none.
+
+    Examples
+    --------
+    >>> or_dash(2.5, "{:.2g}/s"), or_dash(None, "{:.2g}/s")
+    ('2.5/s', '-')
+    """
+    return "-" if value is None else form.format(value)
+
+
 def say_table(rows: Sequence[Sequence[str]], right: str = "", indent: str = "  ") -> list[str]:
     """Lay rows out in columns.
 
@@ -144,7 +159,7 @@ def say_table(rows: Sequence[Sequence[str]], right: str = "", indent: str = "  "
       live  12|  gone   3
     """
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    sides = right.ljust(len(widths), "l")
+    sides = right.ljust(len(widths), "l")[: len(widths)]
     return [
         indent
         + "  ".join(

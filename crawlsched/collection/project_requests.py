@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.store import host_of
 
 if TYPE_CHECKING:
-    from crawlsched.cli.url_lines import UrlLine
     from crawlsched.collection.importing import ImportedPage
+    from crawlsched.collection.url_lines import UrlLine
 
 __all__ = ["Requests"]
 

@@ -1,12 +1,11 @@
-"""Planning: the stored pages in the planner that a crawl decides with, so that the same code decides and explains."""
+"""Stored planners: the planner of a crawl, filled with stored pages, so that the same code decides and explains."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crawlsched.cli.target import Target
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.planner.reports.freshness_now import known_fresh, wanted
 from crawlsched.settings import Settings
@@ -30,30 +29,26 @@ __all__ = [
 
 # Pages in memory at once: a quarter of a gigabyte with all that is computed of them.
 _BLOCK = 100_000
-# Where there are more pages, so many are looked at: freshness comes out within half a per cent, a rank within a tenth.
+# The sizes of samples, where there are more pages: freshness is right to half a per cent, a rank to a tenth.
 _SAMPLE, _FEW = 10_000, 1_000
 
 
-def planner_of_page(store: "Store", target: Target, page: int, now: float) -> "Planner":
+def planner_of_page(store: "Store", settings: Settings, page: int, now: float) -> "Planner":
     """Return a planner that knows a single page (its number is 0), its rule, and the newest plan."""
-    planner, _ = next(planners(store, target, now, pages=[page], picks=True))
+    planner, _ = next(planners(store, settings, now, pages=[page], picks=True))
     return planner
 
 
-def settings_of(store: "Store", target: Target) -> Settings:
-    """Return the settings that count: the project's, or outside of it those that the crawl has left."""
+def settings_of(store: "Store", settings: Settings) -> Settings:
+    """Return these settings, replaced by those that the last crawl has stored; for commands outside of a project."""
     owner = store.owner()
-    known = {} if owner is None or target.is_project else _planner_settings(owner.status)
+    names = {field.name for field in fields(Settings)}
+    stored = {} if owner is None else owner.status.get("planner", {})
+    known = {name: value for name, value in stored.items() if name in names}
     for name, read in (("pages", read_page_rules), ("host_shares", read_host_shares)):
         if name in known:
             known[name] = read(known[name])
-    return replace(target.settings, **known)
-
-
-def _planner_settings(status: dict[str, Any]) -> dict[str, Any]:
-    """Return what a crawl has left of its settings, but for those that this version has not."""
-    names = {field.name for field in fields(Settings)}
-    return {name: value for name, value in status.get("planner", {}).items() if name in names}
+    return replace(settings, **known)
 
 
 def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None) -> "Plan | None":
@@ -65,7 +60,7 @@ def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None)
 
 
 class Freshness(NamedTuple):
-    """How likely copies are fresh, of the pages of which a fresh one is wanted, or of a sample of them.
+    """How likely copies are fresh, of all pages that are to be kept fresh, or of a sample of them.
 
     Attributes
     ----------
@@ -83,11 +78,11 @@ class Freshness(NamedTuple):
     n_failing: int
 
 
-def freshness(store: "Store", target: Target, now: float) -> Freshness:
-    """Look at the pages as the planner sees them; where there are very many, at some that are drawn evenly."""
+def freshness(store: "Store", settings: Settings, now: float) -> Freshness:
+    """Reckon how fresh the pages are; of very many pages, from an even sample."""
     pages, stands_for = _drawn(store, _SAMPLE)
     fresh, importance, n_failing = [], [], 0
-    for planner, numbers in planners(store, target, now, pages=pages):
+    for planner, numbers in planners(store, settings, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
         importance.append(planner.pages.importance[rows].astype(np.float64))
         fresh.append(known_fresh(planner, rows, now))
@@ -97,14 +92,14 @@ def freshness(store: "Store", target: Target, now: float) -> Freshness:
     return Freshness(np.concatenate([*fresh, np.empty(0)]), weights, *counted)
 
 
-def before(store: "Store", target: Target, crawl_value: float, now: float) -> int:
-    """Count the pages that go before one of a crawl value, from some of them where there are very many.
+def before(store: "Store", settings: Settings, crawl_value: float, now: float) -> int:
+    """Count the pages that go before one of a crawl value; of very many pages, from a sample.
 
     Of those that are worth the same, as all pages of a first crawl are, half go before it.
     """
     pages, stands_for = _drawn(store, _FEW)
     n_before = 0.0
-    for planner, numbers in planners(store, target, now, pages=pages):
+    for planner, numbers in planners(store, settings, now, pages=pages):
         rows = wanted(planner, np.arange(numbers.size))
         values = planner.crawl_values.value_at(rows, now)
         equal = np.isclose(values, crawl_value, rtol=1e-9)
@@ -123,7 +118,7 @@ def waiting_since(store: "Store", time: float) -> int:
 
 
 def _drawn(store: "Store", most: int) -> tuple[list[int] | None, float]:
-    """Draw so many page numbers evenly, and give how many each stands for; None: there are no more, take them all."""
+    """Draw page numbers evenly, at most this number, and return how many each stands for; None: take them all."""
     n_all = store.reader.next_page()
     if n_all <= most:
         return None, 1.0
@@ -131,9 +126,9 @@ def _drawn(store: "Store", most: int) -> tuple[list[int] | None, float]:
 
 
 def planners(
-    store: "Store", target: Target, now: float, pages: Sequence[int] | None = None, *, picks: bool = False
+    store: "Store", settings: Settings, now: float, pages: Sequence[int] | None = None, *, picks: bool = False
 ) -> "Iterator[tuple[Planner, IndexArray]]":
-    """Give a planner for each block of pages, in which they are numbered from 0, and their numbers in the store.
+    """Yield a planner for each block of pages, which it numbers from 0, and their numbers in the store.
 
     Unless it `picks` it only says what they are worth.
     """
@@ -147,7 +142,6 @@ def planners(
     plan = newest_plan(store, host_number)
     owner = store.owner()
     status = owner.status if owner is not None else {}
-    settings = settings_of(store, target)
     first, rules = planner_for(settings), PageRules(settings.pages)
     grid, n_rates = first.grid, first.posterior.rates.size
     several = store.reader.further_sources()

@@ -1,4 +1,4 @@
-"""Recorded visits: the production detector and ruling over bodies that were fetched some time ago, on their clock."""
+"""Recorded visits: stored bodies, judged by the crawl's own detector on the clock of their visits."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, se
 
 
 class _Judge:
-    """A refresher on the clock of the visits, and what they answer."""
+    """A refresher on the clock of the visits, and their answers."""
 
     def __init__(self, settings: Settings, visits: Sequence[RecordedVisit], seed: int) -> None:
         self._now = visits[0].time if visits else 0.0
@@ -185,22 +185,22 @@ class _Judge:
             self._flushed_at = recorded.time
             refresher.collection.flush(self._now)
         self._now = started
-        told = next((ruled for ruled in reversed(self._rulings) if ruled.is_new), None)
+        new = next((ruled for ruled in reversed(self._rulings) if ruled.is_new), None)
         ignored = next((ruled.ignored or ruled.reason for ruled in reversed(self._rulings) if ruled.ask is None), "")
         return Judged(
             time=recorded.time,
             url=recorded.url,
             outcome=str(outcome),
-            delivered=int(told is not None),
-            kind=told.kind if told is not None else "",
+            delivered=int(new is not None),
+            kind=new.kind if new is not None else "",
             ignored=ignored if isinstance(ignored, str) else "; ".join(ignored),
             probes=n_probes,
-            changes=self._changes if told else [],
+            changes=self._changes if new else [],
             template=template_and_site(recorded.url, "")[0],
         )
 
     def _fetch(self, visit: Visit, recorded: RecordedVisit, file: Path | bytes | None) -> Outcome:
-        """Answer a visit; without a file, that there is no such page."""
+        """Answer a visit with a file; without one, with 404."""
         refresher = self._refresher
         status = recorded.status if file is not None else 404
         body = file.read_bytes() if isinstance(file, Path) else file or b""
@@ -237,7 +237,7 @@ _KINDS = {
 
 
 def _kind_of(file: Path | bytes | None) -> str | None:
-    """Say what a body is where nothing is told, by the ending of its name."""
+    """Say what a body is by the ending of its name, where the table does not say it."""
     return _KINDS.get(file.suffix.lower()) if isinstance(file, Path) else None
 
 
