@@ -55,9 +55,13 @@ _COPIED = {
     "tombstones": "true",
     "followers": "true",
     # A plan of all pages is as good for some of them.
-    "plans": "t.id = (SELECT max(id) FROM plans p WHERE p.shard = t.shard AND p.collection = t.collection)",
+    "plans": "true",
     "commands": "t.done_at IS NULL",
 }
+_OLD_PLANS = (
+    "DELETE FROM plans t WHERE t.collection = :collection AND t.id <"
+    " (SELECT max(id) FROM plans p WHERE p.shard = t.shard AND p.collection = t.collection)"
+)
 _COPY_TEMPLATES = (
     "INSERT INTO request_templates (shard, collection, digest, data) SELECT DISTINCT p.shard, t.collection, t.digest,"
     " t.data FROM request_templates t JOIN pages p ON p.collection = t.collection AND p.template = t.digest"
@@ -214,6 +218,7 @@ def _move(division: _Division) -> None:
         division.do(_MOVE_PAGES.format(table=table))
     for statement in _MOVE_BY_HOST:
         division.do(statement)
+    division.do(_OLD_PLANS)
     for table, condition in _COPIED.items():
         names = [column.name for column in models.metadata.tables[table].columns if column.name != "shard"]
         columns, others = ", ".join(["shard", *names]), ", ".join(f"t.{name}" for name in names)
