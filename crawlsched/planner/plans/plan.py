@@ -18,14 +18,14 @@ from crawlsched.planner.plans.signal_groups import SignalGroups
 from crawlsched.planner.plans.signal_learning import learn_signals
 from crawlsched.planner.plans.snapshot import Snapshot
 
-__all__ = ["Plan", "plan"]
+__all__ = ["DEMAND_SAMPLE", "Plan", "plan"]
 
 
 # A host needs so many visited pages in the sample for a prior of its own; at most so many hosts get one.
 _LEAST_GROUP = 30
 _MOST_GROUPS = 512
-# Pages from which the demand curve is estimated, and its thresholds per factor of 10.
-_DEMAND_SAMPLE = 4096
+#: Pages from which the demand curve is estimated, and its thresholds per factor of 10.
+DEMAND_SAMPLE = 4096
 _DEMAND_POINTS_PER_DECADE = 10
 # Matrix products of so many operations are not shared among threads by OpenBLAS, which would let them spin for as long
 # again as they have worked, on processors that the crawl beside could use.
@@ -257,7 +257,7 @@ def _learn_priors(snapshot: Snapshot) -> tuple[FloatArray, tuple[int, ...]]:
 
 def _demand(snapshot: Snapshot, parameters: Parameters, bandwidth: float) -> tuple[float, FloatArray]:
     """Return the threshold and the demand curve; each page is crawled whenever its value reaches the threshold."""
-    chosen = np.arange(0, snapshot.pages.size, max(1, snapshot.pages.size // _DEMAND_SAMPLE))
+    chosen = np.arange(0, snapshot.pages.size, max(1, snapshot.pages.size // DEMAND_SAMPLE))
     chosen = chosen[snapshot.importance[chosen] > 0]
     if not chosen.size:
         return 0.0, np.empty((0, 2))

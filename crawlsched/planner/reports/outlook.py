@@ -15,8 +15,8 @@ __all__ = ["Outlook"]
 # Crawl values at which sums are kept: of any importance, and from a moment after a crawl to years.
 _LEVELS: FloatArray = np.geomspace(1e-12, 1e20, 32 * 16 + 1)
 _LOG_LEVELS: FloatArray = np.log(_LEVELS)
-# Elapsed times that are looked at, in mean intervals between two crawls of a page, and how many per factor of 10.
-_SHORTEST, _LONGEST, _PER_DECADE = 1e-3, 1e4, 8
+# Elapsed times that are looked at, in mean intervals between two crawls of a page: eight per factor of 10.
+_ELAPSED: FloatArray = np.geomspace(1e-3, 1e4, 7 * 8 + 1)
 # Cells whose values are asked for at once: some megabytes.
 _CELLS_AT_ONCE = 16_384
 
@@ -64,9 +64,7 @@ class Outlook:
     def __init__(self, mean_interval: float, seen_within: float | None = None) -> None:
         if not 0 < mean_interval < np.inf:
             raise ValueError(f"mean_interval must be seconds above 0 and finite, got {mean_interval!r}.")
-        decades = round(np.log10(_LONGEST / _SHORTEST))
-        times = np.geomspace(_SHORTEST * mean_interval, _LONGEST * mean_interval, decades * _PER_DECADE + 1)
-        self._edges: FloatArray = np.concatenate([[0.0], times])
+        self._edges: FloatArray = np.concatenate([[0.0], _ELAPSED * mean_interval])
         self._importance = 0.0
         self._pages = 0.0
         self._wanted = np.zeros(_LEVELS.size + 1)

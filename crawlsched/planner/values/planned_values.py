@@ -21,11 +21,10 @@ from crawlsched.bandwidth.poisson import PoissonGain
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.frontier import CrawlValues
 from crawlsched.pages import Pages
+from crawlsched.planner.plans.plan import DEMAND_SAMPLE
 
 __all__ = ["POLICIES", "PlannedValues"]
 
-# The bandwidth is divided among so many pages at most, evenly chosen; the threshold is that of all.
-_SAMPLE = 4096
 # What a page is worth of which there is no copy: more than any that waits.
 _NEW = 2.0**40
 
@@ -74,9 +73,9 @@ class PlannedValues(CrawlValues):
         self._threshold: float | None = None
 
     def divide(self, bandwidth: float) -> None:
-        """Divide a bandwidth among all pages, by what is known of them now; about 10 ms."""
+        """Divide a bandwidth among all pages, by an even sample and what is known of it now; about 10 ms."""
         n = self._pages.n
-        rows = np.arange(0, n, max(1, -(-n // _SAMPLE)))
+        rows = np.arange(0, n, max(1, -(-n // DEMAND_SAMPLE)))
         rows = rows[self._pages.state[rows] != 0]
         importance = self._pages.importance[rows].astype(np.float64)
         if self._gain is not None and importance.any():

@@ -91,11 +91,18 @@ def test_as_many_moves_are_made_as_it_takes() -> None:
     assert assigned(weights, first, set("abcde")) == first
 
 
-def test_who_joins_gets_a_fair_part_and_the_rest_stays() -> None:
+@pytest.mark.parametrize("weight", [1.0, 1e-3])
+def test_who_joins_gets_a_fair_part_and_the_rest_stays(weight: float) -> None:
     """64 equal shards of one member, and a second that joins: it gets half, within a tenth; a third takes from both."""
-    weights = dict.fromkeys(range(64), 1.0)
+    weights = dict.fromkeys(range(64), weight)
     two = assigned(weights, dict.fromkeys(range(64), "a"), ["a", "b"])
     three = assigned(weights, two, ["a", "b", "c"])
     assert min(list(two.values()).count(name) for name in "ab") >= 30
     assert min(list(three.values()).count(name) for name in "abc") >= 19
     assert sum(two[shard] != three[shard] for shard in weights) == list(three.values()).count("c")
+
+
+def test_the_shard_moves_that_leaves_two_members_nearest_to_each_other() -> None:
+    """Of four that weigh 4, 3, 2 and 1 the largest and the smallest go to the second member."""
+    found = assigned({0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}, dict.fromkeys(range(4), "a"), ["a", "b"])
+    assert found == {0: "b", 1: "a", 2: "a", 3: "b"}
