@@ -18,7 +18,7 @@ unexport PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE
 
 # More than cores: most of them wait for crawls (tests/spreading.py).
-WORKERS ?= 6
+WORKERS ?= 4
 
 .PHONY: help demo demo-many docs test test-quick test-all versions scrapy-tests fuzz bench lint format clean
 .DEFAULT_GOAL := help

@@ -15,7 +15,7 @@ from crawlsched.change_detection import Detector, Finding, Recipe, TemplateNoise
 from crawlsched.change_detection.visible_text import visible_text
 from crawlsched.content.learned import Learned
 from crawlsched.content.reading import Body, Content, read_content
-from crawlsched.content.ruling import Ruling, given_trace, ruling
+from crawlsched.content.verdict import Circumstances, Verdict, given_trace, judge
 from crawlsched.store import PageFacts
 from crawlsched.visits.probes import Probes
 
@@ -76,10 +76,10 @@ class Judge:
             url, PageFacts(len(self._facts), url, None, None, None, None, None, None, None, 0, None, 1)
         )
         content = self._read(url, fetch(), facts)
-        ruled, finding, noise = self._ruled(facts, content, None)
+        verdict, finding, noise = self._judged(facts, content, None)
         self.counts.visits += 1
         self.probes.visited(is_again=not is_first)
-        is_held = ruled.ask is not None
+        is_held = verdict.refetch is not None
         if is_held or (finding is not None and noise is not None and self.probes.is_wanted(0, finding, noise)):
             second = self._read(url, fetch(), facts)
             self.counts.probes += 1
@@ -87,11 +87,11 @@ class Judge:
             if content.seen is not None and second.seen is not None:
                 self._detector(second).learn_at_once(content.seen, second.seen, 0.0)
             if is_held:
-                ruled, _, _ = self._ruled(facts, second, content)
-        if ruled.facts is not None:
-            last = ruled.facts.pending_fingerprint or ruled.facts.fingerprint
-            self._facts[url] = ruled.facts._replace(fingerprint=last, pending_fingerprint=None)
-        is_found = ruled.is_new and ruled.kind not in ("first", "template")
+                verdict, _, _ = self._judged(facts, second, content)
+        if verdict.facts is not None:
+            last = verdict.facts.pending_fingerprint or verdict.facts.fingerprint
+            self._facts[url] = verdict.facts._replace(fingerprint=last, pending_fingerprint=None)
+        is_found = verdict.kind not in ("", "first", "template")
         if edited:
             self.counts.edits += 1
             self.counts.seen += is_found
@@ -102,28 +102,25 @@ class Judge:
             self.found_changed.append(url)
         return is_found
 
-    def _ruled(
+    def _judged(
         self, facts: PageFacts, content: Content, first: Content | None
-    ) -> tuple[Ruling, Finding | None, TemplateNoise | None]:
+    ) -> tuple[Verdict, Finding | None, TemplateNoise | None]:
         if content.seen is None:
-            return ruling(facts, content, None, (None, None)), None, None
+            return judge(facts, content, (None, None), Circumstances()), None, None
         detector = self._detector(content)
         if first is None and content.fingerprint.digest == (facts.pending_fingerprint or facts.fingerprint):
             given = given_trace(facts, content)
             assert given is not None
             content.seen.trace = given
         finding = detector.judge(content.seen, given_trace(facts, content), 0.0, learns=first is None)
-        ruled = ruling(
-            facts,
-            content,
+        around = Circumstances(
             finding,
-            (None, None),
             first=first,
-            may_ask=first is None and self.probes.may_ask(facts.page, 0, detector.noise),
+            may_refetch=first is None and self.probes.may_ask(facts.page, 0, detector.noise),
             confirms_return=self.probes.confirms_return(detector.noise),
             knows_template=not self.with_probes or self.probes.knows(detector.noise),
         )
-        return ruled, finding, detector.noise
+        return judge(facts, content, (None, None), around), finding, detector.noise
 
     def _detector(self, content: Content) -> Detector:
         return self.learned.detector(content.url, content.fingerprint.recipe)

@@ -17,12 +17,14 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
-from crawlsched.addon.reading import Reading
+from crawlsched.addon.reading import BodyReader
 from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
-from crawlsched.content.reading import MOST_TEXT_BYTES
-from crawlsched.refresh.refresher import Body, Content, Fetched, ForSpider, NotForTheSpider, Refresher
+from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
+from crawlsched.content.verdict import DeliveryKind
+from crawlsched.refresh.refresher import NotForTheSpider, Refresher
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.scrapy_versions import (
     download_handlers,
     is_forbidden_by_robots,
@@ -49,7 +51,7 @@ class RefreshMiddleware:
         self._refresher = refresher
         self._visits = refresher.visits
         self._conditional = refresher.settings.conditional_requests
-        self._reading = Reading()
+        self._reading = BodyReader()
         crawler.signals.connect(self._reading.stop, signals.engine_stopped)
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
@@ -98,7 +100,7 @@ class RefreshMiddleware:
             if visit.validated:
                 for name in _VALIDATORS:
                     request.headers.pop(name, None)
-            if visit.page >= 0 and request.dont_filter and not self._refresher.is_asked_for(visit):
+            if visit.page >= 0 and request.dont_filter and not self._refresher.dispatcher.is_asked_for(visit):
                 # The spider let this page go wherever it led then; where it leads today, nobody has seen.
                 request.dont_filter = False
             if visit.source >= 0 and not request.dont_filter:
@@ -108,7 +110,7 @@ class RefreshMiddleware:
         if self._bypass_cache:
             request.meta["dont_cache"] = True
         if self._conditional and not visit.validated:
-            etag, last_modified = self._refresher.validators(visit)
+            etag, last_modified = self._refresher.dispatcher.validators(visit)
             for name, value in zip(_VALIDATORS, (etag, last_modified), strict=True):
                 if value and name not in request.headers:
                     request.headers[name] = value.encode("latin-1", "ignore")
@@ -120,7 +122,7 @@ class RefreshMiddleware:
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Response | Awaitable[Response]:
         """Resolve the visit; keep from the spider what did not change."""
-        visit = self._visit(request)
+        visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is None:
             if self._is_scrapys_robots(request):
                 self._robots.fetched(request, response)
@@ -135,10 +137,10 @@ class RefreshMiddleware:
             return self._judged(visit, request, response, None)
         try:
             body = _body(response, MOST_TEXT_BYTES)
-            read, is_quick = self._refresher.reading(visit, body, request.meta.get("crawlsched_recipe"))
+            read, is_quick = self._refresher.dispatcher.reading(visit, body, request.meta.get("crawlsched_recipe"))
             content = read() if is_quick else None
         except Exception as error:
-            self._refresher.mishaps.of_visit(visit, error, self._refresher.clock())
+            self._refresher.errors.of_visit(visit, error, self._refresher.clock())
             return response
         if is_quick:
             return self._judged(visit, request, response, content)
@@ -149,50 +151,33 @@ class RefreshMiddleware:
         obeys = self._obeys_robots and meta.get("dont_obey_robotstxt") and not meta.get("crawlsched_robots")
         return bool(obeys) and urlparse_cached(request).path == "/robots.txt"
 
-    def _visit(self, request: Request) -> Visit | None:
-        """Return the open visit that a response is for; one that was given up is begun anew."""
-        token: Any = request.meta.get("crawlsched_visit")
-        if not self._visits.was_given_up(token):
-            return self._visits.get(token)
-        visit = self._refresher.came_late(token, self._refresher.clock())
-        if visit is None:
-            raise NotForTheSpider(f"{request.url} came so late that it is being visited again, and that visit tells.")
-        return visit
-
     async def _judged_later(
         self, visit: Visit, request: Request, response: Response, read: partial[Content]
     ) -> Response:
         try:
             content = await self._reading.content(read)
         except Exception as error:  # of a recipe, a parser, or memory: the spider gets what it would get without us
-            self._refresher.mishaps.of_visit(visit, error, self._refresher.clock())
+            self._refresher.errors.of_visit(visit, error, self._refresher.clock())
             return response
-        if visit.outcome is not None and self._visit(request) is None:  # it ended while it was read
+        if visit.outcome is not None:  # it ended while it was read
             return response
         return self._judged(visit, request, response, content)
 
     def _judged(self, visit: Visit, request: Request, response: Response, content: Content | None) -> Response:
-        fetched = _fetched(request, response, content)
-        judge = self._refresher.truncated if _is_cut_short(response) else self._refresher.crawled
-        found = judge(visit, fetched, self._refresher.clock())
+        now = self._refresher.clock()
+        verdict = self._refresher.responses.crawled(visit, _fetched(request, response, content), now)
         if request.meta.get("dont_retry") == NOT_RETRIED:  # of what the spider makes of it
             del request.meta["dont_retry"]
-        if found is None and not visit.is_ours:  # gone, refused, error: the spider gets it as from plain Scrapy
+        if verdict.deliver is DeliveryKind.AS_SERVED and not visit.is_ours:  # gone, refused, error
             return response
-        if found is None or found is ForSpider.NOTHING:
-            raise NotForTheSpider(f"{response.url} told us something, and is nothing for the spider.")
-        changed = found is ForSpider.CHANGED
+        changed = verdict.deliver is DeliveryKind.CHANGED
         if changed and "html" in (_text(response, "Content-Type") or "html"):
-            self._refresher.page_names(visit, response.url, response.body, self._refresher.clock())
-        request.meta["crawlsched_changed"] = changed
-        if changed or found is ForSpider.OWED:
+            self._refresher.polls.page_names(visit, response.url, response.body, now)
+        if verdict.is_delivered or self._wants_not_modified(visit, request, response):
+            request.meta["crawlsched_changed"] = changed
             response.flags.append("crawlsched-changed" if changed else "crawlsched-unchanged")
             return response
-        asked_by_spider = not visit.validated and any(name in request.headers for name in _VALIDATORS)
-        if response.status == 304 and (asked_by_spider or self._wants(request, 304)):
-            response.flags.append("crawlsched-unchanged")
-            return response
-        raise NotForTheSpider(f"{response.url} has not changed.")
+        raise NotForTheSpider(f"{response.url} has nothing new for the spider.")
 
     def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
         """Resolve the visit of a request that got no response."""
@@ -209,25 +194,29 @@ class RefreshMiddleware:
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
             return  # what was not sent when the crawl ended is released with all that is open
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
-        self._refresher.resolve(visit, outcome, self._refresher.clock())
+        self._refresher.responses.resolve(visit, outcome, self._refresher.clock())
 
     async def _source_fetched(self, visit: Visit, response: Response) -> Response:
         etag, last_modified = _text(response, "ETag"), _text(response, "Last-Modified")
         if response.status != 200 or "cached" in response.flags:
-            self._refresher.source_answered(visit, response.status, self._refresher.clock())
+            self._refresher.polls.source_answered(visit, response.status, self._refresher.clock())
         else:
-            read = await run_in_thread(self._refresher.read_source, visit, response.url, response.body)
+            read = await run_in_thread(self._refresher.polls.read_source, visit, response.url, response.body)
             headers = [value.decode("latin-1") for value in response.headers.getlist("Link")]
             if (linked := linked_hubs(headers, response.url)).url:
                 read.hubs = linked
-            self._refresher.source_read(visit, read, etag, last_modified, self._refresher.clock())
+            self._refresher.polls.source_read(visit, read, etag, last_modified, self._refresher.clock())
         raise NotForTheSpider(f"{response.url} is a sitemap of crawlsched's own.")
 
-    def _wants(self, request: Request, status: int) -> bool:
-        if request.meta.get("handle_httpstatus_all"):
+    def _wants_not_modified(self, visit: Visit, request: Request, response: Response) -> bool:
+        """Whether this is a 304 that the spider has asked for, or handles."""
+        if response.status != 304 or visit.is_ours:
+            return False
+        asked_by_spider = not visit.validated and any(name in request.headers for name in _VALIDATORS)
+        if asked_by_spider or request.meta.get("handle_httpstatus_all"):
             return True
         listed = request.meta.get("handle_httpstatus_list", getattr(self._crawler.spider, "handle_httpstatus_list", ()))
-        return status in listed
+        return 304 in listed
 
 
 def _body(response: Response, most: int) -> Body:
@@ -237,11 +226,11 @@ def _body(response: Response, most: int) -> Body:
     return Body(response.body, _text(response, "Content-Type"), getattr(begin, "encoding", None), response.url)
 
 
-def _fetched(request: Request, response: Response, content: Content | None) -> Fetched:
+def _fetched(request: Request, response: Response, content: Content | None) -> ResponseFacts:
     hops: list[Any] = request.meta.get("redirect_reasons", [])
     moved = bool(hops) and all(reason in (301, 308) for reason in hops)
     last_modified = _text(response, "Last-Modified")
-    return Fetched(
+    return ResponseFacts(
         status=response.status,
         content=content,
         etag=_text(response, "ETag"),
@@ -251,6 +240,7 @@ def _fetched(request: Request, response: Response, content: Content | None) -> F
         retry_after=_text(response, "Retry-After") if response.status >= 300 else None,
         date=_text(response, "Date") if last_modified else None,
         location=response.urljoin(to) if (to := _text(response, "Location")) else None,
+        is_cut_short=_is_cut_short(response),
     )
 
 

@@ -14,7 +14,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from crawlsched.addon.ending import end_loudly
 from crawlsched.addon.interpreter import INTERPRETER
-from crawlsched.addon.subscribing import Subscribing
+from crawlsched.addon.subscribing import HubSubscriber
 from crawlsched.addon.timers import clear_cancelled_timers
 from crawlsched.addon.web_process import WebProcess
 from crawlsched.collection.collection import FLUSH_INTERVAL
@@ -106,8 +106,8 @@ class Refresh:
             timer.start(interval, now=False)
             self._timers.append(timer)
         self._minute = call_later(FIRST_MINUTE, self._say_first_minute)
-        refresher.on_work = self._start_working
-        if refresher.has_work:
+        refresher.long_work.on_work = self._start_working
+        if refresher.long_work.has_work:
             self._start_working()
         figures = None
         if refresher.sharing is None:  # of what several processes crawl none has the figures
@@ -134,8 +134,8 @@ class Refresh:
                 self._receiver = Receiver(refresher)
                 deferred_from_coro(self._receiver.start())
                 if refresher.settings.receiver.url is not None:
-                    timer = create_looping_call(Subscribing(self._crawler, refresher).look)
-                    timer.start(Subscribing.INTERVAL, now=False)
+                    timer = create_looping_call(HubSubscriber(self._crawler, refresher).look)
+                    timer.start(HubSubscriber.INTERVAL, now=False)
                     self._timers.append(timer)
             else:
                 logger.error(
@@ -163,15 +163,14 @@ class Refresh:
                 timer.stop()
         if self._work is not None:
             self._work.cancel()
-        self._refresher.on_work = None
+        self._refresher.long_work.on_work = None
 
     # -- what Scrapy tells
 
     def request_reached_downloader(self, request: Request) -> None:
         """Pay for a request that did not come from a slot: robots.txt, media, inline requests."""
         if self._refresher.visits.get(request.meta.get("crawlsched_visit")) is None:
-            self._refresher.slots.pay(self._refresher.clock())
-            self._refresher.count_slots("paid")
+            self._refresher.rate.pay(self._refresher.clock())
 
     def response_downloaded(self, request: Request, response: Response) -> None:
         """Hear of a host that wants to rest, also where a retry keeps the response from the middleware."""
@@ -217,7 +216,7 @@ class Refresh:
     def _obey_commands(self) -> None:
         refresher = self._refresher
         if refresher.is_open and refresher.sharing is None:  # where shards are, they are looked for together
-            refresher.follow_hours(refresher.clock())
+            refresher.rate.follow_hours(refresher.clock())
             obey_pending(refresher, refresher.collection.shards.only)
 
     def _look(self) -> None:
@@ -240,8 +239,8 @@ class Refresh:
 
     def _work_on(self) -> None:
         self._work = None
-        self._refresher.guard.run("long work", lambda: self._refresher.work(_WORK_SLICE))
-        if self._refresher.has_work:
+        self._refresher.guard.run("long work", lambda: self._refresher.long_work.go_on(_WORK_SLICE))
+        if self._refresher.long_work.has_work:
             self._start_working()
 
     def _watch(self) -> None:

@@ -15,7 +15,7 @@ from crawlsched.content.reader_process import ReaderProcess, can_be_sent
 from crawlsched.content.reading import Content
 from crawlsched.scrapy_versions import run_in_thread
 
-__all__ = ["Reading"]
+__all__ = ["BodyReader"]
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _AT_ONCE = 8
 _WORTH_IT, _SHARE = 1.0, 0.05
 
 
-class Reading:
+class BodyReader:
     """Reads bodies one at a time: it takes some fifteen times the memory of what is read."""
 
     def __init__(self) -> None:

@@ -88,7 +88,7 @@ class RobotsFiles:
 
     def _look(self) -> None:
         # Of a host that forbids all its pages no request goes before which its robots.txt would be read.
-        if self._refresher.is_open and not self._refresher.rests:
+        if self._refresher.is_open and not self._refresher.rate.rests:
             for netloc in self._forbidding & self._copies.keys():
                 if self._is_due(self._copies[netloc]):
                     deferred_from_coro(self.read_again(netloc))
@@ -134,9 +134,11 @@ class RobotsFiles:
 
     def parsed(self, robotparser: RobotParser, request: Request) -> None:
         """Take over the sitemaps and the Crawl-delay of a robots.txt."""
+        if not self._refresher.is_open:
+            return
         url = urlparse_cached(request)
         user_agent = self._crawler.settings["ROBOTSTXT_USER_AGENT"] or self._crawler.settings["USER_AGENT"]
-        self._refresher.robots_seen(
+        self._refresher.polls.robots_seen(
             f"{url.scheme}://{url.netloc}/robots.txt",
             url.hostname or "",
             *robots_facts(robotparser, user_agent),

@@ -34,9 +34,9 @@ from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals.limits import Limits
 from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
+from crawlsched.refresh.admission import AdmissionResult, PageRequest
 from crawlsched.refresh.commands import obey_waiting
 from crawlsched.refresh.refresher import NotForTheSpider, Refresher
-from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
@@ -84,10 +84,10 @@ _PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
 _FILTERED_META = "crawlsched_filtered"
 # So many re-deliveries are remembered with the requests that were made once more behind them.
 _MOST_MADE_AGAIN = 100
-# Whether a run has become quiet is looked at no more often than this, seconds.
-_QUIET_LOOKED_AT = 0.5
 # Visits whose request is nowhere any more are looked for this often, seconds.
 _LOST_LOOKED_AT = 2.0
+# Whether a run has become quiet is looked at no more often than this, seconds.
+_QUIET_LOOKED_AT = 0.5
 # In a pause slots pass; its end is announced.
 _LOOK_IN_A_PAUSE = 1.0
 # What went wrong at a slot is tried again after so many seconds.
@@ -213,10 +213,10 @@ class Scheduler(BaseScheduler):
             lambda handlers: PacedHandlers(
                 self._crawler,
                 handlers,
-                refresher.line,
+                refresher.rate.line,
                 refresher.clock,
                 private,
-                refresher.sent,
+                refresher.rate.sent,
                 refresher.visits.get,
                 lambda host: hosts.crawl_delay.get(hosts.number(host), 0.0) if hosts.crawl_delay else 0.0,
                 None if refresher.sharing is None else refresher.may_send,
@@ -228,7 +228,7 @@ class Scheduler(BaseScheduler):
                 paced.rate_changed()
             self._arm(0.0)
 
-        refresher.on_rate = at_another_rate
+        refresher.rate.on_rate = at_another_rate
         refresher.has_requests, refresher.is_ending = self._has_requests, partial(is_closing, self._crawler)
 
     def close(self, reason: str) -> Deferred[None] | None:
@@ -371,7 +371,7 @@ class Scheduler(BaseScheduler):
         ValueError
             If it is no positive rate.
         """
-        self._refresher.set_bandwidth(parse_bandwidth(bandwidth), self._refresher.clock())
+        self._refresher.rate.set_bandwidth(parse_bandwidth(bandwidth), self._refresher.clock())
 
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
@@ -417,7 +417,7 @@ class Scheduler(BaseScheduler):
 
     def _add_page(self, request: Request, template: RequestTemplate | bool | None, call: Call | None) -> bool:
         assert not isinstance(template, bool)
-        asked = Asked(
+        asked = PageRequest(
             request.url,
             self._fingerprint(request),
             request.meta.get("download_slot") or urlparse_cached(request).hostname or "",
@@ -433,18 +433,18 @@ class Scheduler(BaseScheduler):
                     request.dont_filter, request.meta[_FILTERED_META] = True, 0
                     return self._untracked(request, call)
                 self._passed.add(asked.request_fingerprint)
-            elif not self._refresher.knows(asked):
+            elif not self._refresher.admission.knows(asked):
                 self._own_filter.log(request, self._spider)
                 return False
-        admitted = self._refresher.requested(asked, self._refresher.clock())
-        if admitted is Admitted.ONCE:
+        admitted = self._refresher.admission.requested(asked, self._refresher.clock())
+        if admitted is AdmissionResult.ONCE:
             return self._untracked(request, call)
-        if call is not None and admitted is Admitted.KNOWN:
+        if call is not None and admitted is AdmissionResult.KNOWN:
             delivery = self._refresher.deliveries.get(call.token)
             if delivery is not None:
                 delivery.n_known += 1
-        self._has_been_busy = self._has_been_busy or admitted is Admitted.NEW
-        return admitted in (Admitted.NEW, Admitted.ELSEWHERE)
+        self._has_been_busy = self._has_been_busy or admitted is AdmissionResult.NEW
+        return admitted in (AdmissionResult.NEW, AdmissionResult.ELSEWHERE)
 
     # -- slots
 
@@ -470,10 +470,10 @@ class Scheduler(BaseScheduler):
 
     def _use_slots(self) -> None:
         now = self._refresher.clock()
-        slots = self._refresher.slots
-        rested, self._rested = self._rested, self._refresher.rests
+        slots = self._refresher.rate.slots
+        rested, self._rested = self._rested, self._refresher.rate.rests
         if rested or self._rested:  # when a pause ends, too: what came since the last look is not paid back
-            self._refresher.count_slots("paused", slots.skip(now))
+            self._refresher.rate.count_slots("paused", slots.skip(now))
         if self._rested:
             self._arm(max(slots.next_time(now) - now, _LOOK_IN_A_PAUSE))
             return
@@ -484,7 +484,7 @@ class Scheduler(BaseScheduler):
         self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
-        is_held_up = self._refresher.line.is_behind(now) or self._refresher.must_wait(now)
+        is_held_up = self._refresher.rate.line.is_behind(now) or self._refresher.must_wait(now)
         if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
             # The slot is not lost: it is paid back when the engine is free again within the clock's debt.
             self._engine_was_busy = True
@@ -503,7 +503,7 @@ class Scheduler(BaseScheduler):
         if now - self._lost_looked_at < _LOST_LOOKED_AT:
             return
         self._lost_looked_at = now
-        old = self._visits.older_than(now - _LOST_LOOKED_AT)
+        old = [visit for part in self._refresher.parts for visit in part.visits.older_than(now - _LOST_LOOKED_AT)]
         if not old:
             self._perhaps_lost = set()
             return
@@ -512,7 +512,7 @@ class Scheduler(BaseScheduler):
         lost = [visit for visit in old if visit.tracked and visit.token not in tokens]
         for visit in lost:
             if visit.token in self._perhaps_lost:
-                self._refresher.resolve(visit, Outcome.DROPPED, now)
+                self._refresher.responses.resolve(visit, Outcome.DROPPED, now)
         self._perhaps_lost = {visit.token for visit in lost if visit.outcome is None}
 
     def _look_whether_quiet(self, now: float) -> None:
@@ -547,10 +547,10 @@ class Scheduler(BaseScheduler):
     def _use_slot(self, slots: SlotClock, now: float) -> bool:
         if self._give(now):
             slots.take(now)
-            self._refresher.count_slots("used")
+            self._refresher.rate.count_slots("used")
             return True
-        waits = self._hosts.turned_away or self._refresher.waits_for_host()
-        self._refresher.count_slots("no_free_host" if waits else "idle", slots.skip(now))
+        waits = self._hosts.turned_away or self._refresher.planner.frontier.waits_for_host()
+        self._refresher.rate.count_slots("no_free_host" if waits else "idle", slots.skip(now))
         return False
 
     def _give(self, now: float) -> bool:
@@ -588,33 +588,33 @@ class Scheduler(BaseScheduler):
                 self._refresher.hosts.asked(host, now)
                 return request
             if free_at > now + _LONGEST_WAIT_OF_A_RETRY:
-                self._refresher.failed(visit, now, retry_at=free_at)
+                self._refresher.responses.failed(visit, now, retry_at=free_at)
                 continue
             self._continuations.append(request)
         return None
 
     def _give_source(self, now: float) -> bool:
-        due = self._refresher.next_source(now, self._hosts.free_at)
+        due = self._refresher.dispatcher.next_source(now, self._hosts.free_at)
         if due is None:
             return False
-        visit, url = due
+        visit, source = due
         self._source_had_the_last_slot = True
-        is_own = url in self._refresher.settings.source_urls
+        is_own = source.url in self._refresher.settings.source_urls
         try:
             request = Request(
-                url,
+                source.url,
                 NO_CALLBACK,
                 # Like any page a sitemap that a site names has to be one that the spider allows.
                 dont_filter=is_own,
                 meta={
                     "crawlsched_source": visit.source,
-                    "crawlsched_named_by_site": not is_own and self._refresher.visited_source(visit).kind != "robots",
+                    "crawlsched_named_by_site": not is_own and source.kind != "robots",
                     "download_maxsize": self._longest_source,
                 },
             )
         except ValueError as error:
-            logger.error("The sitemap %s cannot be asked for: %s", url, error)
-            self._refresher.failed(visit, now)
+            logger.error("The sitemap %s cannot be asked for: %s", source.url, error)
+            self._refresher.responses.failed(visit, now)
             return False
         return self._send(visit, request)
 
@@ -636,16 +636,16 @@ class Scheduler(BaseScheduler):
         return True
 
     def _give_probe(self, now: float) -> bool:
-        due = self._refresher.next_probe(now, self._hosts.free_at)
+        due = self._refresher.dispatcher.next_probe(now, self._hosts.free_at)
         return due is not None and self._send_page(*due, now)
 
     def _give_start(self, now: float) -> bool:
-        due = self._refresher.next_start(now, self._hosts.free_at)
+        due = self._refresher.dispatcher.next_start(now, self._hosts.free_at)
         return due is not None and self._send_page(*due, now)
 
     def _give_page(self, now: float) -> bool:
         for _ in range(_REFUSALS_PER_SLOT):
-            due = self._refresher.next_page(now, self._hosts.free_at)
+            due = self._refresher.dispatcher.next_page(now, self._hosts.free_at)
             if due is None:
                 return False
             if self._send_page(*due, now):
@@ -658,7 +658,7 @@ class Scheduler(BaseScheduler):
             request = build_request(facts.url, facts.template_data, self._spider)
         except Exception as error:  # whatever the classes and the data that a spider has left raise
             logger.error("The request for %s cannot be made again, so it waits: %s", facts.url, in_words(error))
-            self._refresher.failed(visit, now)
+            self._refresher.responses.failed(visit, now)
             return False
         return self._send(visit, request)
 
@@ -676,14 +676,14 @@ class Scheduler(BaseScheduler):
             logger.exception("The request for %s cannot be handed over, so it waits.", request.url)
             if self._handed_over and self._handed_over[-1] is request:
                 self._handed_over.pop()
-            self._refresher.failed(visit, self._refresher.clock())
+            self._refresher.responses.failed(visit, self._refresher.clock())
             return False
         finally:
             self._offered = None
         if self._handed_over and self._handed_over[-1] is request:
             self._refresher.hosts.asked(visit.host, visit.opened_at)
             return True
-        self._refresher.resolve(visit, Outcome.REFUSED, self._refresher.clock())
+        self._refresher.responses.resolve(visit, Outcome.REFUSED, self._refresher.clock())
         return False
 
     def _hand_over(self, request: Request) -> None:
@@ -716,7 +716,7 @@ class Scheduler(BaseScheduler):
 
     def _drop_unless_continued(self, visit: Visit) -> None:
         if visit.outcome is None and not visit.continued and not self._is_under_way(visit):
-            self._refresher.resolve(visit, Outcome.DROPPED, self._refresher.clock())
+            self._refresher.responses.resolve(visit, Outcome.DROPPED, self._refresher.clock())
 
     def _is_under_way(self, visit: Visit) -> bool:
         # Between the announcement and this check a free slot may already have taken the request up again.
@@ -764,7 +764,7 @@ class _VisitErrback:
         if visit is not None:
             # What was refused before it went out came by the middleware; only what went wrong with a response (endless
             # redirects, a decompression bomb, another middleware's exception) is first heard of here.
-            self._refresher.resolve(visit, Outcome.ERROR, self._refresher.clock())
+            self._refresher.responses.resolve(visit, Outcome.ERROR, self._refresher.clock())
         self._refresher.deliveries.failed(self.token, self._refresher.clock())
         if self._is_ours:  # no failure of anything that the spider has asked for
             return None
@@ -802,7 +802,7 @@ class _DownloaderSlots:
         if slot is None:
             return now
         # What will be free before another slot comes is asked at this one, and Scrapy keeps the rest of the delay.
-        seconds_left = slot.seconds_left - max(_WAITS_FOR_A_DELAY, 1.0 / self._refresher.slots.rate)
+        seconds_left = slot.seconds_left - max(_WAITS_FOR_A_DELAY, 1.0 / self._refresher.rate.slots.rate)
         if seconds_left > 0:
             return now + seconds_left
         return now + _BUSY_HOST_WAIT if slot.is_full else now

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from crawlsched.refresh.refresher import Refresher
 
-__all__ = ["Subscribing"]
+__all__ = ["HubSubscriber"]
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _MOST_REDIRECTS = 3
 _KEEPS_THE_FORM = (307, 308)
 
 
-class Subscribing:
+class HubSubscriber:
     """Ask hubs for notices of the feeds that name them.
 
     Parameters
@@ -56,7 +56,7 @@ class Subscribing:
         """Ask for what is due, in moments that the slots leave."""
         if not self._is_looking:
             self._is_looking = True
-            self._refresher.add_work(self._asked())
+            self._refresher.long_work.add(self._asked())
 
     def _asked(self) -> Iterator[None]:
         n_asked = 0

@@ -8,7 +8,7 @@ from crawlsched.change_detection.change_size import sketch, sketch_similarity
 from crawlsched.change_detection.detector import Detector, Finding, Seen, are_comparable, is_cut
 from crawlsched.change_detection.fingerprint import Fingerprint, compare
 from crawlsched.change_detection.likeness import likeness
-from crawlsched.change_detection.recipes import RECIPE_NAMES, RECIPE_OPTIONS, Recipe
+from crawlsched.change_detection.recipes import RECIPE_NAMES, RECIPE_OPTIONS, Recipe, recipe
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.templates import template_of
@@ -30,6 +30,7 @@ __all__ = [
     "is_cut",
     "likeness",
     "page_blocks",
+    "recipe",
     "sketch",
     "sketch_similarity",
     "template_of",

@@ -18,7 +18,7 @@ from crawlsched.change_detection.page_data import canonical_json
 from crawlsched.change_detection.visible_text import visible_text
 from crawlsched.change_detection.xml_text import xml_text
 
-__all__ = ["RECIPE_NAMES", "RECIPE_OPTIONS", "Recipe"]
+__all__ = ["RECIPE_NAMES", "RECIPE_OPTIONS", "Recipe", "recipe"]
 
 logger = logging.getLogger(__name__)
 
@@ -187,6 +187,10 @@ class Recipe:
             logger.error("The function of %s raised for %s (%r); the page's bytes count instead.", self.id, url, error)
             return f"{self.id}/raised", body
         return self.id, content
+
+
+recipe = Recipe
+"""By this name programs outside of the project make one."""
 
 
 def _check(option: str, value: object) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from crawlsched.collection.importing import ImportedPage
     from crawlsched.store import Store
 
-__all__ = ["HandingOver"]
+__all__ = ["RunningImport"]
 
 # Pages in one word to the crawl, and words that may wait for it: it reads them twice a second.
 _PAGES_AT_ONCE = 250
@@ -19,7 +19,7 @@ _MOST_WAITING = 16
 _ANSWER_WITHIN = 60.0
 
 
-class HandingOver:
+class RunningImport:
     """Give pages to a running crawl, as `crawlsched.collection.importing.Import` takes them where none runs.
 
     Parameters

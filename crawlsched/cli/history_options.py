@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import option
 from crawlsched.exceptions import CrawlschedError
@@ -24,16 +24,7 @@ ESTIMATORS_HELP = (
 )
 
 
-_TIMES_CHANGES = "the change rate of the history"
 _OPTIONAL = "importance,change_rate,recall,false_signal_rate"
-
-
-class Times(TypedDict):
-    """The part of a history that is replayed."""
-
-    start: float | None
-    end: float | None
-    measure_from: float | None
 
 
 def add_history_options(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +49,7 @@ def _read_time(text: str) -> float:
         raise ValueError("POSIX seconds, such as 1700000000") from None
 
 
-def read_options(arguments: argparse.Namespace) -> "tuple[History, Times]":
+def read_options(arguments: argparse.Namespace) -> "tuple[History, dict[str, Any]]":
     """Read the history, and the times as `crawlsched.simulation.replay` takes them."""
     from crawlsched.simulation import read_history
 
@@ -68,11 +59,10 @@ def read_options(arguments: argparse.Namespace) -> "tuple[History, Times]":
     return history, {"start": arguments.start, "end": arguments.end, "measure_from": arguments.measure_from}
 
 
-def read_bandwidth(text: str, history: "History", times: Times) -> float:
+def read_bandwidth(text: str, history: "History", times: dict[str, Any]) -> float:
     """Read a bandwidth, in crawls per second; ``0.3x`` is 0.3 times the history's total change rate."""
-    if text.endswith("x"):
-        return bandwidth_of(text, float(history.hindsight_rates(history.window(**times)).sum()), _TIMES_CHANGES)
-    return bandwidth_of(text, 1.0, _TIMES_CHANGES)
+    once = float(history.hindsight_rates(history.window(**times)).sum()) if text.endswith("x") else 1.0
+    return bandwidth_of(text, once, "the change rate of the history")
 
 
 def bandwidth_of(text: str, once: float, times: str) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.finding import why_forgotten
-from crawlsched.cli.handing_over import HandingOver
+from crawlsched.cli.handing_over import RunningImport
 from crawlsched.cli.parsing import option
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.stores import leased, n_shards_of, owner_now
@@ -82,7 +82,7 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
 
     progress = shown_progress(f"Reading {lines.name}")
     if owner_now(store) is not None:
-        running = HandingOver(store)
+        running = RunningImport(store)
         for step in _steps(running, lines, page_of):
             progress(*step)
         running.finish()
@@ -126,7 +126,7 @@ def _report(
 
 
 def _steps(
-    importing: "Import | HandingOver", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]"
+    importing: "Import | RunningImport", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]"
 ) -> Iterator[tuple[int, int | None]]:
     named: list[ImportedPage] = []
     visits = _Visits()

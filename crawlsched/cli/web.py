@@ -7,7 +7,6 @@ import os
 import secrets
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -28,8 +27,6 @@ _BANDWIDTHS = [f"{2.0**n:g}x" for n in (-4, -3, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1
 _FRESHNESS = (0.5, 0.8, 0.9, 0.95, 0.99)
 # Pages that curves are drawn from: a view is there within a second.
 _SAMPLE = 768
-# For so long sources are shown as they were judged before, seconds.
-_JUDGED = 30.0
 
 
 HELP = "a page about your collections in your browser, with metrics and the change feed"
@@ -127,16 +124,4 @@ def _reports(target: Target, store: "Store") -> "Reports":
 
         return newest_report(store)
 
-    return Reports(why=why, sources=_kept(sources, _JUDGED), whatif=whatif)
-
-
-def _kept(make: Callable[[], dict[str, Any]], seconds: float) -> Callable[[], dict[str, Any]]:
-    """Return a function that returns what was made last, for this number of seconds."""
-    made: list[tuple[float, dict[str, Any]]] = []
-
-    def give() -> dict[str, Any]:
-        if not made or time.monotonic() - made[0][0] > seconds:
-            made[:] = [(time.monotonic(), make())]
-        return made[0][1]
-
-    return give
+    return Reports(why=why, sources=sources, whatif=whatif)

@@ -26,7 +26,6 @@ __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
 # As many pages as a plan takes for its demand curve; of those with announcements, which take longer, an eighth.
 _SAMPLE, _OF_SIGNALLED = 4096, 8
-_SEEN_SHARE = 0.95
 
 
 HELP = "freshness at other bandwidths, and the bandwidth that a freshness takes"
@@ -46,16 +45,12 @@ OPTIONS = (
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    if arguments.share and arguments.seen_within is None:
+    within, seen = arguments.seen_within, arguments.share or [0.95]
+    if arguments.share and within is None:
         raise CrawlschedError("--share needs --seen-within, which says how soon changes are to be seen, such as 6h.")
     with open_stores(arguments) as stores:
         return report_of(
-            stores,
-            arguments.bandwidths,
-            arguments.freshness,
-            sample=arguments.sample,
-            within=arguments.seen_within,
-            seen=arguments.share or [_SEEN_SHARE],
+            stores, arguments.bandwidths, arguments.freshness, sample=arguments.sample, within=within, seen=seen
         )
 
 

@@ -656,6 +656,11 @@ class Collection:
             if (before ^ marks) & ~RUN_ONLY:
                 self.unsaved.page(page, now)
 
+    def first_visit_ended(self, page: int) -> None:
+        """Nobody waits any more for the first visit of a page that a request of this run has made."""
+        self.planner.pages.marks[page] &= ~AWAITED & 0xFFFF
+        self.n_awaited -= 1
+
     def keep_learned(self, page: int, url: str, recipe: str, now: float) -> None:
         """Write down what was learned of a page's template and site, if it is much more than was written."""
         shard = self.shards.of_page(page)

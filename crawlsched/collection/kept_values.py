@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from decimal import Decimal
 from enum import Enum
@@ -21,8 +20,6 @@ __all__ = ["from_kept", "to_kept"]
 # What is no JSON stands as {_TAG: kind, "value": ...}; a dictionary that has such a key itself is written as pairs.
 _TAG = "$crawlsched"
 _PLAIN = (str, int, bool, type(None))
-# What makes the missing values of a defaultdict, by name.
-_FACTORIES = {kind.__name__: kind for kind in (list, dict, set, int, float, str, bool)}
 
 _WRITTEN: dict[type, tuple[str, Callable[[Any], Any]]] = {
     tuple: ("tuple", lambda value: [to_kept(one) for one in value]),
@@ -35,10 +32,6 @@ _WRITTEN: dict[type, tuple[str, Callable[[Any], Any]]] = {
     datetime.timedelta: ("timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
     Decimal: ("decimal", str),
     UUID: ("uuid", str),
-    OrderedDict: ("ordered", lambda value: to_kept(dict(value))),
-    Counter: ("counter", lambda value: to_kept(dict(value))),
-    deque: ("deque", lambda value: [to_kept(list(value)), value.maxlen]),
-    defaultdict: ("defaultdict", lambda value: [_factory_name(value), to_kept(dict(value))]),
 }
 _READ: dict[str, Callable[[Any], Any]] = {
     "tuple": lambda value: tuple(from_kept(one) for one in value),
@@ -53,12 +46,6 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "uuid": UUID,
     "path": Path,
     "float": float,
-    "ordered": lambda value: OrderedDict(from_kept(value)),
-    "counter": lambda value: Counter(from_kept(value)),
-    "deque": lambda value: deque(from_kept(value[0]), value[1]),
-    "defaultdict": lambda value: defaultdict(_FACTORIES[value[0]], from_kept(value[1])),
-    "enum": lambda value: _enum_class(value[0])[value[1]],
-    "namedtuple": lambda value: _namedtuple_class(value[0])(*(from_kept(one) for one in value[1])),
     "pairs": lambda value: {from_kept(key): from_kept(one) for key, one in value},
 }
 
@@ -69,10 +56,9 @@ def to_kept(value: Any) -> Any:
     Parameters
     ----------
     value : object
-        Text, numbers, booleans, None, bytes, dates and times, decimals, UUIDs, paths, lists, tuples, sets, dictionaries
-        and the containers of `collections`; members of enumerations, named tuples, and items: `scrapy.Item`,
-        dataclasses, attrs and pydantic classes that can be imported. Text and numbers of other classes, such as what
-        lxml and numpy give, come back as text and numbers.
+        Text, numbers, booleans, None, bytes, dates and times, decimals, UUIDs, paths, lists, tuples, sets, and
+        dictionaries; items: `scrapy.Item`, dataclasses, attrs and pydantic classes that can be imported. Text and
+        numbers of other classes, such as what lxml and numpy give, come back as text and numbers.
 
     Raises
     ------
@@ -101,15 +87,11 @@ def to_kept(value: Any) -> Any:
         return {_TAG: written[0], "value": written[1](value)}
     if is_item(value) and not isinstance(value, dict):
         return _item_to_kept(value)
-    if isinstance(value, Enum):
-        return {_TAG: "enum", "value": [_path_of(value, _enum_class), value.name]}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {_TAG: "namedtuple", "value": [_path_of(value, _namedtuple_class), [to_kept(one) for one in value]]}
     if isinstance(value, PurePath):
         return {_TAG: "path", "value": str(value)}
-    if isinstance(value, str):
+    if isinstance(value, str) and not isinstance(value, Enum):
         return str.__str__(value)
-    if isinstance(value, Integral):
+    if isinstance(value, Integral) and not isinstance(value, Enum):
         return int(value)
     if isinstance(value, Real):
         return to_kept(float(value))
@@ -137,7 +119,7 @@ def from_kept(value: Any) -> Any:
 
 
 def _item_to_kept(item: Any) -> dict[str, Any]:
-    path = _path_of(item, _class)
+    path = _path_of(item)
     fields = {str(name): to_kept(value) for name, value in ItemAdapter(item).items()}
     made = _item_from_kept(path, {name: from_kept(value) for name, value in fields.items()})
     if {str(name): to_kept(value) for name, value in ItemAdapter(made).items()} != fields:
@@ -158,33 +140,12 @@ def _item_from_kept(path: str, fields: dict[str, Any]) -> Any:
         ) from error
 
 
-def _factory_name(value: defaultdict[Any, Any]) -> str:
-    name = getattr(value.default_factory, "__name__", "")
-    if _FACTORIES.get(name) is not value.default_factory:
-        raise ValueError(f"{_short(value)} makes its missing values by what cannot be written down")
-    return name
-
-
-def _path_of(value: Any, found: Callable[[str], Any]) -> str:
+def _path_of(value: Any) -> str:
     kind = type(value)
     path = f"{kind.__module__}:{kind.__qualname__}"
-    if found(path) is not kind:
+    if _class(path) is not kind:
         raise ValueError(f"{_short(value)} is of the class {path}, which cannot be imported by that name")
     return path
-
-
-def _enum_class(path: str) -> Any:
-    kind = _class(path)
-    if not (isinstance(kind, type) and issubclass(kind, Enum)):
-        raise ValueError(f"The enumeration {path} of a value in meta or cb_kwargs is not there any more.")
-    return kind
-
-
-def _namedtuple_class(path: str) -> Any:
-    kind = _class(path)
-    if not (isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")):
-        raise ValueError(f"The named tuple {path} in meta or cb_kwargs is not there any more.")
-    return kind
 
 
 def _class(path: str) -> Any:

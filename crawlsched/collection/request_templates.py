@@ -37,8 +37,7 @@ _KEPT_META = frozenset({"crawlsched_page", "crawlsched_recipe"})
 # What differs between the links to a page, and says where a link stands and nothing about the page.
 PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
-# What names a request among those for one URL, and what is handed along with it.
-_NAMING = ("callback", "headers", "cookies")
+# What is handed along with a request.
 _HANDED = ("meta", "cb_kwargs")
 # What Scrapy's middlewares add to a request when it is sent; a request made of one that was sent has it, too.
 _ADDED_WHEN_SENT = frozenset(
@@ -88,37 +87,37 @@ class RequestTemplate:
 
 
 class RequestDigest(int):
-    """Eight bytes that tell whether a request is as the one before, and in which way it is another one.
+    """Eight bytes that tell whether a request is as the one before, and whether it hands on other data.
 
     Examples
     --------
     >>> kept, asked = RequestDigest.of({"meta": {"price": 10}}), RequestDigest.of({"meta": {"price": 12}})
-    >>> kept == asked, kept.naming == asked.naming, kept.handed == asked.handed
-    (False, True, False)
+    >>> other = RequestDigest.of({"meta": {"price": 10}, "callback": "look"})
+    >>> kept == asked, kept.handed == asked.handed, kept == other, kept.handed == other.handed
+    (False, False, False, True)
     """
 
     @classmethod
     def of(cls, data: Mapping[str, Any] | None) -> RequestDigest:
         """Return the digest of a template's data; None: of a plain request."""
         data = data or {}
-        headers = [pair for pair in data.get("headers", []) if pair[0].lower() != _PLACE_HEADER]
-        naming = {**{name: data.get(name) for name in _NAMING}, "headers": headers}
-        naming = {name: value for name, value in naming.items() if value}
         meta = {name: value for name, value in data.get("meta", {}).items() if name not in PLACE_META}
         handed = {name: value for name, value in (("meta", meta), ("cb_kwargs", data.get("cb_kwargs"))) if value}
-        others = {name: value for name, value in data.items() if name not in (*_NAMING, *_HANDED, "dont_filter")}
+        others = {name: value for name, value in data.items() if name not in (*_HANDED, "headers", "dont_filter")}
+        if headers := [pair for pair in data.get("headers", []) if pair[0].lower() != _PLACE_HEADER]:
+            others["headers"] = headers
         # Never 0, which stands for a digest that is not known.
-        return cls(_bits(naming, 24) << 39 | _bits(handed, 24) << 15 | _bits(others, 14) << 1 | 1)
+        return cls(_bits(handed, 24) << 39 | _bits(others, 38) << 1 | 1)
 
     @property
-    def naming(self) -> int:
-        """Callback, headers without Referer, and cookies: what tells two requests for one URL apart."""
-        return self >> 39
+    def named(self) -> int:
+        """Callback, headers, cookies and all else that does not differ from link to link."""
+        return self & (1 << 39) - 1
 
     @property
     def handed(self) -> int:
         """`meta` and `cb_kwargs`: what the callback gets beside the page."""
-        return self >> 15 & 0xFFFFFF
+        return self >> 39
 
 
 def _bits(value: Any, n: int) -> int:

@@ -62,10 +62,6 @@ class Recipes:
                 return recipe
         return self._general
 
-    def all(self) -> list[Recipe]:
-        """Return all but those that requests may name."""
-        return [self._general, *(recipe for _, recipe in self._special)]
-
     def _as_meant(self, url: str, meant: object) -> Recipe:
         key = json.dumps(meant, sort_keys=True, default=repr)
         if key not in self._by_request:

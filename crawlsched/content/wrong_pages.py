@@ -10,8 +10,8 @@ from urllib.parse import urljoin, urlsplit
 from crawlsched.change_detection import Fingerprint, sketch_similarity
 from crawlsched.change_detection.limits import LEAST_SHARED
 from crawlsched.content.reading import Content
-from crawlsched.content.ruling import Suspicion, given_trace
-from crawlsched.store import PageFacts
+from crawlsched.content.verdict import Refetch, given_trace
+from crawlsched.store import Outcome, PageFacts
 
 __all__ = ["WrongPages"]
 
@@ -73,8 +73,8 @@ class WrongPages:
         self._enabled = enabled
         self._hosts: OrderedDict[int, _Host] = OrderedDict()
 
-    def suspect(self, host: int, facts: PageFacts, content: Content) -> Suspicion:
-        """Say what to think of content that a page of a host seems to have.
+    def suspect(self, host: int, facts: PageFacts, content: Content) -> Outcome | Refetch | None:
+        """Return WRONG for a wrong page, and what has to be fetched to find out whether it is one; None: it is none.
 
         Parameters
         ----------
@@ -86,23 +86,23 @@ class WrongPages:
             What was served.
         """
         if not self._enabled:
-            return Suspicion.NONE
+            return None
         known = self._host(host)
         known.n_visits += 1
         if facts.fingerprint is None or not _is_replaced(facts, content) or _is_home(facts.url):
-            return Suspicion.NONE
+            return None
         if content.likeness in known.wrong:
             known.wrong.move_to_end(content.likeness)
-            return Suspicion.WRONG
+            return Outcome.WRONG
         if content.fingerprint.is_empty:  # a page that has lost all it said has nothing to tell
-            return Suspicion.WRONG
+            return Outcome.WRONG
         if content.likeness in known.asked:  # until the answer is there, no page is judged by this content
-            return Suspicion.ASK
+            return Refetch.IMPOSSIBLE_PAGE
         if known.n_visits < _VISITS_PER_QUESTION or not content.is_html:
-            return Suspicion.REPLACED
+            return Refetch.PAGE
         known.n_visits = 0
         known.asked.add(content.likeness)
-        return Suspicion.ASK
+        return Refetch.IMPOSSIBLE_PAGE
 
     def answered(self, host: int, alike: bytes) -> None:
         """A host has answered a question about this content, or nobody waits for its answer any more."""

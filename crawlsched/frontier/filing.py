@@ -26,10 +26,11 @@ _FEWEST, _MOST = 64, 4096
 _SLOTS_TOGETHER, _PART_OF_ROUND = 16, 256
 # So many pages become candidates with one pick: of ten million no more are due in a slot.
 _AT_ONCE = 256
-# After a level came down so many due times are reckoned anew with one pick.
-_RECKONED_AT_ONCE = 1024
-# So many pages are looked at to find a level.
-_SAMPLE = 2048
+# After a level came down so many due times are reckoned anew at once, and with one pick in so many steps at most while
+# there is a candidate.
+_RECKONED_AT_ONCE, _STEPS = 1024, 8
+# So many pages are looked at to find a level, and so many of these at least are above it.
+_SAMPLE, _LEAST_RANK = 2048, 8
 # A level comes down where less than this share of the room is filled: who is left goes while the next ones are found.
 _LEFT = 0.25
 # Who was looked at in vain waits for this share of its time since the crawl.
@@ -323,11 +324,14 @@ class Filing:
         if before >= ENOUGH * queue.level or now < queue.idle_until:
             return False
         self._gather(now)
-        while (highest := queue.highest(now)) < ENOUGH * queue.level:
-            if not self._go_on() and not self._bring_down(now):
+        for step in count():
+            if queue.highest(now) >= ENOUGH * queue.level or (step >= _STEPS and len(queue.going)):
+                break
+            # Where nobody is left a sample finds somebody at once; to reckon the due times of all could take seconds.
+            if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
                 break
             self._gather(now)
-        return highest > before
+        return queue.highest(now) > before
 
     def _bring_down(self, now: float) -> bool:
         """Lower a level to where some pages are that may go; False if there are none."""
@@ -375,7 +379,8 @@ class Filing:
         """Return what so many of all pages are worth more than, by a sample of them; half of the room by default."""
         pages = pages[:: 1 + pages.size // _SAMPLE]
         values = np.sort(self.values.value_at(pages, now))[::-1]
-        rank = int((most or self._room / 2) * values.size / max(self._pages.n, 1))
+        # A level that is too low rises as pages are looked at, and each that comes down takes a look at all of them.
+        rank = max(int((most or self._room / 2) * values.size / max(self._pages.n, 1)), _LEAST_RANK)
         return float(values[min(rank, values.size - 1)])
 
     def _bring_host_down(self, host: int, now: float) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.columns.growing import grown
-from crawlsched.frontier.turns import Turns
+from crawlsched.frontier.turns import FairQueue
 from crawlsched.pages import Pages
 
 __all__ = ["DiscoveryShare", "NewPages"]
@@ -104,8 +104,8 @@ class NewPages:
         self._numbers: dict[tuple[float, int, int], int] = {}
         # By priority: the hosts that have such pages, and of each the parts of its site.
         self._order: list[float] = []
-        self._hosts: dict[float, Turns[int]] = {}
-        self._parts: dict[float, dict[int, Turns[int]]] = {}
+        self._hosts: dict[float, FairQueue[int]] = {}
+        self._parts: dict[float, dict[int, FairQueue[int]]] = {}
 
     def __len__(self) -> int:
         return self._n
@@ -156,10 +156,10 @@ class NewPages:
 
     def _begin(self, line: _Line, number: int) -> None:
         if line.priority not in self._hosts:
-            self._hosts[line.priority], self._parts[line.priority] = Turns(), {}
+            self._hosts[line.priority], self._parts[line.priority] = FairQueue(), {}
             insort(self._order, line.priority)
         self._hosts[line.priority].come(line.host)
-        self._parts[line.priority].setdefault(line.host, Turns()).come(number)
+        self._parts[line.priority].setdefault(line.host, FairQueue()).come(number)
 
     def discard(self, page: int) -> None:
         """Take a page out. O(log places)."""

@@ -7,17 +7,17 @@ from heapq import heappop, heappush, nsmallest
 from itertools import count
 from typing import Generic, TypeVar
 
-__all__ = ["Turns"]
+__all__ = ["FairQueue"]
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Turns(Generic[Key]):
+class FairQueue(Generic[Key]):
     """A fair queue of keys (stride scheduling): a turn costs 1, or what is said, and who has spent least goes next.
 
     Examples
     --------
-    >>> turns = Turns()
+    >>> turns = FairQueue()
     >>> for key in "ab":
     ...     turns.come(key)
     >>> turns.first(), turns.took("a"), turns.first()

@@ -33,6 +33,7 @@ from crawlsched.collection.shard import Shard, Shards
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
+from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
@@ -194,7 +195,7 @@ class CrawlJobs:
         self._every(min(self._settings.source_interval / 10, _POLL_INTERVAL), self.poll_sitemaps)
         self._every(_PRUNE_INTERVAL, self.prune)
         self._every(_CHECK_INTERVAL, self.check_store)
-        self._refresher.poll_sources(self._refresher.clock())
+        self._refresher.sources.mark_due(self._refresher.clock())
         if self._figures is not None:
             self._every(_SAMPLE_INTERVAL, self.sample)
         self._scheduler.start()
@@ -222,10 +223,11 @@ class CrawlJobs:
         try:
             read = await run_in_thread(lambda: [(shard, visits_of_sources(shard.store)) for shard in collection.shards])
             visits = placed(read, refresher.planner, collection.shards)
-            snapshot, names = await _between_slots(refresher.snapshot_in_parts()), refresher.hosts.names
+            hosts = refresher.hosts
+            snapshot = await _between_slots(snapshot_in_parts(refresher.planner, hosts.limits))
             counts = await _between_slots(counted_in_parts(refresher.planner.pages))
             made = await run_in_thread(
-                partial(make_plan, collection.shards, collection.sources, snapshot, visits, names, bandwidth),
+                partial(make_plan, collection.shards, collection.sources, snapshot, visits, hosts.names, bandwidth),
                 refresher.clock(),
                 self._plan,
                 counts,
@@ -245,13 +247,14 @@ class CrawlJobs:
 
     async def _adopt(self, plan: Plan) -> None:
         """Adopt a plan."""
-        self._refresher.adopt(plan, self._refresher.clock())
+        self._refresher.planner.adopt(plan, self._refresher.clock())
+        self._refresher.count("crawlsched/replanned")
         if self._figures is not None:
             self._figures.rank()
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""
-        self._refresher.poll_sources(self._refresher.clock())
+        self._refresher.sources.mark_due(self._refresher.clock())
 
     async def sample(self) -> None:
         """Take the figures of this minute."""

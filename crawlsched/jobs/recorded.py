@@ -14,15 +14,16 @@ from typing import Any, NamedTuple
 
 from crawlsched.collection.collection import FoundPage
 from crawlsched.content.learned import template_and_site
-from crawlsched.content.reading import Content
-from crawlsched.content.ruling import Ruling
+from crawlsched.content.reading import Body
+from crawlsched.content.verdict import Verdict
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.refresh.refresher import Body, Fetched, Refresher
+from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.settings import PREFIX, Settings
 from crawlsched.store import Outcome, host_of
 from crawlsched.visits.visits import Visit
 
-__all__ = ["COLUMNS", "Judged", "RecordedVisit", "judge_all", "read_visits", "settings_here"]
+__all__ = ["COLUMNS", "JudgedVisit", "RecordedVisit", "judge_all", "read_visits", "settings_here"]
 
 COLUMNS = ("time", "url", "outcome", "delivered", "kind", "ignored", "probes")
 _NEEDED = ("time", "url", "body")
@@ -45,7 +46,7 @@ class RecordedVisit:
     last_modified: str | None = None
 
 
-class Judged(NamedTuple):
+class JudgedVisit(NamedTuple):
     """What became of one visit; see ``crawlsched detect``."""
 
     time: float
@@ -97,7 +98,7 @@ def _visit(path: Path, number: int, row: Mapping[str, str | None]) -> RecordedVi
     return RecordedVisit(time, row["url"] or "", body, path.parent / second if second else None, status, *told)
 
 
-def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1) -> Iterator[Judged]:
+def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1) -> Iterator[JudgedVisit]:
     """Judge visits one after the other, each forced, in a collection of their own.
 
     Parameters
@@ -141,19 +142,13 @@ class _Judge:
             rng=Random(seed),
         )
         self._refresher.open()
-        self._refresher.on_ruling = self._ruled
-        self._rulings: list[Ruling] = []
+        self._verdicts: list[Verdict] = []
         self._changes: list[list[str]] = []
 
     def _count(self, name: str, n: int = 1) -> None:
         self.counts[name] += n
 
-    def _ruled(self, visit: Visit, content: Content, ruled: Ruling) -> None:
-        self._rulings.append(ruled)
-        if ruled.is_new and ruled.kind != "first" and content.seen is not None:
-            self._changes = content.seen.trace.changes
-
-    def visit(self, recorded: RecordedVisit) -> Judged:
+    def visit(self, recorded: RecordedVisit) -> JudgedVisit:
         """Visit a page, and fetch whatever that asks for."""
         refresher, collection = self._refresher, self._refresher.collection
         self._now = max(self._now, recorded.time)
@@ -164,7 +159,7 @@ class _Judge:
             page = collection.add_pages([found], self._now)[0]
         refresher.planner.hold(page)
         host = int(refresher.planner.pages.host[page])
-        self._rulings.clear()
+        self._verdicts.clear()
         self._changes = []
         visit = refresher.visits.open(page=page, host=host, url=recorded.url, now=self._now)
         outcome = self._fetch(visit, recorded, recorded.body)
@@ -172,7 +167,7 @@ class _Judge:
         started = self._now
         while len(refresher.probes) and n_probes < _MOST_PROBES:
             self._now += _PROBE_AFTER
-            due = refresher.next_probe(self._now, lambda host, now: now)
+            due = refresher.dispatcher.next_probe(self._now, lambda host, now: now)
             if due is None:
                 break
             n_probes += 1
@@ -185,9 +180,10 @@ class _Judge:
             self._flushed_at = recorded.time
             refresher.collection.flush(self._now)
         self._now = started
-        new = next((ruled for ruled in reversed(self._rulings) if ruled.is_new), None)
-        ignored = next((ruled.ignored or ruled.reason for ruled in reversed(self._rulings) if ruled.ask is None), "")
-        return Judged(
+        new = next((verdict for verdict in reversed(self._verdicts) if verdict.kind), None)
+        judged = [verdict for verdict in self._verdicts if verdict.outcome is not Outcome.PROBED]
+        ignored = judged[-1].ignored or judged[-1].reason if judged else ""
+        return JudgedVisit(
             time=recorded.time,
             url=recorded.url,
             outcome=str(outcome),
@@ -206,12 +202,15 @@ class _Judge:
         body = file.read_bytes() if isinstance(file, Path) else file or b""
         content = None
         if 200 <= status < 300:
-            read, _ = refresher.reading(
+            read, _ = refresher.dispatcher.reading(
                 visit, Body(body, recorded.content_type or _kind_of(file), None, recorded.url), None
             )
             content = read()
-        fetched = Fetched(status, content, recorded.etag, recorded.last_modified, len(body), None, None)
-        refresher.crawled(visit, fetched, self._now)
+        fetched = ResponseFacts(status, content, recorded.etag, recorded.last_modified, len(body), None, None)
+        verdict = refresher.responses.crawled(visit, fetched, self._now)
+        self._verdicts.append(verdict)
+        if verdict.kind not in ("", "first") and content is not None and content.seen is not None:
+            self._changes = content.seen.trace.changes
         if refresher.deliveries.get(visit.token) is not None:
             refresher.deliveries.called_back(visit.token, self._now)
         assert visit.outcome is not None

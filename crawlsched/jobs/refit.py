@@ -22,7 +22,7 @@ from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Outcome, Store
 
-__all__ = ["Learned", "Part", "learn", "refit"]
+__all__ = ["Part", "PartResult", "learn", "refit"]
 
 # Pages of one part, and parts that are under way at once: what each has learned waits to be written.
 _PAGES = 5_000
@@ -54,7 +54,7 @@ class Part(NamedTuple):
     now: float
 
 
-class Learned(NamedTuple):
+class PartResult(NamedTuple):
     """What was learned from the visits of some pages.
 
     Attributes
@@ -78,7 +78,7 @@ class Learned(NamedTuple):
     n_left: int
 
 
-def learn(part: Part) -> Learned:
+def learn(part: Part) -> PartResult:
     """Learn from the kept visits of some pages as a crawl learns from each.
 
     It reads the database and changes nothing, so it may run anywhere, and twice.
@@ -95,7 +95,7 @@ def learn(part: Part) -> Learned:
         n_rates = planner.posterior.rates.size
         blocks = _blocks(store, planner, hosts, range(part.first, part.last + 1))
         if not blocks:
-            return Learned(np.empty(0, np.intp), np.empty((0, n_rates), np.uint16), None, 0, 0)
+            return PartResult(np.empty(0, np.intp), np.empty((0, n_rates), np.uint16), None, 0, 0)
         (block,) = blocks
         pages = np.asarray(block["page"], np.intp)
         planner.load({**block, "page": np.arange(pages.size)}, None, part.now)
@@ -117,7 +117,7 @@ def learn(part: Part) -> Learned:
     chosen = np.flatnonzero(is_whole | ~is_known)
     states_of = None if planner.learned is None else planner.learned.packed(chosen)
     n_left = int(np.count_nonzero(~is_whole & is_known))
-    return Learned(pages[chosen], posterior.packed(pages[chosen]), states_of, n_visits, n_left)
+    return PartResult(pages[chosen], posterior.packed(pages[chosen]), states_of, n_visits, n_left)
 
 
 def _blocks(store: Store, planner: Planner, hosts: Hosts, pages: Sequence[int]) -> list[dict[str, NDArray[Any]]]:
@@ -160,7 +160,7 @@ def _replayed(
     return n_crawls, n_visits
 
 
-def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: float) -> Iterator[Learned]:
+def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: float) -> Iterator[PartResult]:
     """Learn again of all pages, part by part on any executor, and write what each part has learned.
 
     Parameters
@@ -187,7 +187,7 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
         for store in stores
         for first in range(0, store.reader.next_page(), _PAGES)
     )
-    under_way: dict[Future[Learned], tuple[Store, Part]] = {}
+    under_way: dict[Future[PartResult], tuple[Store, Part]] = {}
     while True:
         for store, part in islice(parts, _UNDER_WAY - len(under_way)):
             under_way[executor.submit(learn, part)] = store, part
@@ -201,7 +201,7 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
             yield learned
 
 
-def _write(store: Store, part: Part, learned: Learned) -> None:
+def _write(store: Store, part: Part, learned: PartResult) -> None:
     """Write the rows, and the readable columns."""
     if not learned.pages.size:
         return

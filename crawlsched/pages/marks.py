@@ -12,7 +12,6 @@ __all__ = [
     "RECRAWL",
     "RUN_ONLY",
     "SHOWN",
-    "SIGHTS",
     "START",
     "TRIED",
     "UNTRACKED",
@@ -47,9 +46,9 @@ class Counter:
 
     Examples
     --------
-    >>> marks = SIGHTS.put(NEWS, 3)
-    >>> SIGHTS.of(marks), marks & NEWS, SIGHTS.of(SIGHTS.put(marks, 99))
-    (3, 1, 7)
+    >>> marks = ATTEMPTS.put(NEWS, 3)
+    >>> ATTEMPTS.of(marks), marks & NEWS, ATTEMPTS.of(ATTEMPTS.put(marks, 99))
+    (3, 1, 3)
     """
 
     def __init__(self, shift: int, bits: int) -> None:
@@ -65,8 +64,6 @@ class Counter:
         return marks & ~(self._most << self._shift) | min(n, self._most) << self._shift
 
 
-#: At how many sights running the data of its links differed.
-SIGHTS = Counter(3, 3)
 #: Deliveries begun that have not ended.
 ATTEMPTS = Counter(6, 2)
 #: Deliveries running in which its callback or a pipeline raised.

@@ -15,19 +15,18 @@ MOST_OF_A_URL = 16
 _SIZE = 20
 
 
-def asked_variant(meta: Mapping[str, Any]) -> tuple[str | None, bool]:
-    """Return which variant of its URL a request's meta names (None: none), and whether the spider named it.
+def asked_variant(meta: Mapping[str, Any]) -> str | None:
+    """Return which variant of its URL a request's meta names; None: none.
 
     Examples
     --------
     >>> asked_variant({"crawlsched_page": "de"}), asked_variant({"cookiejar": 2}), asked_variant({})
-    (('de', True), ('cookiejar 2', False), (None, False))
+    ('de', 'cookiejar 2', None)
     """
     if (name := meta.get("crawlsched_page")) is not None:
-        return str(name), True
-    if (jar := meta.get("cookiejar")) is not None:
-        return f"cookiejar {jar!r}", False
-    return None, False
+        return str(name)
+    jar = meta.get("cookiejar")
+    return None if jar is None else f"cookiejar {jar!r}"
 
 
 def variant_fingerprint(request_fingerprint: bytes, variant: str | None) -> bytes:

@@ -29,7 +29,6 @@ from crawlsched.pages.intervals import Intervals, Limits
 from crawlsched.planner.evidence.signal_counts import SignalCounts
 from crawlsched.planner.knowledge import DAY, Knowledge
 from crawlsched.planner.plans.in_force import SLICE
-from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER
 from crawlsched.planner.plans.plan import Plan
 from crawlsched.planner.plans.snapshot import Snapshot
 from crawlsched.planner.sampling import snapshot_in_parts
@@ -387,7 +386,7 @@ class Planner(Knowledge):
             parameters = self.in_force.parameters
             prior = parameters.priors[parameters.group(columns.host.item(page))]
             if n_signals or (further and any(n for _, n in further)):
-                unchanged = self.posterior.unchanged_one(page, elapsed, prior, LIKELIHOOD_POWER)
+                unchanged = self.posterior.unchanged_one(page, elapsed, prior, parameters.learning_rate)
                 self.announcements.visited(page, changed, doubt, unchanged, evidence)
             # A count of updates only spreads rounding, and nearly every crawl is one.
             self.posterior.update_one(

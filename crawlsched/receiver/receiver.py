@@ -228,7 +228,7 @@ class Receiver:
             return await self._later(self._urls.wait(n, now))
         self._refresher.count("crawlsched/pings/urls", n)
         self._waiting += n
-        self._refresher.add_work(self._taken_over(ping.urls, f"indexnow {ping.host}"))
+        self._refresher.long_work.add(self._taken_over(ping.urls, f"indexnow {ping.host}"))
         return web.Response(status=202)
 
     def _taken_over(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:
@@ -289,7 +289,7 @@ class Receiver:
             self._refresher.collection.unsaved.source(changed, self._refresher.clock())
             yield
 
-        self._refresher.add_work(steps())
+        self._refresher.long_work.add(steps())
 
     async def _notified(self, request: web.Request) -> web.Response:
         """Poll a topic in the next slot, because its hub announces a change."""
@@ -309,7 +309,7 @@ class Receiver:
             raise web.HTTPRequestTimeout from None
         if not signature.is_right():
             raise PingRefused(403, "The signature is wrong.")
-        self._refresher.poll_soon(number)
+        self._refresher.polls.poll_soon(number, self._refresher.clock())
         return web.Response(status=202)
 
 

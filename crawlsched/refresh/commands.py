@@ -93,17 +93,17 @@ def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> No
 
 def _bandwidth(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
     before = refresher.planner.bandwidth
-    refresher.set_bandwidth(parse_bandwidth(arguments["bandwidth"]), now)
+    refresher.rate.set_bandwidth(parse_bandwidth(arguments["bandwidth"]), now)
     return {"bandwidth": refresher.planner.bandwidth, "before": before}
 
 
 def _pause(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    refresher.pause(now)
-    return {"paused_since": refresher.paused_since}
+    refresher.rate.pause(now)
+    return {"paused_since": refresher.rate.paused_since}
 
 
 def _resume(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    refresher.resume(now)
+    refresher.rate.resume(now)
     return {"paused_since": None}
 
 
@@ -115,7 +115,7 @@ def _recrawl(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now:
 
 def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> None:
     for page in pages.tolist():
-        refresher.owing.ask(page, RECRAWL, now)
+        refresher.book.ask(page, RECRAWL, now)
     refresher.planner.force(pages, now)
 
 
@@ -124,7 +124,7 @@ def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], 
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def found(numbers: NDArray[np.int64]) -> None:
-        refresher.add_work(steps(_here(collection, shard, numbers)))
+        refresher.long_work.add(steps(_here(collection, shard, numbers)))
 
     def steps(pages: NDArray[np.intp]) -> Iterator[None]:
         for start in range(0, pages.size, _ASKED_AT_ONCE):
@@ -148,13 +148,13 @@ def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], comma
 
     def steps() -> Iterator[None]:
         for start in range(0, len(named), _IMPORTED_AT_ONCE):
-            some = refresher.take_in(dict(named[start : start + _IMPORTED_AT_ONCE]), refresher.clock())
+            some = refresher.admission.named(dict(named[start : start + _IMPORTED_AT_ONCE]), refresher.clock())
             for name, n in some.items():
                 told[name] += n
             yield
         refresher.collection.unsaved.command(shard, command, told, refresher.clock())
 
-    refresher.add_work(steps())
+    refresher.long_work.add(steps())
 
 
 def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:

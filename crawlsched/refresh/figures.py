@@ -73,16 +73,16 @@ class Figures:
 
     def sample(self) -> None:
         """Take a sample, in moments that the slots leave."""
-        self._refresher.add_work(self._sampling())
+        self._refresher.long_work.add(self._sampling())
 
     def rank(self) -> None:
         """Find the first pages, in moments that the slots leave."""
-        self._refresher.add_work(self._ranking())
+        self._refresher.long_work.add(self._ranking())
 
     def _counted(self) -> dict[str, float]:
         refresher = self._refresher
         counts = {name: float(self._stat(stat) or 0) for name, stat in _COUNTED.items()}
-        return {**counts, "missed": float(refresher.slots.missed)}
+        return {**counts, "missed": float(refresher.rate.slots.missed)}
 
     def _sampling(self) -> Iterator[None]:
         refresher, now = self._refresher, self._refresher.clock()

@@ -17,7 +17,7 @@ from crawlsched.store import Outgoing
 if TYPE_CHECKING:
     from crawlsched.refresh.shared.sharing import Sharing
 
-__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "HandingOver", "found_again", "found_data"]
+__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "Handover", "found_again", "found_data"]
 
 #: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
 PAGE, FOUND, SOURCE = "page", "found", "source"
@@ -25,7 +25,7 @@ PAGE, FOUND, SOURCE = "page", "found", "source"
 _REMEMBERED = 1_000_000
 
 
-class HandingOver:
+class Handover:
     """What one process hands over, numbered, and each thing once.
 
     A row is written with the batch of the shard in which it was found. If that is lost, so is the row: the visit is
@@ -40,7 +40,7 @@ class HandingOver:
 
     Examples
     --------
-    >>> handing_over = HandingOver("me", n_shards=4)
+    >>> handing_over = Handover("me", n_shards=4)
     >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=5.0, of=3)
     Outgoing(shard=2, sender='me', number=1, kind='found', data={'url': 'https://example.com/'}, created_at=5.0)
     >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=6.0, of=3) is None
@@ -94,12 +94,12 @@ class Elsewhere:
     Parameters
     ----------
     sharing : Sharing
-        Has, once it is open, the `HandingOver` of this process.
+        Has, once it is open, the `Handover` of this process.
     shards : Shards
     """
 
     def __init__(self, sharing: Sharing, shards: Shards) -> None:
-        self._sharing, self._shards = sharing, shards
+        self.sharing, self._shards = sharing, shards
 
     def is_here(self, host: str) -> bool:
         """Whether the pages of a host are this process's."""
@@ -107,12 +107,12 @@ class Elsewhere:
 
     def found(self, page: FoundPage, of: int, now: float) -> Outgoing | None:
         """Hand over a URL that a site names."""
-        return self._sharing.handing_over.row(page.host, FOUND, found_data(page), now, of=of)
+        return self.sharing.handing_over.row(page.host, FOUND, found_data(page), now, of=of)
 
     def source(self, kind: str, url: str, host: str, named_by: str | None, of: int, now: float) -> Outgoing | None:
         """Hand over a sitemap or feed."""
         data = {"kind": kind, "url": url, "named_by": named_by}
-        return self._sharing.handing_over.row(host, SOURCE, data, now, of=of)
+        return self.sharing.handing_over.row(host, SOURCE, data, now, of=of)
 
 
 def found_data(page: FoundPage) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: fl
     """
     if not pages.size:
         return 0
-    source = refresher.source_of("ping", sender, now).source
+    source = refresher.admission.source_of("ping", sender, now).source
     planner = refresher.planner
     planner.covered(pages, source, now)
     fresh = np.array([page for page in pages.tolist() if not planner.announced_by(page, source)], np.intp)

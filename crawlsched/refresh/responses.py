@@ -1,4 +1,4 @@
-"""A response arrives: what a visit found becomes an observation, and a change goes to the spider."""
+"""A response arrives: its verdict is carried out, from what is learned to what goes to the spider."""
 
 from __future__ import annotations
 
@@ -13,31 +13,44 @@ from crawlsched.change_detection import Detector, Finding
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.content.reading import Content
-from crawlsched.content.ruling import Ask, ChangeSize, ForSpider, Ruling, Suspicion, given_trace, is_new, ruling
 from crawlsched.content.validators import seconds_since
+from crawlsched.content.verdict import (
+    ChangeSize,
+    Circumstances,
+    DeliveryKind,
+    Refetch,
+    Verdict,
+    given_trace,
+    is_new,
+    judge,
+    judge_cut_short,
+    judge_status,
+)
 from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
-from crawlsched.refresh.delivering import Delivering
+from crawlsched.refresh.delivery_book import Before, DeliveryBook
 from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.retry_after import retry_after
+from crawlsched.refresh.visit_errors import VisitErrors
 from crawlsched.store import Outcome, PageFacts, host_of
 from crawlsched.visits.probes import APART, Probe, Probes
 from crawlsched.visits.visits import Visit, Visits
 
-__all__ = ["Fetched", "ForSpider", "Responses"]
+__all__ = ["AS_SERVED", "ResponseFacts", "Responses"]
 
-_GONE = frozenset({404, 410})
-_REFUSED = frozenset({401, 403, 407, 451})
+#: Of a page that is no more, or whose response could not be judged.
+AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
 # What was cut short is asked for again after so many seconds, and each further time in a row after twice as many.
 _CUT_SHORT_WAIT = 2.0
-_MOVED_FOR_GOOD = frozenset({301, 308})
 _REACHED = frozenset(
     {Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED},
 )
+# Why nothing is told although validators should have moved.
+_OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
-class Fetched(NamedTuple):
+class ResponseFacts(NamedTuple):
     """What a response said, as far as the refresher cares.
 
     `content` is None where there was none; `moved_to` is the final request if every redirect on the way was
@@ -53,6 +66,7 @@ class Fetched(NamedTuple):
     retry_after: str | None = None
     date: str | None = None
     location: str | None = None
+    is_cut_short: bool = False
 
     @property
     def validators(self) -> tuple[str | None, str | None]:
@@ -66,15 +80,10 @@ def _is_like(first: Content, second: Content) -> bool:
     return both and first.fingerprint.recipe == second.fingerprint.recipe
 
 
-def _was_earlier(visit: Visit, ruled: Ruling) -> bool:
-    """Whether a visit was put off because the page said what it had said before."""
-    return visit.probe is not None and (ruled.kind == "returned" or ruled.reason == "flapping")
-
-
 class Responses:
     """How visits end.
 
-    changed? → observation → posterior → crawl value → wake time → frontier; the page is marked for the next write.
+    verdict → observation → posterior → crawl value → due time → frontier; the page is marked for the next write.
 
     Parameters
     ----------
@@ -90,16 +99,18 @@ class Responses:
         Gives the 20-byte request fingerprint of a URL.
     source_ended : callable
         Told of a source whose visit brought nothing: its number, the time.
-    delivering : Delivering
-        How responses get to the spider.
+    book : DeliveryBook
+        Knows what the spider is to get.
     failing_hosts : FailingHosts
         Hears how pages fail and come back.
-    min_change : float
-        A smaller change counts as none; see `ruling.ruling`.
+    taken_back : callable
+        Told of a page for whose visit nothing was sent.
     is_elsewhere : callable
         Hands a page over if it is another shard's, and says whether it was.
-    growth : Growth, optional
+    growth : Growth
         Hears of what visits brought.
+    errors : VisitErrors
+        Where exceptions end.
     """
 
     def __init__(
@@ -110,88 +121,51 @@ class Responses:
         count: Callable[..., None],
         request_fingerprint: Callable[[str], bytes],
         source_ended: Callable[[int, float], None],
-        delivering: Delivering,
+        book: DeliveryBook,
         failing_hosts: FailingHosts,
-        min_change: float = 0.0,
-        is_elsewhere: Callable[[FoundPage, str, float], bool] = lambda found, found_on, now: False,
-        growth: Growth | None = None,
+        taken_back: Callable[[int], None],
+        is_elsewhere: Callable[[FoundPage, str, float], bool],
+        growth: Growth,
+        errors: VisitErrors,
     ) -> None:
         self._growth = growth
-        self._delivering = delivering
+        self._book = book
+        self._errors = errors
         self._failing_hosts = failing_hosts
-        self._observation = -1
         # By page, how many bodies in a row were cut short.
-        self._cut_short: dict[int, int] = {}
+        self._n_cut_short: dict[int, int] = {}
         self._collection = collection
-        self._planner = collection.planner
+        self._planner = planner = collection.planner
+        self._leave = {Outcome.GONE: planner.gone, Outcome.REFUSED: planner.refused, Outcome.MOVED: planner.moved}
         self._visits = visits
         self._probes = probes
-        self._min_change = min_change
         self._count = count
         self._request_fingerprint = request_fingerprint
         self._source_ended = source_ended
+        self._taken_back = taken_back
         self._is_elsewhere = is_elsewhere
-        #: Told of each ruling on content: the visit, the content, the ruling.
-        self.on_ruling: Callable[[Visit, Content, Ruling], None] = lambda visit, content, ruled: None
 
-    def crawled(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
-        """A visit got a response; return what its content is to the spider, None if there was none."""
+    def crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
+        """A visit got a response; return what that means."""
+        with self._errors.caught(visit, now):  # and the spider gets what it would have got without us
+            return self._crawled(visit, fetched, now)
+        return AS_SERVED
+
+    def _crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
+        content, probe = fetched.content, visit.probe
         if self._was_forgotten(visit, now):
-            return None
-        if visit.probe is not None and visit.probe.impossible_url is not None:
-            return self._impossible_answered(visit, visit.probe, now, fetched)
-        status = fetched.status
-        if status == 304:
-            return self._not_modified(visit, fetched, now)
-        if fetched.content is not None:
-            if visit.probe is not None and not visit.probe.is_held:
-                return self._probed(visit, fetched, fetched.content, now)
-            if fetched.moved_to is not None:
-                return self._moved(visit, fetched.moved_to, fetched, fetched.content, now)
-            return self._seen(visit, visit.page, fetched, fetched.content, now)
-        if status in _GONE:
-            self.end(visit, Outcome.GONE, now, fetched)
-            self._leave(visit, now, self._planner.gone)
-        elif status in _REFUSED:
-            self.end(visit, Outcome.REFUSED, now, fetched)
-            self._leave(visit, now, self._planner.refused)
-        elif status in _MOVED_FOR_GOOD:  # redirects are not followed in this project
-            self.end(visit, Outcome.MOVED, now, fetched)
-            facts = self._collection.facts_of(visit.page)
-            self._collection.put_facts(facts._replace(moved_to=fetched.location), now)
-            self._leave(visit, now, self._planner.moved)
-        else:
-            self.failed(visit, now, retry_at=retry_after(fetched.retry_after, now), fetched=fetched)
-        return None
-
-    def truncated(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider | None:
-        """A body was cut short: it is evidence of nothing, and the page is asked for again soon.
-
-        The spider gets it where the page was never delivered, once, or where a delivery is owed.
-        """
-        self._count("crawlsched/truncated")
-        if self._was_forgotten(visit, now):
-            return None
-        if visit.probe is not None and visit.probe.impossible_url is not None:
-            return self._impossible_answered(visit, visit.probe, now)
-        page, is_lesson = visit.page, visit.probe is not None and not visit.probe.is_held
-        self.end(visit, Outcome.PROBED if is_lesson else Outcome.ERROR, now, fetched)
-        self._planner.release(page, now)
-        if is_lesson:
-            return ForSpider.NOTHING
-        facts, n_before = self._collection.facts_of(page), self._cut_short.get(page, 0)
-        self._cut_short[page] = n_before + 1
-        wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self._collection.settings.error_interval)
-        self._planner.put_off(page, now + wait, now)
-        is_first = facts.fingerprint is None and facts.pending_fingerprint is None and not n_before
-        before = self._delivering.before(facts, is_new=is_first, reason=None, now=now)
-        if before is None:
-            self._collection.withheld.note(host_of(facts.url), "truncated", facts.url, now)
-            return ForSpider.UNCHANGED
-        begun = self._delivering.begin(visit.token, before, is_new=False, changed=None, now=now)
-        if begun is None:
-            return ForSpider.NOTHING
-        return ForSpider.CHANGED if begun else ForSpider.OWED
+            return AS_SERVED
+        if probe is not None and probe.impossible_url is not None:
+            return self._impossible_answered(visit, probe, now, fetched)
+        if fetched.is_cut_short:
+            return self._cut_short(visit, fetched, now)
+        if content is None:
+            return self._without_content(visit, fetched, now)
+        if visit.is_lesson:
+            return self._second_fetched(visit, fetched, content, now)
+        if fetched.moved_to is not None:
+            return self._moved(visit, fetched.moved_to, fetched, content, now)
+        return self._judged(visit, visit.page, fetched, content, now)
 
     def _was_forgotten(self, visit: Visit, now: float) -> bool:
         # `crawlsched forget` may take a page away while it is being visited; then there is nothing left to learn.
@@ -200,58 +174,83 @@ class Responses:
         self.end(visit, Outcome.DROPPED, now)
         return True
 
-    def _not_modified(self, visit: Visit, fetched: Fetched, now: float) -> ForSpider:
-        known = self._collection.facts_of(visit.page).fingerprint is not None
-        doubt = self._collection.validators.doubt(visit.host, *visit.sent)
-        # A 304 that our validators did not bring, or that came of validators which lie, says nothing.
-        changed = False if known and doubt is not None else None
-        ruled = Ruling(Outcome.NOT_MODIFIED, ForSpider.UNCHANGED, changed)
-        self._observe(visit, ruled, visit.page, fetched, now, doubt=doubt or 0.0)
-        return ForSpider.UNCHANGED
+    # -- responses that say nothing of a content
 
-    def _seen(self, visit: Visit, page: int, fetched: Fetched, content: Content, now: float) -> ForSpider:
-        """Content was seen at a page: did it change since it was last seen, and is it new to the spider?"""
-        self._cut_short.pop(page, None)
-        facts = self._collection.facts_of(page)
-        first = visit.probe.first if visit.probe is not None else None
+    def _cut_short(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
+        """A body was cut short: the page is asked for again soon."""
+        self._count("crawlsched/truncated")
+        page = visit.page
+        if visit.is_lesson:
+            self.end(visit, Outcome.PROBED, now, fetched)
+            self._planner.release(page, now)
+            return Verdict(Outcome.PROBED)
+        facts, n_before = self._collection.facts_of(page), self._n_cut_short.get(page, 0)
+        verdict = judge_cut_short(facts, self._book.circumstances(page, now), is_again=n_before > 0)
+        observation = self.end(visit, verdict.outcome, now, fetched)
+        self._planner.release(page, now)
+        self._n_cut_short[page] = n_before + 1
+        wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self._collection.settings.error_interval)
+        self._planner.put_off(page, now + wait, now)
+        before = Before(facts, self._planner.columns([page]), observation) if verdict.is_delivered else None
+        self._deliver(visit, facts.url, before, verdict, now)
+        return verdict
+
+    def _without_content(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
+        if fetched.status == 304:
+            is_known = self._collection.facts_of(visit.page).fingerprint is not None
+            doubt = self._collection.validators.doubt(visit.host, *visit.sent)
+            verdict = judge_status(304, is_known=is_known, is_believed=doubt is not None)
+            self._learn(visit, visit.page, fetched, verdict, now, doubt=doubt or 0.0)
+            return verdict
+        verdict = judge_status(fetched.status)
+        if verdict.outcome is Outcome.MOVED:
+            facts = self._collection.facts_of(visit.page)
+            self._collection.put_facts(facts._replace(moved_to=fetched.location), now)
+        self._back_off(visit, verdict.outcome, now, fetched, retry_after(fetched.retry_after, now))
+        return verdict
+
+    # -- content
+
+    def _judged(self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
+        """Content was seen at a page: judge it, and do what the verdict says."""
+        self._n_cut_short.pop(page, None)
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
-        detector, finding = self._found(visit, page, facts, content, now)
-        suspicion = Suspicion.NONE
-        if page == visit.page:
-            suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
-            self._probes.visited(is_again=facts.fingerprint is not None)
+        around = self._circumstances(visit, page, content, now)
+        verdict = judge(self._collection.facts_of(page), content, fetched.validators, around)
+        if page != visit.page:
+            verdict = verdict._replace(outcome=Outcome.MOVED)
+        self._carry_out(visit, page, fetched, content, verdict, around.finding, now)
+        return verdict
+
+    def _circumstances(self, visit: Visit, page: int, content: Content, now: float) -> Circumstances:
+        facts, around = self._collection.facts_of(page), self._book.circumstances(page, now)
+        detector = None if content.seen is None else self._detector(content)
         noise = None if detector is None else detector.noise
-        ruled = ruling(
-            facts,
-            content,
-            finding,
-            fetched.validators,
-            suspicion,
-            first=first,
-            may_ask=page == visit.page and first is None and self._probes.may_ask(page, visit.host, noise),
+        first = visit.probe.first if visit.probe is not None else None
+        around = around._replace(
+            finding=None if detector is None else self._finding(detector, visit, facts, content, now), first=first
+        )
+        if page != visit.page:
+            return around
+        suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
+        self._probes.visited(is_again=facts.fingerprint is not None)
+        return around._replace(
+            suspicion=suspicion,
+            may_refetch=first is None and self._probes.may_ask(page, visit.host, noise),
             confirms_return=self._probes.confirms_return(noise),
             knows_template=self._probes.knows(noise, announced=not self._planner.announcements.is_silent(page)),
-            min_change=self._min_change,
         )
-        self.on_ruling(visit, content, ruled)
-        if page != visit.page:
-            ruled = ruled._replace(outcome=Outcome.MOVED)
-        return self._carry_out(visit, page, fetched, content, facts, ruled, detector, finding, now)
 
-    def _found(
-        self, visit: Visit, page: int, facts: PageFacts, content: Content, now: float
-    ) -> tuple[Detector | None, Finding | None]:
+    def _finding(self, detector: Detector, visit: Visit, facts: PageFacts, content: Content, now: float) -> Finding:
         """Let the detector judge content, and learn from a second fetch."""
-        if content.seen is None:
-            return None, None
-        detector = self._detector(content)
+        assert content.seen is not None
         given, probe = given_trace(facts, content), visit.probe
         if probe is None and given is not None and content.text is None:  # the digest says that it is as it was
             content.seen.trace = given
         if probe is not None and _is_like(probe.first, content):
             self._learn_at_once(detector, probe, facts, content, now)
-        return detector, detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
+        return detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
 
     def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
         self._count("crawlsched/probes/made")
@@ -272,58 +271,67 @@ class Responses:
         self,
         visit: Visit,
         page: int,
-        fetched: Fetched,
+        fetched: ResponseFacts,
         content: Content,
-        facts: PageFacts,
-        ruled: Ruling,
-        detector: Detector | None,
+        verdict: Verdict,
         finding: Finding | None,
         now: float,
-    ) -> ForSpider:
-        """Do what a ruling says: note, observe, end, keep, ask, deliver; each once, in this order."""
+    ) -> None:
+        """Do what a verdict on content says: fetch again, teach, learn, keep, deliver; each once, in this order."""
+        collection, facts = self._collection, self._collection.facts_of(page)
         elapsed = now - self._planner.pages.crawled_at.item(page)
-        if ruled.outcome is Outcome.WRONG:
-            self._collection.withheld.note(host_of(facts.url), "wrong_page", facts.url, now)
-            self.end(visit, Outcome.WRONG, now, fetched)
-            self._leave(visit, now, self._planner.failed)
-            return ForSpider.NOTHING
-        if ruled.ask is not None:
-            is_impossible = ruled.ask is Ask.IMPOSSIBLE
-            url = self._collection.wrong_pages.impossible_url(facts.url) if is_impossible else None
+        if verdict.outcome is Outcome.WRONG:
+            collection.withheld.note(host_of(facts.url), verdict.reason, facts.url, now)
+            self._back_off(visit, Outcome.WRONG, now, fetched)
+            return
+        if verdict.refetch is not None:
+            is_question = verdict.refetch is Refetch.IMPOSSIBLE_PAGE
+            url = collection.wrong_pages.impossible_url(facts.url) if is_question else None
             self.end(visit, Outcome.PROBED, now, fetched)
-            self._probes.ask(
-                Probe(visit.page, visit.host, content, True, visit.validated, now, elapsed, is_impossible, url)
-            )
-            return ForSpider.NOTHING
-        if detector is not None and _was_earlier(visit, ruled):
-            detector.noise.n_returns = 0 if ruled.reason == "flapping" else detector.noise.n_returns + 1
-        if ruled.reason == "template":
-            self._count("crawlsched/template_edits")
-        if detector is not None and content.seen is not None and finding is not None:
-            self._collection.keep_learned(page, content.url, content.fingerprint.recipe, now)
-        if page == visit.page:
-            self._try_validators(visit, facts, fetched, ruled, now)
-            self._note_passing(visit, facts, content, now)
-        before = self._delivering.before(facts, is_new=ruled.is_new, reason=ruled.reason or None, now=now)
-        is_first = self._planner.pages.crawled_at.item(page) == -inf
-        self._observe(visit, ruled, page, fetched, now)
-        self._collection.put_facts(ruled.facts or facts, now)
-        if self._growth is not None:
-            self._growth.visited(facts.url, content.fingerprint.digest, is_first=is_first)
+            self._probes.ask(Probe(page, visit.host, content, True, visit.validated, now, elapsed, is_question, url))
+            return
+        detector = self._teach(visit, page, fetched, content, verdict, now)
+        before = Before(facts, self._planner.columns([page])) if verdict.is_delivered else None
+        observation = self._learn(visit, page, fetched, verdict, now)
+        if page != visit.page and fetched.moved_to is not None:
+            self._leave_address(visit, fetched.moved_to, observation, now)
+        collection.put_facts(verdict.facts or facts, now)
+        self._growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
         if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
             self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
-        if ruled.is_new and content.packed_text is not None:
-            self._collection.keep_text(page, content.packed_text, now)
-        if before is None:
-            return ForSpider.UNCHANGED
-        before = before._replace(observation=self._observation)
-        changed = True if ruled.is_new and ruled.kind != "first" else ruled.changed
-        is_other = self._delivering.begin(visit.token, before, is_new=ruled.is_new, changed=changed, now=now)
-        if is_other is None:  # the same content is on its way already
-            return ForSpider.NOTHING
-        return ForSpider.CHANGED if is_other else ForSpider.OWED
+        if verdict.kind and content.packed_text is not None:
+            collection.keep_text(page, content.packed_text, now)
+        if before is not None:
+            before = before._replace(observation=observation)
+        self._deliver(visit, facts.url, before, verdict, now)
+
+    def _deliver(self, visit: Visit, url: str, before: Before | None, verdict: Verdict, now: float) -> None:
+        if before is not None:
+            self._book.begin(visit.token, before, verdict.owed, now)
+        elif verdict.deliver is DeliveryKind.UNDER_WAY:
+            self._count("crawlsched/deliveries/under_way")
+        elif verdict.reason:
+            self._collection.withheld.note(host_of(url), verdict.reason, url, now)
+
+    def _teach(
+        self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, verdict: Verdict, now: float
+    ) -> Detector | None:
+        """Learn of the page's template, its host's validators and what passes for its pages; return its detector."""
+        collection, facts = self._collection, self._collection.facts_of(page)
+        detector = None if content.seen is None else self._detector(content)
+        if detector is not None:
+            is_earlier = verdict.kind == "returned" or verdict.reason == "flapping"
+            if visit.probe is not None and is_earlier:  # it was put off because it said what it had said before
+                detector.noise.n_returns = 0 if verdict.reason == "flapping" else detector.noise.n_returns + 1
+            collection.keep_learned(page, content.url, content.fingerprint.recipe, now)
+        if verdict.reason == "template":
+            self._count("crawlsched/template_edits")
+        if page == visit.page:
+            self._try_validators(visit, facts, fetched, verdict, now)
+            self._note_passing(visit, facts, content, now)
+        return detector
 
     def _note_passing(self, visit: Visit, facts: PageFacts, content: Content, now: float) -> None:
         """Something else was served in the place of this page a moment ago, and now the page is itself again."""
@@ -335,17 +343,21 @@ class Responses:
         if has_passed and wrong_pages.passed(visit.host, facts.url, probe.first):
             self._collection.save_host(visit.host, now)
 
-    def _try_validators(self, visit: Visit, facts: PageFacts, fetched: Fetched, ruled: Ruling, now: float) -> None:
+    def _try_validators(
+        self, visit: Visit, facts: PageFacts, fetched: ResponseFacts, verdict: Verdict, now: float
+    ) -> None:
         """Content came that nobody had made conditional: did the validators move as it did?"""
-        if visit.validated or ruled.changed is None or (visit.probe is not None and visit.probe.was_conditional):
+        if visit.validated or verdict.changed is None or (visit.probe is not None and visit.probe.was_conditional):
             return
         before = facts.etag, facts.last_modified
-        is_other = bool(ruled.changed) or ruled.is_new or ruled.reason in ("template", "minimum_change", "flapping")
+        is_other = bool(verdict.changed or verdict.kind or verdict.reason in _OTHER_CONTENT)
         if self._collection.validators.compared(visit.host, before, fetched.validators, changed=is_other):
             self._count("crawlsched/validators/trials")
             self._collection.save_host(visit.host, now)
 
-    def _probed(self, visit: Visit, fetched: Fetched, content: Content, now: float) -> ForSpider:
+    # -- second fetches
+
+    def _second_fetched(self, visit: Visit, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """A second fetch taught what is noise, and nothing else: whether the page changed was judged by the first."""
         assert visit.probe is not None
         first = visit.probe.first.seen
@@ -358,176 +370,195 @@ class Responses:
             finding = detector.judge(content.seen, first.trace, now, learns=False)
             if finding.is_change and not finding.is_suspect:
                 # It was edited between the two fetches: the spider is to have what came second, too.
-                return self._seen(visit, visit.page, fetched, content, now)
+                return self._judged(visit, visit.page, fetched, content, now)
             self._collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
         self.end(visit, Outcome.PROBED, now, fetched)
         self._planner.release(visit.page, now)
-        return ForSpider.NOTHING
+        return Verdict(Outcome.PROBED)
 
-    def _impossible_answered(self, visit: Visit, probe: Probe, now: float, fetched: Fetched | None = None) -> ForSpider:
+    def _impossible_answered(
+        self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None
+    ) -> Verdict:
         """A host was asked for a page that cannot exist: what it answers with is served in the place of pages."""
-        content = None if fetched is None else fetched.content
-        is_wrong = content is not None and content.likeness == probe.first.likeness
-        self.end(visit, Outcome.WRONG if is_wrong else Outcome.PROBED, now, fetched)
-        self._collection.wrong_pages.answered(visit.host, probe.first.likeness)
+        content = None if fetched is None or fetched.is_cut_short else fetched.content
+        wrong_pages = self._collection.wrong_pages
+        wrong_pages.answered(visit.host, probe.first.likeness)
         if content is not None and not content.fingerprint.is_empty:
             # Pages that scripts draw have no text, and are none the worse for it.
-            self._collection.wrong_pages.learn(visit.host, content)
+            wrong_pages.learn(visit.host, content)
             self._collection.save_host(visit.host, now)
-        if is_wrong:
-            self.on_ruling(visit, probe.first, Ruling(Outcome.WRONG, ForSpider.NOTHING, reason="wrong_page"))
-            url = self._collection.facts_of(visit.page).url
-            self._collection.withheld.note(host_of(url), "wrong_page", url, now)
-            self._leave(visit, now, self._planner.failed)
-        else:
+        if content is None or content.likeness != probe.first.likeness:
+            self.end(visit, Outcome.PROBED, now, fetched)
             self._probes.ask(replace(probe, impossible_url=None, asked_at=now))
-        return ForSpider.NOTHING
+            return Verdict(Outcome.PROBED, refetch=Refetch.PAGE)
+        url = self._collection.facts_of(visit.page).url
+        self._collection.withheld.note(host_of(url), "wrong_page", url, now)
+        self._back_off(visit, Outcome.WRONG, now, fetched)
+        return Verdict(Outcome.WRONG, reason="wrong_page")
 
-    def _moved(self, visit: Visit, to: Request, fetched: Fetched, content: Content, now: float) -> ForSpider:
+    # -- pages that have moved
+
+    def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self._collection.facts_of(visit.page)
-        name = variant_fingerprint(self._request_fingerprint(to.url), old.variant)
-        page = self._collection.index.page(name)
+        base = self._request_fingerprint(to.url)
+        page = self._collection.index.page(variant_fingerprint(base, old.variant))
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
-            return self._seen(visit, page, fetched, content, now)
-        before = self._planner.standing(visit.page)
-        self._planner.moved(visit.page, now)
-        self._collection.put_facts(old._replace(moved_to=to.url), now)
-        found = self._arrived(visit, page, to, old, fetched, content, now)
-        self._tell(visit.page, before, now)
-        return found
-
-    def _arrived(
-        self, visit: Visit, page: int, to: Request, old: PageFacts, fetched: Fetched, content: Content, now: float
-    ) -> ForSpider:
-        """Content came of the page to which another one has moved; -1: it is no page yet."""
+            return self._judged(visit, page, fetched, content, now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
             data = self._collection.credentials.complete(old.template, old.template_data)
             template = RequestTemplate(dict(data)) if data else None
-            base = self._request_fingerprint(to.url)
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
             if self._is_elsewhere(found, host_of(old.url), now):  # its owner crawls it, and delivers what it says
-                self.end(visit, Outcome.MOVED, now, fetched)
-                return ForSpider.UNCHANGED
+                self._leave_address(visit, to, self.end(visit, Outcome.MOVED, now, fetched), now)
+                return Verdict(Outcome.MOVED)
             self._collection.limits.count(self._collection.rules.number(to.url))
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
-        self._delivering.moved(visit.page, page, now)
+        self._book.moved(visit.page, page, now)
         if self._planner.in_flight(page):
             # The page itself is being visited at this moment; that visit will tell.
-            self.end(visit, Outcome.MOVED, now, fetched)
-            return ForSpider.UNCHANGED
-        return self._seen(visit, page, fetched, content, now)
+            self._leave_address(visit, to, self.end(visit, Outcome.MOVED, now, fetched), now)
+            return Verdict(Outcome.MOVED)
+        return self._judged(visit, page, fetched, content, now)
 
-    def _observe(
-        self, visit: Visit, ruled: Ruling, page: int, fetched: Fetched, now: float, doubt: float = 0.0
-    ) -> None:
-        """Learn from a visit that reached content."""
+    def _leave_address(self, visit: Visit, to: Request, observation: int | None, now: float) -> None:
+        before = self._planner.standing(visit.page)
+        self._planner.moved(visit.page, now)
+        facts = self._collection.facts_of(visit.page)
+        self._collection.put_facts(facts._replace(moved_to=to.url), now)
+        self._tell(visit.page, before, observation, now)
+
+    # -- what is learned of a page
+
+    def _learn(
+        self, visit: Visit, page: int, fetched: ResponseFacts, verdict: Verdict, now: float, doubt: float = 0.0
+    ) -> int | None:
+        """Learn from a visit that reached content; return the number under which it is kept."""
         since = None
-        if ruled.changed and self._collection.validators.tells_time(visit.host):
+        if verdict.changed and self._collection.validators.tells_time(visit.host):
             since = seconds_since(fetched.last_modified, fetched.date, now)
         before = self._planner.standing(page)
         if self._planner.pages.state.item(page) != LIVE and self._planner.pages.n_errors.item(page):
             self._failing_hosts.returned(self._planner.pages.host.item(page))
-        observation = self._planner.crawled(page, now, ruled.changed, doubt=doubt, time_since_modified=since)
+        learned = self._planner.crawled(page, now, verdict.changed, doubt=doubt, time_since_modified=since)
         self._collection.unsaved.page(page, now)
-        if ruled.changed:
+        if verdict.changed:
             self._collection.unsaved.changed(page, now)
-        if observation is not None and ruled.changed:
+        if learned is not None and verdict.changed:
             self._count("crawlsched/changes_found")
-        self.end(visit, ruled.outcome, now, fetched, observation=observation, size=ruled.size)
-        self._tell(page, before, now)
+        observation = self.end(visit, verdict.outcome, now, fetched, learned=learned, size=verdict.size)
+        self._tell(page, before, observation, now)
+        return observation
 
-    def _leave(self, visit: Visit, now: float, leave: Callable[..., None], retry_at: float | None = None) -> None:
+    def _back_off(
+        self,
+        visit: Visit,
+        outcome: Outcome,
+        now: float,
+        fetched: ResponseFacts | None = None,
+        retry_at: float | None = None,
+        *,
+        leave: Callable[..., None] | None = None,
+    ) -> None:
         """A visit ended without content: its page backs off, and whoever follows the feed hears if that is news."""
+        observation = self.end(visit, outcome, now, fetched)
         page, hosts = visit.page, self._collection.hosts
+        if visit.source >= 0:
+            self._source_ended(visit.source, now)
+        if page < 0:
+            return
         before = self._planner.standing(page)
         free_at = hosts.free_at(visit.host, now)
         retry_at = max(retry_at or 0.0, free_at if free_at > now else 0.0) or None
+        leave = leave or self._leave.get(outcome, self._planner.failed)
         leave(page, now, retry_at, of_host=hosts.fails(visit.host))
         self._failing_hosts.have_news = True
         self._collection.unsaved.page(page, now)
-        self._tell(page, before, now)
+        self._tell(page, before, observation, now)
 
-    def _tell(self, page: int, before: str, now: float) -> None:
+    def _tell(self, page: int, before: str, observation: int | None, now: float) -> None:
         """Put it into the feed if a page stands otherwise than before; the same batch has its state."""
         standing = self._planner.standing(page)
         if standing == before:
             return
         back = "recovered" if before == "failing" else "back"
-        self._collection.unsaved.told(page, now, back if standing == "live" else standing, self._observation)
+        self._collection.unsaved.told(page, now, back if standing == "live" else standing, observation)
 
-    def failed(
-        self, visit: Visit, now: float, *, retry_at: float | None = None, fetched: Fetched | None = None
-    ) -> None:
+    # -- visits without a response
+
+    def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
         """A visit ended with an error: the page is tried again later, ever more rarely."""
+        with self._errors.caught(visit, now):
+            self._failed(visit, now, retry_at)
+
+    def _failed(self, visit: Visit, now: float, retry_at: float | None = None) -> None:
         if self._was_forgotten(visit, now):
             return
         if visit.probe is not None and visit.probe.impossible_url is not None:
             self._impossible_answered(visit, visit.probe, now)
             return
-        self.end(visit, Outcome.ERROR, now, fetched)
-        if visit.source >= 0:
-            self._source_ended(visit.source, now)
-        elif visit.page >= 0:
-            self._leave(visit, now, self._planner.failed, retry_at)
+        self._back_off(visit, Outcome.ERROR, now, None, retry_at)
 
     def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
         """A visit ended without a response."""
-        if self._was_forgotten(visit, now):
-            return
-        if outcome is Outcome.ERROR or (visit.probe is not None and visit.probe.impossible_url is not None):
-            self.failed(visit, now)
-            return
-        self.end(visit, outcome, now)
-        if visit.source >= 0:
-            self._source_ended(visit.source, now)
-        elif visit.page >= 0:
+        with self._errors.caught(visit, now):
+            self._resolve(visit, outcome, now)
+
+    def _resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
+        is_question = visit.probe is not None and visit.probe.impossible_url is not None
+        if outcome is Outcome.ERROR or is_question:
+            self._failed(visit, now)
+        elif not self._was_forgotten(visit, now):
             # What some other component dropped would be picked again at once, so it backs off like an error.
-            refused = outcome is Outcome.REFUSED
-            self._leave(visit, now, self._planner.not_allowed if refused else self._planner.failed)
+            leave = self._planner.not_allowed if outcome is Outcome.REFUSED else self._planner.failed
+            self._back_off(visit, outcome, now, leave=leave)
 
     def not_sent(self, visit: Visit, now: float) -> None:
-        """A visit was taken back before anything was sent: its page is as if it had not been picked."""
-        if self._was_forgotten(visit, now):
-            return
-        self.end(visit, Outcome.DROPPED, now)
-        if visit.source >= 0:
-            self._source_ended(visit.source, now)
-        elif visit.page >= 0:
-            self._planner.release(visit.page, now)
+        """A visit was taken back before anything was sent: its page, which may have been told to go, goes next."""
+        with self._errors.caught(visit, now):
+            if self._was_forgotten(visit, now):
+                return
+            self.end(visit, Outcome.DROPPED, now)
+            if visit.source >= 0:
+                self._source_ended(visit.source, now)
+            elif visit.page >= 0:
+                self._planner.release(visit.page, now)
+                if not visit.is_lesson:
+                    self._planner.force([visit.page], now)
+                    self._taken_back(visit.page)
 
     def end(
         self,
         visit: Visit,
         outcome: Outcome,
         now: float,
-        fetched: Fetched | None = None,
+        fetched: ResponseFacts | None = None,
         *,
-        observation: Any = None,
+        learned: Any = None,
         size: ChangeSize | None = None,
-    ) -> None:
-        """Resolve a visit: the one place where it is counted and written down."""
+    ) -> int | None:
+        """Resolve a visit: the one place where it is counted and written down; return the number of what is kept."""
         if self._visits.resolve(visit.token, outcome) is None or not visit.tracked:
-            return
+            return None
         self._count("crawlsched/resolved")
         self._count(f"crawlsched/resolved/{outcome}")
         self._hear_of_host(visit, outcome, fetched, now)
         self._planner.frontier.release_host(visit.host)
         if visit.page < 0 or not self._collection.knows(visit.page):
-            return
+            return None
         if outcome is not Outcome.PROBED:
-            self._delivering.ended_pages.append(visit.page)
-        self._observation = self._collection.unsaved.observation(
+            self._book.ended_pages.append(visit.page)
+        observation = self._collection.unsaved.observation(
             now,
-            visit.page if observation is None else observation.page,
-            elapsed=None if observation is None else observation.elapsed,
-            n_signals=0 if observation is None else observation.n_signals,
-            source=-1 if observation is None else observation.source,
-            further=() if observation is None else observation.further,
-            changed=None if observation is None else observation.changed,
-            time_since_modified=None if observation is None else observation.time_since_modified,
+            visit.page if learned is None else learned.page,
+            elapsed=None if learned is None else learned.elapsed,
+            n_signals=0 if learned is None else learned.n_signals,
+            source=-1 if learned is None else learned.source,
+            further=() if learned is None else learned.further,
+            changed=None if learned is None else learned.changed,
+            time_since_modified=None if learned is None else learned.time_since_modified,
             outcome=str(outcome),
             status=None if fetched is None else fetched.status,
             size=None if fetched is None else fetched.size,
@@ -535,8 +566,9 @@ class Responses:
             similarity=None if size is None else size.similarity,
         )
         self._collection.unsaved.page(visit.page, now)
+        return observation
 
-    def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: Fetched | None, now: float) -> None:
+    def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: ResponseFacts | None, now: float) -> None:
         """Errors of a server, refusals and wrong pages are the host's: its pages are not tried one after the other."""
         hosts, host = self._collection.hosts, visit.host
         status = 0 if fetched is None else fetched.status

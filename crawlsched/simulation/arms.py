@@ -11,9 +11,9 @@ import numpy as np
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.history import Window
 from crawlsched.simulation.rates import Rates
-from crawlsched.simulation.truth import Visit
+from crawlsched.simulation.truth import CrawlResult
 
-__all__ = ["INTERVALS", "NO_PAGE", "AdaptiveIntervals", "Arm", "RoundRobin", "Setting"]
+__all__ = ["INTERVALS", "NO_PAGE", "AdaptiveIntervals", "Arm", "RoundRobinArm", "Setting"]
 
 #: What an arm picks when no page is there.
 NO_PAGE = -1
@@ -101,12 +101,12 @@ class Arm(ABC):
     def choose(self, now: float) -> int:
         """Return the page to crawl now, of some that are there."""
 
-    def crawled(self, visit: Visit) -> None:
+    def crawled(self, visit: CrawlResult) -> None:
         """The page picked was crawled."""
         self.crawled_at[visit.row] = visit.time
 
 
-class RoundRobin(Arm):
+class RoundRobinArm(Arm):
     """Crawl the pages in order, again and again; each that comes has its place in the round."""
 
     _next = 0
@@ -117,7 +117,7 @@ class RoundRobin(Arm):
         found = int(ahead.argmax()) if ahead.size else 0
         return self._next + found if ahead.size and ahead[found] else int(self.there.argmax())
 
-    def crawled(self, visit: Visit) -> None:
+    def crawled(self, visit: CrawlResult) -> None:
         """Go on with the page after it."""
         self._next = visit.row + 1
 
@@ -170,7 +170,7 @@ class AdaptiveIntervals(Arm):
         """Return the page that is due first."""
         return int(self._due.argmin())
 
-    def crawled(self, visit: Visit) -> None:
+    def crawled(self, visit: CrawlResult) -> None:
         """Set when the page is due again."""
         interval = self._following(self._interval.item(visit.row), visit.changed, self._shortest)
         self._interval[visit.row] = min(max(interval, self._shortest), self._longest)

@@ -12,7 +12,7 @@ from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
 from crawlsched.simulation.rates import EstimatedRates
-from crawlsched.simulation.truth import Visit
+from crawlsched.simulation.truth import CrawlResult
 
 __all__ = ["BruteForce", "Judged", "listens"]
 
@@ -120,7 +120,7 @@ class BruteForce(Arm):
         self._n_signals[rows] += 1.0
         self._touch(rows)
 
-    def crawled(self, visit: Visit) -> None:
+    def crawled(self, visit: CrawlResult) -> None:
         """Learn from a visit."""
         super().crawled(visit)
         row = np.array([visit.row])
@@ -210,7 +210,7 @@ class Judged(Arm):
             self.worth.append(picked / best if best > 0.0 else 1.0)
         return row
 
-    def crawled(self, visit: Visit) -> None:
+    def crawled(self, visit: CrawlResult) -> None:
         """The page picked was crawled."""
         for arm in self._arms:
             arm.crawled(visit)

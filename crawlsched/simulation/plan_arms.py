@@ -10,7 +10,7 @@ import numpy as np
 from crawlsched.bandwidth import harmonic_rates, poisson_crawl_rates, refresh_rates
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arms import Arm, Setting
-from crawlsched.simulation.truth import Visit
+from crawlsched.simulation.truth import CrawlResult
 
 __all__ = ["DIVISIONS", "AtRandom", "LowDiscrepancy", "MostOverdue", "Planned"]
 
@@ -88,7 +88,7 @@ class Planned(Arm):
     def follow(self, now: float) -> int:
         """Return the page whose turn it is by the plan."""
 
-    def crawled(self, visit: Visit) -> None:
+    def crawled(self, visit: CrawlResult) -> None:
         """Learn from a visit."""
         super().crawled(visit)
         self._rates.observe(visit)
@@ -179,7 +179,7 @@ class LowDiscrepancy(Planned):
         row = int(np.where(self._release <= self._slot, self._deadline, np.inf).argmin())
         return row if self._release[row] <= self._slot else int(self._release.argmin())
 
-    def crawled(self, visit: Visit) -> None:
+    def crawled(self, visit: CrawlResult) -> None:
         """Count the crawl."""
         super().crawled(visit)
         self._owed[visit.row] -= 1.0

@@ -14,7 +14,7 @@ from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
 from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
 from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
 from crawlsched.simulation.rates import EstimatedRates, rate_grid
-from crawlsched.simulation.truth import Visit
+from crawlsched.simulation.truth import CrawlResult
 
 __all__ = ["PlannerArm"]
 
@@ -109,7 +109,7 @@ class PlannerArm(Arm):
         pick = self.planner.pick(now - self._origin, _never_rests)
         return NO_PAGE if pick is None else pick.page
 
-    def crawled(self, visit: Visit) -> None:
+    def crawled(self, visit: CrawlResult) -> None:
         """Let the planner learn, and plan when it is time."""
         now = visit.time - self._origin
         # Where rates are known there is nothing to learn.

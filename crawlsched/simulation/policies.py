@@ -6,7 +6,7 @@ import numpy as np
 
 from crawlsched.estimators import LearnedRates
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
-from crawlsched.simulation.arms import INTERVALS, AdaptiveIntervals, Arm, RoundRobin, Setting
+from crawlsched.simulation.arms import INTERVALS, AdaptiveIntervals, Arm, RoundRobinArm, Setting
 from crawlsched.simulation.brute_force import BruteForce, Judged, listens
 from crawlsched.simulation.history import History, ReplayError, Window
 from crawlsched.simulation.plan_arms import DIVISIONS, AtRandom, LowDiscrepancy, MostOverdue, Planned
@@ -71,7 +71,7 @@ def make_arm(
     used = default_estimator(policy) and (estimator or default_estimator(policy))
     setting = _setting(history, window, bandwidth, policy, used, seed, signal_delay)
     if policy == "round_robin":
-        return RoundRobin(setting), used
+        return RoundRobinArm(setting), used
     if policy in INTERVALS:
         return AdaptiveIntervals(setting, policy), used
     if policy == "frontier":

@@ -6,7 +6,7 @@ import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators import LearnedRates, Posterior, learn_prior
-from crawlsched.simulation.truth import Visit
+from crawlsched.simulation.truth import CrawlResult
 
 __all__ = ["EstimatedRates", "PosteriorRates", "Rates", "rate_grid"]
 
@@ -31,7 +31,7 @@ class Rates:
         """Return changes per second."""
         return self._rates[rows]
 
-    def observe(self, visit: Visit) -> None:
+    def observe(self, visit: CrawlResult) -> None:
         """Learn from a visit."""
 
     def plan(self) -> None:
@@ -53,7 +53,7 @@ class EstimatedRates(Rates):
         """Return changes per second."""
         return self.learned.change_rate(rows)
 
-    def observe(self, visit: Visit) -> None:
+    def observe(self, visit: CrawlResult) -> None:
         """Learn from a visit."""
         self.learned.observe(visit.row, visit.elapsed, visit.changed, time_since_modified=visit.time_since_modified)
 
@@ -79,7 +79,7 @@ class PosteriorRates(Rates):
         estimates: FloatArray = self._bank.change_rate(rows)
         return estimates
 
-    def observe(self, visit: Visit) -> None:
+    def observe(self, visit: CrawlResult) -> None:
         """Learn from a visit."""
         self._bank.update(visit.row, visit.elapsed, visit.changed, time_since_modified=visit.time_since_modified)
         self._visited[visit.row] = True

@@ -11,14 +11,14 @@ import numpy as np
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.history import History
 
-__all__ = ["Truth", "Visit"]
+__all__ = ["CrawlResult", "Truth"]
 
 _NEAR = 8
-# What `Visit(...)` does, in half of the time: one is made in each slot.
+# What `CrawlResult(...)` does, in half of the time: one is made in each slot.
 _make = tuple.__new__
 
 
-class Visit(NamedTuple):
+class CrawlResult(NamedTuple):
     """What a crawl found.
 
     Attributes
@@ -62,7 +62,7 @@ class Truth:
         self._seen = (starts[:-1] + np.bincount(history.change_rows[old], minlength=n)).tolist()
         self._crawled_at = crawled_at.tolist()
 
-    def visit(self, row: int, now: float) -> Visit:
+    def visit(self, row: int, now: float) -> CrawlResult:
         """Crawl a page: a change at this very time is seen."""
         times, before, end = self._times, self._seen[row], self._starts[row + 1]
         # A few changes on, if any: to look there first is faster than to search among all that will ever come.
@@ -73,4 +73,4 @@ class Truth:
         elapsed = now - self._crawled_at[row]
         self._seen[row], self._crawled_at[row] = seen, now
         modified = now - times[seen - 1] if seen > self._starts[row] else None
-        return _make(Visit, (row, now, elapsed, seen > before, modified))
+        return _make(CrawlResult, (row, now, elapsed, seen > before, modified))

@@ -108,8 +108,6 @@ def named(source: Source) -> str:
     """
     if source.kind == "backwards":
         return f"doubtful dates of {source.url}"
-    if source.kind == "links":
-        return "links of the spider"
     document = source.quality.get("document")
     kind = "feed" if document in _FEEDS else "sitemap index" if document == "index" else source.kind
     return f"{kind} {source.url}"

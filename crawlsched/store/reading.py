@@ -329,26 +329,6 @@ class Reader:
                 )
             ]
 
-    def recipes(self, pages: range) -> dict[str, int]:
-        """Count some pages by the recipe that they were last read by, but for those whose request names one."""
-        with self._reading() as connection:
-            page, template = models.pages, models.request_templates
-            naming = select(template.c.digest).where(
-                *_own(template, self._key), template.c.data.contains('"crawlsched_recipe"')
-            )
-            return dict(
-                connection.execute(
-                    select(page.c.recipe, func.count())
-                    .where(
-                        *_own(page, self._key),
-                        page.c.page.between(pages.start, pages.stop - 1),
-                        page.c.recipe.is_not(None),
-                    )
-                    .where(page.c.template.is_(None) | page.c.template.not_in(naming))
-                    .group_by(page.c.recipe)
-                ).all()
-            )
-
     def sources(self) -> list[Source]:
         """Give every source."""
         with self._reading() as connection:

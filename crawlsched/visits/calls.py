@@ -24,15 +24,12 @@ class Call:
     again : int or None
         Token of the visit whose page was delivered once more, so that requests behind it are made once more, too; this
         call is of that visit or descends from it over untracked requests. None: it is of no such visit.
-    claims : dict of bytes to int
-        The pages that it has asked for, each with what named its first request.
     """
 
-    __slots__ = ("again", "claims", "from_start", "page", "token")
+    __slots__ = ("again", "from_start", "page", "token")
 
     def __init__(self, token: int = -1, page: int = -1, *, from_start: bool = False, again: int | None = None) -> None:
         self.again = again
         self.token = token
         self.page = page
         self.from_start = from_start
-        self.claims: dict[bytes, int] = {}

@@ -103,9 +103,9 @@ class Deliveries:
         """Return the open delivery of this visit."""
         return self._open.get(token) if isinstance(token, int) else None
 
-    def is_open(self, page: int, digest: bytes | None = None) -> bool:
-        """Whether the page (with this content, if one is named) is on its way through the spider."""
-        return any(digest is None or delivery.digest == digest for delivery in self._of_page.get(page, ()))
+    def is_open(self, page: int) -> bool:
+        """Whether the page is on its way through the spider."""
+        return page in self._of_page
 
     def is_called_back(self, page: int) -> bool:
         """Whether a callback is at work on the page."""
@@ -115,12 +115,14 @@ class Deliveries:
         """Whether the response of a visit, or its callback, is still to come."""
         return token in self._open and not self._open[token].returned
 
-    def owed_of(self, page: int) -> int:
-        """Return the marks that asked for the page's open deliveries."""
+    def under_way(self, page: int) -> tuple[list[bytes | None], int]:
+        """Return the digests of the page's open deliveries, and the marks that asked for these."""
+        digests: list[bytes | None] = []
         owed = 0
         for delivery in self._of_page.get(page, ()):
+            digests.append(delivery.digest)
             owed |= delivery.owed
-        return owed
+        return digests, owed
 
     def begin(
         self, token: int, page: int, now: float, *, digest: bytes | None = None, owed: int = 0, before: Any = None

@@ -14,9 +14,6 @@ __all__ = ["NOT_RETRIED", "Visit", "Visits"]
 #: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.
 NOT_RETRIED = "crawlsched"
 
-# Of so many visits that were given up it is remembered which they were: their answers may come all the same.
-_MOST_GIVEN_UP = 1_000
-
 
 class Visit:
     """One dispatched request.
@@ -74,6 +71,11 @@ class Visit:
         return self.page >= 0 or self.source >= 0
 
     @property
+    def is_lesson(self) -> bool:
+        """Whether it is a second fetch of which only is learned: its page was judged by the first."""
+        return self.probe is not None and not self.probe.is_held
+
+    @property
     def is_ours(self) -> bool:
         """Whether the spider has asked for nothing of it: a source, or a page's second fetch."""
         return self.source >= 0 or self.probe is not None
@@ -106,7 +108,6 @@ class Visits:
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self._open: dict[int, Visit] = {}
         self._open_per_host: dict[int, int] = {}
-        self._given_up: dict[int, Visit] = {}
         self._tokens = itertools.count(1)
 
     def __len__(self) -> int:
@@ -159,25 +160,6 @@ class Visits:
             self._open_per_host[visit.host] = left
         else:
             del self._open_per_host[visit.host]
-        return visit
-
-    def given_up(self, visit: Visit) -> None:
-        """Remember a visit that was ended because nothing was heard of it: an answer may come all the same."""
-        self._given_up[visit.token] = visit
-        if len(self._given_up) > _MOST_GIVEN_UP:
-            del self._given_up[next(iter(self._given_up))]
-
-    def was_given_up(self, token: object) -> bool:
-        """Whether an answer of this visit would be one that nobody waits for any more."""
-        return isinstance(token, int) and token in self._given_up
-
-    def reopen(self, token: int, now: float) -> Visit:
-        """Begin a visit anew that was given up, and whose answer has come; it counts as another one."""
-        visit = self._given_up.pop(token)
-        visit.outcome, visit.opened_at = None, now
-        self._open[token] = visit
-        self._open_per_host[visit.host] = self._open_per_host.get(visit.host, 0) + 1
-        self.dispatched += 1
         return visit
 
     def older_than(self, opened_before: float) -> list[Visit]:

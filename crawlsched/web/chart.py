@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from crawlsched.web.html import Html, tag
 
-__all__ = ["Line", "chart"]
+__all__ = ["ChartLine", "chart"]
 
 _SIZE = 1000.0
 
 
-class Line(NamedTuple):
+class ChartLine(NamedTuple):
     """A line of a chart: its name, the class that gives its colour, and a value (None: none) for each place."""
 
     name: str
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 def chart(
     places: Sequence[float],
-    lines: Sequence[Line],
+    lines: Sequence[ChartLine],
     *,
     say_place: Callable[[float], str],
     say_value: Callable[[float], str],
@@ -41,7 +41,7 @@ def chart(
     ----------
     places : sequence of float
         From left to right.
-    lines : sequence of Line
+    lines : sequence of ChartLine
     say_place, say_value : callable
         Words for what stands below, and at the left.
     low, high : float, optional
@@ -109,7 +109,9 @@ def chart(
     return tag("figure", legend, tag("div", picture, tag("output", hidden=True), class_="frame"), below, class_="plot")
 
 
-def _path(line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]) -> list[Html]:
+def _path(
+    line: ChartLine, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]
+) -> list[Html]:
     """Return the line, and the area below it if it has one; where nothing is known there is no line."""
     steps, points, pen = [], [], "M"
     for place, value in zip(places, line.values, strict=True):

@@ -21,7 +21,6 @@ import crawlsched.planner.plans.parameters as parameters
 from crawlsched.estimators import Posterior
 from crawlsched.pages import LIVE
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER
 from crawlsched.simulation import ESTIMATOR_NAMES, History, replay
 
 #: Spread of the logarithm of rates, bandwidth (as a share of half the pages per second), seconds.
@@ -241,7 +240,7 @@ def visits_until_planner_follows(
             expected += rate * (now - visited_at)
             visited_at[:] = now
             rate[::10] *= change
-            learning_rate = LIKELIHOOD_POWER
+            learning_rate = planner.in_force.parameters.learning_rate
         pick = planner.pick(now, lambda host, time: time)
         assert pick is not None
         page = pick.page

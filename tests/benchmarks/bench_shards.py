@@ -27,7 +27,7 @@ from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.collection.collection import FLUSH_INTERVAL
 from crawlsched.content.reading import Body
 from crawlsched.planner import Plan, Planner, plan
-from crawlsched.refresh.responses import Fetched
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.sharing import divided, grown_curve, read_curve, shard_of
 from crawlsched.store import host_of, schema
 from crawlsched.store.database import Database
@@ -193,7 +193,7 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
     rng, sent, links = np.random.default_rng(os.getpid()), [], 0
     with process(SharedCollection.open(database, "bench")) as refresher:
         for host, page in product(HOSTS if is_first else (), range(PAGES_PER_HOST)):  # while it has all shards
-            refresher.requested(asked(f"http://{host}/{page}"), refresher.clock())
+            refresher.admission.requested(asked(f"http://{host}/{page}"), refresher.clock())
         refresher.start_slots()
         looked = flushed = 0.0
         while (now := refresher.clock()) < ends.value:
@@ -203,27 +203,26 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
             if now - flushed > FLUSH_INTERVAL:
                 flushed = now
                 refresher.flush(now)
-            if refresher.has_work:
-                refresher.work(0.002)
-            is_due = not refresher.rests and refresher.slots.is_due(now) and not refresher.must_wait(now)
-            begun = refresher.next_page(now, lambda host, now: now) if is_due else None
+            if refresher.long_work.has_work:
+                refresher.long_work.go_on(0.002)
+            is_due = not refresher.rests and refresher.rate.slots.is_due(now) and not refresher.must_wait(now)
+            begun = refresher.dispatcher.next_page(now, lambda host, now: now) if is_due else None
             if begun is None:
                 # Scrapy's timers wake a crawl for the next slot, and for what is to be looked at.
-                time.sleep(min(max(refresher.slots.next_time(now) - now, 0.0005), 0.004))
+                time.sleep(min(max(refresher.rate.slots.next_time(now) - now, 0.0005), 0.004))
                 continue
-            refresher.slots.take(now)
+            refresher.rate.slots.take(now)
             visit, _ = begun
             body = b"<p>Page %d of its host, as of %d</p>" % (visit.page, rng.integers(10))
-            read, _ = refresher.reading(visit, Body(body, "text/html", "utf-8", visit.url), None)
-            response = Fetched(200, read(), None, None, len(body), None, None)
-            if refresher.crawled(visit, response, now) is not None:
-                call = Call(visit.token, visit.page)
-                shard, page = shard_of(host_of(visit.url), N_SHARDS), refresher.collection.numbers.item(visit.page)
-                for number, host in enumerate(rng.choice(HOSTS, n_links)):
-                    links += 1
-                    refresher.requested(asked(f"http://{host}/link/{shard}/{page}/{number}/{now}", call), now)
-                refresher.deliveries.called_back(visit.token, now)
-                refresher.deliveries.output_ended(visit.token, now)
+            read, _ = refresher.dispatcher.reading(visit, Body(body, "text/html", "utf-8", visit.url), None)
+            refresher.responses.crawled(visit, ResponseFacts(200, read(), size=len(body)), now)
+            call = Call(visit.token, visit.page)
+            shard, page = shard_of(host_of(visit.url), N_SHARDS), refresher.collection.numbers.item(visit.page)
+            for number, host in enumerate(rng.choice(HOSTS, n_links)):
+                links += 1
+                refresher.admission.requested(asked(f"http://{host}/link/{shard}/{page}/{number}/{now}", call), now)
+            refresher.deliveries.called_back(visit.token, now)
+            refresher.deliveries.output_ended(visit.token, now)
             sent.append(now)
     database.close()
     said.put((sent, links))

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from crawlsched.jobs.recorded import Judged, RecordedVisit, judge_all
+from crawlsched.jobs.recorded import JudgedVisit, RecordedVisit, judge_all
 from tests.benchmarks.bench_released_pages import texts_of_page, words_of_article
 
 DAY = 86_400.0
@@ -99,7 +99,7 @@ def main() -> None:
     told: Counter[str] = Counter()
     seen = Counter(labels)
     probes = 0
-    rows: list[tuple[str, Judged]] = list(zip(labels, judge_all(visits, {}), strict=True))
+    rows: list[tuple[str, JudgedVisit]] = list(zip(labels, judge_all(visits, {}), strict=True))
     for label, row in rows:
         probes += row.probes
         is_told = bool(row.delivered) and (row.kind != "template" or label in ("own", "shared"))

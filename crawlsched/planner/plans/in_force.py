@@ -21,8 +21,8 @@ Work = deque[Callable[[float], bool]]
 #: to be done by the turns that follow, which have to look at those that wake, stays within a few more.
 SLICE = 128
 #: So many pages are placed by a plan between two picks, and the next ones wait for so many picks: a crawl at its
-#: ceiling loses a tenth by it, and not half. All are in a sixteenth of the time in which each could be crawled.
-PLAN_SLICE, PICKS_A_SLICE = 256, 16
+#: ceiling loses a tenth by it, and not half. All are in a hundredth of the time in which each could be crawled.
+PLAN_SLICE, PICKS_A_SLICE = 1024, 8
 # Where picks are rarer they wait for so many seconds: slices take a tenth of the time then, too.
 _SECONDS_A_SLICE = 0.02
 # No newer plan comes for so many times as long as the last one took to place all pages, minutes among millions.

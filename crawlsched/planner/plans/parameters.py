@@ -43,6 +43,8 @@ class Parameters:
         Crawls per second and page if all got the same; inf: not known.
     signal_groups : SignalGroups
         Sites whose announcements are worth something else than those of their source elsewhere.
+    learning_rate : float
+        Power of pages' own likelihoods: `LIKELIHOOD_POWER` in plans, 1 while a page's few visits are all that is known.
 
     Notes
     -----
@@ -59,6 +61,7 @@ class Parameters:
     rates: FloatArray
     even_rate: float = np.inf
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
+    learning_rate: float = 1.0
 
     @cached_property
     def value_priors(self) -> FloatArray:

@@ -99,7 +99,8 @@ class Plan:
         group_of_host[list(self.group_hosts)] = np.arange(1, len(self.group_hosts) + 1)
         even_rate = self.bandwidth / max(self.n_pages, 1)
         weights, signal_rates = self.signal_weights, self.signal_rates
-        return Parameters(self.priors, group_of_host, weights, signal_rates, rates, even_rate, self.signal_groups)
+        learned = self.priors, group_of_host, weights, signal_rates
+        return Parameters(*learned, rates, even_rate, self.signal_groups, learning_rate=LIKELIHOOD_POWER)
 
     def for_sources(self, numbers: Sequence[int]) -> Self:
         """Return the plan for sources that are numbered otherwise.

@@ -14,7 +14,6 @@ from crawlsched.frontier import CrawlValues
 from crawlsched.pages import Pages
 from crawlsched.planner.evidence.announcements import Announcements
 from crawlsched.planner.plans.in_force import InForce
-from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER
 
 __all__ = ["PosteriorValues"]
 
@@ -60,7 +59,7 @@ class PosteriorValues(CrawlValues):
     def _weighted(self, pages: IndexArray, name: str) -> FloatArray:
         parameters = self.in_force.parameters
         groups = parameters.groups(self._pages.host[pages])
-        return self._posterior.weights_many(pages, getattr(parameters, name), groups, LIKELIHOOD_POWER)
+        return self._posterior.weights_many(pages, getattr(parameters, name), groups, parameters.learning_rate)
 
     def fresh(self, pages: IndexArray, now: float) -> FloatArray:
         """Return the probability that each page's copy is fresh, 0 where there is none: E[exp(-α τ - evidence)]."""

@@ -150,7 +150,7 @@ class Holding:
             elif self._membership.mine().get(shard) != epoch or self._membership.is_leaving:
                 self._moving.discard(shard)
             else:
-                self._refresher.add_work(self._taking_in(shard, epoch, found))
+                self._refresher.long_work.add(self._taking_in(shard, epoch, found))
 
         self._aside.run(f"loading the shard {shard}", load, loaded)
 
@@ -205,4 +205,4 @@ class Holding:
             self._moving.discard(shard)
             self._aside.run("giving memory back", give_memory_back)
 
-        self._refresher.add_work(to_the_end())
+        self._refresher.long_work.add(to_the_end())

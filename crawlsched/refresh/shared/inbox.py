@@ -165,14 +165,14 @@ class Inbox:
         new = [row for row in new if (row.sender, row.number) not in under_way]
         if new:
             under_way.update(dict.fromkeys([(row.sender, row.number) for row in new], 0))
-            self._refresher.add_work(self._take_in(shard, under_way, new))
+            self._refresher.long_work.add(self._take_in(shard, under_way, new))
 
     def _take_in(self, shard: int, under_way: dict[Name, int], rows: list[Received]) -> Iterator[None]:
         for start in range(0, len(rows), _IN_ONE_STEP):
             if self._under_way.get(shard) is not under_way:  # the next owner takes in what is left
                 return
             now, some = self._clock(), rows[start : start + _IN_ONE_STEP]
-            with self._refresher.together(now):
+            with self._refresher.admission.together(now):
                 done = [(row.sender, row.number) for row in some if self._is_done(row, now)]
             for name in done:
                 self._unsaved.received(shard, *name, now)  # with what has come of it, in one transaction
@@ -198,9 +198,9 @@ class Inbox:
     def _take(self, row: Received, now: float) -> None:
         refresher = self._refresher
         if row.kind == SIGNAL:
-            refresher.add_together(now)  # the page may have come right before it
+            refresher.admission.add_together(now)  # the page may have come right before it
             pages, _ = known_pages(refresher, row.data["urls"], self._shards.here.get(row.shard))
             announce(refresher, pages, str(row.data["source"]), now)
         else:
-            refresher.take_over(row.kind, row.data, now)
+            refresher.admission.take_over(row.kind, row.data, now)
         self._count("crawlsched/handed_over/received")

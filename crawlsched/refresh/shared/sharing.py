@@ -11,9 +11,9 @@ from crawlsched.collection.collection import FoundPage
 from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import StoreError
-from crawlsched.refresh.handing_over import FOUND, PAGE, HandingOver, found_data
+from crawlsched.refresh.admission import AdmissionResult, PageRequest
+from crawlsched.refresh.handing_over import FOUND, PAGE, Handover, found_data
 from crawlsched.refresh.pings import announce, known_pages
-from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.refresh.shared.holding import Holding
 from crawlsched.refresh.shared.inbox import SIGNAL, Inbox
 from crawlsched.refresh.shared.membership import Membership
@@ -25,12 +25,10 @@ from crawlsched.store.members import SharedCollection, about_me, application_of,
 if TYPE_CHECKING:
     from crawlsched.refresh.refresher import Refresher
 
-__all__ = ["LONGEST_DEBT", "Sharing"]
+__all__ = ["Sharing"]
 
 logger = logging.getLogger(__name__)
 
-#: All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
-LONGEST_DEBT = 0.2
 # A grant below this is none.
 _LEAST_RATE = 1e-6
 # Renewals wait for the database for so long, and are then tried again; a lease is twice as long.
@@ -50,11 +48,11 @@ class Sharing:
 
     Attributes
     ----------
-    handing_over : HandingOver
+    handing_over : Handover
         Numbers what is for shards of other processes; there from `open` on.
     """
 
-    handing_over: HandingOver
+    handing_over: Handover
 
     def __init__(self, refresher: Refresher, spider: str) -> None:
         self._refresher = refresher
@@ -95,7 +93,7 @@ class Sharing:
                 n,
                 settings.shards,
             )
-        self.handing_over = HandingOver(self._token, n)
+        self.handing_over = Handover(self._token, n)
         self._inbox = Inbox(self.shared, self._refresher)
         hours = settings.hours
         self._membership = Membership(
@@ -202,11 +200,11 @@ class Sharing:
         if rate == self._rate and rests == self._rested:
             return
         if rate != self._rate and rate > _LEAST_RATE:
-            self._refresher.slots.set_rate(rate, now)
-            self._refresher.line.pace.set_rate(rate, now)
+            self._refresher.rate.slots.set_rate(rate, now)
+            self._refresher.rate.line.pace.set_rate(rate, now)
         self._rate, self._rested = rate, rests
-        if self._refresher.on_rate is not None:
-            self._refresher.on_rate()
+        if self._refresher.rate.on_rate is not None:
+            self._refresher.rate.on_rate()
 
     @property
     def rate(self) -> float:
@@ -266,7 +264,7 @@ class Sharing:
         status = self._refresher.status_of_shard
         leases = ((shard, shard.store.lease) for shard in self._refresher.collection.shards)
         said = ((shard.number, lease.token, shard.n_pages) for shard, lease in leases if lease is not None)
-        return [(number, token, n_pages, status(number)) for number, token, n_pages in said]
+        return [(number, token, n_pages, status()) for number, token, n_pages in said]
 
     # -- what the crawl asks
 
@@ -293,24 +291,24 @@ class Sharing:
         """Crawl at another rate from now on: all processes together, within some seconds."""
         self._aside.run("setting the bandwidth", lambda: self.shared.set_rate(bandwidth))
 
-    def hand_over(self, asked: Asked, now: float) -> Admitted:
+    def hand_over(self, asked: PageRequest, now: float) -> AdmissionResult:
         """The spider asks for a page of a shard that is not here: whoever has it gets the request."""
         refresher = self._refresher
         page = -1 if asked.call is None else asked.call.page
         shard = refresher.collection.shards.of_page(page) if page >= 0 else None
-        asked = asked.of_another_shard()
+        asked = asked._replace(call=None)  # whose page has no number there
         of = None if shard is None else shard.number
         row = self.handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=of, says=asked.says())
         if row is None:
             refresher.count("crawlsched/known")
-            return Admitted.KNOWN
+            return AdmissionResult.KNOWN
         refresher.count("crawlsched/handed_over")
         if of is None:
             self._membership.hand_over(row)
         else:
             # With what the visit has taught, so that a crash loses both and the visit is made again, or neither.
             refresher.collection.unsaved.outgoing(of, row, now)
-        return Admitted.ELSEWHERE
+        return AdmissionResult.ELSEWHERE
 
     def _hand_on(self, batch: Batch, now: float) -> None:
         """Hand on what was found for a shard that was lost before it was written: the visit that found it may be."""
@@ -318,7 +316,7 @@ class Sharing:
             if new.variant is None:
                 data = batch.templates.get(new.template or b"")
                 template = RequestTemplate(dict(data)) if data else None
-                importance = self._refresher.importance(new.url)
+                importance = self._refresher.admission.weighing.importance(new.url, {}, None)
                 page = FoundPage(new.url, new.request_fingerprint, new.host, importance, template, new.depth)
                 row = self.handing_over.row(new.host, FOUND, found_data(page), now, of=None)
                 if row is not None:

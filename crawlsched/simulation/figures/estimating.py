@@ -46,7 +46,7 @@ _CLASSES: dict[str, type[Any]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Visits:
+class VisitSamples:
     """Visits to one page in each repetition.
 
     Attributes
@@ -69,7 +69,7 @@ def generators(settings: Settings, case: int = 0) -> list[np.random.Generator]:
     return [np.random.default_rng(child) for child in children]
 
 
-def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_visits: int) -> Visits:
+def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_visits: int) -> VisitSamples:
     """Draw visits and changes as Poisson processes; return each visit's interval and whether it found a change."""
     elapsed = np.empty((settings.repetitions, n_visits))
     chance = np.empty_like(elapsed)
@@ -77,7 +77,7 @@ def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_v
         elapsed[row] = rng.exponential(1 / crawl_rate, n_visits)
         chance[row] = rng.random(n_visits)
     changed = chance < -np.expm1(-change_rate * elapsed)
-    return Visits(elapsed, changed, np.full(settings.repetitions, n_visits))
+    return VisitSamples(elapsed, changed, np.full(settings.repetitions, n_visits))
 
 
 def bank(name: str, n_pages: int, crawl_rate: float | FloatArray, parameters: Mapping[str, Any]) -> Estimator:
@@ -98,7 +98,7 @@ def marks_up_to(n_visits: int) -> list[int]:
     return sorted(int(mark) for mark in marks)
 
 
-def follow(banks: Mapping[str, Estimator], visits: Visits, marks: Sequence[int]) -> dict[str, FloatArray]:
+def follow(banks: Mapping[str, Estimator], visits: VisitSamples, marks: Sequence[int]) -> dict[str, FloatArray]:
     """Let all banks learn from the visits one after the other; return their estimates, shape (marks, repetitions)."""
     found: dict[str, list[FloatArray]] = {name: [] for name in banks}
     wanted = set(marks)

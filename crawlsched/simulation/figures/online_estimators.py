@@ -17,7 +17,7 @@ from crawlsched.simulation.figures.estimating import (
     SPREAD,
     TRAJECTORY,
     Steps,
-    Visits,
+    VisitSamples,
     bank,
     error_rows,
     follow,
@@ -159,7 +159,7 @@ def _traces(settings: Settings) -> tuple[list[FloatArray], float]:
     return [hours[1:]] * settings.repetitions, (hours.size - 1) / hours[-1]
 
 
-def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case: int) -> Visits:
+def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case: int) -> VisitSamples:
     """Visit the page at random for as long as its history is."""
     elapsed, changed = [], []
     for times, rng in zip(traces, generators(settings, case), strict=True):
@@ -168,7 +168,7 @@ def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case
         changed.append(np.diff(times.searchsorted(visits, side="right"), prepend=0) > 0)
     number = np.array([gaps.size for gaps in elapsed])
     padded = (number.size, int(number.max(initial=1)))
-    found = Visits(np.ones(padded), np.zeros(padded, bool), number)
+    found = VisitSamples(np.ones(padded), np.zeros(padded, bool), number)
     for row, gaps in enumerate(elapsed):
         found.elapsed[row, : gaps.size], found.changed[row, : gaps.size] = gaps, changed[row]
     return found

@@ -13,7 +13,7 @@ from crawlsched.simulation.figures.estimating import (
     CONFERENCE,
     JOURNAL,
     Steps,
-    Visits,
+    VisitSamples,
     bank,
     follow,
     marks_up_to,
@@ -33,11 +33,11 @@ OPTIMUM = "optimum"
 _LEAST_RATE = 1e-9
 
 
-def _visit(rng: np.random.Generator, change_rate: FloatArray, crawl_rate: FloatArray | float, n: int) -> Visits:
+def _visit(rng: np.random.Generator, change_rate: FloatArray, crawl_rate: FloatArray | float, n: int) -> VisitSamples:
     """Visit each page n times at random."""
     elapsed = rng.exponential(1.0, (change_rate.size, n)) / np.reshape(crawl_rate, (-1, 1))
     changed = rng.random(elapsed.shape) < -np.expm1(-change_rate[:, np.newaxis] * elapsed)
-    return Visits(elapsed, changed, np.full(change_rate.size, n))
+    return VisitSamples(elapsed, changed, np.full(change_rate.size, n))
 
 
 def _best_rates(change_rate: FloatArray, importance: FloatArray | float, bandwidth: float) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Any
 
 from crawlsched.feed import Feed
 from crawlsched.web import words
-from crawlsched.web.chart import Line, chart
+from crawlsched.web.chart import ChartLine, chart
 from crawlsched.web.html import Html, tag
 from crawlsched.web.views.changes import change_line
 from crawlsched.web.views.context import Context, card, empty, section
@@ -121,10 +121,10 @@ def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
     slots = {"used": "c1", "idle": "c5", "no_free_host": "c3", "missed": "c4"}
     found = {"changes": "c2", "delivered": "c1", "errors": "c4"}
     spans = [tag("a", name, href=f"?span={name}", class_="chosen" if name == span else None) for name in _SPANS]
-    charts: tuple[tuple[str, list[Line], Callable[[float], str], str, float, float | None], ...] = (
+    charts: tuple[tuple[str, list[ChartLine], Callable[[float], str], str, float, float | None], ...] = (
         (
             "Freshness",
-            [Line("expected freshness, by importance", "c1", fresh, is_area=True)],
+            [ChartLine("expected freshness, by importance", "c1", fresh, is_area=True)],
             words.share,
             "The share of the importance that was expected to be fresh, over time",
             low,
@@ -132,7 +132,7 @@ def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
         ),
         (
             "Requests",
-            [Line(name.replace("_", " "), style, part(name)) for name, style in slots.items()],
+            [ChartLine(name.replace("_", " "), style, part(name)) for name, style in slots.items()],
             lambda value: f"{value:.3g} %",
             "What became of the slots, over time",
             0.0,
@@ -140,7 +140,7 @@ def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
         ),
         (
             "Changes an hour",
-            [Line(name, style, hourly(name)) for name, style in found.items()],
+            [ChartLine(name, style, hourly(name)) for name, style in found.items()],
             lambda value: f"{words.short(value)}/h",
             "Changes, deliveries and errors an hour, over time",
             0.0,

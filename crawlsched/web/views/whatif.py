@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crawlsched.web import words
-from crawlsched.web.chart import Line, chart
+from crawlsched.web.chart import ChartLine, chart
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views.context import Context, card, section, table
 
@@ -19,8 +19,8 @@ def whatif(context: Context) -> Html:
     drawn = chart(
         at,
         [
-            Line("by crawl value", "c1", [one["freshness"] for one in rows], is_area=True),
-            Line("all pages in turn", "c5", [one["freshness_in_turn"] for one in rows]),
+            ChartLine("by crawl value", "c1", [one["freshness"] for one in rows], is_area=True),
+            ChartLine("all pages in turn", "c5", [one["freshness_in_turn"] for one in rows]),
         ],
         say_place=_say,
         say_value=lambda value: words.share(value),

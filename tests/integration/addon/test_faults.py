@@ -18,18 +18,26 @@ CALLS = [
     *("store.lease.Lease.heartbeat", "store.write_behind.WriteBehind.submit"),
     *("store.write_behind.WriteBehind.facts", "store.write_behind.WriteBehind.oldest_unsaved_at"),
     *("planner.planner.Planner.pick", "planner.planner.Planner.columns", "planner.planner.Planner.peek"),
-    *("planner.planner.Planner.release_host", "planner.planner.Planner.waits_for_host"),
-    *("planner.planner.Planner.next_event", "planner.planner.Planner.crawled", "planner.planner.Planner.failed"),
+    *("frontier.frontier.Frontier.release_host", "frontier.frontier.Frontier.waits_for_host"),
+    *("frontier.frontier.Frontier.next_event", "planner.planner.Planner.crawled", "planner.planner.Planner.failed"),
     *("frontier.frontier.Frontier.pick", "frontier.frontier.Frontier.peek"),
     *("collection.unsaved.Unsaved.take", "collection.unsaved.Unsaved.observation", "collection.unsaved.Unsaved.page"),
     *("collection.collection.Collection.facts_of", "collection.collection.Collection.flush"),
     *("collection.collection.Collection.read_ahead", "collection.collection.Collection.put_facts"),
     *("collection.collection.Collection.must_wait", "collection.side_thread.Aside.collect"),
     *("visits.visits.Visits.open", "visits.visits.Visits.resolve", "visits.visits.Visits.older_than"),
-    *("refresh.slots.Outgoing.next_source", "refresh.slots.Outgoing.next_probe", "refresh.slots.Outgoing.validators"),
-    *("refresh.slots.Outgoing.reading", "refresh.responses.Responses.crawled", "refresh.responses.Responses.end"),
-    *("refresh.refresher.Refresher.status", "refresh.refresher.Refresher.follow_hours"),
-    *("refresh.refresher.Refresher.count_slots", "slot_clock.SlotClock.take", "sources.sources.Sources.next_due"),
+    *(
+        "refresh.dispatcher.Dispatcher.next_source",
+        "refresh.dispatcher.Dispatcher.next_probe",
+        "refresh.dispatcher.Dispatcher.validators",
+    ),
+    *(
+        "refresh.dispatcher.Dispatcher.reading",
+        "refresh.responses.Responses._crawled",
+        "refresh.responses.Responses.end",
+    ),
+    *("refresh.refresher.Refresher.status", "refresh.rate.CrawlRate.follow_hours"),
+    *("refresh.rate.CrawlRate.count_slots", "slot_clock.SlotClock.take", "sources.sources.Sources.next_due"),
 ]
 
 ERRORS = ("MemoryError", "StoreError", "OSError")

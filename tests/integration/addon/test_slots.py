@@ -88,7 +88,7 @@ class Spider(scrapy.Spider):
         refresher = Refresher.of(self.crawler)
         with open("watched.txt", "w") as file:
             while True:
-                print(json.dumps([len(refresher.line), refresher.visits.dispatched]), file=file, flush=True)
+                print(json.dumps([len(refresher.rate.line), refresher.visits.dispatched]), file=file, flush=True)
                 await asyncio.sleep(0.02)
 
     def parse(self, response):

@@ -14,9 +14,11 @@ import pytest
 
 from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
+from crawlsched.pages.variants import asked_variant, variant_fingerprint
+from crawlsched.refresh.admission import AdmissionResult, PageRequest
+from crawlsched.refresh.delivery_book import Before
 from crawlsched.refresh.pings import known_pages
 from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.requested import Admitted, Asked
 from crawlsched.settings import Settings
 from crawlsched.store import Outcome
 from crawlsched.visits.calls import Call
@@ -58,15 +60,15 @@ def _close(refresher: Refresher) -> None:
 
 def _ask(
     refresher: Refresher, data: dict[str, Any] | None = None, *, url: str = URL, again: bool = False, **more: Any
-) -> tuple[Admitted, int]:
+) -> tuple[AdmissionResult, int]:
     """Ask for a page, and return what became of that and which page it is."""
     meta = {**(data or {}).get("meta", {}), **more.pop("meta", {})}
     template = RequestTemplate(data) if data else None
-    asked = Asked(
+    asked = PageRequest(
         url, _name(url), "a.example", template, more.pop("importance", None), meta, again, more.pop("call", None)
     )
-    admission = refresher._admission
-    return admission.requested(asked, 1_000.0)
+    result = refresher.admission.requested(asked, 1_000.0)
+    return result, refresher.collection.index.page(variant_fingerprint(_name(url), asked_variant(meta)))
 
 
 def _crawled(refresher: Refresher, page: int) -> None:
@@ -80,7 +82,7 @@ def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse_item", "meta": {"price": 10}})
     _crawled(refresher, page)
-    assert _ask(refresher, {"callback": "parse_product", "meta": {"price": 12}}) == (Admitted.KNOWN, page)
+    assert _ask(refresher, {"callback": "parse_product", "meta": {"price": 12}}) == (AdmissionResult.KNOWN, page)
     _close(refresher)
     refresher = opened()
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse_product", "meta": {"price": 12}}
@@ -97,95 +99,64 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
     refresher = opened()
     first, later = {"callback": "item", "meta": {"shelf": 1}}, {"callback": "look", "errback": "failed"}
     pages = [_ask(refresher, first)[1], _ask(refresher, first, url=URL + "/again", again=True)[1]]
-    refresher.take_in({URL + "/named": None}, 1_000.0)
+    refresher.admission.named({URL + "/named": None}, 1_000.0)
     admitted, named = _ask(refresher, first, url=URL + "/named", again=True)
-    assert admitted is Admitted.NEW
+    assert admitted is AdmissionResult.NEW
     for page, url in zip([*pages, named], (URL, URL + "/again", URL + "/named"), strict=True):
-        assert _ask(refresher, later, url=url, importance=3.0) == (Admitted.KNOWN, page)
-        assert _ask(refresher, later, url=url, again=True) == (Admitted.ONCE, page)
+        assert _ask(refresher, later, url=url, importance=3.0) == (AdmissionResult.KNOWN, page)
+        assert _ask(refresher, later, url=url, again=True) == (AdmissionResult.ONCE, page)
         assert refresher.collection.facts_of(page).template_data == first
         assert refresher.planner.pages.importance[page] == 3.0
-    start = _ask(refresher, {"callback": "parse"}, again=True, meta={"is_start_request": True})[1]
-    assert start != pages[0]  # plain Scrapy delivers both
+    start = _ask(refresher, {"callback": "parse"}, again=True, meta={"is_start_request": True})
+    assert start == (AdmissionResult.ONCE, pages[0])  # plain Scrapy delivers both
     _close(refresher)
     refresher = opened()  # where the callbacks have other names
-    assert _ask(refresher, {"callback": "parse_item"}) == (Admitted.NEW, pages[0])
-    assert _ask(refresher, later) == (Admitted.KNOWN, pages[0])
+    assert _ask(refresher, {"callback": "parse_item"}) == (AdmissionResult.NEW, pages[0])
+    assert _ask(refresher, later) == (AdmissionResult.KNOWN, pages[0])
     assert refresher.collection.facts_of(pages[0]).template_data == {"callback": "parse_item"}
     _close(refresher)
 
 
-def test_links_that_never_stand_still_make_no_news(opened: Open) -> None:
-    """From the fourth differing sight running on; when they stand still what was not told is told."""
-    refresher = opened()
-    _, page = _ask(refresher, {"meta": {"at": 0}})
-    _crawled(refresher, page)
-    pages = refresher.planner.pages
-    news = []
-    for at in (1, 2, 3, 4, 5, 5, 5):
-        pages.marks[page] &= ~NEWS & 0xFFFF
-        _ask(refresher, {"meta": {"at": at, "depth": at}})
-        news.append(bool(pages.marks[page] & NEWS))
-    assert news == [True, True, True, False, False, True, False]
-    source = refresher.sources.number("links", "links")
-    assert source is not None
-    assert refresher.planner.announced_by(page, source)
-    _close(refresher)
-
-
 def test_what_makes_a_variant(opened: Open) -> None:
-    """Another name, jar, callback, cookie or header within one call; never data, and never a later call."""
+    """Its name or its cookie jar, and nothing else that a request carries."""
     refresher = opened()
-    first = _ask(refresher, {"callback": "a"})[1]
-    _crawled(refresher, first)
-    assert _ask(refresher, {"callback": "b"}) == (Admitted.KNOWN, first)  # a renamed callback
-    call = Call()
     pages = [
-        _ask(refresher, data, call=call)[1]
+        _ask(refresher, data)[1]
         for data in (
             {"callback": "b"},
-            {"callback": "b", "meta": {"price": 1}},
-            {"callback": "b", "headers": [["Referer", "x"]]},
-            {"callback": "c"},
-            {"callback": "b", "headers": [["Accept-Language", "de"]]},
-            {"callback": "b", "cookies": {"a": "b"}},
+            {"callback": "c", "headers": [["Accept-Language", "de"]], "cookies": {"a": "b"}, "meta": {"price": 1}},
             {"meta": {"cookiejar": 1}},
             {"meta": {"crawlsched_page": "mine"}},
         )
     ]
-    assert pages[:3] == [first] * 3
-    assert len(set(pages)) == 6
+    assert pages[0] == pages[1]
+    assert len(set(pages)) == 3
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
     _close(refresher)
     refresher = opened()
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
-    # In another order the same pages are found, each by its own request.
-    call = Call()
-    assert _ask(refresher, {"callback": "c"}, call=call)[1] == pages[3]
-    assert _ask(refresher, {"callback": "b"}, call=call)[1] == first
     _close(refresher)
 
 
 def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
     """Further ones are crawled once, and that is said once."""
     refresher = opened()
-    call = Call()
     with caplog.at_level(logging.WARNING):
-        found = [_ask(refresher, {"callback": f"parse_{number}"}, call=call)[0] for number in range(20)]
-    assert Counter(found) == Counter({Admitted.NEW: 17, Admitted.ONCE: 3})
+        found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
+    assert Counter(found) == Counter({AdmissionResult.NEW: 16, AdmissionResult.ONCE: 4})
     assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
     _close(refresher)
 
 
 def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
-    """Scrapy's filter would have refused that request; with dont_filter it is a page of its own."""
+    """Scrapy's filter would have refused that request; with dont_filter it goes out once."""
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse"})
     call = Call(token=1, page=page)
-    assert _ask(refresher, {"callback": "parse_item"}, call=call) == (Admitted.KNOWN, page)
+    assert _ask(refresher, {"callback": "parse_item"}, call=call) == (AdmissionResult.KNOWN, page)
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
-    admitted, other = _ask(refresher, {"callback": "parse_item"}, call=call, again=True)
-    assert (admitted, other != page) == (Admitted.NEW, True)
+    assert _ask(refresher, {"callback": "parse_item"}, call=call, again=True) == (AdmissionResult.ONCE, page)
+    assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
     _close(refresher)
 
 
@@ -194,14 +165,14 @@ def test_dont_filter_and_start_requests(opened: Open) -> None:
     refresher = opened()
     start = {"is_start_request": True}
     _, page = _ask(refresher, again=True, meta=start)
-    assert _ask(refresher, again=True, meta=start) == (Admitted.ONCE, page)
+    assert _ask(refresher, again=True, meta=start) == (AdmissionResult.ONCE, page)
     _close(refresher)
     refresher = opened()
-    assert not refresher.owing.of(page, 1_000.0)
-    assert _ask(refresher, again=True, meta=start) == (Admitted.NEW, page)  # nobody has visited it
-    assert refresher.owing.of(page, 1_000.0) == START
-    assert _ask(refresher, again=True) == (Admitted.ONCE, page)
-    assert _ask(refresher, importance=3.0)[0] is Admitted.KNOWN
+    assert not refresher.book.owed(page, 1_000.0)
+    assert _ask(refresher, again=True, meta=start) == (AdmissionResult.NEW, page)  # nobody has visited it
+    assert refresher.book.owed(page, 1_000.0) == START
+    assert _ask(refresher, again=True) == (AdmissionResult.ONCE, page)
+    assert _ask(refresher, importance=3.0)[0] is AdmissionResult.KNOWN
     assert refresher.planner.pages.importance[page] == 3.0
     _close(refresher)
 
@@ -211,24 +182,25 @@ def test_what_is_owed_is_given_once(opened: Open) -> None:
     refresher = opened()
     _, page = _ask(refresher)
     _crawled(refresher, page)
-    owing, deliveries = refresher.owing, refresher.deliveries
-    owing.ask(page, RECRAWL, 1_000.0)
-    delivery = deliveries.begin(1, page, 1_000.0, owed=owing.of(page, 1_000.0))
-    owing.begun(delivery, 1_000.0)
-    owing.ask(page, RECRAWL, 1_000.0)
+    book, deliveries = refresher.book, refresher.deliveries
+    before = Before(refresher.collection.facts_of(page), {})
+    book.ask(page, RECRAWL, 1_000.0)
+    book.begin(1, before, book.owed(page, 1_000.0), 1_000.0)
+    book.ask(page, RECRAWL, 1_000.0)
     deliveries.untracked_waits(1)
     deliveries.untracked_sent(2, 1, 1_000.0)
     deliveries.failed(2, 1_000.0)
     deliveries.called_back(1, 1_000.0)
-    assert owing.of(page, 1_000.0) == RECRAWL
-    owing.delivered(deliveries.begin(3, page, 1_000.0, owed=RECRAWL), 1_000.0)
-    assert owing.of(page, 1_000.0) == 0
-    assert owing.of(page, 1_000.0 + 86_400.0) == 0  # no untracked request came of it this time
+    assert book.owed(page, 1_000.0) == RECRAWL
+    book.begin(3, before, RECRAWL, 1_000.0)
+    deliveries.called_back(3, 1_000.0)
+    assert book.owed(page, 1_000.0) == 0
+    assert book.owed(page, 1_000.0 + 86_400.0) == 0  # no untracked request came of it this time
     refresher.planner.pages.marks[page] |= UNTRACKED
-    assert owing.of(page, 1_000.0) == 0
-    assert owing.of(page, 1_000.0 + 86_400.0) == UNTRACKED
+    assert book.owed(page, 1_000.0) == 0
+    assert book.owed(page, 1_000.0 + 86_400.0) == UNTRACKED
     refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
-    assert owing.of(page, 1_000.0) == UNTRACKED
+    assert book.owed(page, 1_000.0) == UNTRACKED
     _close(refresher)
 
 
@@ -240,11 +212,11 @@ def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
     n_visits = 0
     for slot in range(400):
         now = 1_000.0 + 10_000.0 * slot
-        found = refresher.next_page(now, lambda host, now: now)
+        found = refresher.dispatcher.next_page(now, lambda host, now: now)
         if found is not None:  # what fails is left alone for ever longer
-            refresher.resolve(found[0], Outcome.DROPPED, now)
+            refresher.responses.resolve(found[0], Outcome.DROPPED, now)
             n_visits += 1
         refresher.flush(now)
     assert n_visits > 60
-    assert len(refresher._delivering.ended_pages) <= 1
+    assert len(refresher.book.ended_pages) <= 1
     _close(refresher)

@@ -132,14 +132,11 @@ def test_noise_outside_the_visible_text_is_no_change(site: Site, tmp_path: Path)
 
 
 def test_another_recipe_takes_a_new_fingerprint_and_claims_no_change(site: Site, tmp_path: Path) -> None:
-    """After a change of CRAWLSCHED_FINGERPRINT the first visit teaches nothing; the start says how many there are."""
+    """After a change of CRAWLSCHED_FINGERPRINT the first visit teaches nothing."""
     site.page("/", "<p>hello</p>", ETag='"a"')
     project = _project(tmp_path, site, TEST_CLOSE_AFTER_RESOLVED="2")
-    assert "another recipe" not in project.run().log
+    project.run()
     crawl = project.run(CRAWLSCHED_FINGERPRINT="raw_bytes")
-    assert "1 page(s) were last read by another recipe" in crawl.log
-    assert "recrawl --all` delivers them" in crawl.log
-    assert "another recipe (" not in project.run(CRAWLSCHED_FINGERPRINT="raw_bytes").log
     assert (tmp_path / "seen.txt").read_text().count("True") == 1
     assert "crawlsched/resolved/changed" not in crawl.stats
 

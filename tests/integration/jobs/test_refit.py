@@ -104,7 +104,7 @@ def close(known: list[tuple], again: list[tuple]) -> bool:
     return [row[:4] + row[5:] for row in known] == [row[:4] + row[5:] for row in again]
 
 
-def learned_again(settings: Settings, executor, after_first=lambda: None) -> list[module.Learned]:
+def learned_again(settings: Settings, executor, after_first=lambda: None) -> list[module.PartResult]:
     store = Store.open(settings.database_url, "news")
     try:
         lease = store.take_lease("refit")

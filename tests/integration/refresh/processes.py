@@ -11,9 +11,9 @@ from scrapy.utils.request import fingerprint
 from sqlalchemy import text
 
 from crawlsched.collection.request_templates import RequestTemplate
+from crawlsched.refresh.admission import PageRequest
 from crawlsched.refresh.handing_over import PAGE
 from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.requested import Asked
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing, host_of
@@ -50,9 +50,9 @@ def process(shared: SharedCollection, **given) -> Iterator[Refresher]:
                 step()
 
 
-def asked(url: str, call: Call | None = None, **request) -> Asked:
+def asked(url: str, call: Call | None = None, **request) -> PageRequest:
     template = RequestTemplate(request) if request else None
-    return Asked(url, fingerprint(Request(url)), host_of(url), template, None, {}, False, call)
+    return PageRequest(url, fingerprint(Request(url)), host_of(url), template, None, {}, False, call)
 
 
 def row(url: str, number: int, kind: str = PAGE, data=None) -> Outgoing:
@@ -78,15 +78,15 @@ def look_until(refresher: Refresher, what, seconds: float = 10.0) -> None:
     while not what():
         assert time.monotonic() < until
         refresher.sharing.look(refresher.clock())
-        refresher.work(0.01)
+        refresher.long_work.go_on(0.01)
         refresher.flush(refresher.clock())
         time.sleep(0.02)
 
 
 def visit(refresher: Refresher, url: str) -> Call:
     """Begin a visit, and the call of its callback."""
-    refresher.requested(asked(url), refresher.clock())
-    begun, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
+    refresher.admission.requested(asked(url), refresher.clock())
+    begun, _ = refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
     assert begun.url == url
     return Call(begun.token, begun.page)
 

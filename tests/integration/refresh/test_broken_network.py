@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from sqlalchemy import event, make_url, text
 
-from crawlsched.refresh.refresher import Body, Fetched
+from crawlsched.content.reading import Body
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
@@ -45,7 +46,7 @@ class Crawl:
         self.lost = Counter[str]()
         for host in HOSTS:
             for page in range(PAGES_PER_HOST):
-                self.processes[0].requested(asked(f"http://{host}/{page}"), time.time())
+                self.processes[0].admission.requested(asked(f"http://{host}/{page}"), time.time())
         for refresher in self.processes:
             refresher.start_slots()
         self.until(self.is_divided, 60.0)
@@ -81,11 +82,11 @@ class Crawl:
         for number, refresher in enumerate(self.processes):
             now = refresher.clock()
             refresher.sharing.look(now)
-            refresher.work(0.002)
+            refresher.long_work.go_on(0.002)
             refresher.flush(now)
-            if refresher.rests or not refresher.slots.is_due(now) or refresher.must_wait(now):
+            if refresher.rests or not refresher.rate.slots.is_due(now) or refresher.must_wait(now):
                 continue
-            begun = refresher.next_page(now, lambda host, now: now)
+            begun = refresher.dispatcher.next_page(now, lambda host, now: now)
             if begun is not None and refresher.may_send(begun[0].token):
                 self.visit(number, begun[0], now)
 
@@ -96,12 +97,12 @@ class Crawl:
             shards.number_of(refresher.hosts.names[visit.host]),
             refresher.collection.numbers.item(visit.page),
         )
-        refresher.slots.take(now)
+        refresher.rate.slots.take(now)
         body = Body(b"<p>One</p>", "text/html", "utf-8", visit.url)
-        read, _ = refresher.reading(visit, body, None)
-        if refresher.crawled(visit, Fetched(200, read(), None, None, len(body.body), None, None), now) is not None:
-            refresher.deliveries.called_back(visit.token, now)
-            refresher.deliveries.output_ended(visit.token, now)
+        read, _ = refresher.dispatcher.reading(visit, body, None)
+        refresher.responses.crawled(visit, ResponseFacts(200, read(), size=len(body.body)), now)
+        refresher.deliveries.called_back(visit.token, now)
+        refresher.deliveries.output_ended(visit.token, now)
         self.made[number].append((now, shard, number_there))
 
     def all_made(self) -> Counter:

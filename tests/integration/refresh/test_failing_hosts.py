@@ -12,9 +12,11 @@ from random import Random
 
 import pytest
 
+from crawlsched.content.reading import Body
 from crawlsched.feed import Cursor, Feed
-from crawlsched.refresh.refresher import Body, Fetched, Refresher
-from crawlsched.refresh.requested import Asked
+from crawlsched.refresh.admission import PageRequest
+from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.settings import Settings
 from crawlsched.web.vitals import checks, vitals
 
@@ -56,7 +58,7 @@ class World:
             for number in range(N_PAGES):
                 url = f"http://{host}/{number}"
                 name = hashlib.sha1(url.encode()).digest()
-                self.refresher.requested(Asked(url, name, host, None, None, {}, False), self.now)
+                self.refresher.admission.requested(PageRequest(url, name, host, None, None, {}, False), self.now)
 
     def close(self) -> None:
         for step in self.refresher.closing():
@@ -68,14 +70,14 @@ class World:
         refresher = self.refresher
         for _ in range(int(seconds / every)):
             self.now += every
-            begun = refresher.next_probe(self.now, refresher.hosts.free_at)
-            begun = begun or refresher.next_page(self.now, refresher.hosts.free_at)
+            begun = refresher.dispatcher.next_probe(self.now, refresher.hosts.free_at)
+            begun = begun or refresher.dispatcher.next_page(self.now, refresher.hosts.free_at)
             if begun is not None:
                 self._answer(*begun)
             if self.now % 5 == 0:
                 refresher.flush(self.now)
-            while refresher.has_work:
-                refresher.work(1.0)
+            while refresher.long_work.has_work:
+                refresher.long_work.go_on(1.0)
 
     def _answer(self, visit, facts) -> None:
         host, _, name = facts.url.partition("//")[2].partition("/")
@@ -89,13 +91,13 @@ class World:
             text = f"<html><body><h1>Tea {number}</h1><p>{' '.join(f'{number}x{n}' for n in range(60))}</p>"
         if status == 0:  # so slow that Scrapy gives up
             visit.unanswered = True
-            self.refresher.failed(visit, self.now)
+            self.refresher.responses.failed(visit, self.now)
             return
         if status != 200:
-            self.refresher.crawled(visit, Fetched(status), self.now)
+            self.refresher.responses.crawled(visit, ResponseFacts(status), self.now)
             return
-        read, _ = self.refresher.reading(visit, Body(text.encode(), "text/html", "utf-8", facts.url), None)
-        self.refresher.crawled(visit, Fetched(200, read()), self.now)
+        read, _ = self.refresher.dispatcher.reading(visit, Body(text.encode(), "text/html", "utf-8", facts.url), None)
+        self.refresher.responses.crawled(visit, ResponseFacts(200, read()), self.now)
         self.refresher.deliveries.called_back(visit.token, self.now)
 
     def first_after(self, host: str, since: float) -> dict[int, float]:

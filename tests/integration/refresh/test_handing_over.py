@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import text
 
 from crawlsched.exceptions import StoreError
+from crawlsched.refresh.admission import AdmissionResult
 from crawlsched.refresh.handing_over import FOUND
-from crawlsched.refresh.requested import Admitted
 from crawlsched.refresh.shared.membership import Membership
 from crawlsched.sharing import Renewal, shard_of
 from crawlsched.store import host_of
@@ -55,27 +55,27 @@ def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared
 
 
 def test_what_is_taken_in_together_is_what_each_row_would_have_made(shared) -> None:
-    """A URL that comes twice is one page, one with other data another, and what a signal announces came before it."""
+    """A URL that comes again is one page, whatever its data, and what a signal announces came before it."""
     url, other = f"http://{HOSTS[1]}/twice", f"http://{HOSTS[1]}/announced"
-    form = {**asked(url, callback="other").to_dict(), "first": 1}  # another was the first of its call
+    form = asked(url, callback="other").to_dict()
     with process(shared) as refresher:
         rows = [row(url, 1), row(url, 2), row(url, 3, data=form), row(other, 4)]
         rows += [row(other, 5, "signal", {"urls": [other], "source": "desk"})]
         rows += [row(f"http://{HOSTS[1]}/{number}", 10 + number) for number in range(100)]
         shared.hand_over(rows)
         look_until(refresher, lambda: not inbox(shared))
-        assert refresher.stats["crawlsched/pages/found"] == 103
-        assert refresher.stats["crawlsched/known"] == 1
+        assert refresher.stats["crawlsched/pages/found"] == 102
+        assert refresher.stats["crawlsched/known"] == 2
         assert refresher.stats["crawlsched/change_signals/taken"] == 1
     found = [url for _, url in pages(shared)]
-    assert (len(found), found.count(url), found.count(other)) == (103, 2, 1)
+    assert (len(found), found.count(url), found.count(other)) == (102, 1, 1)
 
 
 def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
     """It is read again until it is deleted; a database that does not take the batch makes no second signal of it."""
     url = f"http://{HOSTS[2]}/page"
     with process(shared) as refresher:
-        refresher.requested(asked(url), refresher.clock())
+        refresher.admission.requested(asked(url), refresher.clock())
         refresher.flush(refresher.clock())
         shared.hand_over([row(url, 1, "signal", {"urls": [url], "source": "desk"})])
         with shared.database.writing() as connection:
@@ -105,13 +105,16 @@ def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.NEW
-        assert refresher.requested(asked(f"http://{HOSTS[0]}/own", call), refresher.clock()) is Admitted.NEW
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.NEW
+        assert (
+            refresher.admission.requested(asked(f"http://{HOSTS[0]}/own", call), refresher.clock())
+            is AdmissionResult.NEW
+        )
         look_until(refresher, lambda: (1, there) in pages(shared))
         with shared.database.reading() as connection:
             of_all = text("SELECT DISTINCT xmin::text FROM pages WHERE collection = :number")
             assert len(connection.execute(of_all, {"number": shared.number}).all()) == 1
-        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.KNOWN
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
         assert refresher.stats["crawlsched/handed_over"] == 0
 
 
@@ -120,7 +123,7 @@ def test_what_a_visit_finds_for_a_shard_that_is_lost_is_handed_on(shared) -> Non
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.NEW
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.NEW
         with shared.database.writing() as connection:
             taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 1"
             connection.execute(text(taken), {"n": shared.number})
@@ -159,10 +162,10 @@ def test_the_same_link_on_many_pages_is_handed_over_once(shared) -> None:
         for page in range(20):
             places = {"headers": [["Referer", f"http://{HOSTS[0]}/{page}"]], "meta": {"depth": page, "link_text": "x"}}
             link = asked(f"http://{HOSTS[1]}/menu", call, **places)._replace(meta={"depth": page, "link_text": "x"})
-            refresher.requested(link, refresher.clock())
+            refresher.admission.requested(link, refresher.clock())
         assert refresher.stats["crawlsched/handed_over"] == 1
         other = asked(f"http://{HOSTS[1]}/menu", call, headers=[["Accept-Language", "de"]])
-        assert refresher.requested(other, refresher.clock()) is Admitted.ELSEWHERE
+        assert refresher.admission.requested(other, refresher.clock()) is AdmissionResult.ELSEWHERE
         look_until(refresher, lambda: len(inbox(shared)) == 2)
 
 
@@ -171,8 +174,8 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with another(shared, 1, 2, 3), process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.ELSEWHERE
-        assert refresher.requested(asked(there, call), refresher.clock()) is Admitted.KNOWN
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.ELSEWHERE
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
         with shared.database.writing() as connection:  # as if it had been silent for too long
             taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 0"
             connection.execute(text(taken), {"n": shared.number})
@@ -180,19 +183,8 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
         look_until(refresher, lambda: len(refresher.collection.shards.here) == 1)
         assert 1 not in {shard for shard, _ in inbox(shared)}
         again = visit(refresher, here)
-        assert refresher.requested(asked(there, again), refresher.clock()) is Admitted.ELSEWHERE
+        assert refresher.admission.requested(asked(there, again), refresher.clock()) is AdmissionResult.ELSEWHERE
         look_until(refresher, lambda: 1 in {shard for shard, _ in inbox(shared)})
-
-
-def test_two_requests_of_one_call_are_two_pages_in_another_shard_as_in_its_own(shared) -> None:
-    """A callback that asks for one URL in two languages: which of them came first goes with them."""
-    url = f"http://{HOSTS[1]}/api"
-    languages = [{"headers": [["Accept-Language", language]]} for language in ("de", "fr")]
-    with process(shared) as refresher:
-        call = visit(refresher, f"http://{HOSTS[0]}/")
-        for language in languages:
-            refresher.requested(asked(url, call, **language), refresher.clock())
-        look_until(refresher, lambda: len(pages(shared)) == 3 and not inbox(shared))
 
 
 def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared) -> None:
@@ -255,7 +247,7 @@ def test_nobody_crawls_on_while_too_much_waits_to_be_taken_in(shared) -> None:
             connection.execute(text(statement), {"shard": 2, "number": shared.number})
 
     with process(shared) as refresher:
-        refresher.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
+        refresher.admission.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
         write(many)
         look_until(refresher, lambda: refresher.must_wait(refresher.clock()))
         assert refresher.stuck(refresher.clock() + 10_000.0, may_send=True) is None

@@ -15,7 +15,7 @@ def test_each_shard_has_a_row(shared, tmp_path) -> None:
     with process(shared) as refresher:
         for n, host in enumerate(HOSTS[:3], 1):
             for page in range(10 * n):
-                refresher.requested(asked(f"http://{host}/{page}"), refresher.clock())
+                refresher.admission.requested(asked(f"http://{host}/{page}"), refresher.clock())
         look_until(refresher, lambda: sum(row.n_pages for row in shared.look().shards.values()) == 60)
         report = json.loads(run_here(tmp_path, *command, "--json").stdout)
         said = run_here(tmp_path, *command).stdout

@@ -14,6 +14,7 @@ from crawlsched.change_detection import (
     Fingerprint,
     Recipe,
     compare,
+    recipe,
 )
 from crawlsched.change_detection.css import LinearTranslator
 from crawlsched.change_detection.html_scan import normalised
@@ -426,6 +427,11 @@ def test_raw_bytes_count_every_byte() -> None:
 
 
 # Recipes
+
+
+def test_programs_outside_make_a_recipe_by_its_earlier_name() -> None:
+    """They say `recipe("json", ignore_keys=["now"])`."""
+    assert recipe("json", ignore_keys=["now"]).id == Recipe("json", ignore_keys=["now"]).id
 
 
 def test_another_recipe_makes_no_observation() -> None:

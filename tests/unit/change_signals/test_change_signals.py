@@ -287,7 +287,7 @@ def test_a_sitemap_line_that_names_no_url_is_reported() -> None:
 DOCS = Path(__file__).parents[3] / "docs" / "explanation"
 
 
-@pytest.mark.parametrize("name", ["change_signals.md", "change_detection.md"])
+@pytest.mark.parametrize("name", ["change_signals.md"])
 def test_the_sessions_in_the_documents_run(name: str) -> None:
     """What they print is what is printed."""
     failed, attempted = doctest.testfile(str(DOCS / name), module_relative=False)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from crawlsched.change_detection import Finding, Recipe
 from crawlsched.content.reading import Body, Content, read_content
-from crawlsched.content.ruling import Suspicion, ruling
+from crawlsched.content.verdict import Circumstances, Refetch, judge
 from crawlsched.content.wrong_pages import WrongPages
-from crawlsched.store import PageFacts
+from crawlsched.store import Outcome, PageFacts
 
 WALL = "<h1>Please log in</h1><p>To read on you need an account, which costs nothing at all."
 
@@ -33,31 +33,31 @@ def article(page: int, edit: str = "water") -> str:
 def seen(page: int, markup: str, content_type: str = "text/html", url: str = "") -> PageFacts:
     """Facts of a page of which this was delivered."""
     finding = Finding(True, False, "first")
-    facts = ruling(never_seen(page, url), content(markup, content_type), finding, (None, None)).facts
+    facts = judge(never_seen(page, url), content(markup, content_type), (None, None), Circumstances(finding)).facts
     assert facts is not None
     return facts._replace(fingerprint=facts.pending_fingerprint, pending_fingerprint=None)
 
 
-def suspect(wrong: WrongPages, facts: PageFacts, markup: str) -> Suspicion:
+def suspect(wrong: WrongPages, facts: PageFacts, markup: str) -> Outcome | Refetch | None:
     return wrong.suspect(0, facts, content(markup))
 
 
 def test_a_page_that_is_replaced_makes_us_ask_for_one_that_cannot_exist() -> None:
     """An edit does not; and what the host serves for such a page is wrong at every page that was delivered before."""
     wrong = WrongPages(Random(1))
-    assert suspect(wrong, seen(1, article(1)), article(1, "milk")) is Suspicion.NONE
-    assert suspect(wrong, seen(2, article(2)), WALL) is Suspicion.ASK
+    assert suspect(wrong, seen(1, article(1)), article(1, "milk")) is None
+    assert suspect(wrong, seen(2, article(2)), WALL) is Refetch.IMPOSSIBLE_PAGE
     wrong.learn(0, content(WALL))
-    assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.WRONG
-    assert suspect(wrong, seen(1, article(1)), article(1, "milk")) is Suspicion.NONE
+    assert suspect(wrong, seen(3, article(3)), WALL) is Outcome.WRONG
+    assert suspect(wrong, seen(1, article(1)), article(1, "milk")) is None
 
 
 def test_a_page_never_delivered_is_never_withheld() -> None:
     """Whatever is known of its content: the spider is to see it once."""
     wrong = WrongPages(Random(1))
     wrong.learn(0, content(WALL))
-    assert suspect(wrong, never_seen(4), WALL) is Suspicion.NONE
-    assert suspect(wrong, never_seen(5), "") is Suspicion.NONE
+    assert suspect(wrong, never_seen(4), WALL) is None
+    assert suspect(wrong, never_seen(5), "") is None
 
 
 @pytest.mark.parametrize("url", ["http://a/", "http://a/index.html", "http://a"])
@@ -65,7 +65,7 @@ def test_a_home_page_is_not_the_error_page_of_its_host(url: str) -> None:
     """Though the host may serve it for all that it has not found."""
     wrong = WrongPages(Random(1))
     wrong.learn(0, content(WALL))
-    assert suspect(wrong, seen(1, article(1), url=url), WALL) is Suspicion.NONE
+    assert suspect(wrong, seen(1, article(1), url=url), WALL) is None
 
 
 def test_pages_that_say_the_same_words_now_are_fetched_twice_and_no_more() -> None:
@@ -74,7 +74,7 @@ def test_pages_that_say_the_same_words_now_are_fetched_twice_and_no_more() -> No
     found = [suspect(wrong, seen(page, article(page)), WALL) for page in range(1)]
     wrong.answered(0, content(WALL).likeness)  # otherwise: there is no such page
     found += [suspect(wrong, seen(page, article(page)), WALL) for page in range(1, 10)]
-    assert found == [Suspicion.ASK, *[Suspicion.REPLACED] * 9]
+    assert found == [Refetch.IMPOSSIBLE_PAGE, *[Refetch.PAGE] * 9]
 
 
 def test_a_wall_that_comes_and_goes_is_known_after_two_pages() -> None:
@@ -83,21 +83,21 @@ def test_a_wall_that_comes_and_goes_is_known_after_two_pages() -> None:
     assert not wrong.passed(0, "http://a/1", content(WALL))
     assert not wrong.passed(0, "http://a/1", content(WALL))
     assert wrong.passed(0, "http://a/2", content(WALL))
-    assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.WRONG
+    assert suspect(wrong, seen(3, article(3)), WALL) is Outcome.WRONG
 
 
 def test_no_page_is_judged_by_content_that_its_host_is_being_asked_about() -> None:
     """Pages that are visited before the answer is there wait for it, too."""
     wrong = WrongPages(Random(1))
     found = [suspect(wrong, seen(page, article(page)), WALL) for page in (1, 2)]
-    assert found == [Suspicion.ASK, Suspicion.ASK]
+    assert found == [Refetch.IMPOSSIBLE_PAGE, Refetch.IMPOSSIBLE_PAGE]
 
 
 def test_a_page_that_lost_its_content_is_wrong_and_one_that_never_had_any_is_not() -> None:
     """An application that is drawn by scripts has no text from the start."""
     wrong = WrongPages(Random(1))
-    assert suspect(wrong, seen(1, article(1)), "") is Suspicion.WRONG
-    assert suspect(wrong, seen(2, "<div id=app></div>"), "<div id=root></div>") is Suspicion.NONE
+    assert suspect(wrong, seen(1, article(1)), "") is Outcome.WRONG
+    assert suspect(wrong, seen(2, "<div id=app></div>"), "<div id=root></div>") is None
 
 
 def test_questions_to_a_host_are_few() -> None:
@@ -107,8 +107,8 @@ def test_questions_to_a_host_are_few() -> None:
         suspect(wrong, seen(page, article(page)), f"<p>Other text of {chr(200 + page)}, altogether and entirely")
         for page in range(100)
     ]
-    assert found.count(Suspicion.ASK) == 5
-    assert Suspicion.WRONG not in found
+    assert found.count(Refetch.IMPOSSIBLE_PAGE) == 5
+    assert Outcome.WRONG not in found
 
 
 def test_documents_that_are_no_pages_are_left_alone() -> None:
@@ -117,20 +117,20 @@ def test_documents_that_are_no_pages_are_left_alone() -> None:
     out = content('{"in stock": 0}', "application/json")
     for page in range(10):
         facts = seen(page, f'{{"in stock": {page + 1}}}', "application/json")
-        assert wrong.suspect(0, facts, out) is Suspicion.NONE
+        assert wrong.suspect(0, facts, out) is None
 
 
 def test_it_can_be_switched_off_and_hosts_do_not_mix() -> None:
     """What one host does is not held against another; and what is known survives."""
     off = WrongPages(Random(1), enabled=False)
     off.learn(0, content(WALL))
-    assert suspect(off, seen(3, article(3)), WALL) is Suspicion.NONE
+    assert suspect(off, seen(3, article(3)), WALL) is None
     wrong = WrongPages(Random(1))
     wrong.learn(1, content(WALL))
-    assert suspect(wrong, seen(3, article(3)), WALL) is Suspicion.ASK
+    assert suspect(wrong, seen(3, article(3)), WALL) is Refetch.IMPOSSIBLE_PAGE
     again = WrongPages(Random(1))
     again.load(0, wrong.to_list(1))
-    assert suspect(again, seen(3, article(3)), WALL) is Suspicion.WRONG
+    assert suspect(again, seen(3, article(3)), WALL) is Outcome.WRONG
 
 
 @given(st.sampled_from(["", "a", "a/b.html", "a/b?x=1", "a/b/"]), st.integers(0, 2**32))
@@ -155,9 +155,9 @@ def test_error_pages_that_say_which_page_was_not_found_are_known_when_the_host_h
     host_says = not_found("http://a/news/no-such-page-5d02_.html", "12:03:06")
     assert one.fingerprint != two.fingerprint
     assert one.likeness == two.likeness == host_says.likeness
-    assert wrong.suspect(0, seen(1, article(1)), one) is Suspicion.ASK
+    assert wrong.suspect(0, seen(1, article(1)), one) is Refetch.IMPOSSIBLE_PAGE
     wrong.learn(0, host_says)
-    assert wrong.suspect(0, seen(2, article(2)), two) is Suspicion.WRONG
+    assert wrong.suspect(0, seen(2, article(2)), two) is Outcome.WRONG
 
 
 def _parking(address: str) -> Content:
@@ -178,9 +178,9 @@ def test_a_parking_page_in_the_place_of_all_pages_is_wrong() -> None:
     ):
         wrong = WrongPages(Random(1))
         parked = [_parking(address) for address in addresses]
-        assert wrong.suspect(0, seen(1, article(1)), parked[0]) is Suspicion.ASK
+        assert wrong.suspect(0, seen(1, article(1)), parked[0]) is Refetch.IMPOSSIBLE_PAGE
         is_one = addresses[0] == addresses[1]
         wrong.learn(0, _parking("http://a/x" if is_one else "http://a/news/no-such-page-5d02_.html"))
         for page, now in enumerate(parked[1:], 2):
-            assert wrong.suspect(0, seen(page, article(page)), now) is Suspicion.WRONG
-        assert suspect(wrong, seen(9, article(9)), article(9, "milk")) is Suspicion.NONE
+            assert wrong.suspect(0, seen(page, article(page)), now) is Outcome.WRONG
+        assert suspect(wrong, seen(9, article(9)), article(9, "milk")) is None

@@ -320,3 +320,19 @@ def test_a_page_that_first_copies_keep_waiting_waits_for_as_many_slots_of_a_new_
     known = planner.pick(1010.0, lambda host, now: now)
     assert known is not None
     assert known.page == 0
+
+
+def test_a_slot_is_not_lost_while_due_times_are_reckoned_anew() -> None:
+    """The hosts of all candidates rest, just when a level has come down: a page far below it goes all the same."""
+    n, n_worthy, now = 30_000, 1000, 1e6
+    importance = np.full(n, 1e-4)
+    importance[:n_worthy] = np.linspace(50.0, 100.0, n_worthy)
+    planner = Planner(100.0, max_crawl_rounds=None)
+    planner.add(host=1, now=0.0, importance=importance, n=n)
+    planner.pages.host[:n_worthy] = 0
+    for page in range(n):
+        planner.crawled(page, 10.0 * page, changed=None)
+    for _ in range(1500):
+        now += 0.01
+        rests = planner.frontier._queue.to_sweep > 0
+        assert planner.pick(now, lambda host, at, rests=rests: at + 5.0 * (rests and host == 0)) is not None

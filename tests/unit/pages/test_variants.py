@@ -40,8 +40,8 @@ def test_loaded_again_they_are_found_again() -> None:
 
 def test_what_names_a_variant() -> None:
     """The spider's own word, or its cookie jar; the jar 0 is one, too."""
-    assert asked_variant({"crawlsched_page": "de", "cookiejar": 1}) == ("de", True)
-    assert asked_variant({"cookiejar": 0}) == ("cookiejar 0", False)
+    assert asked_variant({"crawlsched_page": "de", "cookiejar": 1}) == "de"
+    assert asked_variant({"cookiejar": 0}) == "cookiejar 0"
     names = {variant_fingerprint(_name("a"), variant) for variant in (None, "de", "fr")}
     assert len(names) == 3
     assert all(len(name) == 20 for name in names)

@@ -68,7 +68,7 @@ def test_a_part_of_a_site_that_is_worth_more_has_more_turns():
 def test_the_priority_of_requests_orders_first_copies():
     planner = Planner(10.0)
     pages = planner.add(0, 0.0, n=20, priority=list(range(20)))
-    planner.set_priority(3, 100, 0.0)
+    planner.set_priority(3, 2**40, 0.0)  # Scrapy's priorities have no bounds
     picked = [pick.page for pick in slots(planner, 20) if pick.is_first_copy]
     assert picked == [3, *[page for page in pages.tolist()[::-1] if page != 3]][: len(picked)]
     assert len(picked) > 15

@@ -330,18 +330,19 @@ def test_pages_of_a_host_want_together_no_more_than_it_allows() -> None:
 
 def test_pages_are_placed_by_a_plan_in_slices() -> None:
     """Values follow it at once; the frontier is in order all the while."""
-    planner = collection(1000)
-    while planner.work(7000.0):  # what the crawl has left to be done
+    n, now = 2 * PLAN_SLICE, 20_000.0
+    planner = collection(n)
+    while planner.work(now):  # what the crawl has left to be done
         pass
-    before = planner.values.value_at(np.arange(1000), 7000.0)
-    planner.adopt(plan(planner.snapshot(), 10.0), 7000.0)
-    assert (planner.values.value_at(np.arange(1000), 7000.0) != before).any()
-    assert planner.work(7000.0)
+    before = planner.values.value_at(np.arange(n), now)
+    planner.adopt(plan(planner.snapshot(), 10.0), now)
+    assert (planner.values.value_at(np.arange(n), now) != before).any()
+    assert planner.work(now)
     assert planner.in_force.placed == PLAN_SLICE
-    planner.frontier._check(7000.0)
-    while planner.work(7000.0):
-        planner.frontier._check(7000.0)
-    assert planner.in_force.placed >= 1000
+    planner.frontier._check(now)
+    while planner.work(now):
+        planner.frontier._check(now)
+    assert planner.in_force.placed >= n
 
 
 @pytest.mark.parametrize("rule", ["posterior", "greedy_ncis", "harmonic"])
@@ -577,6 +578,19 @@ def test_forced_pages_go_in_order_before_all_others() -> None:
     assert [(pick.page, pick.reason) for pick in picks] == [(3, "forced"), (0, "forced"), (1, "value")]
 
 
+def test_the_bound_of_what_may_go_is_inf_for_a_forced_page_and_minus_inf_without_any() -> None:
+    """A process that shares its rate between shards asks it before it picks."""
+    planner = Planner(1.0)
+    assert planner.frontier.bound(0.0) == -np.inf
+    planner.add(0, 0.0, n=4)
+    for page in range(4):
+        planner.pick(float(page), never_rests)
+        planner.crawled(page, float(page), None)
+    assert 0.0 < planner.frontier.bound(5.0) < np.inf
+    planner.force([3], 5.0)
+    assert planner.frontier.bound(5.0) == np.inf
+
+
 def test_the_longest_interval_is_kept_whatever_the_value() -> None:
     """Overdue pages go first, oldest deadline first."""
     planner = Planner(1.0, max_crawl_interval=100.0)
@@ -645,6 +659,15 @@ def test_peek_foresees_the_next_picks() -> None:
     foreseen = set(planner.peek(now, 60).tolist())
     picks = {planner.pick(now, never_rests).page for _ in range(10)}
     assert len(picks & foreseen) >= 8
+
+
+def test_peek_foresees_known_pages_beside_first_copies() -> None:
+    """Also where there are more new pages than slots: first copies have a share of these, and no more."""
+    planner = collection(200)
+    now = float(planner.pages.crawled_at[:200].max()) + 1.0
+    planner.add(np.zeros(200, int), now)
+    is_new = planner.pages.crawled_at[planner.peek(now, 60)[:60]] == -np.inf
+    assert 0 < is_new.sum() < 60
 
 
 def test_known_rates_are_what_the_papers_rules_use() -> None:

@@ -22,7 +22,6 @@ def test_a_token_that_is_no_number_is_no_visit() -> None:
     assert visits.get("1") is None
     assert visits.get(None) is None
     assert visits.resolve([1], Outcome.CHANGED) is None
-    assert not visits.was_given_up([1])
 
 
 def test_followed_requests_are_not_counted() -> None:
@@ -43,21 +42,6 @@ def test_old_visits_are_found_unless_they_wait_for_a_slot() -> None:
     waiting.continued = True
     visits.open(page=3, host=0, url="http://a/3", now=9.0)
     assert [lost] == visits.older_than(5.0)
-
-
-def test_an_answer_of_a_visit_that_was_given_up_is_another_visit() -> None:
-    """So as many are resolved as were dispatched; of the oldest it is forgotten that there were any."""
-    visits = Visits()
-    lost = [visits.open(page=page, host=0, url="http://a/", now=0.0) for page in range(1_001)]
-    for visit in lost:
-        visits.resolve(visit.token, Outcome.DROPPED)
-        visits.given_up(visit)
-    assert [visits.was_given_up(lost[n].token) for n in (0, 1, 1_000)] == [False, True, True]
-    assert visits.get(lost[1].token) is None
-    again = visits.reopen(lost[1].token, now=5.0)
-    assert (again is lost[1], again.outcome, visits.open_on(0), len(visits.older_than(5.0))) == (True, None, 1, 0)
-    visits.resolve(again.token, Outcome.CHANGED)
-    assert (visits.dispatched, visits.resolved) == (1_002, 1_002)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=60))

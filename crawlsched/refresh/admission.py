@@ -1,4 +1,4 @@
-"""A request is made: it names a new page, or says something new of one that is known already."""
+"""Pages and sources come in: a request names a new page, or says something new of one that is known already."""
 
 from __future__ import annotations
 
@@ -9,33 +9,29 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from crawlsched.collection.collection import Collection, FoundPage
 from crawlsched.collection.request_templates import PLACE_META, RequestDigest, RequestTemplate
 from crawlsched.pages import NEW
-from crawlsched.pages.marks import AWAITED, BY_START, NEWS, SIGHTS, START
+from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.refresh.growth import Growth
-from crawlsched.refresh.handing_over import Elsewhere
-from crawlsched.refresh.weighing import Weighing
+from crawlsched.refresh.handing_over import FOUND, PAGE, SOURCE, Elsewhere, found_again
+from crawlsched.refresh.page_importance import PageImportance
 from crawlsched.settings import Settings
 from crawlsched.sources.sources import POLLED_KINDS
-from crawlsched.store import Outgoing, host_of
+from crawlsched.store import Outgoing, Source, host_of
 from crawlsched.visits.calls import Call
+from crawlsched.visits.starts import Starts
 
-__all__ = ["Admission", "Admitted", "Asked"]
+__all__ = ["Admission", "AdmissionResult", "PageRequest"]
 
 logger = logging.getLogger(__name__)
 
-# A page whose links brought other data at so many sights running makes no news by that, until they stand still.
-_RESTLESS = 4
-_LINKS = "links"
 # Meta of one dispatch of a request, which say nothing of its page.
 _OF_ONE_DISPATCH = ("crawlsched_", "is_start_request", "_")
 
 
-class Admitted(StrEnum):
+class AdmissionResult(StrEnum):
     """What became of a request."""
 
     #: There is a page now.
@@ -52,7 +48,7 @@ class Admitted(StrEnum):
     TOO_MANY = "too_many"
 
 
-class Asked(NamedTuple):
+class PageRequest(NamedTuple):
     """What a spider's request says.
 
     Attributes
@@ -70,9 +66,6 @@ class Asked(NamedTuple):
         ``dont_filter``.
     call : Call or None
         Which yielded it; None: nobody knows.
-    first : int or None
-        Of a request that another process has handed over: what the first request for this page in the same call has
-        that others do not (`RequestDigest.naming`).
     """
 
     url: str
@@ -83,7 +76,6 @@ class Asked(NamedTuple):
     meta: Mapping[str, Any]
     again: bool
     call: Call | None = None
-    first: int | None = None
 
     @property
     def is_start(self) -> bool:
@@ -101,26 +93,16 @@ class Asked(NamedTuple):
             "meta": _plain(self.meta),
             # start() yields the same requests in every process, and the owner of the shard has its own.
             "again": self.again and not self.is_start,
-            "first": self.first,
         }
 
     def says(self) -> list[Any]:
         """Return what tells this request from others, wherever the link to it stands, as JSON."""
         meta = {name: value for name, value in _plain(self.meta).items() if name not in PLACE_META}
         digest = RequestDigest.of(self.template.data if self.template else None)
-        return [self.request_fingerprint.hex(), int(digest), self.importance, meta, self.first]
-
-    def of_another_shard(self) -> Asked:
-        """Return the request as the owner of another shard gets it, where the call's page has no number."""
-        if self.call is None:
-            return self
-        naming = RequestDigest.of(self.template.data if self.template else None).naming
-        variant, _ = asked_variant(self.meta)
-        first = self.call.claims.setdefault(variant_fingerprint(self.request_fingerprint, variant), naming)
-        return self._replace(call=None, first=first)
+        return [self.request_fingerprint.hex(), int(digest), self.importance, meta]
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Asked:
+    def from_dict(cls, data: Mapping[str, Any]) -> PageRequest:
         """Return the request that another process has handed over."""
         return cls(
             str(data["url"]),
@@ -130,7 +112,6 @@ class Asked(NamedTuple):
             data["importance"],
             dict(data["meta"]),
             bool(data["again"]),
-            first=data["first"],
         )
 
 
@@ -159,14 +140,16 @@ class Admission:
         ``count(name, n=1)`` adds to a statistic.
     owe : callable
         ``owe(page, marks, now)`` asks for a delivery at the next visit.
-    withhold : callable
-        ``withhold(host, reason, url, now)`` notes that something does not reach the spider.
+    request_fingerprint : callable
+        Gives the 20-byte request fingerprint of a URL.
+    starts : Starts
+        Hears of start requests.
     asks_robots : bool
         Whether robots.txt has to be asked for here: with ROBOTSTXT_OBEY Scrapy reads it, and tells us what it says.
+    growth : Growth
+        Hears of what links and sitemaps lead to.
     elsewhere : Elsewhere, optional
         Takes what is of other shards; None: there are none.
-    growth : Growth, optional
-        Hears of what links and sitemaps lead to.
     """
 
     def __init__(
@@ -176,91 +159,116 @@ class Admission:
         count: Callable[..., None],
         *,
         owe: Callable[[int, int, float], None],
-        withhold: Callable[[str, str, str, float], None],
+        request_fingerprint: Callable[[str], bytes],
+        starts: Starts,
         asks_robots: bool,
+        growth: Growth,
         elsewhere: Elsewhere | None = None,
-        growth: Growth | None = None,
     ) -> None:
         self._collection = collection
         self.growth = growth
         self._settings = settings
         self._count = count
         self._owe = owe
-        self._withhold = withhold
+        self._request_fingerprint = request_fingerprint
+        self._starts = starts
         self._asks_robots = asks_robots and settings.find_sources
         self._elsewhere = elsewhere
-        self.weighing = Weighing(collection, settings, count)
+        self.weighing = PageImportance(collection, settings, count)
         self._said_too_many = False
+        self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
         # By fingerprint of the URL, what is taken in together at the end; None: each page by itself.
         self._together: dict[bytes, tuple[FoundPage, int]] | None = None
 
     # -- a request is made
 
-    def requested(self, asked: Asked, now: float) -> tuple[Admitted, int]:
-        """The spider asks for a page; return what became of that, and the page (-1: there is none)."""
+    def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
+        """The spider asks for a page; return what became of that."""
+        if self._elsewhere is not None and not self._elsewhere.is_here(asked.host):
+            return self._elsewhere.sharing.hand_over(asked, now)
+        result, page = self._requested(asked, now)
+        if result is AdmissionResult.NEW:
+            self._collection.n_awaited += 1
+        if asked.is_start and page >= 0 and result is not AdmissionResult.ONCE:
+            self._starts.asked(page)
+        return result
+
+    def take_over(self, kind: str, data: Mapping[str, Any], now: float) -> None:
+        """Take in what another process has found for this shard."""
+        if kind == PAGE:
+            asked = PageRequest.from_dict(data)
+            result = self.requested(asked, now)
+            if result is AdmissionResult.ONCE and (page := self._page_of(asked)) >= 0:
+                self._owe(page, RECRAWL, now)
+                self._collection.planner.force([page], now)
+        elif kind == SOURCE:
+            self.add_source(str(data["kind"]), str(data["url"]), now, named_by=data["named_by"])
+        elif kind == FOUND:
+            self.found(found_again(data), now)
+        else:
+            raise ValueError(f"{kind!r} is handed over by another version; let all processes have the same.")
+
+    def _requested(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
         self._add_before(asked.request_fingerprint, now)
-        digest = RequestDigest.of(asked.template.data if asked.template else None)
-        variant, page = self._place(asked, digest)
+        variant = asked_variant(asked.meta)
+        page = self._page_of(asked)
         if page < 0:
-            return self._found(asked, variant, digest, now)
+            return self._found(asked, variant, now)
         if self._settings.ignore_parameters:
             self._collection.put_url(page, asked.url, now)
         if asked.template is not None and self._collection.credentials_came(page, asked.template, now):
             self._owe(page, 0, now)
         pages = self._collection.planner.pages
-        was_by_start = bool(pages.marks.item(page) & BY_START)
-        if asked.call is not None and page == asked.call.page and not asked.again and not was_by_start:
+        marks = pages.marks.item(page)
+        if asked.call is not None and page == asked.call.page and not asked.again and not marks & BY_START:
             # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
             return self._known(asked, now), page
         # A site has named it, or an earlier run: nobody has visited it, and this is the first request of this run.
-        is_first = pages.state.item(page) == NEW and not pages.marks.item(page) & AWAITED
-        goes_itself = asked.again and not is_first and (was_by_start or not asked.is_start)
-        self._take_over(page, asked, digest, now, is_first=is_first, goes_itself=goes_itself)
+        is_first = pages.state.item(page) == NEW and not marks & AWAITED
+        is_claimed = bool(marks & (BY_START | AWAITED))  # by another request of this run
+        again = asked.again or self._is_new_to_filter(page, marks, asked)
+        goes_itself = again and not is_first and (is_claimed or not asked.is_start)
+        # Of a page that nobody has visited the first request of a run counts, as Scrapy's filter lets the first pass.
+        stays = (goes_itself and is_claimed) or (pages.state.item(page) == NEW and not is_first)
+        self._take_over(page, asked, now, stays=stays, is_news=not (is_first or goes_itself))
         if asked.is_start:
             self._owe(page, START, now)
             self._collection.mark(page, BY_START, now)
         if is_first:
             self._collection.mark(page, AWAITED, now)
-            return Admitted.NEW, page
+            return AdmissionResult.NEW, page
         if goes_itself:
             self._count("crawlsched/requests/once")
-            return Admitted.ONCE, page
+            return AdmissionResult.ONCE, page
         return self._known(asked, now), page
 
-    def knows(self, asked: Asked) -> bool:
-        """Whether a request would make nothing new, neither a page nor a visit."""
+    def _is_new_to_filter(self, page: int, marks: int, asked: PageRequest) -> bool:
+        """Whether Scrapy's filter, which looks at no start request, would let this one pass: the first for its page."""
+        if not marks & BY_START or asked.is_start or page in self._passed:
+            return False
         digest = RequestDigest.of(asked.template.data if asked.template else None)
-        return not asked.again and self._place(asked, digest)[1] >= 0
+        if digest.named == self._collection.request_digest(page).named:
+            return False  # with the same callback it would be the same item once more
+        self._passed.add(page)
+        return True
 
-    def _known(self, asked: Asked, now: float) -> Admitted:
+    def knows(self, asked: PageRequest) -> bool:
+        """Whether a request would make nothing new, neither a page nor a visit; owners of other shards judge it."""
+        is_here = self._elsewhere is None or self._elsewhere.is_here(asked.host)
+        return not is_here or (not asked.again and self._page_of(asked) >= 0)
+
+    def _page_of(self, asked: PageRequest) -> int:
+        return self._collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
+
+    def _known(self, asked: PageRequest, now: float) -> AdmissionResult:
         self._count("crawlsched/known")
-        self._withhold(asked.host, "known", asked.url, now)
-        return Admitted.KNOWN
+        self._collection.withheld.note(asked.host, "known", asked.url, now)
+        return AdmissionResult.KNOWN
 
-    def _place(self, asked: Asked, digest: RequestDigest) -> tuple[str | None, int]:
-        """Return the variant and the page (-1: it is new) that a request is for."""
-        base, index, call = asked.request_fingerprint, self._collection.index, asked.call
-        variant, is_spiders_own = asked_variant(asked.meta)
-        name = variant_fingerprint(base, variant)
-        first = asked.first
-        if first is None:
-            first = digest.naming if call is None else call.claims.setdefault(name, digest.naming)
-        page = index.page(name)
-        if page < 0 or is_spiders_own or self._collection.request_digest(page).naming == digest.naming:
-            return variant, page
-        own = f"{variant or ''}#{digest.naming:06x}"
-        if (known := index.page(variant_fingerprint(base, own))) >= 0:
-            return own, known
-        is_its_own = call is not None and page == call.page and asked.again
-        marks = self._collection.planner.pages.marks.item(page)
-        if first != digest.naming or is_its_own or marks & BY_START or (asked.is_start and marks & AWAITED):
-            return own, -1
-        return variant, page
-
-    def _found(self, asked: Asked, variant: str | None, digest: RequestDigest, now: float) -> tuple[Admitted, int]:
+    def _found(self, asked: PageRequest, variant: str | None, now: float) -> tuple[AdmissionResult, int]:
         if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
             self._say_too_many(asked.url)
-            return Admitted.ONCE, -1
+            return AdmissionResult.ONCE, -1
         found = FoundPage(
             asked.url,
             asked.request_fingerprint,
@@ -273,22 +281,22 @@ class Admission:
         )
         if (reason := self._collection.kept_out([found], now)[0]) == "forgotten":
             self._count("crawlsched/forgotten")
-            self._withhold(asked.host, "forgotten", asked.url, now)
-            return Admitted.FORGOTTEN, -1
+            self._collection.withheld.note(asked.host, "forgotten", asked.url, now)
+            return AdmissionResult.FORGOTTEN, -1
         if reason is not None:
             self._count("crawlsched/withheld/max_pages")
-            return Admitted.TOO_MANY, -1
-        if self.growth is not None and not asked.is_start:
+            return AdmissionResult.TOO_MANY, -1
+        if not asked.is_start:
             self.growth.found(asked.url)
         if variant is not None:
             self._count("crawlsched/variants")
         marks = AWAITED | (START | BY_START if asked.is_start else 0)
         if self._together is not None:
             self._together[asked.request_fingerprint] = found, marks
-            return Admitted.NEW, -1
+            return AdmissionResult.NEW, -1
         (page,) = self.add([found], now)
         self._collection.mark(page, marks, now)
-        return Admitted.NEW, page
+        return AdmissionResult.NEW, page
 
     @contextmanager
     def together(self, now: float) -> Iterator[None]:
@@ -323,48 +331,23 @@ class Admission:
                 MOST_OF_A_URL,
             )
 
-    def _take_over(
-        self, page: int, asked: Asked, digest: RequestDigest, now: float, *, is_first: bool, goes_itself: bool
-    ) -> None:
+    def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """The newest request counts: its template is the page's from now on, and other data are news of the page.
 
-        Of a page that nobody has visited the first request of the run counts, as Scrapy's filter lets the first pass.
         What goes itself brings its data to the callback, and at the page's next visit they are news no more.
         """
-        pages = self._collection.planner.pages
+        digest = RequestDigest.of(asked.template.data if asked.template else None)
         known = self._collection.request_digest(page)
-        if not is_first and pages.state.item(page) == NEW:
-            digest = known
-        sights = SIGHTS.of(pages.marks.item(page))
-        if known == digest:
-            if sights:
-                self._collection.set_marks(page, SIGHTS.put(pages.marks.item(page), 0), now)
-                if sights >= _RESTLESS and not goes_itself:  # they stand still, with data that nobody has been told of
-                    self._news(page, now)
-        else:
+        is_other = known != digest and not stays
+        if is_other:
             self._collection.put_template(page, asked.template, digest, now)
             self._count("crawlsched/requests/replaced")
-            if known.handed != digest.handed and not is_first:
-                self._collection.set_marks(page, SIGHTS.put(pages.marks.item(page), sights + 1), now)
-                if sights + 1 < _RESTLESS and not goes_itself:
-                    self._news(page, now)
-        if asked.importance is not None or (self._settings.importance and known != digest):
+            if is_news and known.handed != digest.handed:
+                self._count("crawlsched/links/news")
+                self._owe(page, NEWS, now)
+        if asked.importance is not None or (self._settings.importance and is_other):
             importance = self.weighing.importance(asked.url, asked.meta, asked.importance)
             self.weighing.weigh([page], [importance], now, stated=asked.importance is not None)
-
-    def _news(self, page: int, now: float) -> None:
-        """A link says that the page's next item is another one: it is announced, and delivered at its next visit."""
-        self._count("crawlsched/links/news")
-        self._owe(page, NEWS, now)
-        self.add_source(_LINKS, _LINKS, now)
-        source = self._collection.sources.number(_LINKS, _LINKS)
-        assert source is not None
-        planner, pages = self._collection.planner, np.array([page])
-        planner.covered(pages, source, now)
-        if not planner.announced_by(page, source):
-            self._count("crawlsched/change_signals/received")
-            self._count("crawlsched/change_signals/taken", planner.signalled(pages, source, now))
-        self._collection.unsaved.page(page, now)
 
     # -- pages and sources come in
 
@@ -378,9 +361,7 @@ class Admission:
                 self.add_source("robots", "/".join(page.url.split("/", 3)[:3]) + "/robots.txt", now)
         return numbers
 
-    def named(
-        self, importance: Mapping[str, float | None], request_fingerprint: Callable[[str], bytes], now: float
-    ) -> dict[str, int]:
+    def named(self, importance: Mapping[str, float | None], now: float) -> dict[str, int]:
         """Somebody names pages, and says what some of them are worth.
 
         Returns
@@ -389,7 +370,7 @@ class Admission:
             How many are ``new``, are ``weighed`` otherwise than before, were ``forgotten`` and stay so, and are
             ``too_many``.
         """
-        names = {url: request_fingerprint(url) for url in importance}
+        names = {url: self._request_fingerprint(url) for url in importance}
         known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
         stated = {page: weight for url, page in known.items() if (weight := importance[url]) is not None}
         weighed = self.weighing.weigh(list(stated), list(stated.values()), now) if stated else 0
@@ -454,6 +435,13 @@ class Admission:
             if is_new:
                 self._count(f"crawlsched/sources/{kind}")
         return True
+
+    def source_of(self, kind: str, url: str, now: float) -> Source:
+        """Return the source of this kind and URL, adding it if it is new."""
+        self.add_source(kind, url, now)
+        number = self._collection.sources.number(kind, url)
+        assert number is not None
+        return self._collection.sources[number]
 
     def leave_source(self, kind: str, url: str, now: float) -> None:
         """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""

@@ -12,7 +12,7 @@ from crawlsched.collection.collection import Collection
 from crawlsched.collection.shard import Shard
 from crawlsched.settings import Settings
 
-__all__ = ["Weighing", "checked"]
+__all__ = ["PageImportance", "checked"]
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ _WEIGHED_AT_ONCE = 16
 _READ_AT_ONCE = 4_000
 
 
-class Weighing:
+class PageImportance:
     """How pages get their importance.
 
     Parameters

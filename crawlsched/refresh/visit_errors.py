@@ -1,9 +1,10 @@
-"""Mishaps: something went wrong with one page or source. It is said with its name, and the page comes again later."""
+"""Errors about one page or source: each is said with its name, and the page comes again later."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from crawlsched.collection.collection import Collection
 from crawlsched.exceptions import CrawlschedError
@@ -11,13 +12,13 @@ from crawlsched.showing import in_words, without_secrets
 from crawlsched.store import Outcome
 from crawlsched.visits.visits import Visit, Visits
 
-__all__ = ["Mishaps"]
+__all__ = ["VisitErrors"]
 
 logger = logging.getLogger(__name__)
 
 
-class Mishaps:
-    """Where exceptions about one page end.
+class VisitErrors:
+    """Where exceptions about one page or source end.
 
     Parameters
     ----------
@@ -44,6 +45,14 @@ class Mishaps:
         self._say(f"The source number {number} cannot be polled, so it waits", error)
         self._collection.sources.polled(number, now, ok=False)
 
+    @contextmanager
+    def caught(self, visit: Visit, now: float) -> Iterator[None]:
+        """Whatever of ours goes wrong inside ends the visit as an error, and goes no further."""
+        try:
+            yield
+        except Exception as error:
+            self.of_visit(visit, error, now)
+
     def of_visit(self, visit: Visit, error: Exception, now: float) -> None:
         """What a visit brought could not be judged: it counts as an error, and the page backs off."""
         self._say(f"What came of {without_secrets(visit.url)} cannot be judged, so it is visited again later", error)
@@ -52,7 +61,7 @@ class Mishaps:
                 self._count("crawlsched/resolved")
                 self._count(f"crawlsched/resolved/{Outcome.ERROR}")
                 self._collection.planner.frontier.release_host(visit.host)
-        finally:  # one mishap may follow another, and nobody else lets the page or the source go
+        finally:  # one error may follow another, and nobody else lets the page or the source go
             if visit.page >= 0:
                 self._back_off(visit.page, now)
             elif visit.source >= 0:

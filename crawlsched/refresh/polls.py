@@ -8,10 +8,14 @@ from functools import partial
 
 import numpy as np
 
-from crawlsched.change_signals import Problem
+from crawlsched.change_signals import Problem, absolute_sitemaps
 from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.content.verdict import judge_status
 from crawlsched.planner import prospects
-from crawlsched.refresh.requested import Admission
+from crawlsched.refresh.admission import Admission
+from crawlsched.refresh.long_work import LongWork
+from crawlsched.refresh.responses import ResponseFacts, Responses
+from crawlsched.refresh.visit_errors import VisitErrors
 from crawlsched.settings import Settings
 from crawlsched.sources.linked_sources import linked_sources
 from crawlsched.sources.named_by_pages import NamedByPages
@@ -21,9 +25,10 @@ from crawlsched.sources.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.sources.source_reading import SourceRead, UnknownEntry, read_source
 from crawlsched.sources.source_tally import tallied
 from crawlsched.sources.subscriptions import discovered
-from crawlsched.store import Source, host_of
+from crawlsched.store import Outcome, Source, host_of
+from crawlsched.visits.visits import Visit
 
-__all__ = ["Announcing"]
+__all__ = ["Polls"]
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +39,8 @@ _DEEPEST_INDEX = 16
 _BETWEEN_NOTICES = 1 / 64
 
 
-class Announcing:
-    """What sources announce, from their bytes to the planner.
+class Polls:
+    """What sources announce, from the end of their visits to the planner.
 
     Parameters
     ----------
@@ -43,6 +48,12 @@ class Announcing:
         The pages and the sources.
     admission : Admission
         Takes unknown URLs in.
+    responses : Responses
+        Ends visits.
+    long_work : LongWork
+        Takes what sources say over in steps.
+    errors : VisitErrors
+        Where exceptions end.
     settings : Settings
         Checked settings.
     count : callable
@@ -57,6 +68,9 @@ class Announcing:
         self,
         collection: Collection,
         admission: Admission,
+        responses: Responses,
+        long_work: LongWork,
+        errors: VisitErrors,
         settings: Settings,
         *,
         count: Callable[..., None],
@@ -71,6 +85,11 @@ class Announcing:
         self._brought: dict[int, tuple[float, float]] = {}
         self._told_by_index: set[int] = set()
         self._admission = admission
+        self._responses = responses
+        self._long_work = long_work
+        self._errors = errors
+        # The sitemaps that each robots.txt named when it was read last.
+        self._named_by: dict[str, list[str]] = {}
         self._settings = settings
         self._count = count
         self._request_fingerprint = request_fingerprint
@@ -78,8 +97,9 @@ class Announcing:
         self._named = NamedByPages()
         self._private = PrivateAddresses(settings.private_addresses)
 
-    def read_source(self, number: int, url: str, body: bytes) -> SourceRead:
+    def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
+        number = visit.source
         return read_source(
             self._sources[number],
             url,
@@ -151,7 +171,7 @@ class Announcing:
         before = self._brought.get(number, (0.0, 0.0))
         self._brought[number] = before[0] + gain, before[1] + loss
 
-    def arrived(
+    def _arrived(
         self, number: int, read: SourceRead, etag: str | None, last_modified: str | None, now: float
     ) -> Iterator[None]:
         """A source was read; return the steps in which what it says is taken over."""
@@ -163,11 +183,59 @@ class Announcing:
             return iter(())
         self._count("crawlsched/sources/read")
         for problem in read.problems:
-            self.report(source.url, problem)
+            self._report(source.url, problem)
         return self._take_over(number, read, validators, now)
 
-    def page_names(self, page: int, url: str, body: bytes, now: float) -> None:
-        """A page was read: the feed and the sitemaps that it names become sources."""
+    def source_read(
+        self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
+    ) -> None:
+        """A source was read: its announcements become ChangeSignals, in slices between the slots."""
+        if visit.outcome is not None:  # ended meanwhile, with its shard
+            return
+        with self._errors.caught(visit, now):
+            known = read.digest == self._sources[visit.source].fingerprint
+            self._responses.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
+            self._long_work.add(
+                self._as_long_as_here(visit.source, self._arrived(visit.source, read, etag, last_modified, now))
+            )
+
+    def _as_long_as_here(self, number: int, steps: Iterator[None]) -> Iterator[None]:
+        """Do the steps as long as the source is this process's."""
+        while number in self._sources:
+            try:
+                next(steps)
+            except StopIteration:
+                return
+            yield
+
+    def source_answered(self, visit: Visit, status: int, now: float) -> None:
+        """A source gave no new content: not modified, gone, or an error."""
+        if visit.outcome is not None:
+            return
+        with self._errors.caught(visit, now):
+            self._responses.end(visit, judge_status(status).outcome, now, ResponseFacts(status))
+            self.nothing_new(visit.source, now, ok=status == 304)
+
+    def robots_seen(self, url: str, host: str, sitemaps: list[str], crawl_delay: float | None, now: float) -> None:
+        """A robots.txt was read."""
+        number = self._collection.hosts.number(host)
+        if self._collection.hosts.set_crawl_delay(number, crawl_delay):
+            self._collection.save_host(number, now)
+        if self._settings.find_sources:
+            named = absolute_sitemaps(sitemaps, url)
+            for problem in named.problems:
+                self._report(url, problem)
+            for sitemap in named.url:
+                self._admission.add_source("sitemap", sitemap, now, named_by=host)
+            before, self._named_by[url] = self._named_by.get(url, []), list(named.url)
+            for gone in set(before).difference(self._settings.source_urls, *self._named_by.values()):
+                self._admission.leave_source("sitemap", gone, now)
+
+    def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
+        """A page that is new or has changed may name feeds and sitemaps, which become sources."""
+        page = visit.page
+        if page < 0 or not self._settings.find_sources:
+            return
         for named in linked_sources(body, url):
             host = host_of(named)
             if self._sources.number("sitemap", named) is not None:
@@ -179,7 +247,7 @@ class Announcing:
             if number is not None:  # another shard's otherwise
                 self._collection.unsaved.source(self._sources.named_by_page(number), now)
 
-    def report(self, url: str, problem: Problem) -> None:
+    def _report(self, url: str, problem: Problem) -> None:
         """Say what was wrong with a source, and count it."""
         logger.warning("%s: %s", url, problem)
         self._count(f"crawlsched/sources/problems/{problem.kind}", problem.count)
@@ -208,7 +276,7 @@ class Announcing:
                 self._told_by_index.add(known)
         if refused:
             problem = Problem("too-many-children", len(refused), refused[0])
-            self.report(source.url, problem)
+            self._report(source.url, problem)
             read.problems = [*read.problems, problem]
         self._indexes.listed_again(number)
 
@@ -300,9 +368,8 @@ class Announcing:
         if not found:
             return
         pages = self._admission.add(list(found.values()), now)
-        if self._admission.growth is not None:
-            for page_found in found.values():
-                self._admission.growth.found(page_found.url)
+        for page_found in found.values():
+            self._admission.growth.found(page_found.url)
         shards = self._collection.shards
         mine = {page for page in pages if shards.of_page(page) is shards.of_name(host)}
         for page, entry in zip(pages, map(unknown.__getitem__, found), strict=True):
@@ -321,7 +388,7 @@ class Announcing:
         own = self._settings.source_urls
         if not private or any(source.url in own for source in (self._sources[number], *self._above(number))):
             return entries
-        self.report(self._sources[number].url, Problem("private-address", len(private), private[0].url))
+        self._report(self._sources[number].url, Problem("private-address", len(private), private[0].url))
         return [entry for entry in entries if entry not in private]
 
     def _found(self, entry: UnknownEntry) -> FoundPage:

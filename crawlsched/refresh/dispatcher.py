@@ -1,23 +1,25 @@
-"""Outgoing: which visit begins at a slot, with which validators, and how its response is to be read."""
+"""A slot ticks: which visit begins, with which validators, and how its response is to be read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import inf
 
 from crawlsched.collection.collection import Collection
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
 from crawlsched.content.recipe_choice import Recipes, meant_for
 from crawlsched.exceptions import DamagedRow, StoreError
-from crawlsched.refresh.mishaps import Mishaps
-from crawlsched.refresh.owing import Owing
-from crawlsched.store import PageFacts, host_of
+from crawlsched.pages.marks import START
+from crawlsched.refresh.delivery_book import DeliveryBook
+from crawlsched.refresh.visit_errors import VisitErrors
+from crawlsched.store import PageFacts, Source, host_of
 from crawlsched.visits.one_pass import OnePass
 from crawlsched.visits.probes import Probes
 from crawlsched.visits.starts import Starts
 from crawlsched.visits.visits import Visit, Visits
 
-__all__ = ["Outgoing"]
+__all__ = ["Dispatcher"]
 
 # While pages get their first copies, a source that was read is read again after so many of its intervals only.
 _INTERVALS_DURING_FIRST_CRAWLS = 8
@@ -25,7 +27,7 @@ _INTERVALS_DURING_FIRST_CRAWLS = 8
 _TRIES = 20
 
 
-class Outgoing:
+class Dispatcher:
     """How visits begin.
 
     Parameters
@@ -38,18 +40,16 @@ class Outgoing:
         What is to be fetched a second time.
     recipes : Recipes
         By which responses are read.
-    mishaps : Mishaps
+    errors : VisitErrors
         Told of pages that cannot be sent for.
     count : callable
         ``count(name, n=1)`` adds to a statistic.
-    owing : Owing
+    book : DeliveryBook
         Says which visits are delivered whatever they find.
     starts : Starts
         Who goes first.
     one_pass : OnePass or None
         None: the crawl does not end by itself.
-    delivers_unchanged : bool
-        Whether the spider gets what did not change, too.
     """
 
     def __init__(
@@ -58,19 +58,17 @@ class Outgoing:
         visits: Visits,
         probes: Probes,
         recipes: Recipes,
-        mishaps: Mishaps,
+        errors: VisitErrors,
         count: Callable[..., None],
         *,
-        owing: Owing,
+        book: DeliveryBook,
         starts: Starts,
         one_pass: OnePass | None,
-        delivers_unchanged: bool,
     ) -> None:
-        self._mishaps = mishaps
-        self._owing = owing
+        self._errors = errors
+        self._book = book
         self._starts = starts
         self._one_pass = one_pass
-        self._delivers_unchanged = delivers_unchanged
         self._collection = collection
         self._visits = visits
         self._probes = probes
@@ -121,7 +119,7 @@ class Outgoing:
             host = self._collection.planner.pages.host.item(page)
             visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
-            self._mishaps.of_page(page, error, now)
+            self._errors.of_page(page, error, now)
             return None
         if self._one_pass is not None:
             self._one_pass.tried(page)
@@ -139,12 +137,12 @@ class Outgoing:
             if self._collection.is_readable or page in self._collection.facts:
                 return self._with_credentials(self._collection.facts_of(page), now)
         except DamagedRow as error:
-            self._mishaps.of_page(page, error, now)
+            self._errors.of_page(page, error, now)
             return None
         except StoreError:
             pass
         except Exception as error:
-            self._mishaps.of_page(page, error, now)
+            self._errors.of_page(page, error, now)
             return None
         self._collection.step_aside(page, forced=forced)
         return None
@@ -161,8 +159,8 @@ class Outgoing:
             self._one_pass.passed_over(facts.page)
         return None
 
-    def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, str] | None:
-        """Return the URL of a sitemap that is due, and begin its visit."""
+    def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, Source] | None:
+        """Return a sitemap that is due, and begin its visit."""
         collection = self._collection
         # What a source that was read lately may bring is worth less than the first copies that others wait for.
         least = now - _INTERVALS_DURING_FIRST_CRAWLS * collection.sources.interval
@@ -182,10 +180,10 @@ class Outgoing:
                 source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
             )
         except Exception as error:
-            self._mishaps.of_source(number, error, now)
+            self._errors.of_source(number, error, now)
             return None
         self._count("crawlsched/dispatched")
-        return visit, source.url
+        return visit, source
 
     def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
         """Return what has to be fetched before a visit can be judged, longest asked for first, and begin its visit."""
@@ -215,12 +213,14 @@ class Outgoing:
         # another recipe has to see it, too.
         if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
             return None, None
-        # What is to be delivered must come as content: a 304 has nothing for a callback.
-        if self._delivers_unchanged or self._owing.of(visit.page, visit.opened_at):
-            return None, None
-        if not is_current(facts.recipe, recipe):
+        if self._book.wants_content(visit.page, visit.opened_at) or not is_current(facts.recipe, recipe):
             return None, None
         return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
+
+    def is_asked_for(self, visit: Visit) -> bool:
+        """Whether a visit is what the spider asked for itself in this run, and no later one of the same page."""
+        pages = self._collection.planner.pages
+        return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
     def reading(self, visit: Visit, body: Body, meant: object) -> tuple[partial[Content], bool]:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
