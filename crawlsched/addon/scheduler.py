@@ -503,7 +503,7 @@ class Scheduler(BaseScheduler):
         if now - self._lost_looked_at < _LOST_LOOKED_AT:
             return
         self._lost_looked_at = now
-        old = [visit for part in self._refresher.parts for visit in part.visits.older_than(now - _LOST_LOOKED_AT)]
+        old = self._visits.older_than(now - _LOST_LOOKED_AT)
         if not old:
             self._perhaps_lost = set()
             return
