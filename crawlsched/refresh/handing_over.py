@@ -15,7 +15,7 @@ from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
 
 if TYPE_CHECKING:
-    from crawlsched.refresh.shared.sharing import Sharing
+    from crawlsched.refresh.shared.shared_crawl import SharedCrawl
 
 __all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "Handover", "found_again", "found_data"]
 
@@ -93,12 +93,12 @@ class Elsewhere:
 
     Parameters
     ----------
-    sharing : Sharing
+    sharing : SharedCrawl
         Has, once it is open, the `Handover` of this process.
     shards : Shards
     """
 
-    def __init__(self, sharing: Sharing, shards: Shards) -> None:
+    def __init__(self, sharing: SharedCrawl, shards: Shards) -> None:
         self.sharing, self._shards = sharing, shards
 
     def is_here(self, host: str) -> bool:

@@ -14,7 +14,7 @@ from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 
 if TYPE_CHECKING:
-    from crawlsched.refresh.shared.sharing import Sharing
+    from crawlsched.refresh.shared.shared_crawl import SharedCrawl
 
 __all__ = ["CrawlRate"]
 
@@ -43,7 +43,7 @@ class CrawlRate:
         ``note(now)`` writes down at once when the last request was sent, and whether the crawl pauses.
     now : float
         POSIX seconds.
-    sharing : Sharing, optional
+    sharing : SharedCrawl, optional
         Has what was granted to this process, of a rate that several share; None: this is the only one.
 
     Attributes
@@ -70,7 +70,7 @@ class CrawlRate:
         count: Callable[..., None],
         note: Callable[[float], object],
         now: float,
-        sharing: Sharing | None = None,
+        sharing: SharedCrawl | None = None,
     ) -> None:
         self._sharing = sharing
         self.slots = self._clock_of(settings.bandwidth, now)

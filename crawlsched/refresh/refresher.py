@@ -44,7 +44,7 @@ from crawlsched.refresh.polls import Polls
 from crawlsched.refresh.rate import CrawlRate
 from crawlsched.refresh.responses import Responses
 from crawlsched.refresh.retry_after import retry_after
-from crawlsched.refresh.shared.sharing import Sharing
+from crawlsched.refresh.shared.shared_crawl import SharedCrawl
 from crawlsched.refresh.visit_errors import VisitErrors
 from crawlsched.refresh.watchdog import Watchdog
 from crawlsched.settings import Settings
@@ -156,7 +156,7 @@ class Refresher:
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
         #: What there is to do besides where several processes crawl the collection; None: this is the only one.
-        self.sharing = None if settings.shards is None else Sharing(self, spider)
+        self.sharing = None if settings.shards is None else SharedCrawl(self, spider)
         self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
         self.guard = Guard(count, clock)
         self.watchdog = Watchdog(clock())

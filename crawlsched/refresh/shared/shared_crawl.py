@@ -1,4 +1,4 @@
-"""Sharing: what a crawl does besides where several processes crawl one collection."""
+"""SharedCrawl: what a crawl does besides where several processes crawl one collection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from crawlsched.store.members import SharedCollection, about_me, application_of,
 if TYPE_CHECKING:
     from crawlsched.refresh.refresher import Refresher
 
-__all__ = ["Sharing"]
+__all__ = ["SharedCrawl"]
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _ANSWER_WITHIN = 3.0
 _COUNTED_OVER = 60.0
 
 
-class Sharing:
+class SharedCrawl:
     """A process among those that share a collection: its grant, its shards, and what is for the others.
 
     Parameters
