@@ -25,6 +25,7 @@ from crawlsched.refresh.commands import obey_pending
 from crawlsched.refresh.figures import Figures
 from crawlsched.refresh.first_minute import FIRST_MINUTE, minute
 from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.shared.shared_crawl import refresher_of
 from crawlsched.scrapy_versions import (
     call_later,
     create_looping_call,
@@ -84,7 +85,7 @@ class Refresh:
     @property
     def _refresher(self) -> Refresher:
         # Not in from_crawler: Scrapy's test helpers make extensions before there is a spider.
-        return Refresher.of(self._crawler)
+        return refresher_of(self._crawler)
 
     # -- the life of a crawl
 

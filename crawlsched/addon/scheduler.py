@@ -36,7 +36,9 @@ from crawlsched.collection.request_templates import RequestTemplate, build_reque
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.refresh.admission import AdmissionResult, PageRequest
 from crawlsched.refresh.commands import obey_waiting
+from crawlsched.refresh.pings import signal
 from crawlsched.refresh.refresher import NotForTheSpider, Refresher
+from crawlsched.refresh.shared.shared_crawl import refresher_of
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
@@ -145,7 +147,7 @@ class Scheduler(BaseScheduler):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the scheduler for a crawler, and the one that was configured before it."""
-        refresher = Refresher.of(crawler)
+        refresher = refresher_of(crawler)
         path = crawler.settings[FALLBACK_SCHEDULER]
         fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)
         scheduler = cls(crawler, refresher, fallback)
@@ -388,7 +390,7 @@ class Scheduler(BaseScheduler):
         int
             How many were taken: not those of pages that were crawled or announced by the same source just now.
         """
-        return self._refresher.signal(urls, source, self._refresher.clock())
+        return signal(self._refresher, urls, source, self._refresher.clock())
 
     # -- pages from requests
 

@@ -13,6 +13,7 @@ from scrapy.http import Response
 
 from crawlsched.exceptions import NotThePage
 from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.shared.shared_crawl import refresher_of
 from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
 
 __all__ = ["DeliveryMiddleware"]
@@ -34,7 +35,7 @@ class DeliveryMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware for a crawler."""
-        return cls(Refresher.of(crawler))
+        return cls(refresher_of(crawler))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass everything on, and note when start() has ended."""

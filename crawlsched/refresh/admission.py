@@ -149,7 +149,9 @@ class Admission:
     growth : Growth
         Hears of what links and sitemaps lead to.
     elsewhere : Elsewhere, optional
-        Takes what is of other shards; None: there are none.
+        Takes what sites name of other shards; None: there are none.
+    hand_over : callable, optional
+        ``hand_over(asked, now)`` takes requests of other shards.
     """
 
     def __init__(
@@ -164,6 +166,7 @@ class Admission:
         asks_robots: bool,
         growth: Growth,
         elsewhere: Elsewhere | None = None,
+        hand_over: Callable[[PageRequest, float], AdmissionResult] | None = None,
     ) -> None:
         self._collection = collection
         self.growth = growth
@@ -174,6 +177,7 @@ class Admission:
         self._starts = starts
         self._asks_robots = asks_robots and settings.find_sources
         self._elsewhere = elsewhere
+        self._hand_over = hand_over
         self.weighing = PageImportance(collection, settings, count)
         self._said_too_many = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
@@ -184,8 +188,8 @@ class Admission:
 
     def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
         """The spider asks for a page; return what became of that."""
-        if self._elsewhere is not None and not self._elsewhere.is_here(asked.host):
-            return self._elsewhere.sharing.hand_over(asked, now)
+        if self._hand_over is not None and self._collection.shards.of_name(asked.host) is None:
+            return self._hand_over(asked, now)
         result, page = self._requested(asked, now)
         if result is AdmissionResult.NEW:
             self._collection.n_awaited += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from statistics import median_low
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,11 @@ from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages.marks import RECRAWL
 from crawlsched.planner import forecast
 from crawlsched.refresh.pings import announce, known_pages
+from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
 from crawlsched.sources.sources import POLLED_KINDS
 from crawlsched.store import FORGET_KINDS, Command
-
-if TYPE_CHECKING:
-    from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["obey_pending", "obey_waiting"]
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crawlsched.collection.collection import FoundPage
 from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.collection.shard import Shards
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
-
-if TYPE_CHECKING:
-    from crawlsched.refresh.shared.shared_crawl import SharedCrawl
 
 __all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "Handover", "found_again", "found_data"]
 
@@ -93,13 +90,13 @@ class Elsewhere:
 
     Parameters
     ----------
-    sharing : SharedCrawl
-        Has, once it is open, the `Handover` of this process.
+    handing_over : callable
+        Gives the `Handover` of this process, once that has joined the others.
     shards : Shards
     """
 
-    def __init__(self, sharing: SharedCrawl, shards: Shards) -> None:
-        self.sharing, self._shards = sharing, shards
+    def __init__(self, handing_over: Callable[[], Handover], shards: Shards) -> None:
+        self._handing_over, self._shards = handing_over, shards
 
     def is_here(self, host: str) -> bool:
         """Whether the pages of a host are this process's."""
@@ -107,12 +104,12 @@ class Elsewhere:
 
     def found(self, page: FoundPage, of: int, now: float) -> Outgoing | None:
         """Hand over a URL that a site names."""
-        return self.sharing.handing_over.row(page.host, FOUND, found_data(page), now, of=of)
+        return self._handing_over().row(page.host, FOUND, found_data(page), now, of=of)
 
     def source(self, kind: str, url: str, host: str, named_by: str | None, of: int, now: float) -> Outgoing | None:
         """Hand over a sitemap or feed."""
         data = {"kind": kind, "url": url, "named_by": named_by}
-        return self.sharing.handing_over.row(host, SOURCE, data, now, of=of)
+        return self._handing_over().row(host, SOURCE, data, now, of=of)
 
 
 def found_data(page: FoundPage) -> dict[str, Any]:

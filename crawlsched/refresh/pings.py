@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.collection.shard import Shard
+from crawlsched.refresh.refresher import Refresher
 
-if TYPE_CHECKING:
-    from crawlsched.refresh.refresher import Refresher
-
-__all__ = ["announce", "known_pages", "pages_of", "pinged"]
+__all__ = ["announce", "known_pages", "pages_of", "pinged", "signal"]
 
 # URLs that are looked up and announced between two looks at the clock.
 _URLS_AT_ONCE = 16
@@ -57,6 +54,14 @@ def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: fl
     refresher.count("crawlsched/change_signals/taken", taken)
     refresher.collection.unsaved.pages(fresh, now)
     return taken
+
+
+def signal(refresher: Refresher, urls: Sequence[str], sender: str, now: float) -> int:
+    """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""
+    if refresher.sharing is not None:
+        return refresher.sharing.signal(urls, sender, now)
+    pages, _ = known_pages(refresher, urls)
+    return announce(refresher, pages, sender, now)
 
 
 def pinged(refresher: Refresher, urls: tuple[str, ...], sender: str) -> Iterator[None]:

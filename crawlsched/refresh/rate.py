@@ -5,16 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crawlsched.collection.hosts import Hosts
 from crawlsched.planner import Planner
 from crawlsched.refresh.pacing import Line, Pace
+from crawlsched.refresh.share import Share
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
-
-if TYPE_CHECKING:
-    from crawlsched.refresh.shared.shared_crawl import SharedCrawl
 
 __all__ = ["CrawlRate"]
 
@@ -43,7 +41,7 @@ class CrawlRate:
         ``note(now)`` writes down at once when the last request was sent, and whether the crawl pauses.
     now : float
         POSIX seconds.
-    sharing : SharedCrawl, optional
+    sharing : Share, optional
         Has what was granted to this process, of a rate that several share; None: this is the only one.
 
     Attributes
@@ -70,7 +68,7 @@ class CrawlRate:
         count: Callable[..., None],
         note: Callable[[float], object],
         now: float,
-        sharing: SharedCrawl | None = None,
+        sharing: Share | None = None,
     ) -> None:
         self._sharing = sharing
         self.slots = self._clock_of(settings.bandwidth, now)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,12 +39,11 @@ from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.handing_over import Elsewhere
 from crawlsched.refresh.long_work import LongWork
-from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.polls import Polls
 from crawlsched.refresh.rate import CrawlRate
 from crawlsched.refresh.responses import Responses
 from crawlsched.refresh.retry_after import retry_after
-from crawlsched.refresh.shared.shared_crawl import SharedCrawl
+from crawlsched.refresh.share import Share
 from crawlsched.refresh.visit_errors import VisitErrors
 from crawlsched.refresh.watchdog import Watchdog
 from crawlsched.settings import Settings
@@ -101,6 +100,8 @@ class Refresher:
         Chooses which visits are probed.
     arguments : mapping of str to str, optional
         Digests of the spider's arguments.
+    share : callable, optional
+        ``share(refresher, spider)`` gives what CRAWLSCHED_SHARDS needs; it is asked if that is set.
 
     Attributes
     ----------
@@ -129,6 +130,7 @@ class Refresher:
         obeys_robots: bool = True,
         least_delay: float = 0.0,
         arguments: Mapping[str, str] | None = None,
+        share: Callable[[Refresher, str], Share] | None = None,
     ) -> None:
         self._arguments = dict(arguments or {})
         self.settings = settings
@@ -156,7 +158,10 @@ class Refresher:
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
         #: What there is to do besides where several processes crawl the collection; None: this is the only one.
-        self.sharing = None if settings.shards is None else SharedCrawl(self, spider)
+        self.sharing: Share | None = None
+        if settings.shards is not None:
+            assert share is not None
+            self.sharing = share(self, spider)
         self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
         self.guard = Guard(count, clock)
         self.watchdog = Watchdog(clock())
@@ -184,6 +189,9 @@ class Refresher:
             (lambda page, now: None) if self.one_pass is None else self.one_pass.released,
         )
         self.deliveries = self.book.deliveries
+        elsewhere = None
+        if (sharing := self.sharing) is not None:
+            elsewhere = Elsewhere(lambda: sharing.handing_over, self.collection.shards)
         self.admission = Admission(
             self.collection,
             settings,
@@ -193,7 +201,8 @@ class Refresher:
             starts=self.starts,
             asks_robots=not obeys_robots,
             growth=self.growth,
-            elsewhere=None if self.sharing is None else Elsewhere(self.sharing, self.collection.shards),
+            elsewhere=elsewhere,
+            hand_over=None if sharing is None else sharing.hand_over,
         )
         self.dispatcher = Dispatcher(
             self.collection,
@@ -234,15 +243,15 @@ class Refresher:
         )
 
     @classmethod
-    def of(cls, crawler: Crawler) -> Self:
+    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
         """Return the refresher of a crawler, making it if it is the first to be asked for."""
         refresher = cls._of.get(crawler)
         if refresher is None:
-            refresher = cls._of[crawler] = cls._for(crawler)
+            refresher = cls._of[crawler] = cls._for(crawler, share)
         return refresher  # type: ignore[return-value]
 
     @classmethod
-    def _for(cls, crawler: Crawler) -> Self:
+    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
         assert crawler.stats is not None
         # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
         offset = time.time() - time.monotonic()
@@ -258,6 +267,7 @@ class Refresher:
             settings,
             name,
             arguments=argument_digests(arguments),
+            share=share,
             count=crawler.stats.inc_value,
             request_fingerprint=lambda url: fingerprint(Request(url)),
             clock=lambda: offset + time.monotonic(),
@@ -418,13 +428,6 @@ class Refresher:
         if visit is not None and visit.tracked:
             self.responses.not_sent(visit, self.clock())
         return False
-
-    def signal(self, urls: Sequence[str], source: str, now: float) -> int:
-        """Announce that pages may have changed; return how many of this process's were taken."""
-        if self.sharing is not None:
-            return self.sharing.signal(urls, source, now)
-        pages, _ = known_pages(self, urls)
-        return announce(self, pages, source, now)
 
     def start_ended(self) -> None:
         """start() has ended."""

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from crawlsched.collection.collection import LOADED_AT_ONCE, StoredShard
 from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.shard import Shard
 from crawlsched.collection.side_thread import Aside
+from crawlsched.refresh.refresher import Refresher
 from crawlsched.refresh.shared.inbox import Inbox
 from crawlsched.refresh.shared.membership import Membership, Published
 from crawlsched.showing import in_words
 from crawlsched.store.members import Received, SharedCollection
-
-if TYPE_CHECKING:
-    from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["Holding"]
 

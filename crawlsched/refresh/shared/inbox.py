@@ -6,17 +6,15 @@ import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.refresh.commands import obey_pending
 from crawlsched.refresh.pings import announce, known_pages
+from crawlsched.refresh.refresher import Refresher
 from crawlsched.showing import in_words
 from crawlsched.store.members import Received, SharedCollection
-
-if TYPE_CHECKING:
-    from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["SIGNAL", "Inbox"]
 

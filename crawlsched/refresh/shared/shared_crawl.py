@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from scrapy.crawler import Crawler
 
 from crawlsched.collection.collection import FoundPage
 from crawlsched.collection.request_templates import RequestTemplate
@@ -14,6 +16,7 @@ from crawlsched.exceptions import StoreError
 from crawlsched.refresh.admission import AdmissionResult, PageRequest
 from crawlsched.refresh.handing_over import FOUND, PAGE, Handover, found_data
 from crawlsched.refresh.pings import announce, known_pages
+from crawlsched.refresh.refresher import Refresher
 from crawlsched.refresh.shared.holding import Holding
 from crawlsched.refresh.shared.inbox import SIGNAL, Inbox
 from crawlsched.refresh.shared.membership import Membership
@@ -22,10 +25,7 @@ from crawlsched.store import Batch, host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
 
-if TYPE_CHECKING:
-    from crawlsched.refresh.refresher import Refresher
-
-__all__ = ["SharedCrawl"]
+__all__ = ["SharedCrawl", "refresher_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -335,3 +335,8 @@ class SharedCrawl:
             self._membership.hand_over(row)
         pages, _ = known_pages(self._refresher, here)
         return announce(self._refresher, pages, source, now)
+
+
+def refresher_of(crawler: Crawler) -> Refresher:
+    """Return the refresher of a crawler, making it if it is the first to be asked for."""
+    return Refresher.of(crawler, SharedCrawl)

@@ -14,6 +14,7 @@ from crawlsched.collection.request_templates import RequestTemplate
 from crawlsched.refresh.admission import PageRequest
 from crawlsched.refresh.handing_over import PAGE
 from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.shared.shared_crawl import SharedCrawl
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing, host_of
@@ -39,6 +40,7 @@ def process(shared: SharedCollection, **given) -> Iterator[Refresher]:
         count=lambda name, n=1: stats.update({name: n}),
         request_fingerprint=lambda url: fingerprint(Request(url)),
         rng=Random(0),
+        share=SharedCrawl,
     )
     refresher.open()
     refresher.stats = stats

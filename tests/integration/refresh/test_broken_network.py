@@ -64,7 +64,7 @@ class Crawl:
         until = time.monotonic() + seconds
         while not what():
             assert time.monotonic() < until, [
-                (len(p.collection.shards.here), p.rests, p.must_wait(time.time())) for p in self.processes
+                (len(p.collection.shards.here), p.rate.rests, p.must_wait(time.time())) for p in self.processes
             ]
             self.step()
             time.sleep(0.002)
