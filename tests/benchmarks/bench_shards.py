@@ -205,7 +205,7 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
                 refresher.flush(now)
             if refresher.long_work.has_work:
                 refresher.long_work.go_on(0.002)
-            is_due = not refresher.rests and refresher.rate.slots.is_due(now) and not refresher.must_wait(now)
+            is_due = not refresher.rate.rests and refresher.rate.slots.is_due(now) and not refresher.must_wait(now)
             begun = refresher.dispatcher.next_page(now, lambda host, now: now) if is_due else None
             if begun is None:
                 # Scrapy's timers wake a crawl for the next slot, and for what is to be looked at.
@@ -304,7 +304,7 @@ def killing(n_kills: int = 100, n_processes: int = 3, n_links: int = 10, seconds
             until = last.clock() + WARM_UP
             while last.clock() < until and _asked(database, "SELECT count(*) FROM inbox"):
                 last.sharing.look(last.clock())
-                last.work(0.01)
+                last.long_work.go_on(0.01)
                 last.flush(last.clock())
         with database.reading() as connection:
             wanted = "SELECT shard, page, time FROM observations WHERE outcome IN ('new', 'changed')"

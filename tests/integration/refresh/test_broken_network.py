@@ -84,7 +84,7 @@ class Crawl:
             refresher.sharing.look(now)
             refresher.long_work.go_on(0.002)
             refresher.flush(now)
-            if refresher.rests or not refresher.rate.slots.is_due(now) or refresher.must_wait(now):
+            if refresher.rate.rests or not refresher.rate.slots.is_due(now) or refresher.must_wait(now):
                 continue
             begun = refresher.dispatcher.next_page(now, lambda host, now: now)
             if begun is not None and refresher.may_send(begun[0].token):
