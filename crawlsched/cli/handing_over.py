@@ -27,7 +27,7 @@ class RunningImport:
     def __init__(self, store: "Store") -> None:
         self._store = store
         self._sent: deque[int] = deque()
-        names = ("pages", "new", "forgotten", "weighed", "visits", "visits_of_their_own")
+        names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
 
     def take(self, named: "Sequence[ImportedPage]", histories: Any = None) -> None:
