@@ -83,8 +83,8 @@ def make_plan(
     """Make a plan and keep it in the stores; takes long, changes nothing in memory.
 
     Each shard keeps what the plan says of its hosts and sources. `visits` is what `visits_of_sources` read, with the
-    ``host`` and ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew; where
-    there are no shards `counts` are kept with the plan, for `crawlsched status`.
+    ``host`` and ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew.
+    Where there are no shards `counts` are kept with the plan, for `crawlsched status`.
     """
     made = _with_doubts(plan(snapshot, bandwidth, visits, previous), sources)
     for shard in shards:
