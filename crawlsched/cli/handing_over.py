@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.exceptions import CrawlschedError
 
 if TYPE_CHECKING:
-    from crawlsched.collection.importing import ImportedPage
+    from crawlsched.crawl.importing import ImportedPage
     from crawlsched.store import Store
 
 __all__ = ["RunningImport"]
@@ -20,7 +20,7 @@ _ANSWER_WITHIN = 60.0
 
 
 class RunningImport:
-    """Gives pages to a running crawl, as `crawlsched.collection.importing.Import` takes them where none runs."""
+    """Gives pages to a running crawl, as `crawlsched.crawl.importing.Import` takes them where none runs."""
 
     learns = False
 
