@@ -6,6 +6,8 @@ other's rows. Times are POSIX seconds (UTC). Whatever has a structure of its own
 The same tables serve SQLite and PostgreSQL.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -22,6 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.schema import SchemaItem
 
 from crawlsched.store.outcome import Outcome
 
@@ -106,34 +109,29 @@ metadata = MetaData(
 )
 
 
-def _key() -> tuple[Column[int], Column[int]]:
-    """Give the two columns with which every key begins."""
-    return (
-        Column("shard", Integer, nullable=False, autoincrement=False),
-        Column("collection", Integer, nullable=False, autoincrement=False),
-    )
+def _table(name: str, key: tuple[str, ...], *parts: SchemaItem, **options: Any) -> Table:
+    """Make a table of which every key begins with the same two columns."""
+    numbers = (Column(name, Integer, nullable=False, autoincrement=False) for name in ("shard", "collection"))
+    return Table(name, metadata, *numbers, *parts, PrimaryKeyConstraint("shard", "collection", *key), **options)
 
 
 # A named set of pages that belong together, by default those of one spider.
-collections = Table(
+collections = _table(
     "collections",
-    metadata,
-    *_key(),
+    (),
     Column("name", Text, nullable=False),
     # The largest numbers of pages that were ever given out, as far as any were deleted; those of `changes`, and of
     # these that were deleted by age.
     Column("pages_given", BigInteger),
     Column("changes_given", BigInteger),
     Column("changes_pruned", BigInteger),
-    PrimaryKeyConstraint("shard", "collection"),
     UniqueConstraint("shard", "name"),
 )
 
 # All that is known of a page, but what is long or seldom written: read when a crawl begins, written at each visit.
-pages = Table(
+pages = _table(
     "pages",
-    metadata,
-    *_key(),
+    ("page",),
     # Given once, by the process that owns the shard at that time; which row of its arrays a page is, is its own affair.
     Column("page", BigInteger, nullable=False, autoincrement=False),
     Column("state", SmallInteger, nullable=False),
@@ -186,7 +184,6 @@ pages = Table(
     # The estimator of CRAWLSCHED_ESTIMATOR and its row; NULL for the posterior, whose row is log_likelihood.
     Column("estimator", Text),
     Column("estimator_state", LargeBinary),
-    PrimaryKeyConstraint("shard", "collection", "page"),
     # Beside the primary key nothing begins with shard and collection: on a table that was not yet analysed PostgreSQL
     # takes any such index to find one page, and reads the whole collection through it.
     UniqueConstraint("request_fingerprint", "shard", "collection"),
@@ -211,59 +208,50 @@ Index(
 )
 
 # What is left of a page's earlier contents, by which a content that comes back is known again.
-page_traces = Table(
+page_traces = _table(
     "page_traces",
-    metadata,
-    *_key(),
+    ("page",),
     Column("page", BigInteger, nullable=False, autoincrement=False),
     Column("history", LargeBinary, nullable=False),  # digests of the last different contents, oldest first
     Column("text_sketch", LargeBinary, nullable=False),
     Column("block_sketch", LargeBinary, nullable=False),
-    PrimaryKeyConstraint("shard", "collection", "page"),
     sqlite_with_rowid=False,
 )
 
 # The text of a page and the one before, where CRAWLSCHED_KEPT_TEXT_BYTES asks for them.
-page_texts = Table(
+page_texts = _table(
     "page_texts",
-    metadata,
-    *_key(),
+    ("page",),
     Column("page", BigInteger, nullable=False, autoincrement=False),
     Column("seen_at", Float(53), nullable=False),
     Column("text", LargeBinary, nullable=False),  # compressed
     Column("before_seen_at", Float(53)),
     Column("before", LargeBinary),
-    PrimaryKeyConstraint("shard", "collection", "page"),
 )
 
 SITE = "//"
 """What the names of sites begin with, in the table of the templates' noise masks; no template's name does."""
 
 # What was learned of a template's pages or of a site: what is noise there, and what its pages share.
-noise_masks = Table(
+noise_masks = _table(
     "noise_masks",
-    metadata,
-    *_key(),
+    ("template",),
     Column("template", Text, nullable=False),
     Column("data", Text, nullable=False),  # JSON
-    PrimaryKeyConstraint("shard", "collection", "template"),
 )
 
 # What a page's request has beside its URL: callback, headers, cookies; many pages have the same.
-request_templates = Table(
+request_templates = _table(
     "request_templates",
-    metadata,
-    *_key(),
+    ("digest",),
     Column("digest", LargeBinary, nullable=False),
     Column("data", Text, nullable=False),  # JSON
-    PrimaryKeyConstraint("shard", "collection", "digest"),
 )
 
 # A visit, what it taught, and how it ended.
-observations = Table(
+observations = _table(
     "observations",
-    metadata,
-    *_key(),
+    ("id",),
     # Given out by the owning process, so that a batch written twice counts once.
     Column("id", BigInteger, nullable=False, autoincrement=False),
     Column("page", BigInteger, nullable=False),
@@ -279,31 +267,27 @@ observations = Table(
     Column("changed_share", Float(53)),  # of the page's blocks; NULL: no change, or not known
     Column("similarity", Float(53)),  # of its text to the one before
     Column("time_since_modified", Float(53)),  # seconds, by an honest Last-Modified; NULL: not known
-    PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "shard", "collection", "time"),
     Index(None, "page", "shard", "collection", "time"),  # with the time, or "the newest of a page" reads them all
     sqlite_with_rowid=False,
 )
 
 # What a source said last of a page's modification.
-announcements = Table(
+announcements = _table(
     "announcements",
-    metadata,
-    *_key(),
+    ("page", "source"),
     Column("page", BigInteger, nullable=False, autoincrement=False),
     Column("source", Integer, nullable=False, autoincrement=False),
     Column("lastmod", Float(53)),  # the last one announced; NULL: named without one; below 0: a text_mark
     Column("n", BigInteger, nullable=False),  # how often it was seen to differ
-    PrimaryKeyConstraint("shard", "collection", "page", "source"),
     sqlite_with_rowid=False,
 )
 
 # What the sources of a page have announced, where there are several; the other numbers
 # of the first one stand in `pages`, and only how often and when it announced something counts here.
-further_sources = Table(
+further_sources = _table(
     "further_sources",
-    metadata,
-    *_key(),
+    ("page", "source"),
     Column("page", BigInteger, nullable=False, autoincrement=False),
     Column("source", Integer, nullable=False, autoincrement=False),
     Column("n_signals", Integer, nullable=False),  # since the last crawl
@@ -314,15 +298,13 @@ further_sources = Table(
     # How many announcements visits found true and false; of the page's first source `pages` has them.
     Column("true_signals", Float(53), nullable=False, server_default=text("0")),
     Column("false_signals", Float(53), nullable=False, server_default=text("0")),
-    PrimaryKeyConstraint("shard", "collection", "page", "source"),
     sqlite_with_rowid=False,
 )
 
 # A sitemap, a feed or a sender of pings: when it is polled, and how far it can be trusted.
-sources = Table(
+sources = _table(
     "sources",
-    metadata,
-    *_key(),
+    ("source",),
     Column("source", Integer, nullable=False, autoincrement=False),
     Column("kind", Text, nullable=False),
     Column("url", Text, nullable=False),
@@ -339,38 +321,32 @@ sources = Table(
     Column("hosts", Text),  # JSON: hosts whose robots.txt name it; NULL: none but its own
     Column("listed_lastmod", Float(53)),  # what the index above it states
     Column("read_lastmod", Float(53)),  # what that was when this source was last read
-    PrimaryKeyConstraint("shard", "collection", "source"),
 )
 
 # What a host asked for, and counts of what happened there.
-hosts = Table(
+hosts = _table(
     "hosts",
-    metadata,
-    *_key(),
+    ("host",),
     Column("host", Text, nullable=False),
     Column("rest_until", Float(53), nullable=False),
     Column("crawl_delay", Float(53)),
     Column("robots_seen_at", Float(53)),
     Column("counts", Text, nullable=False),  # JSON
-    PrimaryKeyConstraint("shard", "collection", "host"),
 )
 
 # The newest plans: threshold, priors and signal quality, which the next crawl begins with.
-plans = Table(
+plans = _table(
     "plans",
-    metadata,
-    *_key(),
+    ("id",),
     Column("id", BigInteger, nullable=False, autoincrement=False),
     Column("made_at", Float(53), nullable=False),
     Column("data", Text, nullable=False),  # JSON
-    PrimaryKeyConstraint("shard", "collection", "id"),
 )
 
 # Which process owns the collection, or one shard of it, and what it said of itself last.
-leases = Table(
+leases = _table(
     "leases",
-    metadata,
-    *_key(),
+    (),
     Column("token", Text, nullable=False),
     Column("host", Text, nullable=False),
     Column("machine", Text, nullable=False),  # tells whether a pid may be asked after
@@ -386,28 +362,24 @@ leases = Table(
     Column("epoch", BigInteger, nullable=False, server_default=text("0")),  # higher with each owner
     Column("ready", SmallInteger, nullable=False, server_default=text("0")),  # 0: its owner is still loading it
     Column("n_pages", BigInteger, nullable=False, server_default=text("0")),
-    PrimaryKeyConstraint("shard", "collection"),
 )
 
 # One row for each collection that processes share, with -1 for its shard: who changes a grant locks it first.
-budgets = Table(
+budgets = _table(
     "budgets",
-    metadata,
-    *_key(),
+    (),
     Column("n_shards", Integer, nullable=False),
     Column("rate", Float(53), nullable=False),  # requests per second of all members together
     Column("renewed_at", Float(53)),  # NULL: no member ever came
     Column("hold_until", Float(53)),  # until then nobody rises or claims
     Column("paused_since", Float(53)),
     Column("pass_since", Float(53)),  # when the pass that is under way began; NULL: there is none
-    PrimaryKeyConstraint("shard", "collection"),
 )
 
 # The processes that share a collection, with -1 for the shard.
-members = Table(
+members = _table(
     "members",
-    metadata,
-    *_key(),
+    ("token",),
     Column("token", Text, nullable=False),
     Column("number", BigInteger, nullable=False),  # of its last renewal
     Column("granted", Float(53), nullable=False),  # requests per second that it may send until it expires
@@ -419,95 +391,80 @@ members = Table(
     Column("spider", Text, nullable=False),
     Column("version", Text, nullable=False),
     Column("status", Text, nullable=False),  # JSON
-    PrimaryKeyConstraint("shard", "collection", "token"),
 )
 
 # What processes have found for shards that are not theirs; the owner deletes a row where it writes what came of it.
-inbox = Table(
+inbox = _table(
     "inbox",
-    metadata,
-    *_key(),
+    ("sender", "number"),
     Column("sender", Text, nullable=False),  # the token of a member
     Column("number", BigInteger, nullable=False),  # the sender counts, so that what it writes twice is there once
     Column("kind", Text, nullable=False),
     Column("data", Text, nullable=False),  # JSON
     Column("created_at", Float(53), nullable=False),
-    PrimaryKeyConstraint("shard", "collection", "sender", "number"),
 )
 
 # What was forgotten on purpose and does not come back by itself.
-tombstones = Table(
+tombstones = _table(
     "tombstones",
-    metadata,
-    *_key(),
+    ("kind", "digest"),
     Column("kind", Text, nullable=False),  # url, pattern or host
     Column("digest", LargeBinary, nullable=False),
     Column("value", Text, nullable=False),
     Column("created_at", Float(53), nullable=False),
-    PrimaryKeyConstraint("shard", "collection", "kind", "digest"),
 )
 
 # What the command line asks of a running crawl, and the answer.
-commands = Table(
+commands = _table(
     "commands",
-    metadata,
-    *_key(),
+    ("id",),
     Column("id", BigInteger, nullable=False, autoincrement=False),
     Column("name", Text, nullable=False),
     Column("arguments", Text, nullable=False),  # JSON
     Column("created_at", Float(53), nullable=False),
     Column("done_at", Float(53)),
     Column("result", Text),  # JSON
-    PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "shard", "collection", "done_at"),
 )
 
 # Every change that has been through the spider's callback and pipelines, written together with the page's fingerprint:
 # a delivery that a crash undoes is none, and comes again. What vanishes, fails and comes back is told with its state.
-changes = Table(
+changes = _table(
     "changes",
-    metadata,
-    *_key(),
+    ("id",),
     Column("id", BigInteger, nullable=False, autoincrement=False),  # given out by the owning process, in their order
     Column("page", BigInteger, nullable=False),
     Column("time", Float(53), nullable=False),  # of the delivery; of what is not delivered, of the visit
     Column("kind", SmallInteger, nullable=False),  # of KINDS
     Column("observation", BigInteger),  # the visit that found it
-    PrimaryKeyConstraint("shard", "collection", "id"),
     Index(None, "page", "shard", "collection"),
     sqlite_with_rowid=False,
 )
 
 # How far somebody has read `changes`: the webhook.
-followers = Table(
+followers = _table(
     "followers",
-    metadata,
-    *_key(),
+    ("name",),
     Column("name", Text, nullable=False),
     Column("position", BigInteger, nullable=False),  # the last id that arrived
-    PrimaryKeyConstraint("shard", "collection", "name"),
 )
 
 # A row a minute while a crawl runs, thinned out with age: what curves are drawn from.
-samples = Table(
+samples = _table(
     "samples",
-    metadata,
-    *_key(),
+    ("time",),
     Column("time", BigInteger, nullable=False, autoincrement=False),
     *[Column(name, Float(53)) for name in FIGURES],
-    PrimaryKeyConstraint("shard", "collection", "time"),
     sqlite_with_rowid=False,
 )
 
 # The first pages in several orders, written at re-plans, so that nobody has to sort all pages to show them.
-first_pages = Table(
+first_pages = _table(
     "first_pages",
-    metadata,
-    *_key(),
+    ("view", "place"),
     Column("view", Text, nullable=False),
     Column("place", Integer, nullable=False, autoincrement=False),
     Column("page", BigInteger, nullable=False),
     Column("value", Float(53), nullable=False),
-    PrimaryKeyConstraint("shard", "collection", "view", "place"),
     sqlite_with_rowid=False,
 )
