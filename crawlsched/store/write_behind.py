@@ -55,10 +55,8 @@ class WriteBehind:
         Why nothing can be written any more: another process took the collection over. The crawl has to stop.
     refused : Counter of str
         Rows which the database refused, by table, since the start.
-    n_saved, n_rows, n_cleaned : int
-        Batches and rows written, and texts cleaned, since the start.
-    last_duration : float
-        Seconds that the last attempt took.
+    n_saved, n_rows : int
+        Batches and rows written since the start.
     """
 
     def __init__(
@@ -71,8 +69,7 @@ class WriteBehind:
         self.failure: str | None = None
         self.lost: str | None = None
         self.refused: Counter[str] = Counter()
-        self.n_saved = self.n_rows = self.n_cleaned = 0
-        self.last_duration = 0.0
+        self.n_saved = self.n_rows = 0
         self._retry_interval = retry_interval
         self._on_event = on_event or (lambda event, sentence: None)
         self._on_left_out = on_left_out
@@ -180,18 +177,15 @@ class WriteBehind:
                 pause = _FIRST_PAUSE
                 for batch in left_out:
                     self._on_left_out(batch)
-                self._saved(len(waiting), found, began)
+                self._saved(len(waiting), found)
 
-    def _saved(self, n: int, found: Sequence[Saved], began: float) -> None:
-        now = time.monotonic()
-        self.last_duration = now - began
+    def _saved(self, n: int, found: Sequence[Saved]) -> None:
         if self._failed_at is not None:
-            self._recovered(now - self._failed_at)
+            self._recovered(time.monotonic() - self._failed_at)
             self._failed_at = None
         for saved in found:
             self.refused.update(saved.refused)
             self.n_saved, self.n_rows = self.n_saved + 1, self.n_rows + saved.rows
-            self.n_cleaned += saved.cleaned
         with self._changed:
             del self._waiting[:n]
             self._look_at_times()
