@@ -22,6 +22,7 @@ OPTIONS = (
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.crawl.learned import places_of
+    from crawlsched.store import SITE
 
     with open_stores(arguments) as stores:
         rows = [
@@ -34,7 +35,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         places = [
             place
             for store in stores
-            for place in places_of(store.reader.noise_mask, store.reader.masked_templates())
+            for template in store.reader.learned()
+            if not template.startswith(SITE)
+            for place in places_of(store.reader.noise_mask, [template])
             if arguments.host in (None, place["template"].partition("/")[0]) and arguments.reason in (None, "noise")
         ]
     # Requests for known pages are as they should be; they are listed only with `--reason known`.

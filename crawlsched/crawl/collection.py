@@ -269,7 +269,7 @@ class Collection:
             reader.hosts(),
             [(page, self._request_fingerprint(url)) for page, url in reader.variants()],
             reader.undelivered(),
-            [*reader.masked_templates(), *reader.learned_sites()],
+            reader.learned(),
             reader.bytes_of_texts(),
             store.plans.newest(),
         )

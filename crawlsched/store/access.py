@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.store.database import Database
 from crawlsched.store.lease import Lease, ShardLease
+from crawlsched.store.statements import own
 
 __all__ = ["Access"]
 
@@ -46,7 +47,7 @@ class Access:
 
     def own(self, table: Any) -> tuple[Any, Any]:
         """Make the conditions that keep a question to this collection."""
-        return table.c.shard == self.key[0], table.c.collection == self.key[1]
+        return own(table, self.key)
 
     def write(self, change: Callable[[Connection], T]) -> T:
         """Change something, if this process still may; the error of a row that is refused is given on as it is."""

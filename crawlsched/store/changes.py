@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from crawlsched.store import models
 from crawlsched.store.access import Access
-from crawlsched.store.statements import put
+from crawlsched.store.statements import own, put, same
 
 __all__ = [
     "DeliveredChange",
@@ -59,8 +59,8 @@ def kept(connection: Connection, key: Key) -> tuple[int, int]:
     A follower at the first of them has missed nothing; one before it has.
     """
     table, changes = models.collections, models.changes
-    row = connection.execute(select(table.c.changes_given, table.c.changes_pruned).where(*_own(table, key))).one()
-    largest = connection.execute(select(func.max(changes.c.id)).where(*_own(changes, key))).scalar_one()
+    row = connection.execute(select(table.c.changes_given, table.c.changes_pruned).where(*own(table, key))).one()
+    largest = connection.execute(select(func.max(changes.c.id)).where(*own(changes, key))).scalar_one()
     numbers = [0 if number is None else int(number) for number in (row.changes_pruned, row.changes_given, largest)]
     return numbers[0], max(numbers)
 
@@ -82,8 +82,8 @@ def newest(connection: Connection, key: Key, limit: int) -> list[DeliveredChange
 
 def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) -> Iterator[DeliveredChange]:
     change, page, visit = models.changes, models.pages, models.observations
-    joined = change.join(page, _same(change, page) & (page.c.page == change.c.page)).outerjoin(
-        visit, _same(change, visit) & (visit.c.id == change.c.observation)
+    joined = change.join(page, same(change, page, "page")).outerjoin(
+        visit, same(change, visit) & (visit.c.id == change.c.observation)
     )
     rows = connection.execute(
         select(
@@ -91,7 +91,7 @@ def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) 
             *(visit.c.status, visit.c.changed_share, visit.c.similarity, page.c.moved_to.label("target")),
         )
         .select_from(joined)
-        .where(*_own(change, key), which)
+        .where(*own(change, key), which)
         .order_by(order)
         .limit(limit)
     )
@@ -106,7 +106,7 @@ def _read(connection: Connection, key: Key, which: Any, order: Any, limit: int) 
 def _fails_since(connection: Connection, key: Key, page: int, time: float) -> float:
     """Give the time of the first visit without content, if there were such just before a time; else that time."""
     visit = models.observations
-    before = (*_own(visit, key), visit.c.page == page, visit.c.time < time)
+    before = (*own(visit, key), visit.c.page == page, visit.c.time < time)
     failed = visit.c.outcome.in_(_FAILED)
     reached = select(func.max(visit.c.time)).where(*before, ~failed, visit.c.outcome != "probed")
     last = connection.execute(reached).scalar_one()
@@ -122,7 +122,7 @@ def before_time(connection: Connection, key: Key, time: float) -> int:
     while low < high:  # the first row above `middle` decides
         middle = (low + high) // 2
         row = connection.execute(
-            select(table.c.id, table.c.time).where(*_own(table, key), table.c.id > middle).order_by(table.c.id).limit(1)
+            select(table.c.id, table.c.time).where(*own(table, key), table.c.id > middle).order_by(table.c.id).limit(1)
         ).one_or_none()
         if row is None or row.time >= time:
             high = middle
@@ -136,22 +136,22 @@ def remember_given(connection: Connection, key: Key) -> None:
     table = models.collections
     given = kept(connection, key)[1]
     if given:
-        connection.execute(update(table).where(*_own(table, key)).values(changes_given=given))
+        connection.execute(update(table).where(*own(table, key)).values(changes_given=given))
 
 
 def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
     """Delete at most `limit` of the oldest changes before a time; who has not read them by then is told so."""
     table = models.changes
     rows = connection.execute(
-        select(table.c.id, table.c.time).where(*_own(table, key)).order_by(table.c.id).limit(limit)
+        select(table.c.id, table.c.time).where(*own(table, key)).order_by(table.c.id).limit(limit)
     ).all()
     old = [number for number, time in rows if time < before]
     if not old:
         return 0
     remember_given(connection, key)
-    connection.execute(delete(table).where(*_own(table, key), table.c.id <= old[-1]))
+    connection.execute(delete(table).where(*own(table, key), table.c.id <= old[-1]))
     owner = models.collections
-    connection.execute(update(owner).where(*_own(owner, key)).values(changes_pruned=old[-1]))
+    connection.execute(update(owner).where(*own(owner, key)).values(changes_pruned=old[-1]))
     return len(old)
 
 
@@ -179,11 +179,3 @@ class Followers:
         shard, collection = self._access.key
         row = {"shard": shard, "collection": collection, "name": follower, "position": position}
         self._access.write(lambda connection: put(connection, models.followers, [row]))
-
-
-def _own(table: Any, key: Key) -> tuple[Any, Any]:
-    return table.c.shard == key[0], table.c.collection == key[1]
-
-
-def _same(one: Any, other: Any) -> Any:
-    return (one.c.shard == other.c.shard) & (one.c.collection == other.c.collection)

@@ -11,6 +11,7 @@ from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.reading import next_number
 from crawlsched.store.rows import from_json, to_json
+from crawlsched.store.statements import own
 
 __all__ = ["Command", "Commands", "insert_numbered"]
 
@@ -55,9 +56,9 @@ class Commands:
     def finish(self, number: int, result: Any, now: float) -> None:
         """Write down a command's result (`Batch.finished` does it with other changes)."""
         table = models.commands
-        own = table.c.shard == self._key[0], table.c.collection == self._key[1], table.c.id == number
+        one = *own(table, self._key), table.c.id == number
         with self._database.explained("written"), self._database.writing() as connection:
-            connection.execute(update(table).where(*own).values(done_at=now, result=to_json(result)))
+            connection.execute(update(table).where(*one).values(done_at=now, result=to_json(result)))
 
     def wait_for(self, number: int, timeout: float) -> Command | None:
         """Wait until a command is done, for at most `timeout` seconds; None if it is not."""
@@ -89,7 +90,7 @@ def _commands(connection: Connection, key: Key, condition: Any) -> list[Command]
     table = models.commands
     rows = connection.execute(
         select(table.c.id, table.c.name, table.c.arguments, table.c.created_at, table.c.done_at, table.c.result)
-        .where(table.c.shard == key[0], table.c.collection == key[1], condition)
+        .where(*own(table, key), condition)
         .order_by(table.c.id)
     )
     return [

@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, delete, func, select, update
+from sqlalchemy import CompoundSelect, Connection, Select, delete, func, select, update
 
 from crawlsched.store import changes, models
 from crawlsched.store.access import Access
 from crawlsched.store.database import Database, among
 from crawlsched.store.reading import Reader, next_page
 from crawlsched.store.rows import digest, to_json, url_digest
-from crawlsched.store.statements import put
+from crawlsched.store.statements import own, put
 from crawlsched.store.tombstones import KINDS, Tombstones, pattern
 
 __all__ = ["FORGET_KINDS", "Forgetting"]
@@ -101,8 +101,8 @@ class Forgetting:
         value = value.lower() if kind == "host" else value
         if kind != "collection":
             self._tombstones.add(kind, value, now)
-            own = dict(zip(("shard", "collection"), access.key, strict=True))
-            stone = {**own, "kind": kind, "digest": digest(value), "value": value, "created_at": now}
+            here = dict(zip(("shard", "collection"), access.key, strict=True))
+            stone = {**here, "kind": kind, "digest": digest(value), "value": value, "created_at": now}
             access.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
         forgotten = []
         for pages in self._matching(kind, value):
@@ -145,7 +145,7 @@ class Forgetting:
             self._templates = written = set[bytes]()
         # Looking through all pages takes long, and must not keep others from writing.
         with access.database.reading() as connection:
-            unused = _unused_templates(connection, access.key, limit)
+            unused = list(connection.execute(_unused_templates(access.key).limit(limit)).scalars())
         deleted = 0
         for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
             began = time.monotonic()
@@ -186,50 +186,31 @@ def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
     """Delete pages and all that is known of them."""
     changes.remember_given(connection, key)
     table = models.collections
-    own = table.c.shard == key[0], table.c.collection == key[1]
-    connection.execute(update(table).where(*own).values(pages_given=next_page(connection, key) - 1))
+    connection.execute(update(table).where(*own(table, key)).values(pages_given=next_page(connection, key) - 1))
     tables = (
         *(models.observations, models.changes, models.announcements, models.further_sources),
         *(models.page_traces, models.page_texts, models.pages),
     )
     for table in tables:
-        connection.execute(
-            delete(table).where(
-                table.c.shard == key[0],
-                table.c.collection == key[1],
-                among(table.c.page, pages, connection.dialect.name),
-            )
-        )
+        chosen = among(table.c.page, pages, connection.dialect.name)
+        connection.execute(delete(table).where(*own(table, key), chosen))
 
 
 def _delete_unused_templates(connection: Connection, key: Key) -> None:
     """Delete the request templates that no page names any more: they may hold cookies and headers."""
+    _delete_templates(connection, key, _unused_templates(key))
+
+
+def _unused_templates(key: Key) -> CompoundSelect[Any]:
+    """Ask for the request templates that no page names."""
     template, page = models.request_templates, models.pages
-    used = select(page.c.template).where(
-        page.c.shard == key[0], page.c.collection == key[1], page.c.template.is_not(None)
-    )
-    connection.execute(
-        delete(template).where(
-            template.c.shard == key[0], template.c.collection == key[1], template.c.digest.not_in(used)
-        )
-    )
+    used = select(page.c.template).where(*own(page, key), page.c.template.is_not(None))
+    return select(template.c.digest).where(*own(template, key)).except_(used)
 
 
-def _unused_templates(connection: Connection, key: Key, limit: int) -> list[bytes]:
-    """Give at most `limit` request templates that no page names."""
-    template, page = models.request_templates, models.pages
-    known = select(template.c.digest).where(template.c.shard == key[0], template.c.collection == key[1])
-    used = select(page.c.template).where(
-        page.c.shard == key[0], page.c.collection == key[1], page.c.template.is_not(None)
-    )
-    return list(connection.execute(known.except_(used).limit(limit)).scalars())
-
-
-def _delete_templates(connection: Connection, key: Key, digests: list[bytes]) -> None:
-    """Delete request templates."""
+def _delete_templates(connection: Connection, key: Key, digests: CompoundSelect[Any] | list[bytes]) -> None:
     template = models.request_templates
-    own = (template.c.shard == key[0], template.c.collection == key[1])
-    connection.execute(delete(template).where(*own, template.c.digest.in_(digests)))
+    connection.execute(delete(template).where(*own(template, key), template.c.digest.in_(digests)))
 
 
 def _rewrite_templates(
@@ -237,16 +218,16 @@ def _rewrite_templates(
 ) -> int:
     """Write other data into request templates (None: leave one as it is); give how many those were."""
     template, rewritten = models.request_templates, 0
-    own = (template.c.shard == key[0], template.c.collection == key[1])
     if connection.dialect.name == "sqlite":  # what is struck out is not to stand in the file any more
         connection.exec_driver_sql("PRAGMA secure_delete=ON")
-    for name, text in connection.execute(select(template.c.digest, template.c.data).where(*own)).all():
+    for name, text in connection.execute(select(template.c.digest, template.c.data).where(*own(template, key))).all():
         try:
             data = other(json.loads(text))
         except (ValueError, TypeError, AttributeError, IndexError, RecursionError):  # damaged; who reads it says so
             continue
         if data is not None:
-            connection.execute(update(template).where(*own, template.c.digest == name).values(data=to_json(dict(data))))
+            one = (*own(template, key), template.c.digest == name)
+            connection.execute(update(template).where(*one).values(data=to_json(dict(data))))
             rewritten += 1
     return rewritten
 
@@ -257,17 +238,16 @@ def _delete_collection(connection: Connection, key: Key) -> None:
         *(models.sources, models.hosts, models.plans, models.tombstones, models.request_templates),
         *(models.noise_masks, models.samples, models.first_pages),
     ):
-        connection.execute(delete(table).where(table.c.shard == key[0], table.c.collection == key[1]))
+        connection.execute(delete(table).where(*own(table, key)))
 
 
 def _prune_texts(connection: Connection, key: Key, share: float) -> None:
     """Delete about a share of the texts, at least one and at most a slice, those first that were seen longest ago."""
     table = models.page_texts
-    own = (table.c.shard == key[0], table.c.collection == key[1])
-    n = connection.execute(select(func.count()).select_from(table).where(*own)).scalar_one()
+    n = connection.execute(select(func.count()).select_from(table).where(*own(table, key))).scalar_one()
     limit = min(1 + int(share * n), _SLICE)
-    oldest = select(table.c.page).where(*own).order_by(table.c.seen_at).limit(limit)
-    connection.execute(delete(table).where(*own, table.c.page.in_(oldest)))
+    oldest = select(table.c.page).where(*own(table, key)).order_by(table.c.seen_at).limit(limit)
+    connection.execute(delete(table).where(*own(table, key), table.c.page.in_(oldest)))
 
 
 def _prune(connection: Connection, key: Key, before: float, limit: int) -> int:
@@ -277,8 +257,7 @@ def _prune(connection: Connection, key: Key, before: float, limit: int) -> int:
         (models.observations, models.observations.c.time),
         (models.commands, models.commands.c.done_at),
     ):
-        own = (table.c.shard == key[0], table.c.collection == key[1])
-        oldest = select(table.c.id).where(*own, at < before).order_by(at).limit(limit)
-        result = connection.execute(delete(table).where(*own, table.c.id.in_(oldest)))
+        oldest = select(table.c.id).where(*own(table, key), at < before).order_by(at).limit(limit)
+        result = connection.execute(delete(table).where(*own(table, key), table.c.id.in_(oldest)))
         deleted = max(deleted, result.rowcount)
     return max(deleted, changes.prune(connection, key, before, limit))

@@ -16,6 +16,7 @@ from crawlsched.exceptions import CollectionInUse
 from crawlsched.store import models
 from crawlsched.store.database import Database
 from crawlsched.store.rows import json_like, to_json
+from crawlsched.store.statements import own
 
 __all__ = ["NOT_LONG_IDLE", "Lease", "LeaseRow", "ShardLease", "lease_row", "me", "process_has_ended", "shards_of"]
 
@@ -275,7 +276,7 @@ def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseR
         .scalar_subquery()
     )
     statement = select(*wanted, expires_at.label("expires_at"))
-    statement = statement.where(table.c.shard == key[0], table.c.collection == key[1])
+    statement = statement.where(*own(table, key))
     row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
     return None if row is None else LeaseRow(**{**row._asdict(), "status": json_like(row.status, {}, "the lease")})
 
@@ -352,7 +353,7 @@ def _mine(spider: str, now: float) -> dict[str, Any]:
 
 
 def _update(key: Key) -> Any:
-    return update(models.leases).where(models.leases.c.shard == key[0], models.leases.c.collection == key[1])
+    return update(models.leases).where(*own(models.leases, key))
 
 
 def _in_use(name: str, row: LeaseRow, stale_after: float) -> str:

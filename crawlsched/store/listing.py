@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, case, select
 
 from crawlsched.pages import STATE_NAMES
 from crawlsched.store import models
+from crawlsched.store.statements import own, same
 from crawlsched.store.tombstones import pattern
 
 __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
@@ -160,20 +161,15 @@ def listed(
 def _joined(table: str) -> Any:
     if table not in ("visits", "announcements"):
         return {"pages": _page, "sources": models.sources, "hosts": models.hosts}[table]
-    own = _visit if table == "visits" else models.announcements
-    same = (own.c.shard == _page.c.shard) & (own.c.collection == _page.c.collection) & (own.c.page == _page.c.page)
-    if table == "visits":
-        return own.join(_page, same)
-    source = models.sources
-    of = (own.c.shard == source.c.shard) & (own.c.collection == source.c.collection) & (own.c.source == source.c.source)
-    return own.join(_page, same).join(source, of)
+    rows = _visit if table == "visits" else models.announcements
+    joined = rows.join(_page, same(rows, _page, "page"))
+    return joined if table == "visits" else joined.join(models.sources, same(rows, models.sources, "source"))
 
 
 def _own(table: str, key: Key) -> list[Any]:
     names = {"visits": _visit, "announcements": models.announcements, "sources": models.sources, "hosts": models.hosts}
-    own = names.get(table, _page)
-    of_collection = own.c.collection == key[1]
-    return [of_collection] if key[0] is None else [own.c.shard == key[0], of_collection]
+    rows, (shard, collection) = names.get(table, _page), key
+    return [rows.c.collection == collection] if shard is None else list(own(rows, (shard, collection)))
 
 
 def _clause(column: ColumnElement[Any], condition: Condition) -> ColumnElement[bool]:

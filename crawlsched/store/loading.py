@@ -14,6 +14,7 @@ from sqlalchemy import Select, and_, case, func, literal, null, select
 
 from crawlsched.store import models
 from crawlsched.store.database import Database, among
+from crawlsched.store.statements import own
 
 __all__ = ["page_blocks"]
 
@@ -137,7 +138,7 @@ def _select(
             if fingerprinter is not None
             else literal(0).label("other_fingerprinter"),
         )
-        .where(table.c.shard == key[0], table.c.collection == key[1])
+        .where(*own(table, key))
         .order_by(table.c.page)
     )
     return statement if pages is None else statement.where(among(table.c.page, pages, database.engine.dialect.name))

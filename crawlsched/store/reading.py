@@ -19,6 +19,7 @@ from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, So
 from crawlsched.store.database import Database, among, among_those, listed
 from crawlsched.store.rows import from_json, json_like, url_digest
 from crawlsched.store.soundness import fitting, misfit, only_sound, without_outliers
+from crawlsched.store.statements import own, same
 
 __all__ = ["Reader", "next_number", "next_page"]
 
@@ -59,7 +60,7 @@ class Reader:
         with self._reading() as connection:
             page = models.pages
             wanted = select(page.c.page, page.c.url).where(
-                *_own(page, self._key), among(page.c.page, pages, connection.dialect.name)
+                *own(page, self._key), among(page.c.page, pages, connection.dialect.name)
             )
             # One that is no text is shown as well as may be: `facts` says that its row is damaged.
             return {
@@ -71,19 +72,15 @@ class Reader:
         """Give the noise mask of a template, or what is known of a site, as data; None if there is none."""
         with self._reading() as connection:
             table = models.noise_masks
-            data = select(table.c.data).where(*_own(table, self._key), table.c.template == template)
+            data = select(table.c.data).where(*own(table, self._key), table.c.template == template)
             found = connection.execute(data).scalar_one_or_none()
             return json_like(found, {}, f"the template {template}") or None
 
-    def masked_templates(self) -> list[str]:
-        """Give the templates that have a noise mask."""
+    def learned(self) -> list[str]:
+        """Give the templates that have a noise mask, and the sites (`models.SITE`) whose common parts are known."""
         with self._reading() as connection:
-            return [name for name in _learned(connection, self._key) if not name.startswith(models.SITE)]
-
-    def learned_sites(self) -> list[str]:
-        """Give the names of the sites of which is known what their pages share."""
-        with self._reading() as connection:
-            return [name for name in _learned(connection, self._key) if name.startswith(models.SITE)]
+            table = models.noise_masks
+            return list(connection.execute(select(table.c.template).where(*own(table, self._key))).scalars())
 
     def pages_to_weigh(
         self, after: int, limit: int, *, stated: bool = False
@@ -96,13 +93,8 @@ class Reader:
             page, template = models.pages, models.request_templates
             rows = connection.execute(
                 select(page.c.page, page.c.url, page.c.depth, template.c.data, page.c.importance_stated)
-                .outerjoin(
-                    template,
-                    (template.c.shard == page.c.shard)
-                    & (template.c.collection == page.c.collection)
-                    & (template.c.digest == page.c.template),
-                )
-                .where(*_own(page, self._key), page.c.page > after, page.c.importance_stated <= int(stated))
+                .outerjoin(template, same(template, page) & (template.c.digest == page.c.template))
+                .where(*own(page, self._key), page.c.page > after, page.c.importance_stated <= int(stated))
                 .order_by(page.c.page)
                 .limit(limit)
             )
@@ -117,9 +109,7 @@ class Reader:
         with self._reading() as connection:
             table = models.page_texts
             columns = [table.c[name] for name in KeptText._fields]
-            row = connection.execute(
-                select(*columns).where(*_own(table, self._key), table.c.page == page)
-            ).one_or_none()
+            row = connection.execute(select(*columns).where(*own(table, self._key), table.c.page == page)).one_or_none()
             return None if row is None else KeptText(*row)
 
     def bytes_of_texts(self) -> int:
@@ -128,7 +118,7 @@ class Reader:
             table = models.page_texts
             size = func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
             return int(
-                connection.execute(select(func.coalesce(func.sum(size), 0)).where(*_own(table, self._key))).scalar_one()
+                connection.execute(select(func.coalesce(func.sum(size), 0)).where(*own(table, self._key))).scalar_one()
             )
 
     def find(self, what: str | bytes) -> int | None:
@@ -140,14 +130,14 @@ class Reader:
             else:
                 condition = (page.c.url_digest == url_digest(what)) & (page.c.url == what)
             # Not min() in SQL: for that SQLite goes through all pages in their order, until one fits.
-            found = connection.execute(select(page.c.page).where(*_own(page, self._key), condition)).scalars()
+            found = connection.execute(select(page.c.page).where(*own(page, self._key), condition)).scalars()
             return min(map(int, found), default=None)
 
     def variants(self) -> list[tuple[int, str]]:
         """Give page and URL of every page that is one of several of its URL, in the order of their numbers."""
         with self._reading() as connection:
             page = models.pages
-            wanted = select(page.c.page, page.c.url).where(*_own(page, self._key), page.c.variant.is_not(None))
+            wanted = select(page.c.page, page.c.url).where(*own(page, self._key), page.c.variant.is_not(None))
             return [(number, url) for number, url in connection.execute(wanted.order_by(page.c.page))]
 
     def pages_of(self, url: str) -> list[int]:
@@ -155,7 +145,7 @@ class Reader:
         with self._reading() as connection:
             page = models.pages
             wanted = select(page.c.page).where(
-                *_own(page, self._key), page.c.url_digest == url_digest(url), page.c.url == url
+                *own(page, self._key), page.c.url_digest == url_digest(url), page.c.url == url
             )
             return sorted(connection.execute(wanted).scalars())  # for the same reason not in SQL
 
@@ -163,7 +153,7 @@ class Reader:
         """Give the pages whose last change is not yet delivered to the spider."""
         with self._reading() as connection:
             page = models.pages
-            wanted = select(page.c.page).where(*_own(page, self._key), page.c.pending_fingerprint.is_not(None))
+            wanted = select(page.c.page).where(*own(page, self._key), page.c.pending_fingerprint.is_not(None))
             return list(connection.execute(wanted.order_by(page.c.page)).scalars())
 
     def announcements_for(
@@ -174,7 +164,7 @@ class Reader:
             table = models.announcements
             rows = connection.execute(
                 select(table.c.page, table.c.lastmod, table.c.n).where(
-                    *_own(table, self._key),
+                    *own(table, self._key),
                     table.c.source == source,
                     among(table.c.page, pages, connection.dialect.name),
                 )
@@ -200,7 +190,7 @@ class Reader:
 
             result = connection.execute(
                 select(*[table.c[name] for name in _VISIT], table.c.further)
-                .where(*_own(table, self._key), table.c.time >= since, table.c.source >= 0)
+                .where(*own(table, self._key), table.c.time >= since, table.c.source >= 0)
                 .where(table.c.changed.is_not(None), table.c.elapsed.is_not(None))
                 .order_by(table.c.time.desc())
                 .limit(limit)
@@ -229,7 +219,7 @@ class Reader:
         with self._reading() as connection:
             page = models.pages
             wanted = select(page.c.page, page.c.estimator_state).where(
-                *_own(page, self._key), page.c.estimator == estimator, page.c.page >= first
+                *own(page, self._key), page.c.estimator == estimator, page.c.page >= first
             )
             if last is not None:
                 wanted = wanted.where(page.c.page <= last)
@@ -245,13 +235,8 @@ class Reader:
             columns = [array(code) for code in "qdbqd"]
             rows = connection.execute(
                 select(*[table.c[name] for name in names])
-                .join(
-                    page,
-                    (page.c.shard == table.c.shard)
-                    & (page.c.collection == table.c.collection)
-                    & (page.c.page == table.c.page),
-                )
-                .where(*_own(table, self._key), table.c.changed.is_not(None), table.c.elapsed > 0)
+                .join(page, same(page, table, "page"))
+                .where(*own(table, self._key), table.c.changed.is_not(None), table.c.elapsed > 0)
                 .where(page.c.estimator.is_(None) | (page.c.estimator != estimator))
                 .order_by(table.c.time, table.c.id)
             )
@@ -267,7 +252,7 @@ class Reader:
             table = models.observations
             names = ("page", "elapsed", "changed", "n_signals", "time_since_modified", "outcome")
             wanted = select(*[table.c[name] for name in names]).where(
-                *_own(table, self._key), table.c.page >= first, table.c.page <= last
+                *own(table, self._key), table.c.page >= first, table.c.page <= last
             )
             for rows in connection.execute(wanted.order_by(table.c.page, table.c.time, table.c.id)).partitions(
                 _ROWS_AT_ONCE
@@ -280,7 +265,7 @@ class Reader:
             table = models.observations
             rows = connection.execute(
                 select(*[table.c[name] for name in ObservationRow._fields])
-                .where(*_own(table, self._key), table.c.page == page)
+                .where(*own(table, self._key), table.c.page == page)
                 .order_by(table.c.time.desc(), table.c.id.desc())
                 .limit(limit)
             )
@@ -291,7 +276,7 @@ class Reader:
         with self._reading() as connection:
             table = models.observations
             newest = (
-                select(table.c.n_signals, table.c.further).where(*_own(table, self._key)).order_by(table.c.time.desc())
+                select(table.c.n_signals, table.c.further).where(*own(table, self._key)).order_by(table.c.time.desc())
             )
             rows = connection.execute(newest.limit(limit)).all()
             return len(rows), sum(bool(n) or any(more for _, more in _further(further)) for n, further in rows)
@@ -302,7 +287,7 @@ class Reader:
             table = models.further_sources
             counts = "n_signals", "n_signals_total", "signalled_since", "n_heard", "signalled_at"
             names = ("page", "source", *counts, "true_signals", "false_signals")
-            rows = connection.execute(select(*[table.c[name] for name in names]).where(*_own(table, self._key)))
+            rows = connection.execute(select(*[table.c[name] for name in names]).where(*own(table, self._key)))
             n_sources = _end_of_sources(connection, self._key)
             kinds = {name: (int, float, type(None)) for name in names} | {"page": int, "source": int}
             sound = only_sound((row._asdict() for row in rows), kinds, "further source of the page", "page")
@@ -313,7 +298,7 @@ class Reader:
         with self._reading() as connection:
             table = models.announcements
             rows = connection.execute(
-                select(table.c.source, table.c.lastmod, table.c.n).where(*_own(table, self._key), table.c.page == page)
+                select(table.c.source, table.c.lastmod, table.c.n).where(*own(table, self._key), table.c.page == page)
             )
             return [(source, lastmod, n) for source, lastmod, n in rows]
 
@@ -325,7 +310,7 @@ class Reader:
             return [
                 tuple(row)
                 for row in connection.execute(
-                    select(*kinds, func.count()).where(*_own(page, self._key)).group_by(*kinds)
+                    select(*kinds, func.count()).where(*own(page, self._key)).group_by(*kinds)
                 )
             ]
 
@@ -371,7 +356,7 @@ class Reader:
     def count_hosts(self) -> int:
         """Count the hosts that told us something."""
         with self._reading() as connection:
-            counted = select(func.count()).select_from(models.hosts).where(*_own(models.hosts, self._key))
+            counted = select(func.count()).select_from(models.hosts).where(*own(models.hosts, self._key))
             return int(connection.execute(counted).scalar_one())
 
     def host(self, name: str) -> Host | None:
@@ -381,7 +366,7 @@ class Reader:
     def count_pages(self) -> int:
         """Count the pages; O(n)."""
         with self._reading() as connection:
-            counted = select(func.count()).select_from(models.pages).where(*_own(models.pages, self._key))
+            counted = select(func.count()).select_from(models.pages).where(*own(models.pages, self._key))
             return int(connection.execute(counted).scalar_one())
 
     def next_page(self) -> int:
@@ -415,15 +400,8 @@ def _facts_wanted(dialect: str) -> Select[Any]:
     # Kept: to make it takes four times as long as to read a page by it.
     page, template = models.pages, models.request_templates
     trace = models.page_traces
-    joined = page.outerjoin(
-        template,
-        (template.c.shard == page.c.shard)
-        & (template.c.collection == page.c.collection)
-        & (template.c.digest == page.c.template),
-    ).outerjoin(
-        trace,
-        (trace.c.shard == page.c.shard) & (trace.c.collection == page.c.collection) & (trace.c.page == page.c.page),
-    )
+    joined = page.outerjoin(template, same(template, page) & (template.c.digest == page.c.template))
+    joined = joined.outerjoin(trace, same(trace, page, "page"))
     of_row = {
         **{name: page.c[name] for name in PageFacts._fields if name in page.c},
         **{name: func.coalesce(trace.c[name], b"").label(name) for name in models.TRACE_COLUMNS},
@@ -497,11 +475,6 @@ _LARGEST_ONES = 1_000
 _NO_NUMBER = 2**62
 
 
-def _learned(connection: Connection, key: Key) -> list[str]:
-    table = models.noise_masks
-    return list(connection.execute(select(table.c.template).where(*_own(table, key))).scalars())
-
-
 def _further(value: str | None) -> tuple[tuple[int, int], ...]:
     pairs = json_like(value, [], "an observation's further sources")
     return tuple((s, n) for s, n in (pair for pair in pairs if isinstance(pair, list) and len(pair) == 2))
@@ -516,13 +489,13 @@ def _observation(row: dict[str, Any]) -> ObservationRow:
 def next_page(connection: Connection, key: Key) -> int:
     """Give the first page number that was never given out."""
     table = models.collections
-    given = connection.execute(select(table.c.pages_given).where(*_own(table, key))).scalar_one()
+    given = connection.execute(select(table.c.pages_given).where(*own(table, key))).scalar_one()
     return max(next_number(connection, key, models.pages.c.page), 0 if given is None else given + 1)
 
 
 def next_number(connection: Connection, key: Key, column: Any) -> int:
     """Give the number after the largest one in a column; one after which there is no room is damaged."""
-    largest = select(column).where(*_own(column.table, key), column < _NO_NUMBER).order_by(column.desc()).limit(1)
+    largest = select(column).where(*own(column.table, key), column < _NO_NUMBER).order_by(column.desc()).limit(1)
     found = connection.execute(largest).scalar_one_or_none()
     return 0 if found is None or found < 0 else int(found) + 1
 
@@ -535,7 +508,7 @@ def _end_of_sources(connection: Connection, key: Key) -> int:
 def _largest_source(connection: Connection, key: Key) -> int:
     """Give the largest number of a source that can be meant: one far above all others is damaged; -1: there is none."""
     table = models.sources
-    query = select(table.c.source).where(*_own(table, key)).order_by(table.c.source.desc())
+    query = select(table.c.source).where(*own(table, key)).order_by(table.c.source.desc())
     found = without_outliers(connection.execute(query.limit(_LARGEST_ONES)).scalars(), _LARGEST_GAP_OF_SOURCES)
     return -1 if found is None else found
 
@@ -544,10 +517,5 @@ def _whole_rows(
     connection: Connection, table: Any, key: Key, order: Any, *only: Any, limit: int | None = None
 ) -> list[dict[str, Any]]:
     wanted = [column for column in table.c if column.name not in ("shard", "collection")]
-    rows = connection.execute(select(*wanted).where(*_own(table, key), *only).order_by(order).limit(limit))
+    rows = connection.execute(select(*wanted).where(*own(table, key), *only).order_by(order).limit(limit))
     return [row._asdict() for row in rows]
-
-
-def _own(table: Any, key: Key) -> tuple[Any, Any]:
-    """Make the conditions that keep to this collection."""
-    return table.c.shard == key[0], table.c.collection == key[1]

@@ -4,13 +4,23 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, func, update
 from sqlalchemy.dialects import sqlite
 
-__all__ = ["OWN", "put"]
+__all__ = ["OWN", "own", "put", "same"]
 
 #: What stands before the name of a column by which `put` finds a row to change or to delete.
 OWN = "own_"
+
+
+def own(table: Table, key: tuple[int, int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Make the conditions that keep to a collection, or one shard of it."""
+    return table.c.shard == key[0], table.c.collection == key[1]
+
+
+def same(one: Table, other: Table, *names: str) -> ColumnElement[bool]:
+    """Make the condition that two tables are joined by: rows of one collection, alike in some columns."""
+    return and_(*[one.c[name] == other.c[name] for name in ("shard", "collection", *names)])
 
 
 def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], how: str = "upsert") -> None:

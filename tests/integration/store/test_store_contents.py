@@ -40,10 +40,8 @@ def test_a_mask_is_kept_by_its_template(store):
     store.save(Batch(masks={"a/news/#": {"n_probes": 1}, "a/*": {"n_probes": 7}}))
     store.save(Batch(masks={"a/news/#": {"n_probes": 2}}))
     assert store.reader.noise_mask("a/news/#") == {"n_probes": 2}
-    assert sorted(store.reader.masked_templates()) == ["a/*", "a/news/#"]
     store.save(Batch(masks={"//a blocks/3": {"edits": []}}))
-    assert sorted(store.reader.masked_templates()) == ["a/*", "a/news/#"]
-    assert store.reader.learned_sites() == ["//a blocks/3"]
+    assert sorted(store.reader.learned()) == ["//a blocks/3", "a/*", "a/news/#"]
 
 
 def test_the_text_before_is_kept_with_the_text(store):
