@@ -7,7 +7,7 @@ for as long as one call of a function in the server takes.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, insert, select, text, update
@@ -22,7 +22,7 @@ from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me, process_has_en
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import outgoing_row
 from crawlsched.store.schema import ADVISORY_LOCK
-from crawlsched.store.statements import OWN, put
+from crawlsched.store.statements import OWN, own, put
 from crawlsched.store.store import Store
 
 __all__ = [
@@ -160,6 +160,7 @@ class SharedCollection:
         self.database = database
         self.name = name
         self.number = number
+        self._of_all = (-1, number)  # the key of what is of no shard
         self.n_shards = n_shards
 
     @classmethod
@@ -210,7 +211,7 @@ class SharedCollection:
             number = (highest or 0) + 1
             shards = [{"shard": shard, "collection": number} for shard in range(n_shards)]
             connection.execute(insert(models.collections), [{**key, "name": name} for key in shards])
-            add_leases(connection, number, range(n_shards))
+            add_leases(connection, number, [0] * n_shards)
             connection.execute(insert(models.budgets).values(shard=-1, collection=number, n_shards=n_shards, rate=rate))
         return number, n_shards
 
@@ -223,15 +224,14 @@ class SharedCollection:
         with self.database.reading() as connection:
             now = self.database.clock(connection)
             budgets, members, leases = models.budgets, models.members, models.leases
-            of_all = budgets.c.shard == -1, budgets.c.collection == self.number
-            budget = connection.execute(select(budgets).where(*of_all)).one()
+            budget = connection.execute(select(budgets).where(*own(budgets, self._of_all))).one()
             if budget.n_shards != self.n_shards:
                 raise StoreError(
                     f"The collection {self.name!r} was divided into {budget.n_shards} shards, and this process knows "
                     f"of {self.n_shards}; start it again."
                 )
             found = select(*[members.c[name] for name in MemberSeen._fields])
-            rows = connection.execute(found.where(members.c.shard == -1, members.c.collection == self.number)).all()
+            rows = connection.execute(found.where(*own(members, self._of_all))).all()
             shards = connection.execute(
                 select(leases.c.shard, *[leases.c[name] for name in ShardSeen._fields])
                 .where(leases.c.collection == self.number)
@@ -294,7 +294,7 @@ class SharedCollection:
         with self.database.explained("written"), self.database.writing() as connection:
             connection.exec_driver_sql(NOT_LONG_IDLE)
             now = self.database.clock(connection)
-            of_all = members.c.shard == -1, members.c.collection == self.number
+            of_all = own(members, self._of_all)
             connection.execute(
                 update(leases).where(leases.c.collection == self.number, leases.c.member == member).values(member=None)
             )
@@ -318,9 +318,9 @@ class SharedCollection:
     def publish(self, shard: int, token: str, *, n_pages: int, ready: bool = True) -> None:
         """Say whether a shard is loaded, and how large it is."""
         table = models.leases
-        own = table.c.collection == self.number, table.c.shard == shard, table.c.token == token
+        this = *own(table, (shard, self.number)), table.c.token == token
         with self.database.explained("written"), self.database.at_once() as connection:
-            connection.execute(update(table).where(*own).values(ready=int(ready), n_pages=n_pages))
+            connection.execute(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))
 
     def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
         """Say of shards, with the tokens of their leases, how large they are, and what the next owners have to know."""
@@ -380,7 +380,7 @@ class SharedCollection:
     def join_pass(self) -> float:
         """Take part in the pass that is under way, or begin one; give when it began, by the database's clock."""
         budgets, members = models.budgets, models.members
-        of_all = budgets.c.shard == -1, budgets.c.collection == self.number
+        of_all = own(budgets, self._of_all)
         with self.database.explained("written"), self.database.writing() as connection:
             connection.exec_driver_sql(NOT_LONG_IDLE)
             since: float | None = connection.execute(
@@ -397,9 +397,9 @@ class SharedCollection:
     def end_pass(self, since: float) -> None:
         """End the pass that began then; all who take part notice it."""
         budgets = models.budgets
-        own = budgets.c.shard == -1, budgets.c.collection == self.number, budgets.c.pass_since == since
+        this = *own(budgets, self._of_all), budgets.c.pass_since == since
         with self.database.explained("written"), self.database.at_once() as connection:
-            connection.execute(update(budgets).where(*own).values(pass_since=None))
+            connection.execute(update(budgets).where(*this).values(pass_since=None))
 
     def pause(self, *, paused: bool) -> float | None:
         """Let all members pause or go on; give since when they pause, by the database's clock."""
@@ -408,11 +408,10 @@ class SharedCollection:
         return since
 
 
-def add_leases(connection: Connection, number: int, shards: Iterable[int]) -> None:
-    """Make the rows by which shards of a collection are owned, by nobody yet."""
-    connection.execute(
-        insert(models.leases), [{"shard": shard, "collection": number, **_EMPTY_LEASE} for shard in shards]
-    )
+def add_leases(connection: Connection, number: int, n_pages: Sequence[int]) -> None:
+    """Make the rows by which shards of so many pages are owned, by nobody yet."""
+    rows = [{"shard": n, "collection": number, "n_pages": pages, **_EMPTY_LEASE} for n, pages in enumerate(n_pages)]
+    connection.execute(insert(models.leases), rows)
 
 
 def new_token() -> str:

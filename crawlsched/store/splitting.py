@@ -18,7 +18,7 @@ from crawlsched.store.database import Database
 from crawlsched.store.lease import lease_row, shards_of
 from crawlsched.store.members import add_leases
 from crawlsched.store.reading import next_page
-from crawlsched.store.rows import json_like, to_json
+from crawlsched.store.rows import json_like
 from crawlsched.store.tombstones import host_of
 
 __all__ = ["Split", "split"]
@@ -259,17 +259,10 @@ def _divide_collections(division: _Division, given: Mapping[int, int]) -> None:
 
 
 def _divide_leases(division: _Division, n_pages: list[int]) -> None:
-    """Let nobody own anything; what the last crawl has left for the next goes to all."""
+    """Let nobody own anything."""
     connection, table = division.connection, models.leases
-    own = table.c.collection == division.number
-    left = connection.execute(select(table.c.shard, table.c.status).where(own)).all()
-    recipes = {row.shard: json_like(row.status, {}, "the lease").get("recipes") for row in left}
-    connection.execute(delete(table).where(own))
-    add_leases(connection, division.number, range(division.n_after))
-    for shard, n in enumerate(n_pages):
-        known = recipes.get(shard % division.n_before)
-        status = to_json({} if known is None else {"recipes": known})
-        connection.execute(update(table).where(own, table.c.shard == shard).values(n_pages=n, status=status))
+    connection.execute(delete(table).where(table.c.collection == division.number))
+    add_leases(connection, division.number, n_pages)
 
 
 def _address_anew(division: _Division) -> None:
