@@ -62,7 +62,7 @@ def crawled_url(sqlite_url) -> str:
     store.forgetting.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
     store.plans.save({**store.plans.newest().data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
     store.commands.send("recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
-    lease.heartbeat(NOW, {"bandwidth": 3.0, "recipes": {"html": "blocks/4"}})
+    lease.heartbeat(NOW, {"bandwidth": 3.0})
     lease.release(NOW)
     store.close()
     return sqlite_url
@@ -137,7 +137,7 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, c
         assert [row["n_pages"] for row in sorted(after["leases"], key=lambda r: r["shard"])] == [
             len(pages[shard]) for shard in everywhere
         ]
-        assert {row["status"] for row in after["leases"]} == {'{"recipes":{"html":"blocks/4"}}'}
+        assert {row["status"] for row in after["leases"]} == {"{}"}
         plans = [json.loads(row["data"]) for row in after["plans"]]
         assert all(one == plan for one in plans)
         assert all(Plan.from_dict(one, Hosts().number).rates_id == plan["rates_id"] for one in plans)
