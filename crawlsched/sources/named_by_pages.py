@@ -7,7 +7,7 @@ __all__ = ["NamedByPages"]
 # The first source of a host is read when one page names it, the next when two others do, then four and so on, so that
 # those of many pages come first; a host has no more than so many.
 _MOST_OF_A_HOST = 5
-# Of so many that were named it is remembered which pages did.
+# The pages that named a feed are remembered for this number of feeds.
 _MOST_REMEMBERED = 10_000
 
 
