@@ -125,7 +125,7 @@ class Posterior(Estimator):
         Factor in (0, 1] on earlier evidence at each visit; 0.8 remembers about five visits.
     renewal : float, optional
         Probability in [0, 1) that between two visits the page's rate has become another one, as a rule within a factor
-        of ten (`crawlsched.estimators.posterior`); 0 by default.
+        of ten (`Renewal`); 0 by default.
 
     Attributes
     ----------
