@@ -23,9 +23,9 @@ from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
-from crawlsched.refresh.refresher import NotForTheSpider
+from crawlsched.refresh.refresher import NotForTheSpider, Refresher
 from crawlsched.refresh.responses import ResponseFacts
-from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
+from crawlsched.refresh.shared.shared_crawl import refresher_of
 from crawlsched.scrapy_versions import (
     download_handlers,
     is_forbidden_by_robots,
@@ -47,7 +47,7 @@ _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 class RefreshMiddleware:
     """Make requests conditional, and tell the refresher how each visit ended."""
 
-    def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
+    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
         self._refresher = refresher
         self._visits = refresher.visits

@@ -259,6 +259,11 @@ def say(report: dict[str, Any]) -> str:
             lines.append(f"{say_count(report[name], thing)} {what}")
     if report["forgotten"]:
         lines += [f"  {why_forgotten(Tombstone(**stone), now)}" for stone in report["forgotten_by"]]
+    if report["too_many"]:
+        lines.append(
+            f"{say_count(report['too_many'], 'URL')} left out: CRAWLSCHED_MAX_PAGES, or max_pages of a rule in "
+            "CRAWLSCHED_PAGES, allows no more pages."
+        )
     if report["columns_ignored"]:
         lines.append(f"Columns that are not used: {', '.join(report['columns_ignored'])}.")
     if report["lines_left_out"]:
@@ -284,7 +289,7 @@ class RunningImport:
     def __init__(self, store: "Store") -> None:
         self._store = store
         self._sent: deque[int] = deque()
-        names = ("pages", "new", "forgotten", "weighed", "visits", "visits_of_their_own")
+        names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
 
     def take(self, named: "Sequence[ImportedPage]", histories: Any = None) -> None:

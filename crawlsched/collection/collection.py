@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
@@ -15,12 +17,12 @@ from crawlsched.collection.credentials import Credentials, without_credentials
 from crawlsched.collection.facts_cache import FactsCache
 from crawlsched.collection.heap import give_memory_back
 from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import load_pages, planner_for
+from crawlsched.collection.loading import Block, StoredPages, load_pages, planner_for, stored_pages
 from crawlsched.collection.page_limits import PageLimits
 from crawlsched.collection.page_numbers import PageNumbers
 from crawlsched.collection.page_rules import PageRules
 from crawlsched.collection.request_templates import RequestDigest, RequestTemplate
-from crawlsched.collection.shard import Shard
+from crawlsched.collection.shard import Shard, Shards
 from crawlsched.collection.side_thread import Aside
 from crawlsched.collection.unsaved import Unsaved
 from crawlsched.content.kept_texts import TextBudget
@@ -41,14 +43,15 @@ from crawlsched.store import (
     Batch,
     Host,
     KeptText,
-    Lease,
     NewPage,
     PageFacts,
+    Source,
     Store,
+    StoredPlan,
     WriteBehind,
 )
 
-__all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
+__all__ = ["FLUSH_INTERVAL", "LOADED_AT_ONCE", "Collection", "FoundPage", "StoredShard"]
 
 logger = logging.getLogger(__name__)
 
@@ -68,8 +71,6 @@ _READ_AHEAD_MOST = 1_500
 _READ_TOGETHER = 32
 # Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
 _MOST_ASIDE = 200
-# URLs read together to count how many pages each rule has.
-_COUNTED_AT_ONCE = 4_000
 # After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
 # when most is in memory.
 _BLOCKS_LEFT_OVER = 200
@@ -77,6 +78,12 @@ _BLOCKS_LEFT_OVER = 200
 _LAST_WORK_ASIDE = 5.0
 _LAST_WRITES = 15.0
 _LAST_ANSWERS = 4.0
+#: Pages that are read together where all are read.
+LOADED_AT_ONCE = 5_000
+# Pages that are taken out of memory in one step.
+_LEFT_AT_ONCE = 250
+# A row is given to another page so many seconds after its page left: whoever still speaks of that has ended by then.
+_LEFT_FOR = 900.0
 # When there is no more room for texts, the oldest go until so much of it is used.
 _TEXTS_LEFT = 0.9
 
@@ -98,6 +105,20 @@ class FoundPage(NamedTuple):
     importance_stated: bool = False  # and not what CRAWLSCHED_IMPORTANCE says
 
 
+class StoredShard(NamedTuple):
+    """What a store keeps of a shard, or of a collection without any."""
+
+    shard: Shard
+    pages: StoredPages
+    sources: list[Source]
+    hosts: list[Host]
+    variants: list[tuple[int, bytes]]
+    undelivered: list[int]
+    learned: list[str]
+    n_bytes_of_texts: int
+    plan: StoredPlan | None
+
+
 class Collection:
     """Open a collection, keep it, write it down.
 
@@ -113,8 +134,8 @@ class Collection:
         Names the class that makes them.
     rng : random.Random
         Chooses which visits put validators on trial.
-    shard : Shard, optional
-        What this is of a shared collection; None: it is one of its own.
+    n_shards : int, optional
+        How many shards the collection has; None: it is one of this process.
 
     Attributes
     ----------
@@ -124,8 +145,8 @@ class Collection:
         Under which the store knows the pages.
     validators, wrong_pages
         What is thought of the hosts' validators, and what they serve in the place of pages.
-    store : Store
-        What is on disk.
+    shards : Shards
+        Where pages are kept, by their hosts.
     """
 
     def __init__(
@@ -135,20 +156,24 @@ class Collection:
         request_fingerprint: Callable[[str], bytes],
         fingerprinter: str,
         rng: Random,
-        shard: Shard | None = None,
+        n_shards: int | None = None,
     ) -> None:
         self.settings = settings
-        self._shard = shard
-        self.hosts = Hosts(shares=dict(settings.host_shares)) if shard is None else shard.hosts
+        self.hosts = Hosts(shares=dict(settings.host_shares))
         self.rules = PageRules(settings.pages)
         self.limits = PageLimits(settings.max_pages, [rule.max_pages for rule in settings.pages])
         self.sources = Sources(settings.source_interval)
         self.index = PageIndex()
-        self.numbers = PageNumbers()
         self.variants = Variants(self.index)
         self.facts = FactsCache()
         self.aside = Aside()
         self.planner = planner_for(settings)
+        self.numbers = PageNumbers()
+        self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
+        key = "" if self.planner.learned is None else self.planner.learned.key
+        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, key)
+        self.learned = Learned(self._read_learned)
+        self.texts = TextBudget(_KEPT_TEXTS_BYTES, 0)
         self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
@@ -166,152 +191,235 @@ class Collection:
         # Pages whose turn has come while the store could not be asked for what their requests are made of.
         self._stepped_aside: dict[int, bool] = {}
         self._read_failed = False
-        self._not_submitted: Batch | None = None
+        self._not_submitted: list[tuple[Store, Batch]] = []
         self._n_written = 0
+        # By template or site, the shard that has what was learned of it.
+        self._learned_in: dict[str, Shard] = {}
+        #: What was not written any more, of shards that are another process's now.
+        self.left_out: deque[Batch] = deque()
+        # Rows of pages that are another process's now, and when they were left.
+        self._left_rows: deque[tuple[float, NDArray[np.intp]]] = deque()
+
+    # -- opening and closing
 
     def open(self, now: float) -> None:
-        """Open the store, take the lease, load everything.
+        """Open the store, take the lease, load everything; of a collection without shards.
 
         Raises
         ------
         StoreError
             If the database cannot be used, or another process owns the collection.
         """
-        self.store = self._open_store()
-        owner = self.store.owner()
-        #: What the crawl before said of itself.
-        self.last_status = owner.status if owner is not None else {}
-        try:
-            self.lease = self._take_lease()
-            if not self.credentials.keep:
-                self.store.forgetting.rewrite_templates(without_credentials)
-            self._load(now)
-        except BaseException:
-            self._close_store()
-            raise
-        writing = None if self._shard is None else self._shard.shared.writing
-        self.write_behind = WriteBehind(self.store, writing=writing)
-        if self._shard is None:
-            give_memory_back()
-
-    def _open_store(self) -> Store:
         settings = self.settings
-        if self._shard is not None:
-            return self._shard.shared.store(self._shard.number)
         assert settings.collection is not None
-        return Store.open(settings.database_url, settings.collection)
+        store = Store.open(settings.database_url, settings.collection)
+        try:
+            shard = Shard(store)
+            self.lease = store.take_lease(self._spider)
+            for _ in self.take_in(self.read_shard(shard), now):
+                pass
+        except BaseException:
+            store.close()
+            raise
+        self.begin_writing()
+        give_memory_back()
 
-    def _take_lease(self) -> Lease:
-        if self._shard is None:
-            return self.store.take_lease(self._spider)
-        self.store.lease = self._shard.lease  # claimed already
-        return self._shard.lease
+    def begin_writing(self) -> None:
+        """Begin the thread that writes."""
+        self.write_behind = WriteBehind(on_left_out=self.left_out.append)
 
-    def _close_store(self) -> None:
-        if self._shard is None:  # shards have one database in common
-            self.store.close()
-
-    def abandon(self) -> None:
-        """Let go of a shard that another process has claimed: what is not written yet is not ours to write."""
-        self.aside.close(0.0)
-        self.write_behind.close(0.0)
+    @property
+    def store(self) -> Store:
+        """The store of a collection without shards."""
+        return self.shards.only.store
 
     def close(self, now: float) -> None:
         """Write everything down and give the lease back; in half a minute at most, whatever the database does."""
-        if self._shard is None:
-            self.store.database.answer_within = _LAST_ANSWERS
-        self.aside.close(_LAST_WORK_ASIDE)
-        self.flush(now)
-        writer = self.write_behind
-        drained = writer.close(_LAST_WRITES)
+        self.store.database.answer_within = _LAST_ANSWERS
         try:
-            if not drained and writer.lost is None:
-                raise StoreError(writer.failure or "the database does not answer.")
+            self.write_last(now)
             for last_word in self.before_release:
                 last_word()
             self.lease.release()
         except StoreError as error:
             logger.error("The lease is not given back, so the next start may have to wait for half a minute: %s", error)
         finally:
-            self._close_store()
+            self.store.close()
 
-    def _load(self, now: float) -> None:
-        store, planner = self.store, self.planner
-        self._load_pages(now)
-        variants = store.reader.variants()
-        rows = self.rows_of([number for number, _ in variants])
-        self.variants.load(
-            (row, self._request_fingerprint(url))
-            for row, (_, url) in zip(rows.tolist(), variants, strict=True)
-            if row >= 0
+    def write_last(self, now: float) -> None:
+        """Write down what is left, and nothing more after that."""
+        self.aside.close(_LAST_WORK_ASIDE)
+        self.flush(now)
+        writer = self.write_behind
+        if not writer.close(_LAST_WRITES) and writer.lost is None:
+            raise StoreError(writer.failure or "the database does not answer.")
+
+    # -- shards come and go
+
+    def read_shard(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
+        """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""
+        store, reader = shard.store, shard.store.reader
+        if not self.credentials.keep:
+            store.forgetting.rewrite_templates(without_credentials)
+        pages = stored_pages(store, self.planner, self.hosts.number, self._fingerprinter, at_once or LOADED_AT_ONCE)
+        return StoredShard(
+            shard,
+            pages if at_once is None else pages.at_once(),
+            reader.sources(),
+            reader.hosts(),
+            [(page, self._request_fingerprint(url)) for page, url in reader.variants()],
+            reader.undelivered(),
+            [*reader.masked_templates(), *reader.learned_sites()],
+            reader.bytes_of_texts(),
+            store.plans.newest(),
         )
-        marks = planner.pages.marks[: planner.pages.n]
-        if marks.any():
-            marks &= ~np.uint16(RUN_ONLY)
-        for host in store.reader.hosts():
-            number = self.hosts.number(host.host)
-            self.hosts.rest(number, host.rest_until)
-            self.hosts.set_crawl_delay(number, host.crawl_delay)
-            self.validators.load(number, host.counts.get("validators", {}))
-            self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
-            self.withheld.load(host.host, host.counts.get("withheld", {}))
-            if failing := host.counts.get("failing"):
-                self.failing_hosts[number] = failing
-                self.hosts.failed_before(number, failing["since"], self.settings.error_interval)
-        self.sources.load(store.reader.sources(), now)
-        self.learned = Learned(
-            store.reader.noise_mask, [*store.reader.masked_templates(), *store.reader.learned_sites()]
-        )
-        self.texts = TextBudget(_KEPT_TEXTS_BYTES, store.reader.bytes_of_texts())
-        key = "" if planner.learned is None else planner.learned.key
-        self._next_page = store.reader.next_page()
-        self.unsaved = Unsaved(
-            self.numbers, planner.grid, store.reader.next_observation(), key, store.reader.next_change()
-        )
-        undelivered = self.rows_of(store.reader.undelivered())
+
+    def take_in(self, stored: StoredShard, now: float) -> Iterator[None]:
+        """Take a shard in, step by step; it is here after the last one."""
+        shard, planner = stored.shard, self.planner
+        here = self.sources.load(stored.sources, now)
+        shard.source_numbers = {number: there for there, number in reversed(here.items())}
+        # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
+        if planner.plan is None and (plan := self._plan_of(stored)) is not None:
+            planner.adopt(plan, now)
+            planner.work(now)
+        yield from self._take_pages_in(stored, here, now)
+        for host in stored.hosts:
+            self._take_host_in(host)
+        for name in stored.learned:
+            self._learned_in[name] = shard
+            self.learned.stored(name)
+        self.texts.add(stored.n_bytes_of_texts)
+        self.shards.here[shard.number] = shard
+        shard.n_pages = len(self.index) if self.shards.n is None else self.shards.pages_of(shard.number).size
+        for number in self.shards.hosts_of(shard.number) if self.shards.n is not None else ():
+            planner.frontier.release_host(number)
+        undelivered = self.shards.rows_of(shard, stored.undelivered)
         if undelivered.size:
             logger.info("%d changes had not been delivered when the last crawl ended; they go first.", undelivered.size)
             planner.force(undelivered[undelivered >= 0], now)
-        if (asked := np.flatnonzero(marks & RECRAWL)).size:
-            planner.force(asked, now)
 
-    def _load_pages(self, now: float) -> None:
-        store, planner, settings = self.store, self.planner, self.settings
-        # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
-        if (plan := self._newest_plan()) is not None:
-            planner.adopt(plan, now)
-            planner.work(now)
-        n_others = 0
+    def _take_pages_in(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[None]:
+        shard, planner, settings = stored.shard, self.planner, self.settings
+        is_only = self.shards.n is None
+        blocks = load_pages(
+            stored.pages,
+            planner,
+            now,
+            numbers=self.numbers,
+            sources=here,
+            rows_for=None if is_only else partial(self._rows_for, now=now),
+        )
+        n_before, n_others, asked = planner.clipped, 0, []
 
         def keys() -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
             nonlocal n_others
-            blocks = load_pages(store, planner, self.hosts, now, self._fingerprinter, self.numbers)
             for number, block in enumerate(blocks, 1):
                 n_others += int(np.count_nonzero(block["other_fingerprinter"]))
-                yield PageIndex.keys(self._request_fingerprints(block)), block["row"]
+                rows = block["row"]
+                if (marks := planner.pages.marks[rows]).any():
+                    planner.pages.marks[rows] = marks = marks & ~np.uint16(RUN_ONLY)
+                    asked.append(rows[marks & RECRAWL != 0])
+                yield PageIndex.keys(self._request_fingerprints(shard, block)), rows
                 if number % _BLOCKS_LEFT_OVER == 0:
                     give_memory_back()
 
-        n_pages = store.reader.count_pages()
-        self.index.load(self._without_the_same(keys()) if settings.ignore_parameters else keys(), n_pages)
-        self.limits.n = len(self.index)
-        after = -1 if any(rule.max_pages is not None for rule in settings.pages) else store.reader.next_page()
-        while rows := store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
-            numbers = self.rules.numbers([url for _, url, _, _ in rows])
-            assert numbers is not None
-            self.limits.load(numbers)
-            after = rows[-1][0]
+        if is_only:
+            found = keys()
+            found = self._without_the_same(shard, found) if settings.ignore_parameters else found
+            self.index.load(found, stored.pages.n_pages)
+            self.limits.n = len(self.index)
+        else:
+            # Nothing is sent before it is here.
+            parts = []
+            for found_keys, found_rows in keys():
+                for host in np.unique(planner.pages.host[found_rows]).tolist():
+                    planner.frontier.rest_host(host, np.inf)
+                parts.append((found_keys, found_rows))
+                yield
+            known: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+            rows: list[NDArray[np.integer]] = [np.empty(0, np.intp)]
+            for part_keys, part_rows in self._without_the_same(shard, parts) if settings.ignore_parameters else parts:
+                known.append(part_keys)
+                rows.append(part_rows)
+            all_keys, all_rows = np.concatenate(known), np.concatenate(rows)
+            for start in range(0, all_rows.size, LOADED_AT_ONCE):
+                part = slice(start, start + LOADED_AT_ONCE)
+                self.index.add_many(all_keys[part], all_rows[part])
+                yield
+            self.limits.n += all_rows.size
+        variants = self.shards.rows_of(shard, [number for number, _ in stored.variants]).tolist()
+        self.variants.load((row, name) for row, (_, name) in zip(variants, stored.variants, strict=True) if row >= 0)
+        yield from self.limits.count_known(shard.store, self.rules)
+        if asked:
+            planner.force(np.concatenate(asked), now)
         if n_others:
             logger.warning(
                 "%d pages were found with another REQUEST_FINGERPRINTER_CLASS, or other CRAWLSCHED_IGNORE_PARAMETERS; "
                 "their fingerprints are computed anew.",
                 n_others,
             )
-        if planner.clipped:
-            logger.warning("%d pages were last crawled in the future; their time was set to now.", planner.clipped)
+        if (n_clipped := planner.clipped - n_before) > 0:
+            logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
+
+    def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
+        """Return rows for so many pages: those that have been left long ago first."""
+        given, n_given = [np.empty(0, np.intp)], 0
+        while n_given < n and self._left_rows and now - self._left_rows[0][0] >= _LEFT_FOR:
+            left_at, rows = self._left_rows.popleft()
+            if rows.size > n - n_given:
+                self._left_rows.appendleft((left_at, rows[n - n_given :]))
+            given.append(rows[: n - n_given])
+            n_given += given[-1].size
+        return np.concatenate([*given, self.planner.pages.n + np.arange(n - n_given)])
+
+    def _take_host_in(self, host: Host) -> None:
+        number = self.hosts.number(host.host)
+        self.hosts.rest(number, host.rest_until)
+        self.hosts.set_crawl_delay(number, host.crawl_delay)
+        self.validators.load(number, host.counts.get("validators", {}))
+        self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
+        self.withheld.load(host.host, host.counts.get("withheld", {}))
+        if failing := host.counts.get("failing"):
+            self.failing_hosts[number] = failing
+            self.hosts.failed_before(number, failing["since"], self.settings.error_interval)
+
+    def leave(self, number: int) -> Iterator[None]:
+        """Let a shard go; what is not handed over by now is dropped. Its pages are taken out of memory step by step."""
+        shard = self.shards.here.pop(number)
+        self.left_out.append(self.unsaved.leave(number))
+        hosts, now = self.shards.hosts_of(number), self.planner.now
+        for host in hosts:
+            self.planner.frontier.rest_host(host, np.inf)
+            self.failing_hosts.pop(host, None)
+        elsewhere = {source for other in self.shards for source in other.source_numbers}
+        self.sources.drop(shard.source_numbers.keys() - elsewhere)
+        self.learned.drop([name for name, owner in self._learned_in.items() if owner is shard])
+        self._learned_in = {name: owner for name, owner in self._learned_in.items() if owner is not shard}
+        pages = self.shards.pages_of(number)
+        for start in range(0, pages.size, _LEFT_AT_ONCE):
+            self._take_out(pages[start : start + _LEFT_AT_ONCE])
+            yield
+        self.index.discard(pages)
+        yield from self.index.purged()
+        for host in hosts:
+            self.planner.frontier.release_host(host)
+        self._left_rows.append((now, pages))
+
+    def _take_out(self, pages: NDArray[np.integer]) -> None:
+        self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
+        self.limits.gave_up(self.planner.intervals.rules_of(pages))
+        for number, n_pages in zip(*np.unique(self.shards.numbers_of(pages), return_counts=True), strict=True):
+            if (shard := self.shards.here.get(int(number))) is not None:
+                shard.n_pages -= int(n_pages)
+        self.planner.remove(pages)
+        for page in pages.tolist():
+            self.facts.discard(page)
+            self._stepped_aside.pop(page, None)
+            self.credentials.waiting.discard(page)
 
     def _without_the_same(
-        self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]
+        self, shard: Shard, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]
     ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
         """Of pages that differ in ignored parameters only keep those that were found first, and delete the others."""
         found = list(blocks)
@@ -324,30 +432,37 @@ class Collection:
             self.planner.remove(same)
             logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
             numbers = self.numbers.of(same)
-            self.aside.run("deleting what is the same page", lambda: self.store.forgetting.delete(numbers))
+            self.aside.run("deleting what is the same page", lambda: shard.store.forgetting.delete(numbers))
         yield keys[first], pages[first]
 
-    def _newest_plan(self) -> Plan | None:
-        newest = self.store.plans.newest()
+    def _plan_of(self, stored: StoredShard) -> Plan | None:
+        if stored.plan is None:
+            return None
         try:
-            return None if newest is None else Plan.from_dict(newest.data, self.hosts.number)
+            plan = Plan.from_dict(stored.plan.data, self.hosts.number)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             logger.warning("The plan in the database is damaged and not used, a new one is made soon: %s.", error)
             return None
+        there = stored.shard.source_numbers
+        return plan.for_sources([there.get(number, -1) for number in range(max(there, default=-1) + 1)])
 
-    def _request_fingerprints(self, block: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    def _request_fingerprints(self, shard: Shard, block: Block) -> NDArray[np.uint8]:
         names, others = block["request_fingerprint"], block["other_fingerprinter"]
         if others.any():
             # The project has another REQUEST_FINGERPRINTER_CLASS than when these pages were found.
             pages = block["page"][others]
             found = [
                 variant_fingerprint(self._request_fingerprint(facts.url), facts.variant)
-                for facts in self.store.reader.facts(pages)
+                for facts in shard.store.reader.facts(pages)
                 if facts is not None
             ]
             names = names.copy()
             names[others] = np.frombuffer(b"".join(found), np.uint8).reshape(-1, 20)
         return names
+
+    def _read_learned(self, name: str) -> Any:
+        shard = self._learned_in.get(name)
+        return None if shard is None else shard.store.reader.noise_mask(name)
 
     # -- pages
 
@@ -360,10 +475,8 @@ class Collection:
         priority = [_priority(page.template) for page in found]
         added = self.planner.add(hosts, now, importance, part=parts, interval_rules=rules, priority=priority)
         rows: list[int] = added.tolist()
-        numbers = range(self._next_page, self._next_page + len(found))
-        self._next_page = numbers.stop
-        self.numbers.put(added, np.array(numbers))
-        for row, number, page in zip(rows, numbers, found, strict=True):
+        self.numbers.put(added, self._new_numbers(added))
+        for row, number, page in zip(rows, self.numbers.of(added).tolist(), found, strict=True):
             name = variant_fingerprint(page.request_fingerprint, page.variant)
             self.index.add(name, row)
             if page.variant is not None:
@@ -381,15 +494,22 @@ class Collection:
             self.facts.put(facts, self.unsaved.number)
         return rows
 
-    def rows_of(self, numbers: NDArray[np.integer] | Sequence[int]) -> NDArray[np.intp]:
-        """Return the pages that the store has under these numbers; -1: there is none."""
-        return self.numbers.rows(np.asarray(numbers, np.int64))
+    def _new_numbers(self, pages: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Give numbers to new pages, each in the store of its shard."""
+        shards, numbers = self.shards.numbers_of(pages), np.empty(pages.size, np.int64)
+        for number in np.unique(shards).tolist():
+            mine = shards == number
+            shard, n_pages = self.shards.here[number], int(np.count_nonzero(mine))
+            numbers[mine] = shard.give(n_pages)
+            shard.n_pages += n_pages
+        return numbers
 
     def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
         """Return why each of these is not taken in, a key of `REASONS`; None: it is, and counts."""
-        forgotten = self.store.tombstones.cover([page.url for page in found])
         reasons: list[str | None] = []
-        for page, is_forgotten in zip(found, forgotten, strict=True):
+        for page in found:
+            shard = self.shards.of_name(page.host)
+            is_forgotten = shard is not None and shard.store.tombstones.cover([page.url])[0]
             has_room = not is_forgotten and self.limits.takes(self.rules.number(page.url))
             reasons.append("forgotten" if is_forgotten else None if has_room else "max_pages")
             if reasons[-1] == "max_pages":
@@ -397,8 +517,8 @@ class Collection:
         return reasons
 
     def knows(self, page: int) -> bool:
-        """Whether this is a page, and has not been forgotten."""
-        return self.planner.pages.state.item(page) != FREE
+        """Whether this is a page of ours, and has not been forgotten."""
+        return self.shards.of_page(page) is not None
 
     def facts_of(self, page: int) -> PageFacts:
         """Return what is needed to make a page's request and to judge its response."""
@@ -408,8 +528,10 @@ class Collection:
             # tenth of what a statement does.
             likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
             others = [other for other in likely if other != page and other not in self.facts]
+            shard = self.shards.of_page(page)
+            others = [other for other in others if self.shards.of_page(other) is shard]
             try:
-                facts, *read = self._read([page, *others])
+                facts, *read = self._reading([page, *others])()
             except StoreError:
                 self._read_failed = True
                 raise
@@ -420,16 +542,33 @@ class Collection:
             self.facts.add([facts, *read])
         return facts
 
-    def _read(self, pages: Sequence[int]) -> list[PageFacts | None]:
-        """Read the facts of pages; any thread may."""
-        found = self.write_behind.facts(self.numbers.of(list(pages)).tolist())
-        return [facts and facts._replace(page=page) for page, facts in zip(pages, found, strict=True)]
+    def _reading(self, pages: Sequence[int]) -> Callable[[], list[PageFacts | None]]:
+        """Return what reads the facts of pages, in whatever thread."""
+        rows = np.array(pages, np.intp)
+        shards, numbers = self.shards.numbers_of(rows), self.numbers.of(rows)
+        parts = [
+            (shard.store, rows[shards == shard.number].tolist(), numbers[shards == shard.number].tolist())
+            for shard in self.shards
+            if (shards == shard.number).any()
+        ]
+
+        def read() -> list[PageFacts | None]:
+            found: dict[int, PageFacts | None] = {}
+            for store, some, their_numbers in parts:
+                for page, facts in zip(some, self.write_behind.facts(store, their_numbers), strict=True):
+                    found[page] = facts and facts._replace(page=page)
+            return [found.get(page) for page in pages]
+
+        return read
 
     def announced_before(
         self, pages: NDArray[np.integer], source: int
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Read what a source last announced of pages (`Reader.announcements_for`); any thread may."""
-        return self.store.reader.announcements_for(self.numbers.of(pages), source)
+        """Read what a source of a site last announced of its pages (`Reader.announcements_for`); any thread may."""
+        shard = self.shards.of_name(self.sources[source].host)
+        if shard is None:
+            raise StoreError("The shard of a sitemap that is being read is another process's by now.")
+        return shard.store.reader.announcements_for(self.numbers.of(pages), shard.source_numbers.get(source, -1))
 
     @property
     def is_readable(self) -> bool:
@@ -522,10 +661,13 @@ class Collection:
         self.planner.pages.marks[page] &= ~AWAITED & 0xFFFF
         self.n_awaited -= 1
 
-    def keep_learned(self, url: str, recipe: str, now: float) -> None:
+    def keep_learned(self, page: int, url: str, recipe: str, now: float) -> None:
         """Write down what was learned of a page's template and site, if it is much more than was written."""
+        shard = self.shards.of_page(page)
         for name, data in self.learned.to_write(url, recipe, self.unsaved.number):
-            self.unsaved.mask(name, data, now)
+            if shard is not None:
+                self._learned_in[name] = shard
+            self.unsaved.mask(page, name, data, now)
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
         """Keep what a page says now, if there is room."""
@@ -539,7 +681,7 @@ class Collection:
             asked = list(self._stepped_aside)[:_READ_AHEAD_MOST]
             self.aside.run(
                 "reading what the next visits need",
-                lambda: self._read(asked),
+                self._reading(asked),
                 lambda facts: self._bring_back(facts, asked, now),
             )
             return
@@ -548,7 +690,7 @@ class Collection:
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
-            self.aside.run("reading ahead", lambda: self._read(pages), self.facts.add)
+            self.aside.run("reading ahead", self._reading(pages), self.facts.add)
 
     def set_importance(
         self, pages: NDArray[np.integer], importance: NDArray[np.float64], now: float, *, stated: bool
@@ -575,40 +717,42 @@ class Collection:
 
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""
-        self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
-        self.limits.gave_up(self.planner.intervals.rules_of(pages))
-        self.planner.remove(pages)
-        self.index.discard(pages)
+        pages = pages[self.planner.pages.state[pages] != FREE]
         self.unsaved.forget(pages)
-        for page in pages.tolist():
-            self.facts.discard(page)
+        self._take_out(pages)
+        self.index.discard(pages)
 
     # -- writing down
 
     def flush(self, now: float) -> None:
         """Hand what is not yet written to the writing thread."""
-        if self._not_submitted is not None:
-            self.write_behind.submit(self._not_submitted)
-            self._not_submitted = None
+        if self._not_submitted:
+            self.write_behind.submit(*self._not_submitted)
+            self._not_submitted = []
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
         n_written = self.n_written
         self.facts.written(n_written)
         self.learned.written(n_written)
-        batch = self.unsaved.take(lambda pages: self._stored_columns(pages, now), self.planner.further.stored)
-        if batch is not None:
+        taken = self.unsaved.take(lambda pages: self._stored_columns(pages, now), self.planner.further.stored)
+        if taken:
             # Whatever happens now, it is handed over at the next flush.
-            self._not_submitted = batch
-            self.write_behind.submit(batch)
-            self._not_submitted = None
-        if self.texts.is_full:
-            room = int(_TEXTS_LEFT * self.texts.limit)
-            self.aside.run("deleting old texts", lambda: self.store.forgetting.prune_texts(room), self.texts.refill)
+            self._not_submitted = taken
+            self.write_behind.submit(*taken)
+            self._not_submitted = []
+        if self.texts.is_full and self.shards.here:
+            room = int(_TEXTS_LEFT * self.texts.limit) // len(self.shards.here)
+            stores = [shard.store for shard in self.shards]
+            self.aside.run(
+                "deleting old texts",
+                lambda: sum(store.forgetting.prune_texts(room) for store in stores),
+                self.texts.refill,
+            )
 
     @property
     def n_written(self) -> int:
         """How many batches are known to be written, of those before the one that is being collected (`unsaved`)."""
-        if self._not_submitted is None and not self.write_behind.in_flight:
+        if not self._not_submitted and not self.write_behind.in_flight:
             self._n_written = self.unsaved.number - 1
         return self._n_written
 
@@ -624,8 +768,10 @@ class Collection:
     def unsaved_for(self, now: float) -> float:
         """For how many seconds the oldest of what is not written yet has waited; 0: there is nothing."""
         # What is not handed over yet counts, too: a crawl that cannot hand over learns nothing that stays.
-        kept = None if self._not_submitted is None else self._not_submitted.since
-        waiting = (self.unsaved.since, kept, self.write_behind.oldest_unsaved_at)
+        waiting = (
+            *(self.unsaved.since, self.write_behind.oldest_unsaved_at),
+            *(batch.since for _, batch in self._not_submitted),
+        )
         return max((now - since for since in waiting if since is not None), default=0.0)
 
     def save_host(self, host: int, now: float) -> None:

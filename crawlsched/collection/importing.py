@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from crawlsched.collection.history import Histories, learned_from
 from crawlsched.collection.loading import planner_for
+from crawlsched.collection.page_limits import PageLimits
+from crawlsched.collection.page_rules import PageRules
 from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE, NEW, Pages
 from crawlsched.pages.page_index import PageIndex
@@ -65,7 +68,8 @@ class Import:
     Attributes
     ----------
     counts : dict of str to int
-        ``pages`` that the file names, ``new`` ones among them, those ``forgotten`` on purpose, which stay so; those
+        ``pages`` that the file names, ``new`` ones among them, those ``forgotten`` on purpose, which stay so, and those
+        that are ``too_many`` (CRAWLSCHED_MAX_PAGES, or ``max_pages`` of a rule); those
         that are ``weighed`` otherwise than before; ``visits`` learned from; pages with ``visits_of_their_own``,
         whose history is left out.
     visited : list of ndarray
@@ -91,14 +95,20 @@ class Import:
         self._sources, self._origins = Sources(settings.source_interval), set[str]()
         if self._asks_robots:
             self._sources.load(store.reader.sources())
+            self._next_source = store.reader.next_source()
         self._index = PageIndex()
         self._next_page = store.reader.next_page()
         self._next_observation = store.reader.next_observation()
-        names = ("pages", "new", "forgotten", "weighed", "visits", "visits_of_their_own")
+        names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
         self.visited: list[NDArray[np.int64]] = []
+        self._rules = PageRules(settings.pages)
+        self._limits = PageLimits(settings.max_pages, [rule.max_pages for rule in settings.pages])
         if self._next_page:
             self._index.load(self._known(), self._next_page)
+            self._limits.n = len(self._index)
+            for _ in self._limits.count_known(store, self._rules):
+                pass
 
     def _known(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
         for block in self._store.load(_READ_AT_ONCE):
@@ -126,7 +136,10 @@ class Import:
         places = list(new.values())
         forgotten = self._store.tombstones.cover([named[place].url for place in places])
         self.counts["forgotten"] += sum(forgotten)
-        self._add(named, [p for p, is_forgotten in zip(places, forgotten, strict=True) if not is_forgotten], histories)
+        kept = [place for place, is_forgotten in zip(places, forgotten, strict=True) if not is_forgotten]
+        fitting = [place for place in kept if self._limits.takes(self._rules.number(named[place].url))]
+        self.counts["too_many"] += len(kept) - len(fitting)
+        self._add(named, fitting, histories)
         if histories is not None or any(named[place].importance is not None for place in known.values()):
             self._change(named, known, histories)
 
@@ -167,7 +180,8 @@ class Import:
         self._origins.add(origin)
         source = self._sources.add("robots", f"{origin}/robots.txt", page.host, self._now)
         if source is not None:
-            batch.sources[source.source] = source
+            batch.sources[self._next_source] = replace(source, source=self._next_source)
+            self._next_source += 1
 
     def _change(self, named: Sequence[ImportedPage], known: Mapping[int, int], histories: Histories | None) -> None:
         """Change what is known of pages that are there: by what the file states, and by visits if they had none."""

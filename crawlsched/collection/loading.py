@@ -1,15 +1,16 @@
-"""Loading: a planner as the settings ask for it, and a store's pages in it."""
+"""Loading: a planner as the settings ask for it, and the pages that a store keeps in it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.collection.hosts import Hosts
+from crawlsched.change_signals import FurtherRow
 from crawlsched.collection.page_numbers import PageNumbers
 from crawlsched.collection.page_rules import limits
 from crawlsched.estimators import LearnedRates
@@ -21,9 +22,11 @@ from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
 from crawlsched.store import Store, sound_pages
 
-__all__ = ["load_pages", "planner_for"]
+__all__ = ["Block", "StoredPages", "load_pages", "planner_for", "stored_pages"]
 
 logger = logging.getLogger(__name__)
+
+Block = dict[str, NDArray[Any]]
 
 _LOADED_AT_ONCE = 5_000
 # A collection without a copy has nothing to keep fresh: so many seconds' slots may all go to first copies.
@@ -56,55 +59,130 @@ def planner_for(
     return planner
 
 
-def load_pages(
+@dataclass
+class StoredPages:
+    """What a store keeps of its pages, as it is taken into a planner.
+
+    Attributes
+    ----------
+    n_pages : int
+    blocks : iterable of Block
+        The pages, as `Store.load` gives them.
+    states : iterable of (ndarray, list of bytes)
+        Numbers of pages, and what the estimator knew of them.
+    visits : Block
+        Visits of pages of which it knows nothing yet.
+    further : list
+        What several sources say of the same pages, beginning with page and source.
+    """
+
+    n_pages: int
+    blocks: Iterable[Block]
+    states: Iterable[tuple[NDArray[Any], list[bytes]]]
+    visits: Block
+    further: list[tuple[int, int, *FurtherRow]]
+
+    def at_once(self) -> StoredPages:
+        """Return the same with all of it read, which another thread may do."""
+        self.blocks, self.states = list(self.blocks), list(self.states)
+        return self
+
+
+def stored_pages(
     store: Store,
     planner: Planner,
-    hosts: Hosts,
-    now: float,
+    host_number: Callable[[str], int],
     fingerprinter: str | None = None,
-    numbers: PageNumbers | None = None,
-) -> Iterator[dict[str, NDArray[Any]]]:
-    """Load a store's pages into a planner, in blocks; yield each, with the ``row`` of each page in memory.
-
-    `numbers` hears under which numbers the store has them.
-    """
-    # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
-    numbers, n_pages = numbers or PageNumbers(), planner.pages.n + store.reader.count_pages()
-    planner.reserve(n_pages)
-    numbers.reserve(n_pages)
-    blocks = store.load(
-        _LOADED_AT_ONCE,
-        host_number=hosts.number,
+    block: int = _LOADED_AT_ONCE,
+) -> StoredPages:
+    """Begin to read a store's pages, so many at once."""
+    reader = store.reader
+    n_sources = reader.end_of_sources()
+    found = store.load(
+        block,
+        host_number=host_number,
         grid=planner.grid,
         n_rates=len(planner.posterior.rates),
         fingerprinter=fingerprinter,
     )
-    n_sources = store.reader.end_of_sources()
-    for found in blocks:
-        block = sound_pages(found, n_sources)
-        if not block["page"].size:
+    key = None if planner.learned is None else planner.learned.key
+    return StoredPages(
+        reader.count_pages(),
+        (sound_pages(one, n_sources) for one in found),
+        [] if key is None else reader.estimator_states(key),
+        {} if key is None else reader.visits_without_state(key),
+        reader.further_sources(),
+    )
+
+
+def load_pages(
+    stored: StoredPages,
+    planner: Planner,
+    now: float,
+    *,
+    numbers: PageNumbers,
+    sources: Mapping[int, int] | None = None,
+    rows_for: Callable[[int], NDArray[np.intp]] | None = None,
+) -> Iterator[Block]:
+    """Take stored pages into a planner, in blocks; yield each, with the ``row`` of each page in memory.
+
+    Parameters
+    ----------
+    stored : StoredPages
+    planner : Planner
+    now : float
+        POSIX seconds.
+    numbers : PageNumbers
+        Hears under which numbers the store has the pages.
+    sources : mapping of int to int, optional
+        The sources' numbers in memory by those in the store; None: the same.
+    rows_for : callable, optional
+        ``rows_for(n)`` gives rows for so many pages; None: those behind all others.
+    """
+    # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
+    n_pages = planner.pages.n + stored.n_pages
+    planner.reserve(n_pages)
+    numbers.reserve(n_pages)
+    parts: list[NDArray[np.intp]] = []
+    for block in stored.blocks:
+        n = block["page"].size
+        if not n:
             continue
-        rows = block["row"] = planner.pages.n + np.arange(block["page"].size)
+        rows = planner.pages.n + np.arange(n) if rows_for is None else rows_for(n)
+        block["row"] = rows
+        if sources is not None:
+            block["source"] = _here(block["source"], sources)
         planner.load({**block, "page": rows}, block["log_likelihood"], now)
         numbers.put(rows, block["page"])
+        parts.append(rows)
         yield block
+    mine = None if rows_for is None else np.concatenate([np.empty(0, np.intp), *parts])
     if planner.learned is not None:
-        _load_learned(store, planner, numbers, now)
-    further = store.reader.further_sources()
-    rows = numbers.rows(np.array([page for page, *_ in further], np.int64))
-    known = ((row, *told[1:]) for row, told in zip(rows.tolist(), further, strict=True) if row >= 0)
-    planner.load_further(known, now)
+        _load_learned(stored, planner, now, numbers, mine)
+    rows = numbers.rows(np.array([page for page, *_ in stored.further], np.int64), mine)
+    known = ((row, *told) for row, (_, *told) in zip(rows.tolist(), stored.further, strict=True) if row >= 0)
+    if sources is not None:
+        known = ((row, sources[source], *told) for row, source, *told in known if source in sources)
+    planner.load_further(list(known), now)
 
 
-def _load_learned(store: Store, planner: Planner, numbers: PageNumbers, now: float) -> None:
+def _here(found: NDArray[Any], sources: Mapping[int, int]) -> NDArray[np.int32]:
+    """Return the numbers in memory of sources that a store numbers otherwise; -1: there is no such source."""
+    named, place = np.unique(found, return_inverse=True)
+    here: NDArray[np.int32] = np.array([sources.get(source, -1) for source in named.tolist()], np.int32)[place]
+    return here
+
+
+def _load_learned(
+    stored: StoredPages, planner: Planner, now: float, numbers: PageNumbers, mine: NDArray[np.intp] | None
+) -> None:
     """Load the rows of the estimator; of pages that have one of another, it learns from the visits that are kept."""
-    assert planner.learned is not None
-    for pages, states in store.reader.estimator_states(planner.learned.key):
-        rows = numbers.rows(pages)
+    for pages, states in stored.states:
+        rows = numbers.rows(pages, mine)
         planner.load_learned(rows[rows >= 0], [states[at] for at in np.flatnonzero(rows >= 0)], now)
-    visits = store.reader.visits_without_state(planner.learned.key)
+    visits = stored.visits
     if visits["page"].size:
-        visits["page"] = numbers.rows(visits["page"])
+        visits["page"] = numbers.rows(visits["page"], mine)
         known = visits["page"] >= 0
         planner.relearn({name: column[known] for name, column in visits.items()}, now)
         logger.info("%d kept visits were learned from once more, for the estimator is another one.", known.sum())

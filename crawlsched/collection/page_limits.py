@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.collection.page_rules import PageRules
+from crawlsched.store import Store
+
 __all__ = ["PageLimits"]
+
+# URLs read together to count how many pages each rule has.
+_COUNTED_AT_ONCE = 4_000
 
 
 class PageLimits:
@@ -49,6 +55,16 @@ class PageLimits:
         """Pages of these rules are no more."""
         self.n -= rules.size
         self._n_of_rules -= np.bincount(rules, minlength=len(self._of_rules))
+
+    def count_known(self, store: Store, rules: PageRules) -> Iterator[None]:
+        """Count the stored pages of each rule, some thousands at a time, if any rule allows only so many."""
+        after = -1 if min(self._of_rules) < inf else store.reader.next_page()
+        while rows := store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
+            numbers = rules.numbers([url for _, url, _, _ in rows])
+            assert numbers is not None
+            self.load(numbers)
+            after = rows[-1][0]
+            yield
 
     def load(self, rules: NDArray[np.uint8]) -> None:
         """Pages of these rules are known from an earlier crawl, and counted in `n` already."""

@@ -24,6 +24,12 @@ class PageNumbers:
     array([71,  3])
     >>> numbers.rows(np.array([70, 3, 5]))
     array([ 1,  0, -1])
+
+    Where there are several shards, each with its own numbers, it is said whose pages are meant:
+
+    >>> numbers.put(np.array([3, 1]), np.array([3, 70]))
+    >>> numbers.rows(np.array([70, 3]), among=np.array([3, 1]))
+    array([1, 3])
     """
 
     def __init__(self) -> None:
@@ -36,9 +42,9 @@ class PageNumbers:
             self._numbers = grown(self._numbers, max(n_pages, self._n + self._n // 4))
 
     def put(self, rows: NDArray[np.integer], numbers: NDArray[np.integer]) -> None:
-        """Say which numbers pages have that stand behind all others; they ascend."""
+        """Say which numbers pages have."""
         if rows.size:
-            self._n = int(rows[-1]) + 1
+            self._n = max(self._n, int(rows.max()) + 1)
             self.reserve(self._n)
             self._numbers[rows] = numbers
 
@@ -51,8 +57,21 @@ class PageNumbers:
         """Return the number of one page."""
         return self._numbers.item(page)
 
-    def rows(self, numbers: NDArray[np.integer]) -> NDArray[np.intp]:
-        """Return the pages that have these numbers; -1: none has. O(log n) each."""
-        known = self._numbers[: self._n]
-        at = np.minimum(known.searchsorted(numbers), max(self._n - 1, 0))
-        return np.where(known[at] == numbers, at, -1) if self._n else np.full(len(numbers), -1)
+    def rows(self, numbers: NDArray[np.integer], among: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+        """Return the pages that have these numbers; -1: none has.
+
+        Parameters
+        ----------
+        numbers : ndarray of int, shape (n,)
+        among : ndarray of int, shape (m,), optional
+            The pages that are meant; O(m log m). None: all, whose numbers ascend then; O(n log m).
+        """
+        if among is None:
+            known, order = self._numbers[: self._n], None
+        else:
+            order = among[np.argsort(self._numbers[among])]
+            known = self._numbers[order]
+        if not known.size:
+            return np.full(len(numbers), -1)
+        at = np.minimum(known.searchsorted(numbers), known.size - 1)
+        return np.where(known[at] == numbers, at if order is None else order[at], -1)

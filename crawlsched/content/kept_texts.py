@@ -82,6 +82,10 @@ class TextBudget:
         self._used += n_bytes
         return True
 
+    def add(self, used: int) -> None:
+        """So many bytes more are kept already."""
+        self._used += used
+
     def refill(self, used: int) -> None:
         """Old texts were deleted; so many bytes are kept now."""
         self._used = used

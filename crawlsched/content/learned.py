@@ -21,8 +21,6 @@ class Learned:
     ----------
     read : callable
         ``read(name)`` gives the data that is kept in the store under a name, or None.
-    names : iterable of str
-        The templates and sites that have data in the store.
     limit : int
         So many of each stay in memory, and those that are newer than the store.
 
@@ -33,15 +31,24 @@ class Learned:
     0
     """
 
-    def __init__(
-        self, read: Callable[[str], Mapping[str, Any] | None], names: Iterable[str] = (), limit: int = 5_000
-    ) -> None:
+    def __init__(self, read: Callable[[str], Mapping[str, Any] | None], limit: int = 5_000) -> None:
         self._read = read
         self._limit = limit
         self._known: dict[str, TemplateNoise | SharedTexts] = {}
-        self._stored = set(names)
+        self._stored: set[str] = set()
         self._pinned: dict[str, int] = {}  # name to the number of the batch that carries it
         self._n_written: dict[str, int] = {}
+
+    def stored(self, name: str) -> None:
+        """A template or site has data in the store."""
+        self._stored.add(name)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Templates and sites are another process's from now on."""
+        for name in names:
+            self._stored.discard(name)
+            for known in (self._known, self._pinned, self._n_written):
+                known.pop(name, None)
 
     def detector(self, url: str, recipe: str) -> Detector:
         """Return what judges a page."""

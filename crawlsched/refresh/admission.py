@@ -149,7 +149,9 @@ class Admission:
     growth : Growth
         Hears of what links and sitemaps lead to.
     elsewhere : Elsewhere, optional
-        Takes what is of other shards; None: there are none.
+        Takes what sites name of other shards; None: there are none.
+    hand_over : callable, optional
+        ``hand_over(asked, now)`` takes requests of other shards.
     """
 
     def __init__(
@@ -164,6 +166,7 @@ class Admission:
         asks_robots: bool,
         growth: Growth,
         elsewhere: Elsewhere | None = None,
+        hand_over: Callable[[PageRequest, float], AdmissionResult] | None = None,
     ) -> None:
         self._collection = collection
         self.growth = growth
@@ -174,6 +177,7 @@ class Admission:
         self._starts = starts
         self._asks_robots = asks_robots and settings.find_sources
         self._elsewhere = elsewhere
+        self._hand_over = hand_over
         self.weighing = PageImportance(collection, settings, count)
         self._said_too_many = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
@@ -184,6 +188,8 @@ class Admission:
 
     def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
         """The spider asks for a page; return what became of that."""
+        if self._hand_over is not None and self._collection.shards.of_name(asked.host) is None:
+            return self._hand_over(asked, now)
         result, page = self._requested(asked, now)
         if result is AdmissionResult.NEW:
             self._collection.n_awaited += 1
@@ -251,8 +257,9 @@ class Admission:
         return True
 
     def knows(self, asked: PageRequest) -> bool:
-        """Whether a request would make nothing new, neither a page nor a visit."""
-        return not asked.again and self._page_of(asked) >= 0
+        """Whether a request would make nothing new, neither a page nor a visit; owners of other shards judge it."""
+        is_here = self._elsewhere is None or self._elsewhere.is_here(asked.host)
+        return not is_here or (not asked.again and self._page_of(asked) >= 0)
 
     def _page_of(self, asked: PageRequest) -> int:
         return self._collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
@@ -364,7 +371,8 @@ class Admission:
         Returns
         -------
         dict of str to int
-            How many are ``new``, are ``weighed`` otherwise than before, and were ``forgotten`` and stay so.
+            How many are ``new``, are ``weighed`` otherwise than before, were ``forgotten`` and stay so, and are
+            ``too_many``.
         """
         names = {url: self._request_fingerprint(url) for url in importance}
         known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
@@ -384,7 +392,12 @@ class Admission:
         reasons = self._collection.kept_out(unknown, now)
         if found := [page for page, reason in zip(unknown, reasons, strict=True) if reason is None]:
             self.add(found, now)
-        return {"new": len(found), "weighed": weighed, "forgotten": reasons.count("forgotten")}
+        return {
+            "new": len(found),
+            "weighed": weighed,
+            "forgotten": reasons.count("forgotten"),
+            "too_many": reasons.count("max_pages"),
+        }
 
     def found(self, found: FoundPage, now: float) -> None:
         """Take in a page that another process's site has named, unless it is known or was told to be forgotten."""
@@ -394,21 +407,17 @@ class Admission:
         if self._collection.kept_out([found], now)[0] is None:
             self.add([found], now)
 
-    @property
-    def is_of_a_shard(self) -> bool:
-        """Whether there are other shards, to which something may belong."""
-        return self._elsewhere is not None
-
-    def is_elsewhere(self, found: FoundPage, now: float) -> bool:
-        """Hand a page over if it is of another shard; return whether it was."""
-        if self._elsewhere is None or self._elsewhere.owns(found.host):
+    def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
+        """Hand a page that was found on a host over if its shard is not here; return whether it was."""
+        if self._elsewhere is None or self._elsewhere.is_here(found.host):
             return False
-        self._send(self._elsewhere.found(found, now), now)
+        of = self._collection.shards.number_of(found_on)
+        self._send(of, self._elsewhere.found(found, of, now), now)
         return True
 
-    def _send(self, row: Outgoing | None, now: float) -> None:
+    def _send(self, of: int, row: Outgoing | None, now: float) -> None:
         if row is not None:
-            self._collection.unsaved.outgoing(row, now)
+            self._collection.unsaved.outgoing(of, row, now)
             self._count("crawlsched/handed_over")
 
     def add_source(
@@ -418,8 +427,10 @@ class Admission:
 
         `named_by` is the host whose robots.txt names it.
         """
-        if self._elsewhere is not None and kind in POLLED_KINDS and not self._elsewhere.owns(host := host_of(url)):
-            self._send(self._elsewhere.source(kind, url, host, named_by, now), now)
+        if self._elsewhere is not None and kind in POLLED_KINDS and not self._elsewhere.is_here(host := host_of(url)):
+            found_on = named_by or (host if parent is None else self._collection.sources[parent].host)
+            of = self._collection.shards.number_of(found_on)
+            self._send(of, self._elsewhere.source(kind, url, host, named_by, of, now), now)
             return False
         is_new = self._collection.sources.number(kind, url) is None
         source = self._collection.sources.add(kind, url, host_of(url), now, parent, named_by)

@@ -54,8 +54,6 @@ class DeliveryBook:
         ``count(name, n=1)`` adds to a statistic.
     released : callable
         ``released(page, now)`` is told of a page that was tried in this run, and is asked for again.
-    tell_parent : callable, optional
-        See `Deliveries`.
 
     Attributes
     ----------
@@ -73,11 +71,8 @@ class DeliveryBook:
         now: float,
         count: Callable[..., None],
         released: Callable[[int, float], None],
-        tell_parent: Callable[[int, float], None] | None = None,
     ) -> None:
-        self.deliveries = Deliveries(
-            delivered=self._delivered, failed=self._failed, given_up=self._given_up, tell_parent=tell_parent
-        )
+        self.deliveries = Deliveries(delivered=self._delivered, failed=self._failed, given_up=self._given_up)
         self.failing: dict[str, int] = {}
         self.ended_pages: list[int] = []
         self._collection = collection
@@ -228,7 +223,7 @@ class DeliveryBook:
         self._collection.put_facts(facts, now)
         self._collection.planner.take_back(before.columns, now)
         if before.observation is not None:
-            self._collection.unsaved.retract(before.observation, str(Outcome.WRONG), now)
+            self._collection.unsaved.retract(page, before.observation, str(Outcome.WRONG), now)
         self._collection.unsaved.page(page, now)
 
     def look_at_ended(self) -> None:

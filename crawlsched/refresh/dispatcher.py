@@ -167,7 +167,8 @@ class Dispatcher:
         waits = bool(collection.planner.frontier.new)
         number = collection.sources.next_due(
             lambda source: (
-                (not waits or source.polled_at is None or source.polled_at <= least)
+                collection.shards.of_name(source.host) is not None
+                and (not waits or source.polled_at is None or source.polled_at <= least)
                 and host_free_at(collection.hosts.number(source.host), now) <= now
             )
         )

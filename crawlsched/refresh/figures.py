@@ -6,7 +6,7 @@ Both are gathered in moments that the slots leave, from pages in memory, and wri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from crawlsched.estimators.sampled_share import estimated
 from crawlsched.pages import ERROR, LIVE, NEW
 from crawlsched.planner.reports.freshness_now import known_fresh, wanted
 from crawlsched.planner.sampling import evenly
-
-if TYPE_CHECKING:
-    from crawlsched.refresh.refresher import Refresher
+from crawlsched.refresh.refresher import Refresher
 
 __all__ = ["FIRST_PAGES", "VIEWS", "Figures"]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any
 
 from crawlsched.collection.collection import FoundPage
 from crawlsched.collection.request_templates import RequestTemplate
-from crawlsched.collection.shard import Shard
+from crawlsched.collection.shard import Shards
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
 
-__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "Handover", "found_again"]
+__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "Handover", "found_again", "found_data"]
 
 #: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
 PAGE, FOUND, SOURCE = "page", "found", "source"
@@ -86,37 +86,43 @@ class Handover:
 
 
 class Elsewhere:
-    """What a shard finds of other shards.
+    """What is found of shards that are not here.
 
     Parameters
     ----------
-    shard : Shard
-    handing_over : Handover
-        Of the process.
+    handing_over : callable
+        Gives the `Handover` of this process, once that has joined the others.
+    shards : Shards
     """
 
-    def __init__(self, shard: Shard, handing_over: Handover) -> None:
-        self.owns = shard.owns
-        self._shard = shard.number
-        self._handing_over = handing_over
+    def __init__(self, handing_over: Callable[[], Handover], shards: Shards) -> None:
+        self._handing_over, self._shards = handing_over, shards
 
-    def found(self, page: FoundPage, now: float) -> Outgoing | None:
+    def is_here(self, host: str) -> bool:
+        """Whether the pages of a host are this process's."""
+        return self._shards.of_name(host) is not None
+
+    def found(self, page: FoundPage, of: int, now: float) -> Outgoing | None:
         """Hand over a URL that a site names."""
-        data = {
-            "url": page.url,
-            "fingerprint": page.request_fingerprint.hex(),
-            "host": page.host,
-            "importance": page.importance,
-            "template": None if page.template is None else page.template.data,
-            "depth": page.depth,
-            "stated": page.importance_stated,
-        }
-        return self._handing_over.row(page.host, FOUND, data, now, of=self._shard)
+        return self._handing_over().row(page.host, FOUND, found_data(page), now, of=of)
 
-    def source(self, kind: str, url: str, host: str, named_by: str | None, now: float) -> Outgoing | None:
+    def source(self, kind: str, url: str, host: str, named_by: str | None, of: int, now: float) -> Outgoing | None:
         """Hand over a sitemap or feed."""
         data = {"kind": kind, "url": url, "named_by": named_by}
-        return self._handing_over.row(host, SOURCE, data, now, of=self._shard)
+        return self._handing_over().row(host, SOURCE, data, now, of=of)
+
+
+def found_data(page: FoundPage) -> dict[str, Any]:
+    """Return a URL as it is handed over."""
+    return {
+        "url": page.url,
+        "fingerprint": page.request_fingerprint.hex(),
+        "host": page.host,
+        "importance": page.importance,
+        "template": None if page.template is None else page.template.data,
+        "depth": page.depth,
+        "stated": page.importance_stated,
+    }
 
 
 def found_again(data: Mapping[str, Any]) -> FoundPage:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from crawlsched.collection.collection import Collection
+from crawlsched.collection.shard import Shard
 from crawlsched.settings import Settings
 
 __all__ = ["PageImportance", "checked"]
@@ -36,8 +37,8 @@ class PageImportance:
         self._collection = collection
         self._function = settings.importance
         self._count = count
-        # Pages that were stated while `weigh_all` goes on, which may have read them before; None: it does not.
-        self._stated_meanwhile: set[int] | None = None
+        # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
+        self._stated_meanwhile: dict[int, set[int]] = {}
 
     def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
         """Return what a fresh copy of a page is worth."""
@@ -50,16 +51,16 @@ class PageImportance:
 
     def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
         """Take over what distinct pages are worth, at once; return how many changed."""
-        if stated and self._stated_meanwhile is not None:
-            self._stated_meanwhile.update(pages)
+        for meanwhile in self._stated_meanwhile.values() if stated else ():
+            meanwhile.update(pages)
         changed = self._collection.set_importance(
             np.array(pages, np.intp), np.array(importance, np.float64), now, stated=stated
         )
         self._count("crawlsched/pages/importance_changed", changed)
         return changed
 
-    def weigh_all(self, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all stored pages but those whose importance was stated, and apply the rules.
+    def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
+        """Ask CRAWLSCHED_IMPORTANCE about all pages of a shard but those whose importance was stated; apply the rules.
 
         At each start: whether the function, or what it looks at, has changed since the last crawl cannot be seen from
         outside. Pages are read beside the crawling thread and weighed in slices between the slots; those whose weight
@@ -68,17 +69,17 @@ class PageImportance:
         collection, rules = self._collection, self._collection.rules
         if self._function is None and not rules:
             return
-        self._stated_meanwhile = stated = set[int]()
+        stated = self._stated_meanwhile[shard.number] = set[int]()
 
         def read(after: int) -> None:
             collection.aside.run(
-                "reading pages for CRAWLSCHED_IMPORTANCE",
-                lambda: collection.store.reader.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
+                f"reading pages for CRAWLSCHED_IMPORTANCE ({shard.number})",
+                lambda: shard.store.reader.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
                 lambda found: add_work(weigh(found)),
             )
 
         def weigh(found: Sequence[tuple[int, str, Mapping[str, Any], bool]]) -> Iterator[None]:
-            pages_of = collection.rows_of([number for number, *_ in found]).tolist()
+            pages_of = collection.shards.rows_of(shard, [number for number, *_ in found]).tolist()
             rows = [(page, *rest) for page, (_, *rest) in zip(pages_of, found, strict=True) if page >= 0]
             for start in range(0, len(rows), _WEIGHED_AT_ONCE):
                 some = rows[start : start + _WEIGHED_AT_ONCE]
@@ -93,8 +94,8 @@ class PageImportance:
                 yield
             if len(found) == _READ_AT_ONCE:
                 read(found[-1][0])
-            else:
-                self._stated_meanwhile = None
+            elif self._stated_meanwhile.get(shard.number) is stated:
+                del self._stated_meanwhile[shard.number]
 
         read(-1)
 

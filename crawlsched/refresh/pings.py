@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.collection.shard import Shard
 from crawlsched.refresh.refresher import Refresher
 
-__all__ = ["announce", "known_pages", "pages_of", "pinged"]
+__all__ = ["announce", "known_pages", "pages_of", "pinged", "signal"]
 
 # URLs that are looked up and announced between two looks at the clock.
 _URLS_AT_ONCE = 16
 
 
-def known_pages(refresher: Refresher, urls: Iterable[str]) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the pages with these URLs, and the URLs that are no pages."""
-    found = {url: pages_of(refresher, url) for url in urls}
+def known_pages(
+    refresher: Refresher, urls: Iterable[str], shard: Shard | None = None
+) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the pages with these URLs, of a shard if one is given, and the URLs that are no such pages."""
+    of_page = refresher.collection.shards.of_page
+    found = {url: [p for p in pages_of(refresher, url) if shard in (None, of_page(p))] for url in urls}
     pages = np.array(sorted({page for pages in found.values() for page in pages}), np.intp)
     return pages, [url for url, pages in found.items() if not pages]
 
@@ -50,6 +54,14 @@ def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: fl
     refresher.count("crawlsched/change_signals/taken", taken)
     refresher.collection.unsaved.pages(fresh, now)
     return taken
+
+
+def signal(refresher: Refresher, urls: Sequence[str], sender: str, now: float) -> int:
+    """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""
+    if refresher.sharing is not None:
+        return refresher.sharing.signal(urls, sender, now)
+    pages, _ = known_pages(refresher, urls)
+    return announce(refresher, pages, sender, now)
 
 
 def pinged(refresher: Refresher, urls: tuple[str, ...], sender: str) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -104,11 +105,16 @@ class Polls:
             url,
             body,
             request_fingerprint=self._request_fingerprint,
-            pages_of=self._collection.variants.pages,
+            pages_of=partial(self._pages_of, self._sources[number].host),
             announced_before=self._collection.announced_before,
             ancestors=[above.url for above in self._above(number)],
             hosts={host for source in (self._sources[number], *self._above(number)) for host in _spoken_for(source)},
         )
+
+    def _pages_of(self, host: str, request_fingerprint: bytes) -> list[int]:
+        """Return the pages of a URL that are of one shard with a host: a sitemap announces no others."""
+        shards, pages = self._collection.shards, self._collection.variants.pages(request_fingerprint)
+        return pages if shards.n is None else [page for page in pages if shards.of_page(page) is shards.of_name(host)]
 
     def _above(self, number: int) -> list[Source]:
         above: list[Source] = []
@@ -184,13 +190,28 @@ class Polls:
         self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
     ) -> None:
         """A source was read: its announcements become ChangeSignals, in slices between the slots."""
+        if visit.outcome is not None:  # ended meanwhile, with its shard
+            return
         with self._errors.caught(visit, now):
             known = read.digest == self._sources[visit.source].fingerprint
             self._responses.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
-            self._long_work.add(self._arrived(visit.source, read, etag, last_modified, now))
+            self._long_work.add(
+                self._as_long_as_here(visit.source, self._arrived(visit.source, read, etag, last_modified, now))
+            )
+
+    def _as_long_as_here(self, number: int, steps: Iterator[None]) -> Iterator[None]:
+        """Do the steps as long as the source is this process's."""
+        while number in self._sources:
+            try:
+                next(steps)
+            except StopIteration:
+                return
+            yield
 
     def source_answered(self, visit: Visit, status: int, now: float) -> None:
         """A source gave no new content: not modified, gone, or an error."""
+        if visit.outcome is not None:
+            return
         with self._errors.caught(visit, now):
             self._responses.end(visit, judge_status(status).outcome, now, ResponseFacts(status))
             self.nothing_new(visit.source, now, ok=status == 304)
@@ -334,8 +355,9 @@ class Polls:
         """Entries of unknown URLs: they become pages, unless they were told to be forgotten."""
         now = self._clock()
         entries = self._public(number, read.unknown[part])
-        if self._admission.is_of_a_shard:
-            entries = [entry for entry in entries if not self._admission.is_elsewhere(self._found(entry), now)]
+        host = self._sources[number].host
+        if self._collection.shards.n is not None:
+            entries = [entry for entry in entries if not self._admission.is_elsewhere(self._found(entry), host, now)]
         unknown: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
         for entry in entries:
             if not self._collection.variants.pages(entry.request_fingerprint):
@@ -348,8 +370,12 @@ class Polls:
         pages = self._admission.add(list(found.values()), now)
         for page_found in found.values():
             self._admission.growth.found(page_found.url)
+        shards = self._collection.shards
+        mine = {page for page in pages if shards.of_page(page) is shards.of_name(host)}
         for page, entry in zip(pages, map(unknown.__getitem__, found), strict=True):
-            self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
+            if page in mine:  # what it says of other shards' pages is not theirs
+                self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
+        pages = [page for page in pages if page in mine]
         self._planner.covered(np.array(pages), number, now)
         surplus, _ = prospects(self._planner, np.array(pages), now)
         # Every second without a copy loses the whole importance of a page.

@@ -10,6 +10,7 @@ from typing import Any
 from crawlsched.collection.hosts import Hosts
 from crawlsched.planner import Planner
 from crawlsched.refresh.pacing import Line, Pace
+from crawlsched.refresh.share import Share
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock
 
@@ -18,6 +19,8 @@ __all__ = ["CrawlRate"]
 logger = logging.getLogger(__name__)
 
 _MEAN_FOR = 3600.0
+# All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
+_LONGEST_SHARED_DEBT = 0.2
 # Below so many requests a second each is written down at once.
 _SELDOM = 1.0
 
@@ -38,6 +41,8 @@ class CrawlRate:
         ``note(now)`` writes down at once when the last request was sent, and whether the crawl pauses.
     now : float
         POSIX seconds.
+    sharing : Share, optional
+        Has what was granted to this process, of a rate that several share; None: this is the only one.
 
     Attributes
     ----------
@@ -63,8 +68,10 @@ class CrawlRate:
         count: Callable[..., None],
         note: Callable[[float], object],
         now: float,
+        sharing: Share | None = None,
     ) -> None:
-        self.slots = SlotClock(settings.bandwidth, now)
+        self._sharing = sharing
+        self.slots = self._clock_of(settings.bandwidth, now)
         self.line: Line[Any] = Line(Pace(settings.bandwidth))
         self.on_rate: Callable[[], None] | None = None
         self.last_sent_at: float | None = None
@@ -90,19 +97,23 @@ class CrawlRate:
         """Let the grid go on from the last request of the last run: restarts send no more than one run."""
         if self.paused_since is not None:
             logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
-        self.follow_hours(now)
+        if self._sharing is None:
+            self.follow_hours(now)
         self._rest_or_go_on()
-        rate = self.slots.rate
+        rate = self.slots.rate if self._sharing is None else self._sharing.rate
         last = -inf if self.last_sent_at is None else self.last_sent_at
-        self.slots = SlotClock(rate, max(now, last + 1.0 / rate))
+        self.slots = self._clock_of(rate, max(now, last + 1.0 / rate))
         self.line.pace = Pace(rate, last)
+
+    def _clock_of(self, rate: float, begin: float) -> SlotClock:
+        return SlotClock(rate, begin) if self._sharing is None else SlotClock(rate, begin, debt=_LONGEST_SHARED_DEBT)
 
     def sent(self, now: float, unpaid: bool) -> None:
         """A request is written now; `unpaid` says that no slot was taken for it yet."""
         self.last_sent_at = now
         if unpaid:
             self.pay(now)
-        if self.slots.rate < _SELDOM:
+        if self.slots.rate < _SELDOM and self._sharing is None:
             # Where slots are rare a restart has to know of each: a supervisor in a crash loop exceeds no rate.
             self._note(now)
 
@@ -119,10 +130,15 @@ class CrawlRate:
     @property
     def rests(self) -> bool:
         """Whether nothing may go out: in a pause, or by the hours of CRAWLSCHED_BANDWIDTH."""
+        if self._sharing is not None:
+            return self._sharing.rests
         return self.paused_since is not None or self._rests_by_hours
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
-        """Crawl at another rate from now on."""
+        """Crawl at another rate from now on; where the collection is shared, all processes do within some seconds."""
+        if self._sharing is not None:
+            self._sharing.set_bandwidth(bandwidth)
+            return
         self._set(bandwidth, now)
         self._planner.set_bandwidth(bandwidth, now)
         logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
@@ -165,7 +181,7 @@ class CrawlRate:
 
     def _rest_or_go_on(self) -> None:
         # Behind the slots, too: robots.txt, media and what waited for a name are sent without a slot.
-        self.line.is_held = self.rests
+        self.line.is_held = self.rests and self._sharing is None  # what has no grant waits before it is sent
         if self.on_rate is not None:
             self.on_rate()
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -29,7 +29,6 @@ from crawlsched.collection.project import anchored, argument_digests, named_coll
 from crawlsched.collection.shard import Shard
 from crawlsched.content.recipe_choice import Recipes
 from crawlsched.exceptions import DatabaseReplaced
-from crawlsched.frontier import DiscoveryShare
 from crawlsched.pages import REFUSED
 from crawlsched.refresh.admission import Admission
 from crawlsched.refresh.delivery_book import DeliveryBook
@@ -38,12 +37,13 @@ from crawlsched.refresh.failing_hosts import FailingHosts
 from crawlsched.refresh.first_minute import beginning
 from crawlsched.refresh.growth import Growth
 from crawlsched.refresh.guard import Guard
-from crawlsched.refresh.handing_over import Elsewhere, Handover
+from crawlsched.refresh.handing_over import Elsewhere
 from crawlsched.refresh.long_work import LongWork
 from crawlsched.refresh.polls import Polls
 from crawlsched.refresh.rate import CrawlRate
 from crawlsched.refresh.responses import Responses
 from crawlsched.refresh.retry_after import retry_after
+from crawlsched.refresh.share import Share
 from crawlsched.refresh.visit_errors import VisitErrors
 from crawlsched.refresh.watchdog import Watchdog
 from crawlsched.settings import Settings
@@ -57,7 +57,7 @@ from crawlsched.visits.visits import Visits
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-__all__ = ["NotForTheSpider", "OneOfSeveral", "Refresher"]
+__all__ = ["NotForTheSpider", "Refresher"]
 
 logger = logging.getLogger(__name__)
 
@@ -76,35 +76,6 @@ SLOTS_OF_PATIENCE = 4.0
 
 class NotForTheSpider(IgnoreRequest):
     """The response told us what we wanted to know, and there is nothing new in it for the spider."""
-
-
-@dataclass(frozen=True)
-class OneOfSeveral:
-    """What the refresher of one shard has in common with those of the other shards of its process.
-
-    Attributes
-    ----------
-    shard : Shard
-    tokens : iterator of int
-        Of its visits: no two shards have the same.
-    guard : Guard
-    tell_parent : callable
-        Told of the end of what a delivery of any shard may wait for.
-    handing_over : Handover
-        Numbers what is for shards of other processes.
-    start_has_ended : bool
-        Whether start() had ended before this shard was claimed.
-    discovery_share : DiscoveryShare
-        Of the slots of the process.
-    """
-
-    shard: Shard
-    tokens: Iterator[int]
-    guard: Guard
-    tell_parent: Callable[[int, float], None]
-    handing_over: Handover
-    start_has_ended: bool
-    discovery_share: DiscoveryShare
 
 
 class Refresher:
@@ -129,8 +100,8 @@ class Refresher:
         Chooses which visits are probed.
     arguments : mapping of str to str, optional
         Digests of the spider's arguments.
-    several : OneOfSeveral, optional
-        None: the collection has no shards, and this is its only refresher.
+    share : callable, optional
+        ``share(refresher, spider)`` gives what CRAWLSCHED_SHARDS needs; it is asked if that is set.
 
     Attributes
     ----------
@@ -159,42 +130,46 @@ class Refresher:
         obeys_robots: bool = True,
         least_delay: float = 0.0,
         arguments: Mapping[str, str] | None = None,
-        several: OneOfSeveral | None = None,
+        share: Callable[[Refresher, str], Share] | None = None,
     ) -> None:
         self._arguments = dict(arguments or {})
         self.settings = settings
         self.clock = clock
         self.count = count
         self.request_fingerprint = request_fingerprint
-        self._several = several
-        shard = None if several is None else several.shard
-        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, shard)
+        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
         self.planner.frontier.new.limit = self.hosts.limit
-        if several is None:
-            self.hosts.least_delay = least_delay
-        else:
-            self.planner.frontier.share = several.discovery_share
+        self.hosts.least_delay = least_delay
         self.sources = self.collection.sources
         self.is_open = False
         self._swept_at = 0.0
         self._owned = True
-        #: Numbers of the commands that were begun, and are not written down as done yet.
-        self.commands_under_way: set[int] = set()
         self.has_read_commands = False
+        #: Whether Scrapy has requests in line; the scheduler says how to know.
+        self.has_requests: Callable[[], bool] = lambda: True
+        #: Whether Scrapy closes the spider, and sends nothing any more; what is under way may take minutes still.
+        self.is_ending: Callable[[], bool] = lambda: False
+        #: What is told when a shard has come.
+        self.on_shard: Callable[[], None] | None = None
         #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
         self.lost_database: str | None = None
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
-        self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock())
-        self.guard = Guard(count, clock) if several is None else several.guard
+        #: What there is to do besides where several processes crawl the collection; None: this is the only one.
+        self.sharing: Share | None = None
+        if settings.shards is not None:
+            assert share is not None
+            self.sharing = share(self, spider)
+        self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
+        self.guard = Guard(count, clock)
         self.watchdog = Watchdog(clock())
         self.growth = Growth(self._n_copies, lambda: self.planner.bandwidth, clock())
         self.long_work = LongWork(
             clock, lambda: self.is_open, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH
         )
-        self.visits = Visits(None if several is None else several.tokens)
+        self.visits = Visits()
         self.errors = VisitErrors(self.collection, self.visits, count)
         self.probes = Probes(
             rng,
@@ -203,7 +178,6 @@ class Refresher:
             has_room=self._has_room_for_probes,
         )
         self.starts = Starts(settings.starts_first)
-        self.starts.has_ended = several is not None and several.start_has_ended
         self.one_pass = None
         if settings.one_pass:
             most = None if settings.one_pass is True else settings.one_pass
@@ -213,9 +187,11 @@ class Refresher:
             clock(),
             count,
             (lambda page, now: None) if self.one_pass is None else self.one_pass.released,
-            None if several is None else several.tell_parent,
         )
         self.deliveries = self.book.deliveries
+        elsewhere = None
+        if (sharing := self.sharing) is not None:
+            elsewhere = Elsewhere(lambda: sharing.handing_over, self.collection.shards)
         self.admission = Admission(
             self.collection,
             settings,
@@ -225,7 +201,8 @@ class Refresher:
             starts=self.starts,
             asks_robots=not obeys_robots,
             growth=self.growth,
-            elsewhere=None if several is None else Elsewhere(several.shard, several.handing_over),
+            elsewhere=elsewhere,
+            hand_over=None if sharing is None else sharing.hand_over,
         )
         self.dispatcher = Dispatcher(
             self.collection,
@@ -266,21 +243,15 @@ class Refresher:
         )
 
     @classmethod
-    def of(cls, crawler: Crawler) -> Self:
+    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
         """Return the refresher of a crawler, making it if it is the first to be asked for."""
         refresher = cls._of.get(crawler)
         if refresher is None:
-            refresher = cls._of[crawler] = cls._for(crawler)
+            refresher = cls._of[crawler] = cls._for(crawler, share)
         return refresher  # type: ignore[return-value]
 
     @classmethod
-    def _for(cls, crawler: Crawler) -> Self:
-        settings, name, others = cls.arguments_for(crawler)
-        return cls(settings, name, **others)
-
-    @staticmethod
-    def arguments_for(crawler: Crawler) -> tuple[Settings, str, dict[str, Any]]:
-        """Return what a refresher of a crawler is made with: settings, the spider's name, and the rest by name."""
+    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
         assert crawler.stats is not None
         # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
         offset = time.time() - time.monotonic()
@@ -292,31 +263,34 @@ class Refresher:
         if spider is not None and settings.collection is not None:
             settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
         fingerprinter, fingerprint = fingerprints(crawler.request_fingerprinter, settings.ignore_parameters)
-        others = {
-            "arguments": argument_digests(arguments),
-            "count": crawler.stats.inc_value,
-            "request_fingerprint": lambda url: fingerprint(Request(url)),
-            "clock": lambda: offset + time.monotonic(),
-            "rng": Random(),
-            "fingerprinter": fingerprinter,
-            "obeys_robots": crawler.settings.getbool("ROBOTSTXT_OBEY"),
-            "least_delay": crawler.settings.getfloat("DOWNLOAD_DELAY"),
-        }
-        return settings, name, others
+        return cls(
+            settings,
+            name,
+            arguments=argument_digests(arguments),
+            share=share,
+            count=crawler.stats.inc_value,
+            request_fingerprint=lambda url: fingerprint(Request(url)),
+            clock=lambda: offset + time.monotonic(),
+            rng=Random(),
+            fingerprinter=fingerprinter,
+            obeys_robots=crawler.settings.getbool("ROBOTSTXT_OBEY"),
+            least_delay=crawler.settings.getfloat("DOWNLOAD_DELAY"),
+        )
 
     # -- opening and closing
 
     def open(self) -> None:
-        """Open the store and load the collection."""
-        self.collection.open(self.clock())
-        self.begin()
-
-    def begin(self) -> None:
-        """Begin with what the collection has loaded, which a thread may have done."""
-        self.is_open = True
-        if self._several is not None:
-            self._begin_shard(self._several.shard)
+        """Open the store and load the collection, or join those who share it."""
+        if self.sharing is not None:
+            self.is_open = True
+            try:
+                self.sharing.open()
+            except BaseException:
+                self.is_open = False
+                raise
             return
+        self.collection.open(self.clock())
+        self.is_open = True
         now = self.clock()
         self._say_other_arguments()
         self.rate.take_over(self.collection.lease.notes, now)
@@ -330,9 +304,7 @@ class Refresher:
                 self.settings.one_pass,
             ),
         )
-        self.admission.weighing.weigh_all(self.clock, self.long_work.add)
-        for url in self.settings.source_urls:
-            self.admission.add_source("sitemap", url, now)
+        self.came(self.collection.shards.only)
         demand = self.planner.overdue_demand()
         if demand > self.planner.bandwidth:
             logger.warning(
@@ -343,20 +315,43 @@ class Refresher:
                 self.planner.bandwidth,
             )
 
-    def _begin_shard(self, shard: Shard) -> None:
-        now = self.clock()
-        self.admission.weighing.weigh_all(self.clock, self.long_work.add)
+    def came(self, shard: Shard) -> None:
+        """A shard, or the whole of a collection without any, is here from now on."""
+        self.admission.weighing.weigh_all(shard, self.clock, self.long_work.add)
         for url in self.settings.source_urls:
-            if shard.owns(host_of(url)):
-                self.admission.add_source("sitemap", url, now)
-        self.dispatcher.warm_up()
-        self.planner.frontier.advance(self.clock())
-        self.starts.begin(self.clock(), self.planner.bandwidth)
+            if self.collection.shards.of_name(host_of(url)) is shard:
+                self.admission.add_source("sitemap", url, self.clock())
+        if self.sharing is None:
+            return
+        if self.one_pass is not None and self.sharing.pass_since is not None:
+            self.one_pass.tried_since(self.sharing.pass_since)
+        # What a former stay of the shard here has found may be lost with it, and is handed over again when it is found.
+        self.sharing.handing_over.forget(shard.number)
+        if self.on_shard is not None:
+            self.on_shard()
 
-    @property
-    def parts(self) -> Sequence[Refresher]:
-        """The refreshers of all shards: this one."""
-        return (self,)
+    def is_busy_with(self, shard: int) -> bool:
+        """Whether a visit or a delivery of a shard is under way."""
+        number_of, names = self.collection.shards.number_of, self.hosts.names
+        if any(number_of(names[visit.host]) == shard for visit in self.visits if visit.tracked):
+            return True
+        of_page = self.collection.shards.of_page
+        return any((there := of_page(page)) and there.number == shard for page in self.deliveries.pages())
+
+    def ends(self, shard: int | None = None) -> None:
+        """End what is under way of a shard; None: of all."""
+        now, number_of, names = self.clock(), self.collection.shards.number_of, self.hosts.names
+        for visit in [visit for visit in self.visits if visit.tracked or shard is None]:
+            if shard is None or number_of(names[visit.host]) == shard:
+                self.responses.end(visit, Outcome.DROPPED, now)
+                if visit.page >= 0:
+                    self.planner.release(visit.page, now)
+        # Nothing was kept of what these pages said; the next crawl finds it again.
+        for probe in self.probes.leave(lambda host: shard is None or number_of(names[host]) == shard):
+            if self.collection.knows(probe.page):
+                self.planner.release(probe.page, now)
+        if shard is not None:
+            self.deliveries.leave(self.collection.shards.has(shard), now)
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
@@ -364,7 +359,7 @@ class Refresher:
         return len(self.collection.index), int(np.count_nonzero(pages.crawled_at[: pages.n] > -np.inf))
 
     def _say_other_arguments(self) -> None:
-        before = self.collection.last_status.get("arguments", self._arguments)
+        before = self.collection.shards.only.last_status.get("arguments", self._arguments)
         others = sorted(name for name in {*before, *self._arguments} if before.get(name) != self._arguments.get(name))
         if others and len(self.collection.index):
             logger.warning(
@@ -394,14 +389,9 @@ class Refresher:
         if not self.is_open:
             return
         now = self.clock()
-        for visit in self.visits:
-            self.responses.end(visit, Outcome.DROPPED, now)
-            if visit.page >= 0:
-                self.planner.release(visit.page, now)
-        # Nothing was kept of what these pages said; the next crawl finds it again.
-        for probe in self.probes.give_up(inf):
-            if self.collection.knows(probe.page):
-                self.planner.release(probe.page, now)
+        if self.sharing is not None:
+            self.sharing.ends()
+        self.ends()
         self.collection.come_back([*self.collection.aside_pages, *self.collection.credentials.waiting], now)
         while self.long_work.has_work:
             self.long_work.go_on(_CLOSING_STEP)
@@ -411,15 +401,33 @@ class Refresher:
                 yield None
         self.is_open = False
         self.collection.flush(now)
+        if self.sharing is not None:
+            yield partial(self.sharing.close, now)
+            return
         # Last of all: where the database does not answer, the seconds that are left are for what was learned.
         self.collection.before_release.append(lambda: self._heartbeat_now(now))
         yield lambda: self.collection.close(now)
 
     # -- what the slots ask for
 
-    def waits_for_host(self) -> bool:
-        """Whether some page could go if its host did not rest."""
-        return self.planner.frontier.waits_for_host()
+    def must_wait(self, now: float) -> bool:
+        """Whether nothing may be dispatched until the store has caught up, or those to whom things were handed over."""
+        return self.collection.must_wait(now) or (self.sharing is not None and self.sharing.is_full)
+
+    def may_send(self, token: object = None) -> bool:
+        """Say whether a request may be written at this moment: the last look, right before it goes."""
+        if self.sharing is None:
+            return True
+        visit, shard = self.visits.get(token), None
+        if visit is not None and visit.tracked:
+            shard = self.collection.shards.number_of(self.hosts.names[visit.host])
+        elif token is not None and visit is None:
+            return False  # it has ended: its shard is another process's
+        if self.sharing.may_send(shard):
+            return True
+        if visit is not None and visit.tracked:
+            self.responses.not_sent(visit, self.clock())
+        return False
 
     def start_ended(self) -> None:
         """start() has ended."""
@@ -444,11 +452,15 @@ class Refresher:
 
     def pass_is_over(self, now: float) -> bool:
         """Whether a run of one pass has nothing left to do but what Scrapy knows of, which is callbacks and items."""
+        return self.nothing_is_left(now) if self.sharing is None else self.sharing.pass_is_over
+
+    def nothing_is_left(self, now: float) -> bool:
+        """Whether one pass over the pages that are here is over."""
         if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
             return False
-        if self.long_work.has_work or not self.has_read_commands or self.commands_under_way:
+        if self.long_work.has_work or not self.has_read_commands or self.sources.mark_due(now):
             return False
-        if self.sources.mark_due(now):
+        if any(shard.commands_under_way for shard in self.collection.shards):
             return False
         return self.one_pass.is_over(now)
 
@@ -498,12 +510,8 @@ class Refresher:
         may_send : bool
             Whether the engine takes requests; False in a pause.
         """
-        may = (
-            may_send
-            and not self.rate.rests
-            and not self.collection.must_wait(now)
-            and not self.planner.frontier.waits_for_host()
-        )
+        waits = self.must_wait(now) or self.planner.frontier.waits_for_host()
+        may = may_send and not self.rate.rests and not waits
         return self.watchdog.look(
             now,
             dispatched=self.visits.dispatched + self.rate.slots.taken,
@@ -544,6 +552,9 @@ class Refresher:
 
     def heartbeat(self, now: float) -> bool:
         """Tell the store that this process lives; return False once another has taken its place."""
+        if self.sharing is not None:
+            self.sharing.heartbeat()
+            return True
         status = self.status(now)
         self.collection.aside.run("the heartbeat", lambda: self._beat(status))
         return self._owned
@@ -567,7 +578,6 @@ class Refresher:
         """What a running crawl says of itself, for `crawlsched status`."""
         return {
             "bandwidth": self.planner.bandwidth,
-            "threshold": self.planner.threshold,
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
@@ -579,16 +589,9 @@ class Refresher:
                 "waiting": len(self.planner.frontier.new),
                 "per_second": self.growth.pace(now),
             },
+            **self.status_of_shard(),
             "failing_callbacks": self.book.failing,
             "slots": {**self.rate.slot_counts, "missed": self.rate.slots.missed},
-            "planner": {
-                "crawl_value": self.settings.crawl_value,
-                "estimator": self.settings.estimator,
-                "discovery_share": self.planner.frontier.share.share,
-                "error_interval": self.settings.error_interval,
-                "pages": [rule.said() for rule in self.settings.pages],
-                "host_shares": dict(self.settings.host_shares),
-            },
             "time": now,
             "last_sent_at": self.rate.last_sent_at,
             "paused_since": self.rate.paused_since,
@@ -597,4 +600,18 @@ class Refresher:
             "unsaved_for": self.collection.unsaved_for(now),
             "pages": len(self.collection.index),
             "states": self._failing_hosts.states,
+        }
+
+    def status_of_shard(self) -> dict[str, Any]:
+        """What who crawls a shard says of it, for its next owner and for commands."""
+        return {
+            "threshold": self.planner.threshold,
+            "planner": {
+                "crawl_value": self.settings.crawl_value,
+                "estimator": self.settings.estimator,
+                "discovery_share": self.planner.frontier.share.share,
+                "error_interval": self.settings.error_interval,
+                "pages": [rule.said() for rule in self.settings.pages],
+                "host_shares": dict(self.settings.host_shares),
+            },
         }

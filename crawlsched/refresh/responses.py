@@ -124,7 +124,7 @@ class Responses:
         book: DeliveryBook,
         failing_hosts: FailingHosts,
         taken_back: Callable[[int], None],
-        is_elsewhere: Callable[[FoundPage, float], bool],
+        is_elsewhere: Callable[[FoundPage, str, float], bool],
         growth: Growth,
         errors: VisitErrors,
     ) -> None:
@@ -325,7 +325,7 @@ class Responses:
             is_earlier = verdict.kind == "returned" or verdict.reason == "flapping"
             if visit.probe is not None and is_earlier:  # it was put off because it said what it had said before
                 detector.noise.n_returns = 0 if verdict.reason == "flapping" else detector.noise.n_returns + 1
-            collection.keep_learned(content.url, content.fingerprint.recipe, now)
+            collection.keep_learned(page, content.url, content.fingerprint.recipe, now)
         if verdict.reason == "template":
             self._count("crawlsched/template_edits")
         if page == visit.page:
@@ -371,7 +371,7 @@ class Responses:
             if finding.is_change and not finding.is_suspect:
                 # It was edited between the two fetches: the spider is to have what came second, too.
                 return self._judged(visit, visit.page, fetched, content, now)
-            self._collection.keep_learned(content.url, content.fingerprint.recipe, now)
+            self._collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
         self.end(visit, Outcome.PROBED, now, fetched)
         self._planner.release(visit.page, now)
         return Verdict(Outcome.PROBED)
@@ -410,7 +410,7 @@ class Responses:
             data = self._collection.credentials.complete(old.template, old.template_data)
             template = RequestTemplate(dict(data)) if data else None
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
-            if self._is_elsewhere(found, now):  # its owner crawls it, and delivers what it says
+            if self._is_elsewhere(found, host_of(old.url), now):  # its owner crawls it, and delivers what it says
                 self._leave_address(visit, to, self.end(visit, Outcome.MOVED, now, fetched), now)
                 return Verdict(Outcome.MOVED)
             self._collection.limits.count(self._collection.rules.number(to.url))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -77,10 +77,13 @@ class Sources:
         return self._n_of_host.total()
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[Source]:
         return (row for row in self._rows if row is not None)
+
+    def __contains__(self, number: int) -> bool:
+        return 0 <= number < len(self._rows) and self._rows[number] is not None
 
     def __getitem__(self, number: int) -> Source:
         row = self._rows[number]
@@ -88,14 +91,43 @@ class Sources:
             raise KeyError(number)
         return row
 
-    def load(self, sources: Iterable[Source], now: float = inf) -> None:
-        """Take over the sources of the store; no poll waits longer than the present interval."""
+    def load(self, sources: Sequence[Source], now: float = inf) -> dict[int, int]:
+        """Take over sources of a store; no poll waits longer than the present interval.
+
+        Returns
+        -------
+        dict of int to int
+            The numbers that they have here, by those that they have there.
+        """
+        numbers: dict[int, int] = {}
+        new = []
         for source in sources:
-            self._put(source)
-            if source.kind in POLLED_KINDS and self.number(source.kind, source.url) == source.source:
+            number = self.number(source.kind, source.url)
+            if number is None:
+                number = self._numbers.get(_name(source.kind, source.url), len(self._rows))
+                new.append(source)
+                self._put(replace(source, source=number, parent=None))
+            numbers[source.source] = number
+        for source in new:
+            number = numbers[source.source]
+            if source.parent is not None:
+                self.describe(number, parent=numbers.get(source.parent))
+            if source.kind in POLLED_KINDS:
                 at = source.next_poll_at or 0.0
                 is_of_other = at != _NEVER and source.quality.get("interval") != self._interval
-                self._wait_until(min(at, now + self._interval) if is_of_other else at, source.source)
+                self._wait_until(min(at, now + self._interval) if is_of_other else at, number)
+        return numbers
+
+    def drop(self, numbers: Iterable[int]) -> None:
+        """Sources are another process's from now on; one that comes back gets the number that it had. O(those)."""
+        for number in numbers:
+            source = self[number]
+            self._take_out_of_line(number)
+            self._failures.pop(number, None)
+            self._rows[number] = None
+            if source.kind in POLLED_KINDS:
+                self._n_of_host[source.host] -= 1
+                self._n_named_by_pages[source.host] -= source.quality.get("named_by") == "page"
 
     def add(
         self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
@@ -112,7 +144,8 @@ class Sources:
         if kind in POLLED_KINDS and self._n_of_host[host] >= self._most_of_a_host:
             return None
         next_poll_at = now if kind in POLLED_KINDS else None
-        source = Source(len(self._rows), kind, url, host, parent=parent, next_poll_at=next_poll_at, hosts=foreign)
+        number = self._numbers.get(_name(kind, url), len(self._rows))
+        source = Source(number, kind, url, host, parent=parent, next_poll_at=next_poll_at, hosts=foreign)
         self._put(source)
         if kind in POLLED_KINDS:
             self._wait_until(now, source.source)
@@ -120,23 +153,21 @@ class Sources:
 
     def number(self, kind: str, url: str) -> int | None:
         """Return the number of a source, None if it is not known."""
-        return self._numbers.get(_name(kind, url))
+        number = self._numbers.get(_name(kind, url))
+        return None if number is None or self._rows[number] is None else number
 
     def mark_due(self, now: float) -> int:
         """Put the sources whose time has come in line for a slot; return how many wait."""
         while self._polls and self._polls[0][0] <= now:
             at, number = heapq.heappop(self._polls)
-            if self[number].next_poll_at == at:
+            if self._is_planned(at, number):
                 self._line_up(number)
         return sum(map(len, self._due.values()))
 
     def leave(self, number: int) -> list[Source]:
         """Ask a source no more, nor what it lists, until it is added again; return the new rows. O(sources)."""
         listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
-        waiting = self._due.get(self[number].host, {})
-        waiting.pop(number, None)
-        if not waiting:
-            self._due.pop(self[number].host, None)
+        self._take_out_of_line(number)
         left = self.describe(number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None)
         return [left, *(row for child in listed for row in self.leave(child))]
 
@@ -180,23 +211,32 @@ class Sources:
     def _line_up(self, number: int) -> None:
         self._due.setdefault(self[number].host, {})[number] = None
 
+    def _take_out_of_line(self, number: int) -> None:
+        waiting = self._due.get(self[number].host, {})
+        waiting.pop(number, None)
+        if not waiting:
+            self._due.pop(self[number].host, None)
+
+    def _is_planned(self, at: float, number: int) -> bool:
+        row = self._rows[number]
+        return row is not None and row.next_poll_at == at
+
     def _wait_until(self, at: float, number: int) -> None:
         if self[number].next_poll_at != at:
             self.describe(number, next_poll_at=at)
         heapq.heappush(self._polls, (at, number))
         if len(self._polls) > 2 * len(self._numbers) + 64:
-            self._polls = [entry for entry in self._polls if self[entry[1]].next_poll_at == entry[0]]
+            self._polls = [entry for entry in self._polls if self._is_planned(*entry)]
             heapq.heapify(self._polls)
 
     def _put(self, source: Source) -> None:
-        while len(self._rows) <= source.source:
+        if source.source == len(self._rows):
             self._rows.append(None)
         self._rows[source.source] = source
         if source.kind in POLLED_KINDS:
             self._n_of_host[source.host] += 1
             self._n_named_by_pages[source.host] += source.quality.get("named_by") == "page"
-        # Earlier versions took two spellings of one URL for two sources; the first one stays.
-        self._numbers.setdefault(_name(source.kind, source.url), source.source)
+        self._numbers[_name(source.kind, source.url)] = source.source
 
 
 def _name(kind: str, url: str) -> tuple[str, str]:

@@ -65,9 +65,6 @@ class Deliveries:
         Called with the delivery and the time when a callback or a pipeline raised: the page stays undelivered.
     given_up : callable
         Called with the delivery and the time when its end was never announced.
-    tell_parent : callable, optional
-        Called with a token and the time when a request that is no page has ended, and the delivery that waits for it
-        may be another's. None: it is always one of these.
 
     Examples
     --------
@@ -87,12 +84,10 @@ class Deliveries:
         delivered: Callable[[Delivery, float], None],
         failed: Callable[[Delivery, float], None],
         given_up: Callable[[Delivery, float], None],
-        tell_parent: Callable[[int, float], None] | None = None,
     ) -> None:
         self._delivered = delivered
         self._failed = failed
         self._given_up = given_up
-        self._told = tell_parent or self.untracked_ended
         self._open: dict[int, Delivery] = {}
         self._of_page: dict[int, list[Delivery]] = {}
 
@@ -207,6 +202,17 @@ class Deliveries:
             self._tell_parent(delivery, now)
         return len(old)
 
+    def pages(self) -> list[int]:
+        """Return the pages with open deliveries."""
+        return list(self._of_page)
+
+    def leave(self, is_meant: Callable[[int], bool], now: float) -> None:
+        """Forget the deliveries of pages that are another process's from now on."""
+        for token in [token for token, d in self._open.items() if d.page >= 0 and is_meant(d.page)]:
+            delivery = self._taken_out(token)
+            assert delivery is not None
+            self._tell_parent(delivery, now)
+
     def _end_if_complete(self, token: int, delivery: Delivery, now: float) -> None:
         if delivery.returned and delivery.n_open <= 0:
             self._taken_out(token)
@@ -216,7 +222,7 @@ class Deliveries:
 
     def _tell_parent(self, delivery: Delivery, now: float) -> None:
         if delivery.parent is not None:
-            self._told(delivery.parent, now)
+            self.untracked_ended(delivery.parent, now)
 
     def _taken_out(self, token: object) -> Delivery | None:
         delivery = self._open.pop(token, None) if isinstance(token, int) else None

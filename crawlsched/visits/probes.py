@@ -216,6 +216,12 @@ class Probes:
                 return probe
         return None
 
+    def leave(self, is_meant: Callable[[int], bool]) -> list[Probe]:
+        """Give up those of some hosts, with no word on whether their pages are to be probed again."""
+        left = [probe for probe in self._waiting if is_meant(probe.host)]
+        self._waiting = deque(probe for probe in self._waiting if probe not in left)
+        return left
+
     def give_up(self, asked_before: float) -> list[Probe]:
         """Take out the probes that have waited since before this time: seconds apart is what they are about.
 

@@ -91,11 +91,6 @@ class Visits:
     Several of Scrapy's paths can announce the end of one request (a middleware, the errback, a signal, a time-out).
     The first one wins; the others are told that there is nothing left to resolve.
 
-    Parameters
-    ----------
-    tokens : iterator of int, optional
-        Gives a new token for each visit, rising; None: 1, 2, 3 and so on.
-
     Examples
     --------
     >>> visits = Visits()
@@ -108,12 +103,12 @@ class Visits:
     (1, 1)
     """
 
-    def __init__(self, tokens: Iterator[int] | None = None) -> None:
+    def __init__(self) -> None:
         self.dispatched = 0
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self._open: dict[int, Visit] = {}
         self._open_per_host: dict[int, int] = {}
-        self._tokens = itertools.count(1) if tokens is None else tokens
+        self._tokens = itertools.count(1)
 
     def __len__(self) -> int:
         return len(self._open)

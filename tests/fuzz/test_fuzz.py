@@ -22,7 +22,8 @@ import pytest
 from crawlsched.change_signals import read_sitemap, robots_sitemaps
 from crawlsched.cli import main
 from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import load_pages, planner_for
+from crawlsched.collection.loading import load_pages, planner_for, stored_pages
+from crawlsched.collection.page_numbers import PageNumbers
 from crawlsched.exceptions import SettingError
 from crawlsched.receiver.pings import PingRefused, read_indexnow
 from crawlsched.refresh.retry_after import retry_after
@@ -188,7 +189,8 @@ def test_a_damaged_row_costs_that_row(sound: Path, tmp_path: Path) -> None:
             store = Store.open(f"sqlite:///{path}", "news")
             try:
                 planner = planner_for(Settings())
-                for _ in load_pages(store, planner, Hosts(), time.time(), ""):
+                stored = stored_pages(store, planner, Hosts().number, "")
+                for _ in load_pages(stored, planner, time.time(), numbers=PageNumbers()):
                     pass
                 Sources(3600.0).load(store.reader.sources())
                 store.reader.hosts(), store.plans.newest(), store.reader.undelivered(), store.commands.pending()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import inf
 from typing import NamedTuple
@@ -11,7 +11,6 @@ from typing import NamedTuple
 from crawlsched.collection.side_thread import Aside
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.refresh.commands import obey_pending
-from crawlsched.refresh.guard import Guard
 from crawlsched.refresh.pings import announce, known_pages
 from crawlsched.refresh.refresher import Refresher
 from crawlsched.showing import in_words
@@ -58,13 +57,8 @@ class Inbox:
     Parameters
     ----------
     shared : SharedCollection
-    parts : mapping of int to Refresher
-        The shards that are loaded here; it changes.
-    guard : Guard
-    count : callable
-        ``count(name)`` adds one to a statistic.
-    clock : callable
-        Gives POSIX seconds.
+    refresher : Refresher
+        Whose collection has the shards that are here.
 
     Attributes
     ----------
@@ -72,19 +66,12 @@ class Inbox:
         Whether so much waits, for all shards of the collection, that nobody should find more.
     """
 
-    def __init__(
-        self,
-        shared: SharedCollection,
-        parts: Mapping[int, Refresher],
-        guard: Guard,
-        count: Callable[..., None],
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, shared: SharedCollection, refresher: Refresher) -> None:
         self._shared = shared
-        self._parts = parts
-        self._guard = guard
-        self._count = count
-        self._clock = clock
+        self._refresher = refresher
+        self._shards = refresher.collection.shards
+        self._unsaved = refresher.collection.unsaved
+        self._guard, self._count, self._clock = refresher.guard, refresher.count, refresher.clock
         # Not the thread that loads and closes shards: what is handed over does not wait for these.
         self._aside = Aside()
         self.is_full = False
@@ -112,14 +99,18 @@ class Inbox:
         self._under_way.pop(shard, None)
         self._deleted.pop(shard, None)
 
+    def is_taking_in(self, shard: int) -> bool:
+        """Whether rows of a shard have been read, and their turn is to come."""
+        return 0 in self._under_way.get(shard, {}).values()
+
     def look(self, now: float) -> None:
         """Take in what has come; a timer calls this some times a second."""
         self._aside.collect()
-        if now - self._read_at >= _INTERVAL and self._parts:
+        if now - self._read_at >= _INTERVAL and self._shards.here:
             self._read_at = now
             stays = {shard: _Stay(rows, self._written(shard)) for shard, rows in self._under_way.items()}
             wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < _AT_ONCE // 2]
-            read = partial(self._read, wanted, list(self._parts))
+            read = partial(self._read, wanted, list(self._shards.here))
             self._aside.run("reading what was handed over", read, partial(self._took, stays))
 
     def close(self, timeout: float) -> None:
@@ -127,12 +118,12 @@ class Inbox:
         self._aside.close(timeout)
 
     def _written(self, shard: int) -> list[Name]:
-        n_written = self._parts[shard].collection.n_written
+        n_written = self._refresher.collection.n_written
         return [name for name, batch in self._under_way[shard].items() if 0 < batch <= n_written]
 
-    def _read(self, wanted: list[int], parts: list[int]) -> tuple[list[Received], list[int], bool]:
+    def _read(self, wanted: list[int], here: list[int]) -> tuple[list[Received], list[int], bool]:
         shared = self._shared
-        return shared.received(wanted, _AT_ONCE), shared.commanded(parts), shared.waits(_MOST_WAITING)
+        return shared.received(wanted, _AT_ONCE), shared.commanded(here), shared.waits(_MOST_WAITING)
 
     def _took(self, stays: dict[int, _Stay], found: tuple[list[Received], list[int], bool]) -> None:
         rows, commanded, is_full = found
@@ -142,13 +133,12 @@ class Inbox:
                 f"{_MOST_WAITING:,}",
             )
         self.is_full = is_full
-        for shard in commanded:
-            if shard in self._parts:
-                self._guard.run("obeying commands", partial(obey_pending, self._parts[shard]))
+        for here in [self._shards.here[shard] for shard in commanded if shard in self._shards.here]:
+            self._guard.run("obeying commands", partial(obey_pending, self._refresher, here))
         stayed = {shard: stay for shard, stay in stays.items() if self._under_way.get(shard) is stay.under_way}
+        self._refresher.has_read_commands = True
         for shard in stayed.keys() - set(commanded):
-            self._parts[shard].has_read_commands = True
-            self._parts[shard].commands_under_way.clear()
+            self._shards.here[shard].commands_under_way.clear()
         for shard, stay in stayed.items():
             deleted = self._deleted[shard]
             for name in stay.written:
@@ -164,38 +154,35 @@ class Inbox:
             self._arrived(shard, some)
 
     def _arrived(self, shard: int, rows: Sequence[Received]) -> None:
-        under_way, deleted, unsaved = (
-            self._under_way[shard],
-            self._deleted[shard],
-            self._parts[shard].collection.unsaved,
-        )
+        under_way, deleted = self._under_way[shard], self._deleted[shard]
         new = [row for row in rows if (row.sender, row.number) not in under_way]
         for row in new:
             if (name := (row.sender, row.number)) in deleted:
-                unsaved.received(*name, self._clock())
-                under_way[name] = unsaved.number
+                self._unsaved.received(shard, *name, self._clock())
+                under_way[name] = self._unsaved.number
         new = [row for row in new if (row.sender, row.number) not in under_way]
         if new:
             under_way.update(dict.fromkeys([(row.sender, row.number) for row in new], 0))
-            self._parts[shard].long_work.add(self._take_in(self._parts[shard], under_way, new))
+            self._refresher.long_work.add(self._take_in(shard, under_way, new))
 
-    def _take_in(self, part: Refresher, under_way: dict[Name, int], rows: list[Received]) -> Iterator[None]:
-        unsaved = part.collection.unsaved
+    def _take_in(self, shard: int, under_way: dict[Name, int], rows: list[Received]) -> Iterator[None]:
         for start in range(0, len(rows), _IN_ONE_STEP):
+            if self._under_way.get(shard) is not under_way:  # the next owner takes in what is left
+                return
             now, some = self._clock(), rows[start : start + _IN_ONE_STEP]
-            with part.admission.together(now):
-                done = [(row.sender, row.number) for row in some if self._is_done(part, row, now)]
+            with self._refresher.admission.together(now):
+                done = [(row.sender, row.number) for row in some if self._is_done(row, now)]
             for name in done:
-                unsaved.received(*name, now)  # with what has come of it, in one transaction
-            under_way.update(dict.fromkeys(done, unsaved.number))
+                self._unsaved.received(shard, *name, now)  # with what has come of it, in one transaction
+            under_way.update(dict.fromkeys(done, self._unsaved.number))
             for name in {(row.sender, row.number) for row in some}.difference(done):
                 del under_way[name]
             yield
 
-    def _is_done(self, part: Refresher, row: Received, now: float) -> bool:
+    def _is_done(self, row: Received, now: float) -> bool:
         """Take a row in, or leave it out if it is damaged; False: the database is away, and the row is read again."""
         try:
-            self._take(part, row, now)
+            self._take(row, now)
         except Exception as error:
             if isinstance(error, StoreError) and not isinstance(error, DamagedRow):
                 self._guard.failed("taking in what was handed over", error)
@@ -206,11 +193,12 @@ class Inbox:
             self._guard.worked("taking in what was handed over")
         return True
 
-    def _take(self, part: Refresher, row: Received, now: float) -> None:
+    def _take(self, row: Received, now: float) -> None:
+        refresher = self._refresher
         if row.kind == SIGNAL:
-            part.admission.add_together(now)  # the page may have come right before it
-            pages, _ = known_pages(part, row.data["urls"])
-            announce(part, pages, str(row.data["source"]), now)
+            refresher.admission.add_together(now)  # the page may have come right before it
+            pages, _ = known_pages(refresher, row.data["urls"], self._shards.here.get(row.shard))
+            announce(refresher, pages, str(row.data["source"]), now)
         else:
-            part.admission.take_over(row.kind, row.data, now)
+            refresher.admission.take_over(row.kind, row.data, now)
         self._count("crawlsched/handed_over/received")

@@ -63,7 +63,6 @@ class Published(NamedTuple):
     shard: int
     token: str
     n_pages: int
-    curve: bytes | None
     ready: bool = True
 
 
@@ -99,8 +98,8 @@ class Membership:
         Shards and their epochs, as the database said last. Replaced as a whole, before the grant is prolonged.
     to_release : frozenset of int
         Shards that another member should have.
-    targets : dict of int to float
-        What each loaded shard of the collection should get of the rate.
+    targets : dict of str to float
+        What each member that has loaded a shard should get of the rate.
     seen : Seen or None
         The collection at the last renewal.
     failure : str or None
@@ -124,7 +123,7 @@ class Membership:
         self.grant = Grant()
         self.owned: dict[int, int] = {}
         self.to_release: frozenset[int] = frozenset()
-        self.targets: dict[int, float] = {}
+        self.targets: dict[str, float] = {}
         self.seen: Seen | None = None
         self.failure: str | None = None
         self.paused_since: float | None = None
@@ -297,10 +296,8 @@ class Membership:
         claims = self._decide(seen)
         asked_at = self._clock()
         number = self.grant.ask(asked_at)
-        mine = self._ready & self.mine().keys()
-        wants = sum(self.targets.get(shard, 0.0) for shard in mine)
-        if not mine:
-            wants = _LEAST_WANTED * seen.rate
+        is_loaded = bool(self._ready & self.mine().keys())
+        wants = self.targets.get(self.token, 0.0) if is_loaded else _LEAST_WANTED * seen.rate
         said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
         renewed = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
         if renewed is None:
@@ -358,7 +355,7 @@ class Membership:
         """Write down what the crawling thread wants the others to know; return whether that was all."""
         while self._published:
             said = self._published[0]
-            self._shared.publish(said.shard, said.token, n_pages=said.n_pages, curve=said.curve, ready=said.ready)
+            self._shared.publish(said.shard, said.token, n_pages=said.n_pages, ready=said.ready)
             self._published.popleft()
         rows = [self._outgoing.popleft() for _ in range(min(len(self._outgoing), _HANDED_OVER_AT_ONCE))]
         try:
@@ -454,10 +451,11 @@ class Membership:
         return {shard: member for shard, member in held.items() if target[shard] != member}
 
     def _divide(self, seen: Seen, owners: dict[int, str | None]) -> None:
-        ready = [
-            shard
-            for shard, row in seen.shards.items()
-            if (shard in self._ready if owners[shard] == self.token else row.ready and owners[shard] is not None)
-        ]
-        curves = {shard: read_curve(seen.shards[shard].curve or b"") for shard in ready}
-        self.targets = divided(seen.rate, curves, {shard: seen.shards[shard].n_pages for shard in ready})
+        n_pages: dict[str, int] = {}
+        for shard, row in seen.shards.items():
+            owner = owners[shard]
+            if owner is not None and (shard in self._ready if owner == self.token else row.ready):
+                n_pages[owner] = n_pages.get(owner, 0) + row.n_pages
+        statuses = {token: member.status for token, member in seen.members.items()} | {self.token: self.status}
+        curves = {token: read_curve(statuses.get(token, {}).get("curve")) for token in n_pages}
+        self.targets = divided(seen.rate, curves, n_pages)
