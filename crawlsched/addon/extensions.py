@@ -17,15 +17,15 @@ from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.addon.subscribing import HubSubscriber
 from crawlsched.addon.timers import clear_cancelled_timers
 from crawlsched.addon.web_process import WebProcess
-from crawlsched.collection.collection import FLUSH_INTERVAL
+from crawlsched.crawl.collection import FLUSH_INTERVAL
+from crawlsched.crawl.commands import obey_pending
+from crawlsched.crawl.figures import Figures
+from crawlsched.crawl.first_minute import FIRST_MINUTE, minute
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.feed.webhook import Webhook
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
-from crawlsched.refresh.commands import obey_pending
-from crawlsched.refresh.figures import Figures
-from crawlsched.refresh.first_minute import FIRST_MINUTE, minute
-from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.shared.shared_crawl import refresher_of
 from crawlsched.scrapy_versions import (
     call_later,
     create_looping_call,

@@ -17,9 +17,9 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
-from crawlsched.refresh.refresher import Refresher
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.visits import NOT_RETRIED
 from crawlsched.scrapy_versions import ROBOTS_PARSED, create_looping_call, download, put_robots, robots_facts
-from crawlsched.visits.visits import NOT_RETRIED
 
 __all__ = ["RobotsFiles"]
 

@@ -32,13 +32,17 @@ from twisted.python.failure import Failure
 from crawlsched.addon.ending import exit_with_1
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals.limits import Limits
-from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
+from crawlsched.crawl.admission import AdmissionResult, PageRequest
+from crawlsched.crawl.calls import AGAIN_META, CALL_META, Call
+from crawlsched.crawl.commands import obey_waiting
+from crawlsched.crawl.fingerprints import fingerprints
+from crawlsched.crawl.pings import signal
+from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.refresher import NotForTheSpider, Refresher
+from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
+from crawlsched.crawl.shared.shared_crawl import refresher_of
+from crawlsched.crawl.visits import NOT_RETRIED, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
-from crawlsched.refresh.admission import AdmissionResult, PageRequest
-from crawlsched.refresh.commands import obey_waiting
-from crawlsched.refresh.pings import signal
-from crawlsched.refresh.refresher import NotForTheSpider, Refresher
-from crawlsched.refresh.shared.shared_crawl import refresher_of
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
@@ -54,11 +58,7 @@ from crawlsched.scrapy_versions import (
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
 from crawlsched.slot_clock import SlotClock
-from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.store import Outcome, PageFacts
-from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
-from crawlsched.visits.fingerprints import fingerprints
-from crawlsched.visits.visits import NOT_RETRIED, Visit
 
 __all__ = ["FALLBACK_SCHEDULER", "Scheduler"]
 

@@ -11,10 +11,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
+from crawlsched.crawl.calls import AGAIN_META, CALL_META, Call
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.exceptions import NotThePage
-from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.shared.shared_crawl import refresher_of
-from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
 
 __all__ = ["DeliveryMiddleware"]
 

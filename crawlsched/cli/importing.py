@@ -13,20 +13,20 @@ from crawlsched.cli.parsing import option
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.stores import leased, n_shards_of, owner_now
 from crawlsched.cli.target import Target, find_or_make_target
-from crawlsched.collection.url_lines import UrlLine, UrlLines
+from crawlsched.crawl.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
-    from crawlsched.collection.history import Histories
-    from crawlsched.collection.importing import Import, ImportedPage
-    from crawlsched.collection.project_requests import Requests
+    from crawlsched.crawl.history import Histories
+    from crawlsched.crawl.importing import Import, ImportedPage
+    from crawlsched.crawl.project_requests import Requests
     from crawlsched.store import Store, Tombstone
 from collections import deque
 from collections.abc import Sequence
 
 if TYPE_CHECKING:
-    from crawlsched.collection.importing import ImportedPage
+    from crawlsched.crawl.importing import ImportedPage
     from crawlsched.store import Store
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
@@ -58,7 +58,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     lines = UrlLines(arguments.file, time.time())
     if str(arguments.file) != "-" and not arguments.file.is_file():
         raise CrawlschedError(f"There is no file {str(arguments.file)!r}; name one, or - for standard input.")
-    from crawlsched.collection.project_requests import Requests
+    from crawlsched.crawl.project_requests import Requests
     from crawlsched.store import Store
 
     requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
@@ -75,7 +75,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests") -> dict[str, Any]:
-    from crawlsched.collection.importing import Import
+    from crawlsched.crawl.importing import Import
 
     forgotten_by: Counter[Tombstone] = Counter()
 
@@ -204,7 +204,7 @@ class _Visits:
         """Return all of them."""
         import numpy as np
 
-        from crawlsched.collection.history import Histories
+        from crawlsched.crawl.history import Histories
 
         return Histories.of(
             np.frombuffer(self._place, np.intp),
@@ -282,7 +282,7 @@ _ANSWER_WITHIN = 60.0
 
 
 class RunningImport:
-    """Gives pages to a running crawl, as `crawlsched.collection.importing.Import` takes them where none runs."""
+    """Gives pages to a running crawl, as `crawlsched.crawl.importing.Import` takes them where none runs."""
 
     learns = False
 

@@ -145,7 +145,7 @@ def _visits_together(counted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
     """Return the hosts that serve other pages in the place of theirs, and what is known of their headers."""
-    from crawlsched.content.validators import standings
+    from crawlsched.crawl.validators import standings
 
     described = [
         {

@@ -19,20 +19,20 @@ from apscheduler.schedulers.base import BaseScheduler
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import newest_of_each
-from crawlsched.collection.heap import give_memory_back
-from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import load_pages, planner_for, stored_pages
-from crawlsched.collection.page_numbers import PageNumbers
-from crawlsched.collection.shard import Shard, Shards
+from crawlsched.crawl.figures import Figures
+from crawlsched.crawl.heap import give_memory_back
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
+from crawlsched.crawl.page_numbers import PageNumbers
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shard import Shard, Shards
+from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
-from crawlsched.refresh.figures import Figures
-from crawlsched.refresh.refresher import Refresher
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
 from crawlsched.settings import Settings
-from crawlsched.sources.sources import Sources
 from crawlsched.store import Source, Store
 
 __all__ = ["CrawlJobs", "check_store", "make_plan", "placed", "plan_store", "prune", "visits_of_sources"]

@@ -96,7 +96,7 @@ class Pages:
     # Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
     part: npt.NDArray[np.uint16]
     rare: NumberColumn  # the page's row of rare facts
-    # Of the request that made the page (`crawlsched.collection.request_templates.request_digest`); 0: not known here.
+    # Of the request that made the page (`crawlsched.crawl.request_templates.request_digest`); 0: not known here.
     request_digest: npt.NDArray[np.int64]
     marks: npt.NDArray[np.uint16]  # what has been asked of the page (`crawlsched.pages.marks`)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import load_pages, stored_pages
-from crawlsched.collection.page_numbers import PageNumbers
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.loading import load_pages, stored_pages
+from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Plan, Planner, plan
 from crawlsched.store import Store

@@ -49,7 +49,7 @@ _SPIDER = '''
 import asyncio, collections, json, math, os, resource, signal, threading, time
 import scrapy
 from scrapy import signals
-from crawlsched.refresh.refresher import Refresher
+from crawlsched.crawl.refresher import Refresher
 
 
 class Recorder:

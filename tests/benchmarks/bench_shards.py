@@ -24,15 +24,15 @@ import numpy as np
 from sqlalchemy import text
 
 from crawlsched.addon.interpreter import INTERPRETER
-from crawlsched.collection.collection import FLUSH_INTERVAL
-from crawlsched.content.reading import Body
+from crawlsched.crawl.calls import Call
+from crawlsched.crawl.collection import FLUSH_INTERVAL
+from crawlsched.crawl.reading import Body
+from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.planner import Plan, Planner, plan
-from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.sharing import divided, grown_curve, read_curve, shard_of
 from crawlsched.store import host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
-from crawlsched.visits.calls import Call
 from tests.benchmarks.faults import faults
 from tests.benchmarks.ratios import keep
 from tests.integration.refresh.processes import asked, process

@@ -74,7 +74,7 @@ import asyncio
 import json
 
 import scrapy
-from crawlsched.refresh.refresher import Refresher
+from crawlsched.crawl.refresher import Refresher
 
 class Spider(scrapy.Spider):
     name = "test"

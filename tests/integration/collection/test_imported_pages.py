@@ -7,7 +7,7 @@ import json
 import time
 from pathlib import Path
 
-from crawlsched.collection.importing import Import, ImportedPage
+from crawlsched.crawl.importing import Import, ImportedPage
 from crawlsched.settings import Settings
 from crawlsched.store import Store
 from tests.commands import run_here

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.settings import Settings
 from crawlsched.store import ChangeRow, Store
 

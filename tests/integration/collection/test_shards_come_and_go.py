@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crawlsched.collection.collection import Collection, FoundPage
-from crawlsched.collection.shard import Shard
+from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.shard import Shard
 from crawlsched.pages import FREE, NEW
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of

@@ -10,16 +10,16 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 from sqlalchemy import text
 
-from crawlsched.collection.request_templates import RequestTemplate
-from crawlsched.refresh.admission import PageRequest
-from crawlsched.refresh.handing_over import PAGE
-from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.shared.shared_crawl import SharedCrawl
+from crawlsched.crawl.admission import PageRequest
+from crawlsched.crawl.calls import Call
+from crawlsched.crawl.handing_over import PAGE
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.request_templates import RequestTemplate
+from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing, host_of
 from crawlsched.store.members import SharedCollection
-from crawlsched.visits.calls import Call
 
 N_SHARDS = 4
 # The first host of each shard.

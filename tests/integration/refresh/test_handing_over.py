@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import text
 
+from crawlsched.crawl.admission import AdmissionResult
+from crawlsched.crawl.handing_over import FOUND
+from crawlsched.crawl.shared.membership import Membership
 from crawlsched.exceptions import StoreError
-from crawlsched.refresh.admission import AdmissionResult
-from crawlsched.refresh.handing_over import FOUND
-from crawlsched.refresh.shared.membership import Membership
 from crawlsched.sharing import Renewal, shard_of
 from crawlsched.store import host_of
 from crawlsched.store.members import about_me, new_token

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from crawlsched.refresh.shared.membership import Membership, Published
+from crawlsched.crawl.shared.membership import Membership, Published
 from crawlsched.store.members import about_me, new_token
 from tests.integration.refresh.processes import HOSTS, row
 

@@ -6,7 +6,7 @@ import time
 import pytest
 from sqlalchemy import text
 
-from crawlsched.refresh.shared.membership import Membership
+from crawlsched.crawl.shared.membership import Membership
 from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
 from crawlsched.store.lease import process_start
 from crawlsched.store.members import about_me, new_token

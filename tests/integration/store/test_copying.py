@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from crawlsched.cli import main
-from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import load_pages, stored_pages
-from crawlsched.collection.page_numbers import PageNumbers
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.loading import load_pages, stored_pages
+from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.exceptions import StoreError
 from crawlsched.planner import Plan, Planner
 from crawlsched.store import Batch, KeptText, Store, schema

@@ -8,7 +8,7 @@ from scrapy.utils.request import fingerprint
 from sqlalchemy import select, text
 
 from crawlsched.cli import main
-from crawlsched.collection.hosts import Hosts
+from crawlsched.crawl.hosts import Hosts
 from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.pages.counts import counted
 from crawlsched.planner import Plan

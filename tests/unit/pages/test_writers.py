@@ -14,8 +14,8 @@ from crawlsched.pages.rare_facts import Facts
 # simulation or a report may write those of a planner of its own.
 WRITERS: dict[str, tuple[str, ...]] = {
     "*": ("crawlsched.planner", "crawlsched.jobs.refit", "crawlsched.simulation.planner_arm"),
-    "request_digest": ("crawlsched.collection.collection",),
-    "marks": ("crawlsched.collection.collection", "crawlsched.visits.one_pass"),
+    "request_digest": ("crawlsched.crawl.collection",),
+    "marks": ("crawlsched.crawl.collection", "crawlsched.crawl.one_pass"),
 }
 ROOT = Path(crawlsched.__file__).parent
 COLUMNS = {*Pages.names, *Facts._fields, "rare"}

@@ -1,6 +1,6 @@
 """Sources: polled when their time has come, once."""
 
-from crawlsched.sources.sources import Sources
+from crawlsched.crawl.sources import Sources
 from crawlsched.store import Source
 
 
