@@ -58,15 +58,6 @@ class Addon:
     Settings are set with the priority "addon", so whatever a project sets itself stands. Nothing is installed, and one
     line in the log says why, when the project names a SCHEDULER of its own. It is
     active in ``scrapy crawl``, ``scrapy runspider`` and scripts; all other commands behave as without it.
-
-    Raises
-    ------
-    SettingError
-        If a ``CRAWLSCHED_*`` setting is wrong, in a script. Scrapy's commands end with a line of the log for each.
-    CollectionInUse
-        If another crawl of this process keeps the collection.
-    UnsupportedPlatform
-        On Windows.
     """
 
     def __init__(self, crawler: Crawler) -> None:

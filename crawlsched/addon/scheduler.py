@@ -99,17 +99,7 @@ _STANDBY_LOOKS, _STANDBY_STEP = 2.0, 0.25
 
 
 class Scheduler(BaseScheduler):
-    """Give the engine one request at each slot.
-
-    Parameters
-    ----------
-    crawler : scrapy.crawler.Crawler
-        The crawler whose engine asks.
-    refresher : Refresher
-        Knows the pages.
-    fallback : scrapy.core.scheduler.BaseScheduler
-        Keeps the requests that are not refreshable pages.
-    """
+    """Give the engine one request at each slot."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher, fallback: BaseScheduler) -> None:
         assert crawler.stats is not None
@@ -272,10 +262,7 @@ class Scheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Take a request: from a slot, a redirect or retry, a page, or something for the fallback scheduler.
 
-        Returns
-        -------
-        bool
-            False if it is a page that is known already, or that was told to be forgotten.
+        It returns False for a page that is known already, or forgotten on purpose.
         """
         call = request.meta.pop(CALL_META, None)
         if request is self._offered:
@@ -327,10 +314,7 @@ class Scheduler(BaseScheduler):
         return taken
 
     def _enqueue_untracked(self, request: Request, call: Call | None) -> bool:
-        """Hand it to the fallback scheduler, past its filter where the page behind which it is was delivered once more.
-
-        Once in each such delivery, whatever that leads to.
-        """
+        """Hand a request to the fallback scheduler, past its filter once after each repeated delivery behind it."""
         request.meta.pop(AGAIN_META, None)
         if call is None or call.again is None:
             return self._fallback.enqueue_request(request)
@@ -361,34 +345,13 @@ class Scheduler(BaseScheduler):
     # -- what programs call
 
     def set_bandwidth(self, bandwidth: str | float) -> None:
-        """Crawl at another rate from now on: ``crawler.engine.scheduler.set_bandwidth("10/s")``.
-
-        Parameters
-        ----------
-        bandwidth : str or float
-            As CRAWLSCHED_BANDWIDTH is written; a number means crawls a second.
-
-        Raises
-        ------
-        ValueError
-            If it is no positive rate.
-        """
+        """Crawl at another rate from now on: ``crawler.engine.scheduler.set_bandwidth("10/s")``."""
         self._refresher.rate.set_bandwidth(parse_bandwidth(bandwidth), self._refresher.clock())
 
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        Parameters
-        ----------
-        urls : sequence of str
-            Those that are no pages are left alone.
-        source : str
-            Who says so: what the announcements of each name prove to be worth is learned by itself.
-
-        Returns
-        -------
-        int
-            How many were taken: not those of pages that were crawled or announced by the same source just now.
+        It returns how many count; other URLs are left alone. The worth of the announcements is learned by `source`.
         """
         return signal(self._refresher, urls, source, self._refresher.clock())
 
@@ -785,9 +748,9 @@ class _DownloaderSlots:
         self.turned_away = False
 
     def free_at(self, host: int, now: float, own: bool = False) -> float:
-        """Return the earliest time at which the host may be asked: `now` if it may be asked now.
+        """Return the earliest time at which the host may be asked, not before `now`.
 
-        `own` says that one of the open visits to the host is the asker itself (a redirect or retry).
+        `own`: one of the open visits to the host is the asker itself (a redirect or retry).
         """
         free = self._hosts.free_at(host, now)
         if free <= now:

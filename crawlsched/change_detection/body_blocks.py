@@ -24,21 +24,9 @@ def body_blocks(
 ) -> PageBlocks:
     """Cut a body that is not HTML into blocks; of more than 4,096 what is left is the remainder.
 
-    Parameters
-    ----------
-    body : bytes
-    content_type : str or None
-        The Content-Type header.
-    encoding : str or None
-    ignore_keys : collection of str
-        Keys of JSON that do not count, wherever they stand.
-
-    Returns
-    -------
-    PageBlocks
-        Values of JSON by their keys, cells of CSV by their columns, lines of text by what stands before ":" in them,
-        elements of XML by their names, members of archives by theirs. Of PDF and pictures one block of all that is no
-        date and no name of a program.
+    Blocks are values of JSON by their keys, cells of CSV by their columns, lines of text by their beginning up to ":",
+    elements of XML and members of archives by their names. PDF and pictures are one block without dates and names of
+    programs.
 
     Examples
     --------

@@ -26,19 +26,7 @@ _MEDIA_TYPE_END = re.compile("[;,]")
 
 
 def content_kind(body: bytes, content_type: str | None, encoding: str | None = None) -> str:
-    """Say what a body is.
-
-    Parameters
-    ----------
-    body : bytes
-    content_type : str or None
-        The Content-Type header.
-    encoding : str or None
-        The encoding of the text, if known.
-
-    Returns
-    -------
-    {"html", "xml", "json", "text", "binary"}
+    """Return what a body is: "html", "xml", "json", "text" or "binary".
 
     Examples
     --------

@@ -6,20 +6,7 @@ __all__ = ["decoded"]
 
 
 def decoded(body: bytes, content_type: str | None, encoding: str | None) -> str:
-    """Decode a body.
-
-    Parameters
-    ----------
-    body : bytes
-    content_type : str or None
-        The Content-Type header; its charset counts where `encoding` is not given.
-    encoding : str or None
-        The encoding, where it is known already.
-
-    Returns
-    -------
-    str
-        A byte order mark is taken off; bytes that cannot be decoded become U+FFFD.
+    """Decode a body; a byte order mark is taken off, and bytes that cannot be decoded become U+FFFD.
 
     Notes
     -----

@@ -57,17 +57,6 @@ class Recipe:
     ignore_keys : sequence of str
         Keys that do not count where the body, or a script of it, is JSON.
 
-    Raises
-    ------
-    ValueError
-        If the method is not known, a selector does not parse, an option is given that the method does not take, or
-        what the method needs is not installed.
-
-    Attributes
-    ----------
-    id : str
-        Method, parameters, version of what it is made with.
-
     Notes
     -----
     What is not HTML counts as its kind deserves, but for raw bytes and functions. Where one block ends and the next

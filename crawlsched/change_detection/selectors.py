@@ -34,19 +34,7 @@ _FUNCTIONS = frozenset((
 
 
 class PageParts:
-    r"""Some parts of HTML pages.
-
-    Parameters
-    ----------
-    keep : sequence of str
-        Selectors of the parts that count; none: the whole page.
-    drop : sequence of str
-        Selectors of parts that do not count, also within what is kept.
-
-    Raises
-    ------
-    ValueError
-        If a selector does not parse.
+    r"""Some parts of HTML pages: those that `keep` selects, none meaning all, without those that `drop` selects.
 
     Notes
     -----
@@ -86,8 +74,6 @@ class PageParts:
 def compiled_selector(argument: str, number: int, text: str) -> Any:
     """Compile a CSS selector, or an XPath where it starts with "/", "./", "(" or "xpath:".
 
-    Examples
-    --------
     >>> compiled_selector("keep", 1, "div[")
     Traceback (most recent call last):
     ValueError: keep[1] is 'div[', which is no CSS selector (Expected ...); write ...

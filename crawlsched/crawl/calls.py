@@ -15,12 +15,6 @@ class Call:
 
     Attributes
     ----------
-    token : int
-        Of the visit whose response it was called with; -1: none that is known.
-    page : int
-        The page that was visited; -1: none.
-    from_start : bool
-        Whether a start request led to it over untracked requests only.
     again : int or None
         Token of the visit whose page was delivered once more, so that requests behind it are made once more, too; this
         call is of that visit or descends from it over untracked requests. None: it is of no such visit.
@@ -30,6 +24,6 @@ class Call:
 
     def __init__(self, token: int = -1, page: int = -1, *, from_start: bool = False, again: int | None = None) -> None:
         self.again = again
-        self.token = token
-        self.page = page
-        self.from_start = from_start
+        self.token = token  # of the visit whose response it was called with; -1: none that is known
+        self.page = page  # the page that was visited; -1: none
+        self.from_start = from_start  # whether a start request led to it over untracked requests only

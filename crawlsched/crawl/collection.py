@@ -120,33 +120,9 @@ class StoredShard(NamedTuple):
 
 
 class Collection:
-    """Open a collection, keep it, write it down.
+    """Opens a collection, keeps it, writes it down.
 
-    Parameters
-    ----------
-    settings : Settings
-        Checked settings.
-    spider : str
-        The spider's name, for the lease.
-    request_fingerprint : callable
-        Gives the 20-byte request fingerprint of a URL.
-    fingerprinter : str
-        Names the class that makes them.
-    rng : random.Random
-        Chooses which visits put validators on trial.
-    n_shards : int, optional
-        How many shards the collection has; None: it is one of this process.
-
-    Attributes
-    ----------
-    planner, hosts, sources, index, facts, learned, unsaved
-        What is known, in memory; only the crawling thread changes it.
-    numbers : PageNumbers
-        Under which the store knows the pages.
-    validators, wrong_pages
-        What is thought of the hosts' validators, and what they serve in the place of pages.
-    shards : Shards
-        Where pages are kept, by their hosts.
+    What is known in memory is changed by the crawling thread only. `rng` chooses which visits put validators on trial.
     """
 
     def __init__(
@@ -203,13 +179,7 @@ class Collection:
     # -- opening and closing
 
     def open(self, now: float) -> None:
-        """Open the store, take the lease, load everything; of a collection without shards.
-
-        Raises
-        ------
-        StoreError
-            If the database cannot be used, or another process owns the collection.
-        """
+        """Open the store, take the lease, load everything."""
         settings = self.settings
         assert settings.collection is not None
         store = Store.open(settings.database_url, settings.collection)
@@ -695,17 +665,9 @@ class Collection:
     def set_importance(
         self, pages: NDArray[np.integer], importance: NDArray[np.float64], now: float, *, stated: bool
     ) -> int:
-        """Weigh distinct pages anew, and file those whose weight is another one; return how many there are.
+        """Weigh distinct pages anew, and file those whose weight changes; return how many there are.
 
-        Parameters
-        ----------
-        pages : ndarray of int, shape (n,)
-        importance : ndarray, shape (n,)
-            0 or more.
-        now : float
-            POSIX seconds.
-        stated : bool
-            Whether somebody said so of these very pages; CRAWLSCHED_IMPORTANCE is not asked about them any more.
+        CRAWLSCHED_IMPORTANCE is not asked any more about pages whose importance was `stated`.
         """
         differ = pages[self.planner.pages.importance[pages] != importance.astype(np.float32)]
         self.planner.set_importance(pages, importance, now)

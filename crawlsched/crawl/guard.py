@@ -28,22 +28,8 @@ class _Episode(NamedTuple):
 class Guard:
     """Run timers, callbacks and jobs: an exception is logged and counted, and the next run comes all the same.
 
-    What fails again and again ends the crawl: a crawl that says it is alive and does nothing is worse than none.
-    Errors that we raise on purpose (`CrawlschedError`: a database that is away) never do, they are waited out.
-
-    Parameters
-    ----------
-    count : callable
-        ``count(name)`` adds one to a statistic.
-    clock : callable
-        Gives seconds.
-
-    Attributes
-    ----------
-    give_up : callable or None
-        ``give_up(reason, sentence)`` ends the crawl; None as long as there is none to end.
-    hopeless : (int, float)
-        Failures in a row, and seconds from the first to the last of them, after which it is called.
+    What fails again and again ends the crawl: a crawl that does nothing is worse than none. A `CrawlschedError`, such
+    as a database that is away, is waited out.
 
     Examples
     --------
@@ -61,15 +47,7 @@ class Guard:
         self._episodes: dict[str, _Episode] = {}
 
     def run(self, name: str, function: Callable[[], Any]) -> bool:
-        """Run a function; return whether it came to its end.
-
-        Parameters
-        ----------
-        name : str
-            What it is, as in "the flush failed"; failures in a row are counted by it.
-        function : callable
-            Its result is of no concern.
-        """
+        """Run a function; return whether it came to its end. Failures in a row are counted by `name`."""
         try:
             function()
         except Exception as error:

@@ -18,17 +18,8 @@ _COUNTED_AT_ONCE = 4_000
 
 
 class PageLimits:
-    """Count pages in while there is room for them.
+    """Counts pages in while there is room for them: in the whole collection, and in that of each rule (None: any).
 
-    Parameters
-    ----------
-    most : float
-        Of the whole collection.
-    of_rules : iterable of float or None
-        Of each rule, the first of which has the number 1; None: any.
-
-    Examples
-    --------
     >>> limits = PageLimits(3, [1, None])
     >>> [limits.takes(rule) for rule in (1, 1, 2, 0, 0)]
     [True, False, True, True, False]

@@ -16,14 +16,8 @@ __all__ = ["PageRules", "limits"]
 
 
 class PageRules:
-    """Find the rule of a page: the first that fits its URL.
+    """Finds the rule of a page: the first that fits its URL.
 
-    Parameters
-    ----------
-    rules : sequence of PageRule
-
-    Examples
-    --------
     >>> rules = PageRules([PageRule("*/news/*", importance=3.0), PageRule("a.example", max_interval=60.0)])
     >>> [rules.number(url) for url in ("http://a.example/news/1", "http://a.example/", "http://b.example/")]
     [1, 2, 0]

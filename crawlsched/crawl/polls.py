@@ -40,29 +40,7 @@ _BETWEEN_NOTICES = 1 / 64
 
 
 class Polls:
-    """What sources announce, from the end of their visits to the planner.
-
-    Parameters
-    ----------
-    collection : Collection
-        The pages and the sources.
-    admission : Admission
-        Takes unknown URLs in.
-    responses : Responses
-        Ends visits.
-    long_work : LongWork
-        Takes what sources say over in steps.
-    errors : VisitErrors
-        Where exceptions end.
-    settings : Settings
-        Checked settings.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    request_fingerprint : callable
-        Gives the 20-byte request fingerprint of a URL.
-    clock : callable
-        Gives POSIX seconds.
-    """
+    """What sources announce, from the end of their visits to the planner."""
 
     def __init__(
         self,

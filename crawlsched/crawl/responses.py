@@ -53,8 +53,7 @@ _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 class ResponseFacts(NamedTuple):
     """What a response said, as far as the refresher cares.
 
-    `content` is None where there was none; `moved_to` is the final request if every redirect on the way was
-    permanent, `location` the URL of one that was not followed.
+    `moved_to` is the final request if every redirect was permanent, `location` the URL of one that was not followed.
     """
 
     status: int
@@ -84,33 +83,6 @@ class Responses:
     """How visits end.
 
     verdict → observation → posterior → crawl value → due time → frontier; the page is marked for the next write.
-
-    Parameters
-    ----------
-    collection : Collection
-        The pages.
-    visits : Visits
-        The open visits.
-    probes : Probes
-        What is to be fetched a second time.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    request_fingerprint : callable
-        Gives the 20-byte request fingerprint of a URL.
-    source_ended : callable
-        Told of a source whose visit brought nothing: its number, the time.
-    book : DeliveryBook
-        Knows what the spider is to get.
-    failing_hosts : FailingHosts
-        Hears how pages fail and come back.
-    taken_back : callable
-        Told of a page for whose visit nothing was sent.
-    is_elsewhere : callable
-        Hands a page over if it is another shard's, and says whether it was.
-    growth : Growth
-        Hears of what visits brought.
-    errors : VisitErrors
-        Where exceptions end.
     """
 
     def __init__(

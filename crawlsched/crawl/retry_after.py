@@ -11,22 +11,8 @@ _LONGEST_REST = 86_400.0
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Read a Retry-After header.
+    """Read a Retry-After header into POSIX seconds, at most a day from now; None if there is nothing to read.
 
-    Parameters
-    ----------
-    value : str or None
-        Seconds, or an HTTP date.
-    now : float
-        POSIX seconds.
-
-    Returns
-    -------
-    float or None
-        POSIX seconds, at most a day from now; None if there is nothing to read.
-
-    Examples
-    --------
     >>> retry_after("120", now=1000.0)
     1120.0
     >>> retry_after("Thu, 01 Jan 1970 00:20:00 GMT", now=1000.0)

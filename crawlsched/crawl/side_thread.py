@@ -21,10 +21,10 @@ _Job = tuple[Future[Any], Callable[[], Any]]
 
 
 class Aside:
-    """Run functions in one other thread, one after the other.
+    """Runs functions in one other thread, one after the other.
 
-    What follows is not called when a function ends but when the crawling thread calls `collect`, so that nothing but
-    the crawling thread ever touches the arrays, and no lock is needed.
+    `then` is called when the crawling thread calls `collect`: only the crawling thread touches the arrays, without a
+    lock.
 
     Examples
     --------
@@ -68,18 +68,7 @@ class Aside:
             self._tell(name, error)
 
     def close(self, timeout: float | None = None) -> bool:
-        """Wait for what is under way, and do what follows.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds to wait at most. None: as long as it takes.
-
-        Returns
-        -------
-        bool
-            Whether everything came to its end in time.
-        """
+        """Wait for what is under way, `timeout` seconds at most, and do what follows; return whether all has ended."""
         self._jobs.put(None)
         self._thread.join(timeout)
         self.collect()

@@ -10,11 +10,6 @@ _LONGEST_SLOTS = 3.0
 class Watchdog:
     """Compare what went out with what could have.
 
-    Parameters
-    ----------
-    now : float
-        When the crawl began, in seconds.
-
     Examples
     --------
     >>> dog = Watchdog(now=0.0)
@@ -31,23 +26,10 @@ class Watchdog:
         self.silence = 0.0
 
     def look(self, now: float, *, dispatched: int, may: bool, distance: float) -> str | None:
-        """Look at a crawl, every few seconds.
+        """Look at a crawl, every few seconds; return why it has to end, or None.
 
-        Parameters
-        ----------
-        now : float
-            In seconds.
-        dispatched : int
-            How many requests have gone out so far.
-        may : bool
-            Whether one could go out now: no pause, nothing to wait for, a page whose time has come, a free host.
-        distance : float
-            Seconds between two slots.
-
-        Returns
-        -------
-        str or None
-            Why the crawl has to end; None while all is well.
+        `dispatched` counts the requests so far, `may` says whether one could go out now, and `distance` is that of two
+        slots.
         """
         if dispatched != self._dispatched or not may:
             self._since, self._dispatched, self.silence = now, dispatched, 0.0

@@ -13,12 +13,7 @@ __all__ = ["FirstPages"]
 
 
 class FirstPages:
-    """The first pages of a collection.
-
-    Parameters
-    ----------
-    access : Access
-    """
+    """The first pages of a collection."""
 
     def __init__(self, access: Access) -> None:
         self._access = access

@@ -16,13 +16,7 @@ _LOOK_EVERY = 0.5
 
 
 def patient_connection(within: Callable[[], float | None]) -> Any:
-    """Return a class of psycopg's connections that give up a server which is silent for too long.
-
-    Parameters
-    ----------
-    within : callable
-        Gives the seconds for which the server may be silent; None: for ever.
-    """
+    """Return a class of psycopg's connections that give up a server after `within()` silent seconds; None: never."""
     import psycopg
     from psycopg.waiting import Ready
 

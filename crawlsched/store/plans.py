@@ -23,12 +23,7 @@ class StoredPlan(NamedTuple):
 
 
 class Plans:
-    """The plans of a collection.
-
-    Parameters
-    ----------
-    access : Access
-    """
+    """The plans of a collection."""
 
     def __init__(self, access: Access) -> None:
         self._access = access

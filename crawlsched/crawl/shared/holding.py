@@ -39,18 +39,7 @@ class _Loaded(NamedTuple):
 
 
 class Holding:
-    """Follows what the membership has heard: loads what was claimed, and ends what is given away or lost.
-
-    Parameters
-    ----------
-    refresher : Refresher
-        Whose collection takes shards in and leaves them.
-    shared : SharedCollection
-    membership : Membership
-    inbox : Inbox
-    aside : Aside
-        Where shards are read.
-    """
+    """Follows the membership: loads shards that were claimed, and ends those that are given away or lost."""
 
     def __init__(
         self, refresher: Refresher, shared: SharedCollection, membership: Membership, inbox: Inbox, aside: Aside
