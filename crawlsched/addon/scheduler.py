@@ -33,7 +33,6 @@ from crawlsched.addon.ending import exit_with_1
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals.limits import Limits
 from crawlsched.crawl.admission import AdmissionResult, PageRequest
-from crawlsched.crawl.calls import AGAIN_META, CALL_META, Call
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.pings import signal
@@ -41,7 +40,7 @@ from crawlsched.crawl.private_addresses import PrivateAddresses
 from crawlsched.crawl.refresher import NotForTheSpider, Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.crawl.shared.shared_crawl import refresher_of
-from crawlsched.crawl.visits import NOT_RETRIED, Visit
+from crawlsched.crawl.visits import AGAIN_META, CALL_META, NOT_RETRIED, Call, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.scrapy_versions import (
     call_later,

@@ -7,8 +7,7 @@ from collections.abc import Collection
 
 from crawlsched.change_detection.binary_content import GZIP, members_of_zip, unpacked_gzip, without_dates
 from crawlsched.change_detection.blocks import PageBlocks, Way, page_blocks
-from crawlsched.change_detection.content_kind import content_kind
-from crawlsched.change_detection.decoding import decoded
+from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import parsed_json

@@ -10,8 +10,7 @@ from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.body_blocks import body_blocks
-from crawlsched.change_detection.content_kind import content_kind
-from crawlsched.change_detection.decoding import decoded
+from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.limits import LOOKED_AT
 from crawlsched.change_detection.page_data import canonical_json

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from crawlsched.crawl.calls import Call
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.handing_over import FOUND, PAGE, SOURCE, Elsewhere, found_again
@@ -17,6 +16,7 @@ from crawlsched.crawl.page_importance import PageImportance
 from crawlsched.crawl.request_templates import PLACE_META, RequestDigest, RequestTemplate
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.crawl.starts import Starts
+from crawlsched.crawl.visits import Call
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint

@@ -15,17 +15,15 @@ from numpy.typing import NDArray
 from crawlsched.change_signals import part_number
 from crawlsched.crawl.credentials import Credentials, without_credentials
 from crawlsched.crawl.facts_cache import FactsCache
-from crawlsched.crawl.heap import give_memory_back
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.kept_texts import TextBudget
 from crawlsched.crawl.learned import Learned
 from crawlsched.crawl.loading import Block, StoredPages, load_pages, planner_for, stored_pages
-from crawlsched.crawl.page_limits import PageLimits
 from crawlsched.crawl.page_numbers import PageNumbers
-from crawlsched.crawl.page_rules import PageRules
+from crawlsched.crawl.page_rules import PageLimits, PageRules
 from crawlsched.crawl.request_templates import RequestDigest, RequestTemplate
 from crawlsched.crawl.shard import Shard, Shards
-from crawlsched.crawl.side_thread import Aside
+from crawlsched.crawl.side_thread import Aside, give_memory_back
 from crawlsched.crawl.sources import Sources
 from crawlsched.crawl.unsaved import Unsaved
 from crawlsched.crawl.validators import ValidatorTrials

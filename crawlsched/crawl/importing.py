@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from crawlsched.crawl.history import Histories, learned_from
 from crawlsched.crawl.loading import planner_for
-from crawlsched.crawl.page_limits import PageLimits
-from crawlsched.crawl.page_rules import PageRules
+from crawlsched.crawl.page_rules import PageLimits, PageRules
 from crawlsched.crawl.sources import Sources
 from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE, NEW, Pages

@@ -32,7 +32,7 @@ from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.guard import Guard
+from crawlsched.crawl.guard import Guard, Watchdog
 from crawlsched.crawl.handing_over import Elsewhere
 from crawlsched.crawl.long_work import LongWork
 from crawlsched.crawl.one_pass import OnePass
@@ -41,14 +41,12 @@ from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.project import anchored, argument_digests, named_collection
 from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.recipe_choice import Recipes
-from crawlsched.crawl.responses import Responses
-from crawlsched.crawl.retry_after import retry_after
+from crawlsched.crawl.responses import Responses, retry_after
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.share import Share
 from crawlsched.crawl.starts import Starts
 from crawlsched.crawl.visit_errors import VisitErrors
 from crawlsched.crawl.visits import Visits
-from crawlsched.crawl.watchdog import Watchdog
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.pages import REFUSED
 from crawlsched.settings import Settings

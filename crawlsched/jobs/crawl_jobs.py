@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.crawl.figures import Figures
-from crawlsched.crawl.heap import give_memory_back
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard, Shards
+from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts

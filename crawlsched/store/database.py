@@ -7,9 +7,11 @@ kinds of transaction, a reading one and a writing one, from `Database`.
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from selectors import DefaultSelector
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,38 @@ from crawlsched.exceptions import DatabaseReplaced, StoreError
 from crawlsched.showing import without_secrets
 
 __all__ = ["Database", "among", "among_those", "database_url", "is_row_error", "listed", "reason"]
+
+# The limit is looked at this often: it becomes shorter while somebody waits, when the crawl is to end.
+_LOOK_EVERY = 0.5
+
+
+def patient_connection(within: Callable[[], float | None]) -> Any:
+    """Return a class of psycopg's connections that give up a server after `within()` silent seconds; None: never."""
+    import psycopg
+    from psycopg.waiting import Ready
+
+    class PatientConnection(psycopg.Connection[Any]):
+        def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
+            """Drive the driver's generator as its own `wait` does, with an end."""
+            try:
+                wanted = next(gen)
+                with DefaultSelector() as selector:
+                    while True:
+                        selector.register(self.fileno(), wanted)
+                        silent_since = time.monotonic()
+                        while not (found := selector.select(timeout=_LOOK_EVERY)):
+                            longest = within()
+                            if longest is not None and time.monotonic() - silent_since > longest:
+                                # What the server may still say belongs to a question that nobody asks any more.
+                                self.pgconn.finish()
+                                raise psycopg.OperationalError(f"the server did not answer within {longest:g} s")
+                        selector.unregister(self.fileno())
+                        wanted = gen.send(Ready(found[0][1]))
+            except StopIteration as end:
+                return end.value
+
+    return PatientConnection
+
 
 #: Seconds for which a statement waits for another process's lock on an SQLite file.
 BUSY_TIMEOUT = 5.0
@@ -303,8 +337,6 @@ class Database:
             raise StoreError(_no_driver(self.name)) from error
 
     def _connect_patiently(self, dialect: Any, record: object, arguments: Any, options: Any) -> Any:
-        from crawlsched.store.patience import patient_connection
-
         if self.answer_within is not None:
             options = {**options, "connect_timeout": min(options["connect_timeout"], max(2, int(self.answer_within)))}
         return patient_connection(lambda: self.answer_within).connect(*arguments, **options)

@@ -14,11 +14,10 @@ from crawlsched.store.batch import Batch
 from crawlsched.store.changes import Followers
 from crawlsched.store.commands import Commands
 from crawlsched.store.database import Database, is_row_error
-from crawlsched.store.first_pages import FirstPages
 from crawlsched.store.forgetting import Forgetting
 from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
 from crawlsched.store.loading import page_blocks
-from crawlsched.store.plans import Plans
+from crawlsched.store.plans import FirstPages, Plans
 from crawlsched.store.reading import Reader
 from crawlsched.store.samples import Samples
 from crawlsched.store.saving import Prepared, Saved
