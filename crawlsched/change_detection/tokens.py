@@ -1,4 +1,4 @@
-"""Tokens: what of a text was replaced, as small as it can be told."""
+"""Tokens: the smallest parts of a text that were replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crawlsched.change_detection.limits import MOST_KEPT, MOST_PAIRS
 
 __all__ = ["Gap", "Run", "shape", "token_runs", "trimmed"]
 
-# Characters in which tokens are looked for: 1 ms. What differs in more is told, and never noise.
+# Characters in which tokens are looked for: 1 ms. A difference in more is never noise.
 _MOST_CHARACTERS = 8_000
 
 # What a tag says, a number with its decimals, a word of Latin letters and digits such as a hash, a word of other
@@ -41,7 +41,7 @@ class Run(NamedTuple):
     right: str
     old: str
     new: str
-    kept: tuple[str, ...] = ()  # of a text of which hardly a token is left, those that are, digits as "#"
+    kept: tuple[str, ...] = ()  # where hardly a token of a text is left: these tokens, digits as "#"
 
 
 def shape(text: str) -> str:
@@ -127,7 +127,7 @@ def trimmed(old: Sequence[object], new: Sequence[object], gap: Gap) -> Gap:
 
 
 def _left(tokens: list[str], at: int) -> str:
-    """Return the tokens before one, back to the first that is no number: numbers side by side are told apart."""
+    """Return the tokens before one, back to the first that is no number: numbers side by side stay apart."""
     start = at
     while start and tokens[start - 1][0].isdigit():
         start -= 1

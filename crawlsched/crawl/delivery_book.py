@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 # How often a page is delivered behind which there are requests that are no pages, seconds; and once in each run.
 _UNTRACKED_INTERVAL = 86_400.0
-# After so many deliveries that never ended, the next one does not wait for requests that are no pages.
+# After this number of deliveries that never ended, the next one does not wait for requests that are no pages.
 _PATIENCE = 3
 _LONGEST_WAIT = 86_400.0
 

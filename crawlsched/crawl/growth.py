@@ -13,7 +13,7 @@ __all__ = ["Growth"]
 
 logger = logging.getLogger(__name__)
 
-# What was found is looked at over ten rounds or an hour, and so many seconds at least.
+# Growth is looked at over ten rounds or an hour, and over these seconds at least.
 _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 # Fewer new URLs, and fewer pages that are the same, are nothing to speak of.
 _FEWEST, _FEWEST_SAME = 100, 20
@@ -118,7 +118,7 @@ class Growth:
 
     def _of_a_place(self, now: float) -> dict[str, str]:
         found, first_copies = (sum(getattr(each, name) for each in self._rounds) for name in ("found", "first_copies"))
-        # Of a chain of pages, each of which leads to the next, as many are crawled as are found.
+        # In a chain, where each page leads to the next, as many pages are crawled as are found.
         outgrows = found > 1.25 * first_copies or found >= max(self._rounds[0].n_pages, 0.9 * first_copies)
         places = sum((each.places for each in self._rounds), Counter[str]())
         if found < _FEWEST or not outgrows or not places:

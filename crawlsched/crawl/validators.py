@@ -15,7 +15,7 @@ _HEADERS = ("ETag", "Last-Modified")
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 _HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
 _ENOUGH = 3
-# Older trials count half when so many have come.
+# Older trials count half when this number has come.
 _REMEMBERED = 60
 # Half of the visits to a host that is not known yet go without validators: its changes are found sooner.
 _UNKNOWN_SHARE = 0.5
