@@ -48,13 +48,13 @@ class Growth:
 
     Attributes
     ----------
-    told : dict
+    warning : dict
         What was found at the last look: ``says``, a sentence, and ``line``, for the settings. Empty: all is well.
     """
 
     def __init__(self, n_pages: Callable[[], int], rate: Callable[[], float], now: float) -> None:
         self._n_pages, self._rate = n_pages, rate
-        self.told: dict[str, str] = {}
+        self.warning: dict[str, str] = {}
         self.n_first_copies = 0  # pages that brought content for the first time
         self._said: set[str] = set()
         self._rounds = deque([_Round(now, 0)], maxlen=_ROUNDS)
@@ -99,10 +99,10 @@ class Growth:
         seconds = min(max(_ROUNDS * self._rounds[0].n_pages / self._rate(), _SHORTEST), _LONGEST)
         if now - self._rounds[-1].since < seconds / _ROUNDS:
             return
-        self.told = self._of_parameters() or self._of_a_place(now)
-        if self.told and self.told["line"] not in self._said:
-            self._said.add(self.told["line"])
-            logger.warning("%s", self.told["says"])
+        self.warning = self._of_parameters() or self._of_a_place(now)
+        if self.warning and self.warning["line"] not in self._said:
+            self._said.add(self.warning["line"])
+            logger.warning("%s", self.warning["says"])
         self._rounds.append(_Round(now, self._n_pages()))
 
     def _of_parameters(self) -> dict[str, str]:

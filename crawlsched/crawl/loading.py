@@ -160,9 +160,9 @@ def load_pages(
     if planner.learned is not None:
         _load_learned(stored, planner, now, numbers, mine)
     rows = numbers.rows(np.array([page for page, *_ in stored.further], np.int64), mine)
-    known = ((row, *told) for row, (_, *told) in zip(rows.tolist(), stored.further, strict=True) if row >= 0)
+    known = ((row, *columns) for row, (_, *columns) in zip(rows.tolist(), stored.further, strict=True) if row >= 0)
     if sources is not None:
-        known = ((row, sources[source], *told) for row, source, *told in known if source in sources)
+        known = ((row, sources[source], *columns) for row, source, *columns in known if source in sources)
     planner.load_further(list(known), now)
 
 

@@ -344,8 +344,8 @@ class Polls:
                 self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
                 self._count("crawlsched/change_signals/seen", int(seen.sum()))
                 quality = self._sources[number].quality
-                told = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
-                self._sources.describe(number, quality=told)
+                described = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
+                self._sources.describe(number, quality=described)
             later, still_fresh = prospects(self._planner, pages[announced], now)
             # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
             lifted = later > surplus

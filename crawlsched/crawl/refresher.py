@@ -539,7 +539,7 @@ class Refresher:
             "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.not_data,
-            "growth": self.growth.told,
+            "growth": self.growth.warning,
             "first_copies": {
                 "made": self.growth.n_first_copies,
                 "waiting": len(self.planner.frontier.new),

@@ -456,7 +456,7 @@ class Responses:
         if standing == before:
             return
         back = "recovered" if before == "failing" else "back"
-        self._collection.unsaved.told(page, now, back if standing == "live" else standing, observation)
+        self._collection.unsaved.feed(page, now, back if standing == "live" else standing, observation)
 
     # -- visits without a response
 

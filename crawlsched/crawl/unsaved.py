@@ -165,7 +165,7 @@ class Unsaved:
         self._of(shard, now).observations.append(row)
         return number
 
-    def told(self, page: int, now: float, kind: str, observation: int | None) -> None:
+    def feed(self, page: int, now: float, kind: str, observation: int | None) -> None:
         """Something is for the feed; the fingerprint or the state that says so is in the same batch."""
         shard = self._shards.of_page(page)
         if shard is not None:
@@ -280,8 +280,8 @@ class Unsaved:
         batch = self._of(shard, now)
         batch.columns = {**found, "page": self._numbers.of(pages), "source": sources[place]}
         batch.further_sources = {
-            (self._numbers.item(page), self._source_in(shard, source, now)): told
-            for (page, source), told in further(pages).items()
+            (self._numbers.item(page), self._source_in(shard, source, now)): counted
+            for (page, source), counted in further(pages).items()
         }
 
     def leave(self, shard: int) -> Batch:
