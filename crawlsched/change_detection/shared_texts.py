@@ -13,8 +13,10 @@ from crawlsched.change_detection.trace import Difference, Kind, Trace, digest_of
 
 __all__ = ["SharedTexts"]
 
-# Texts of one place in which a part is looked for.
-_MOST_SEARCHED = 64
+# Characters of one place in which a part is looked for. What differs where more is said is the page's own.
+_MOST_SEARCHED = 20_000
+# A part that stands within words so often is not looked for any further: it is not there.
+_WITHIN_WORDS = 64
 # Of texts of hardly a word, as "sold out", so many others have to show it where no edit was the site's before.
 _OTHERS_IF_SHORT = 2
 
@@ -76,20 +78,21 @@ class SharedTexts:
         if not open_edits:
             return
         shows = {_edit_of(one) for one in found}
-        texts = trace.texts_at({edit[0] for edit, _ in open_edits if edit[0] in places})
+        said = trace.texts_at({edit[0] for edit, _ in open_edits if edit[0] in places})
+        texts = {place: {*there} for place, there in said.items()}
+        joined = {place: "\n".join(there) for place, there in said.items()}
         for edit, shown in open_edits:
             place, kind, _ = edit
             if edit in shows:
                 continue
-            if kind == "-":
-                is_without = any(_holds(text, shown.text) for text in texts.get(place, ()))
+            if place not in places:
+                is_without = kind == "+" and (shown.around in parents or not shown.around)
             elif kind == Kind.ORDER:
-                is_without = place in places
-            elif place in places:
-                says = texts[place]
-                is_without = shown.text not in says if shown.is_whole else not any(_holds(t, shown.text) for t in says)
+                is_without = True
+            elif shown.is_whole:
+                is_without = (shown.text in texts[place]) == (kind == "-")
             else:
-                is_without = shown.around in parents or not shown.around
+                is_without = len(joined[place]) > _MOST_SEARCHED or _holds(joined[place], shown.text) == (kind == "-")
             if is_without:
                 shown.n_without += 1
                 self.n_learned += 1
@@ -109,11 +112,13 @@ class SharedTexts:
         whole = digest_of(repr(trace.digests))
         texts = trace.texts_at({one.place for one in found})
         said = {place: Counter(there) for place, there in texts.items()}
-        n_new = Counter((one.place, one.new) for one in found)
+        n_new = Counter((one.place, one.says) for one in found)
+        n_said = {place: sum(map(len, there)) for place, there in texts.items()}
         return [
             number < MOST_PLACES
             and one.kind != Kind.REST
-            and not _is_said_elsewhere(one, said[one.place], n_new[one.place, one.new])
+            and (one.is_whole or n_said[one.place] <= _MOST_SEARCHED)
+            and (one.n <= 1 or said[one.place][one.says] <= n_new[one.place, one.says])
             and self._is_of_site(page, one, whole, parents.get(one.place, 0), now)
             for number, one in enumerate(found)
         ]
@@ -172,22 +177,15 @@ def _edit_of(one: Difference) -> _Edit:
     return one.place, "-", digest_of(one.old)
 
 
-def _is_said_elsewhere(one: Difference, said: Counter[str], n_new: int) -> bool:
-    """Whether a block of the place says the same that is not among those that say it anew: it may be nothing new."""
-    if one.n <= 1 or one.kind == Kind.ORDER or not one.new:
-        return False
-    if len(said) > _MOST_SEARCHED:
-        return said[one.says] > n_new
-    return sum(n for text, n in said.items() if _holds(text, one.new)) > n_new
-
-
 def _holds(text: str, part: str) -> bool:
     """Whether a text holds another, and not within a word."""
-    at = text.find(part)
-    while at >= 0:
+    at = -1
+    for _ in range(_WITHIN_WORDS):
+        at = text.find(part, at + 1)
+        if at < 0:
+            break
         end = at + len(part)
         begins = at == 0 or not (text[at - 1].isalnum() and part[:1].isalnum())
         if begins and (end == len(text) or not (text[end].isalnum() and part[-1:].isalnum())):
             return True
-        at = text.find(part, at + 1)
     return False

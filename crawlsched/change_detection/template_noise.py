@@ -216,8 +216,9 @@ class TemplateNoise:
     def _track(self, where: _Where, trace: Trace) -> Evidence:
         evidence = self._evidence.get(where)
         if evidence is None:
-            if len(self._evidence) >= MOST_PLACES:
-                del self._evidence[min(self._evidence, key=lambda other: self._evidence[other].differed)]
+            if len(self._evidence) >= 2 * MOST_PLACES:  # half of it at once: a search for each costs more
+                best = sorted(self._evidence, key=lambda other: -self._evidence[other].differed)
+                self._evidence = {other: self._evidence[other] for other in best[:MOST_PLACES]}
             evidence = self._evidence[where] = Evidence(trace.names.get(where[0], "a block that is gone"))
         return evidence
 
@@ -262,8 +263,10 @@ def _covers(evidence: Evidence, one: Difference) -> bool:
     """Whether a difference is of the kind that was proved."""
     if one.kind in (Kind.ADDED, Kind.REMOVED):
         return evidence.toggles
+    if evidence.only_digits and not one.is_digits:
+        return False
     # Where a whole text is noise, what stood still in it is none.
-    return (one.is_digits or not evidence.only_digits) and not Counter(evidence.kept) - Counter(one.kept)
+    return not evidence.kept or not Counter(evidence.kept) - Counter(one.kept)
 
 
 def _keys(one: Difference) -> list[_Key]:
