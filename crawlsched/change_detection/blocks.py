@@ -1,5 +1,6 @@
 """Blocks: the texts of a page, each known by its place, so that some can be told to be noise."""
 
+import json
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 from crawlsched.change_detection.attributes import data_of, state_words, told_by
 from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
-from crawlsched.change_detection.page_data import ASSET, leaves_of, script_data
+from crawlsched.change_detection.page_data import ASSET, KEY_OF_A_ROW, script_data
 from crawlsched.change_detection.visible_text import text_of
 
 __all__ = ["PageBlocks", "Way", "page_blocks"]
@@ -140,15 +141,33 @@ class PageBlocks:
             self.paths.append(path)
 
     def values(self, root: Way, value: Any) -> Iterator[tuple[int, str]]:
-        """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder."""
-        for keys, leaf in leaves_of(value, MOST_BLOCKS):
-            if keys == ("...",):
-                self.rest += leaf
+        """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder.
+
+        Places in lists do not count as keys, nor do keys that look made up; keys are read in order.
+
+        Examples
+        --------
+        >>> blocks = PageBlocks()
+        >>> values = blocks.values(blocks.root, {"b": [{"c": 1}, 2], "a": "Tea"})
+        >>> [(".".join(blocks.way_to(path)), text) for path, text in values]
+        [('@a', 'Tea'), ('@b.@c', '1'), ('@b', '2')]
+        """
+        waiting: list[tuple[Way, str | None, int, Any]] = [(root, None, 0, value)]
+        n = 0
+        while waiting:
+            if n >= MOST_BLOCKS:
+                self.rest += json.dumps([left for *_, left in reversed(waiting)], sort_keys=True)
                 return
-            way = root
-            for key in keys:
-                way = way.to(f"@{key}")
-            yield way.path, normalised(leaf)
+            way, key, depth, value = waiting.pop()
+            if key is not None:
+                way = way.to(f"@{'#' if KEY_OF_A_ROW.search(key) else key}")
+            if isinstance(value, dict) and value and depth < DEEPEST:
+                waiting += [(way, key, depth + 1, value[key]) for key in sorted(value, reverse=True)]
+            elif isinstance(value, list) and value and depth < DEEPEST:
+                waiting += [(way, None, depth, inner) for inner in reversed(value)]
+            else:
+                n += 1
+                yield way.path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 
     def cut(self) -> None:
         """Let what is too much be the remainder."""

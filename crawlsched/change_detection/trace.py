@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from crawlsched.change_detection.alignment import Gap, gaps_between
@@ -69,6 +70,7 @@ class Difference(NamedTuple):
         return not self.left and not self.right
 
 
+@dataclass(slots=True, eq=False)
 class Trace:
     """What a page said, block by block, in order.
 
@@ -96,13 +98,12 @@ class Trace:
     (['12:01', 'Tea'], ['p.now', 'p'], None)
     """
 
-    __slots__ = ("changes", "digests", "names", "places", "rest", "texts")
-
-    def __init__(
-        self, places: list[int], texts: list[str | None], digests: list[int], names: dict[int, str], rest: int = 0
-    ) -> None:
-        self.places, self.texts, self.digests, self.names, self.rest = places, texts, digests, names, rest
-        self.changes: list[list[str]] = []
+    places: list[int]
+    texts: list[str | None]
+    digests: list[int]
+    names: dict[int, str]
+    rest: int = 0
+    changes: list[list[str]] = field(default_factory=list)
 
     def __len__(self) -> int:
         """How many blocks it has."""
@@ -132,9 +133,7 @@ class Trace:
         places = [named[index][0] for index in indices]
         texts = [text if isinstance(text, str) else None for text in kept]
         digests = [digest_of(text) if isinstance(text, str) else text for text in kept]
-        made = cls(places, texts, digests, dict(named), rest)
-        made.changes = changes
-        return made
+        return cls(places, texts, digests, dict(named), rest, changes)
 
     def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
         """Return what is said at some places."""
