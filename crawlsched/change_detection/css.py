@@ -1,10 +1,12 @@
 """CSS selectors as XPaths that no page can make slow."""
 
-from cssselect.parser import Relation
+from cssselect.parser import CombinedSelector, Relation
 from cssselect.xpath import XPathExpr
 from parsel.csstranslator import HTMLTranslator
 
 __all__ = ["LinearTranslator"]
+
+_AXES = {" ": "ancestor::", ">": "parent::", "+": "preceding-sibling::*[1]/self::", "~": "preceding-sibling::"}
 
 
 class LinearTranslator(HTMLTranslator):
@@ -35,28 +37,11 @@ class LinearTranslator(HTMLTranslator):
         finally:
             self._n_relations -= 1
 
-    def xpath_descendant_combinator(self, left: XPathExpr, right: XPathExpr) -> XPathExpr:
-        """Right is below left."""
-        if right.element == "*" and not right.condition:
-            return super().xpath_descendant_combinator(left, right)
-        return self._conditioned("ancestor::", left, right) or super().xpath_descendant_combinator(left, right)
-
-    def xpath_child_combinator(self, left: XPathExpr, right: XPathExpr) -> XPathExpr:
-        """Right is directly below left."""
-        return self._conditioned("parent::", left, right) or super().xpath_child_combinator(left, right)
-
-    def xpath_direct_adjacent_combinator(self, left: XPathExpr, right: XPathExpr) -> XPathExpr:
-        """Right stands directly behind left."""
-        conditioned = self._conditioned("preceding-sibling::*[1]/self::", left, right)
-        return conditioned or super().xpath_direct_adjacent_combinator(left, right)
-
-    def xpath_indirect_adjacent_combinator(self, left: XPathExpr, right: XPathExpr) -> XPathExpr:
-        """Right stands somewhere behind left."""
-        conditioned = self._conditioned("preceding-sibling::", left, right)
-        return conditioned or super().xpath_indirect_adjacent_combinator(left, right)
-
-    def _conditioned(self, axis: str, left: XPathExpr, right: XPathExpr) -> XPathExpr | None:
-        if self._n_relations or left.path or right.path:
-            return None
+    def xpath_combinedselector(self, combined: CombinedSelector) -> XPathExpr:
+        """Translate a selector on the right, with what has to be around it on the left."""
+        left, right = self.xpath(combined.selector), self.xpath(combined.subselector)
+        is_bare = combined.combinator == " " and right.element == "*" and not right.condition
+        if is_bare or self._n_relations or left.path or right.path:
+            return super().xpath_combinedselector(combined)
         condition = f"[{left.condition}]" if left.condition else ""
-        return right.add_condition(f"{axis}{left.element}{condition}")
+        return right.add_condition(f"{_AXES[combined.combinator]}{left.element}{condition}")

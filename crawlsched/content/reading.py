@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from crawlsched.change_detection import (
@@ -35,7 +36,7 @@ class Body(NamedTuple):
     url: str
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Content:
     """What of a body counts.
 
@@ -63,23 +64,17 @@ class Content:
     is_html: bool = False
     packed_text: bytes | None = None
     address: str = ""
-    _sketch: bytes | None = None
-    _likeness: bytes | None = None
 
-    @property
+    @cached_property
     def text_sketch(self) -> bytes:
         """From which the size of a change can be estimated; empty where there is no text. Made when it is asked for."""
-        if self._sketch is None:
-            self._sketch = sketch(self.text[:_SKETCHED]) if self.text is not None else b""
-        return self._sketch
+        return sketch(self.text[:_SKETCHED]) if self.text is not None else b""
 
-    @property
+    @cached_property
     def likeness(self) -> bytes:
         """What it has in common with pages that are made by one sentence: 8 bytes, see `change_detection.likeness`."""
-        if self._likeness is None:
-            alike = likeness(self.text, self.address) if self.is_html and self.text else None
-            self._likeness = alike or self.fingerprint.digest[:8]
-        return self._likeness
+        alike = likeness(self.text, self.address) if self.is_html and self.text else None
+        return alike or self.fingerprint.digest[:8]
 
 
 def read_content(
