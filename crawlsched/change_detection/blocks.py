@@ -329,7 +329,7 @@ class _Cut:
                 column = 0
                 if name in _CELLS:
                     place.n_cells += 1
-                    column = min(place.n_cells, DEEPEST)
+                    column = place.n_cells if place.n_cells < DEEPEST else DEEPEST
                 way = place.way if len(opened) > DEEPEST else place.way.below(tag, column)
                 inside = place if way is place.way else _Place(way)
                 if told:
@@ -381,12 +381,12 @@ class _Cut:
 
     def _end(self, ended: Collection[str], stops: Collection[str] | None) -> None:
         """End the innermost element of these names, and all in it; not one around an element at which looking stops."""
-        for back in range(1, min(len(self._open), DEEPEST + 1)):
+        for back in range(1, DEEPEST + 1):
             last, _ = self._open[-back]
             if last in ended:
                 del self._open[-back:]
                 return
-            if last not in INLINE if stops is None else last in stops:
+            if not last or (last not in INLINE if stops is None else last in stops):  # the root has no name
                 return
 
 
