@@ -34,26 +34,12 @@ def refresh_rates_with_signals(
 
     Parameters
     ----------
-    change_rate : array_like of shape (n_pages,)
-        Changes per second.
     recall : array_like of shape (n_pages,) or float
         Probability that a change is announced.
     false_signal_rate : array_like of shape (n_pages,) or float
         Announcements per second without a change.
-    importance : array_like of shape (n_pages,) or float
-        Weight of a fresh copy.
     bandwidth : float
         Crawls per second, positive; a mean over time, because announcements come at random.
-
-    Returns
-    -------
-    SignalAllocation
-        The rates, the threshold, and each page's threshold in effective elapsed time.
-
-    Raises
-    ------
-    ValueError
-        If an argument is wrong.
 
     Notes
     -----
@@ -69,8 +55,7 @@ def refresh_rates_with_signals(
 
     References
     ----------
-    R. Busa-Fekete, J. Zimmert, A. György, L. Qiu, T. Sung, H. Shen, H. Choi, S. Subramaniam, L. Xiao (2025).
-    A scalable crawling algorithm utilizing noisy change-indicating signals.
+    R. Busa-Fekete et al. (2025). A scalable crawling algorithm utilizing noisy change-indicating signals.
 
     Examples
     --------

@@ -26,25 +26,12 @@ def demand(
     ----------
     threshold : array_like
         Crawl values, in importance times seconds, 0 or more.
-    change_rate : array_like of shape (n_pages,)
-        Changes per second.
-    importance : array_like of shape (n_pages,) or float
-        Weight of a fresh copy.
-    recall : array_like of shape (n_pages,) or float
-        Probability that a change is announced.
-    false_signal_rate : array_like of shape (n_pages,) or float
-        Announcements per second without a change.
 
     Returns
     -------
     array_like of the shape of `threshold`
         Crawls per second. It falls as the threshold rises, and at a threshold of 0 it is ``inf`` unless every change is
         announced.
-
-    Raises
-    ------
-    ValueError
-        If an argument is wrong.
 
     Notes
     -----
@@ -54,8 +41,7 @@ def demand(
 
     References
     ----------
-    R. Busa-Fekete, J. Zimmert, A. György, L. Qiu, T. Sung, H. Shen, H. Choi, S. Subramaniam, L. Xiao (2025).
-    A scalable crawling algorithm utilizing noisy change-indicating signals.
+    R. Busa-Fekete et al. (2025). A scalable crawling algorithm utilizing noisy change-indicating signals.
 
     Examples
     --------

@@ -33,11 +33,6 @@ def refresh_rates(
     Allocation
         The rates, and the threshold: the value that `crawlsched.crawl_value.greedy` has at the end of each interval.
 
-    Raises
-    ------
-    ValueError
-        If an argument is wrong.
-
     Notes
     -----
     Problem (5) of Busa-Fekete et al.: maximise Σ G(ξ; μ, Δ) with G = (μ/Δ) ξ (1 - exp(-Δ/ξ)), subject to Σ ξ = R.
@@ -49,11 +44,8 @@ def refresh_rates(
 
     References
     ----------
-    R. Busa-Fekete, J. Zimmert, A. György, L. Qiu, T. Sung, H. Shen, H. Choi, S. Subramaniam, L. Xiao (2025).
-    A scalable crawling algorithm utilizing noisy change-indicating signals.
-
-    J. Cho, H. Garcia-Molina (2003). Effective page refresh policies for web crawlers. ACM Transactions on
-    Database Systems 28(4).
+    R. Busa-Fekete et al. (2025). A scalable crawling algorithm utilizing noisy change-indicating signals.
+    J. Cho, H. Garcia-Molina (2003). Effective page refresh policies for web crawlers.
 
     Examples
     --------

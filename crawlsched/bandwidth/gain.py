@@ -18,17 +18,10 @@ class Gain(ABC):
 
     All ways to divide a bandwidth maximise the sum of such functions; they differ in nothing else. The threshold is the
     slope of the function, in importance times seconds, so that pages are compared in the units of crawl values.
-
-    Attributes
-    ----------
-    change_rate : ndarray, shape (n,)
-        Changes per second.
-    importance : ndarray, shape (n,)
-        Weight of a fresh copy.
     """
 
-    change_rate: FloatArray
-    importance: FloatArray
+    change_rate: FloatArray  # changes per second; shape (n,)
+    importance: FloatArray  # weight of a fresh copy; shape (n,)
 
     @classmethod
     def checked(cls, change_rate: ArrayLike, importance: ArrayLike) -> Self:

@@ -18,25 +18,6 @@ def harmonic_rates(
 ) -> Allocation:
     """Divide a bandwidth so that every page that changes and matters is crawled, however fast it changes.
 
-    Parameters
-    ----------
-    change_rate : array_like of shape (n_pages,)
-        Changes per second.
-    importance : array_like of shape (n_pages,) or float
-        Weight of a fresh copy.
-    bandwidth : float
-        Crawls per second, positive.
-
-    Returns
-    -------
-    Allocation
-        The rates, and the threshold Λ.
-
-    Raises
-    ------
-    ValueError
-        If an argument is wrong.
-
     Notes
     -----
     With ρ the rate, Δ the change rate, μ the importance, the plan minimises the harmonic staleness cost
@@ -48,8 +29,7 @@ def harmonic_rates(
 
     References
     ----------
-    A. Kolobov, Y. Peres, C. Lu, E. Horvitz (2019). Staying up to date with online content changes using
-    reinforcement learning for scheduling. NeurIPS 32.
+    A. Kolobov et al. (2019). Staying up to date with online content changes using reinforcement learning. NeurIPS 32.
 
     Examples
     --------

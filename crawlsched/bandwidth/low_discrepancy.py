@@ -22,16 +22,6 @@ def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
     n_slots : int
         How many slots to fill.
 
-    Returns
-    -------
-    ndarray of int, shape (n_slots,)
-        The page to crawl in each slot.
-
-    Raises
-    ------
-    ValueError
-        If a rate is negative or not finite, if all are 0, or if `n_slots` is negative.
-
     Notes
     -----
     Algorithm 3 of Azar et al. (LDS in Busa-Fekete et al., section 6.4), which is the schedule of Tijdeman. With q a
@@ -46,10 +36,8 @@ def low_discrepancy_schedule(rates: ArrayLike, n_slots: int) -> IndexArray:
 
     References
     ----------
-    Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf (2018). Tractable near-optimal policies for crawling.
-    Proceedings of the National Academy of Sciences 115(32), 8099-8103.
-
-    R. Tijdeman (1980). The chairman assignment problem. Discrete Mathematics 32(3), 323-330.
+    Y. Azar et al. (2018). Tractable near-optimal policies for crawling. PNAS 115(32).
+    R. Tijdeman (1980). The chairman assignment problem. Discrete Mathematics 32(3).
 
     Examples
     --------

@@ -18,25 +18,6 @@ def poisson_crawl_rates(
 ) -> Allocation:
     """Divide a bandwidth so that freshness is largest when pages are crawled at random times.
 
-    Parameters
-    ----------
-    change_rate : array_like of shape (n_pages,)
-        Changes per second.
-    importance : array_like of shape (n_pages,) or float
-        Weight of a fresh copy.
-    bandwidth : float
-        Crawls per second, positive.
-
-    Returns
-    -------
-    Allocation
-        The rates, and the threshold Λ.
-
-    Raises
-    ------
-    ValueError
-        If an argument is wrong.
-
     Notes
     -----
     Maximises Σ μ p / (p + Δ), the freshness of pages crawled as Poisson processes with rates p: the result of
@@ -45,11 +26,8 @@ def poisson_crawl_rates(
 
     References
     ----------
-    Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf (2018). Tractable near-optimal policies for crawling.
-    Proceedings of the National Academy of Sciences 115(32), 8099-8103.
-
+    Y. Azar et al. (2018). Tractable near-optimal policies for crawling. PNAS 115(32).
     K. Avrachenkov, K. Patil, G. Thoppe (2020). Change rate estimation and optimal freshness in web page crawling.
-    VALUETOOLS 2020.
 
     Examples
     --------

@@ -22,31 +22,11 @@ _EPSILON = float(np.finfo(float).eps)
 
 
 def bracket_threshold(demand: Callable[[float], float], target: float, start: float) -> tuple[float, float]:
-    """Give thresholds just below and just above the one at which the demand equals its target.
+    """Return thresholds just below and just above the one at which the demand equals its target.
 
-    Parameters
-    ----------
-    demand : callable
-        Takes a threshold; gives the total rate wanted, which falls as the threshold rises.
-    target : float
-        The rate that there is, positive; below the demand at threshold 0.
-    start : float
-        A first guess, positive.
-
-    Returns
-    -------
-    below, above : float
-        Thresholds with ``demand(below) >= target >= demand(above)``.
-
-    Raises
-    ------
-    ValueError
-        If the target is so large that the threshold cannot be told from 0.
-
-    Notes
-    -----
-    Chandrupatla's method (a new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function,
-    Advances in Engineering Software 28, 1997): inverse quadratic interpolation where it can be trusted, else halving.
+    ``demand(threshold)`` falls as the threshold rises; `start` is a guess. A target that is too large to tell the
+    threshold from 0 raises ValueError. The method is Chandrupatla's (Advances in Engineering Software 28, 1997):
+    inverse quadratic interpolation where it can be trusted, else halving.
     """
 
     def surplus(log_threshold: float) -> float:

@@ -15,30 +15,17 @@ _AT_ONCE = 2_000
 
 @dataclass(slots=True)
 class Announcements:
-    """Which entries of a document announce a change, as positions in its lists.
+    """Which entries of a document announce a change, as positions in its lists."""
 
-    Parameters
-    ----------
-    changed : list of int
-        Entries whose `lastmod` differs from the stored one: they announce a change.
-    backwards : list of int
-        Those of `changed` whose `lastmod` went back: announcements of low worth.
-    new : list of int
-        Entries whose URL was not stored; the first sight announces nothing.
-    first_dated : list of int
-        Entries that were stored without a `lastmod` and have one now; that announces nothing either.
-    n_unchanged : int
-        Entries with the stored `lastmod`.
-    n_undated : int
-        Entries without a `lastmod`, or with one that is no date.
-    """
-
+    # Entries whose `lastmod` differs from the stored one: they announce a change.
     changed: list[int] = field(default_factory=list)
+    # Those of `changed` whose `lastmod` went back: announcements of low worth.
     backwards: list[int] = field(default_factory=list)
-    new: list[int] = field(default_factory=list)
+    new: list[int] = field(default_factory=list)  # entries whose URL was not stored; the first sight announces nothing
+    # Entries that were stored without a `lastmod` and have one now; that announces nothing either.
     first_dated: list[int] = field(default_factory=list)
-    n_unchanged: int = 0
-    n_undated: int = 0
+    n_unchanged: int = 0  # entries with the stored `lastmod`
+    n_undated: int = 0  # entries without a `lastmod`, or with one that is no date
 
 
 def announcements(
@@ -53,10 +40,6 @@ def announcements(
     previous : mapping of str to float, str or None
         What was stored at its last reading: for each URL the `lastmod`, as POSIX seconds, as it was written, or as the
         `text_mark` of a text that is no date; None for an entry that had none.
-
-    Returns
-    -------
-    Announcements
 
     Notes
     -----

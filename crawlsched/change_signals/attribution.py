@@ -14,17 +14,10 @@ FurtherRow = tuple[int, int, float, int, float | None, float, float]
 
 
 def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the sources whose quality can be learned from one visit, and their announcements before it.
+    """Return the sources whose quality one visit can teach, with their announcements before it.
 
-    Parameters
-    ----------
-    heard : iterable of (int, int)
-        Each source that covers the page, with the announcements it made since the visit before.
-
-    Returns
-    -------
-    list of (int, int)
-        All of them, if none announced anything; only the one that did, if the others did not; and none, if several did.
+    `heard` has each source that covers the page, with its announcements since the visit before. All are returned if
+    none announced anything, the one that did if it was alone, and none if several did.
 
     Notes
     -----
@@ -32,10 +25,6 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     exp(-(α τ + Σ κ_s n_s)). The number n_s of one source does not depend on what the others did, so visits at which all
     others are silent are a fair sample for it: there the probability is exp(-(α τ + κ_s n_s)), and one source's α and
     κ_s are fitted as if it were alone (Appendix E of [1]_).
-
-    References
-    ----------
-    .. [1] Busa-Fekete et al. (2025), "Scalable crawling with noisy change-indicating signals".
 
     Examples
     --------
@@ -50,26 +39,10 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int) -> dict[str, NDArray[Any]]:
-    """Return the newest visits of each source: what it did long ago is not held against it, nor in its favour.
+    """Return the newest visits of each source: old ones say little of what it does now.
 
-    Parameters
-    ----------
-    visits : mapping
-        Columns of visits, newest first, with ``source`` and ``n_signals``.
-    most : int
-        Visits of each source before which it announced something; of those before which it was silent, four times
-        as many are kept.
-
-    Returns
-    -------
-    dict
-        The same columns, in the same order.
-
-    Examples
-    --------
-    >>> visits = {"source": np.array([3, 3, 7, 3]), "n_signals": np.array([1, 2, 1, 1])}
-    >>> newest_of_each(visits, 2)["source"]
-    array([3, 3, 7])
+    `most` is the number of visits of each source after an announcement; of those without one four times as many are
+    kept.
     """
     loud = np.asarray(visits["n_signals"]) > 0
     kind = np.asarray(visits["source"]) * 2 + loud

@@ -20,17 +20,6 @@ _TRIES = 2
 class Collected:
     """Entries and children of one document, as they are found.
 
-    Parameters
-    ----------
-    url : str
-        The URL of the document.
-    limits : Limits
-    locations : Locations
-        Accepts or refuses URLs.
-    ancestors : sequence of str
-        URLs of the index files above the document.
-    problems : ProblemCounter
-
     Examples
     --------
     >>> problems = ProblemCounter()

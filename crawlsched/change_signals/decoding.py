@@ -31,18 +31,7 @@ _MEANS_1252 = frozenset({"iso8859-1", "ascii"})
 
 
 def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[str]:
-    """Decode the bytes of an XML or text document, chunk by chunk.
-
-    Parameters
-    ----------
-    chunks : iterator of bytes
-    problems : ProblemCounter
-        Where wrong encodings and undecodable bytes (which become U+FFFD) are reported.
-
-    Yields
-    ------
-    str
-    """
+    """Decode the bytes of an XML or text document, chunk by chunk; undecodable bytes become U+FFFD and a problem."""
     start = b""
     for chunk in chunks:
         start += chunk

@@ -17,21 +17,7 @@ _MAX_MEMBERS = 1_000  # a gzip file may be several, one after another
 
 
 def plain_chunks(body: bytes, max_bytes: int, problems: ProblemCounter) -> Iterator[bytes]:
-    """Give a body in chunks of at most 64 KB, decompressed where it starts as gzip does.
-
-    Parameters
-    ----------
-    body : bytes
-        As it was received; gzip is recognised by its first two bytes, up to two layers of it.
-    max_bytes : int
-        Bytes to give at most.
-    problems : ProblemCounter
-        Where damage and excess are reported.
-
-    Yields
-    ------
-    bytes
-    """
+    """Give a body in chunks of at most 64 KB, up to `max_bytes` of them, decompressed where it starts as gzip does."""
     chunks: Iterator[bytes] = (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
     for _ in range(_MAX_LAYERS):
         first = next(chunks, b"")

@@ -11,21 +11,15 @@ class SitemapChildren:
 
     Parameters
     ----------
-    url : list of str
-        Absolute http or https URLs, each once.
     lastmod : list of float or None
         POSIX seconds; None if missing or no date. A child whose `lastmod` is unchanged need not be fetched again,
         where the index proved honest.
-    lastmod_text : list of str or None
-        The date as it was written; None if missing.
-    precision : list of {"day", "second"} or None
-        Whether `lastmod` names a time of day.
     """
 
-    url: list[str] = field(default_factory=list)
+    url: list[str] = field(default_factory=list)  # absolute http or https URLs, each once
     lastmod: list[float | None] = field(default_factory=list)
-    lastmod_text: list[str | None] = field(default_factory=list)
-    precision: list[str | None] = field(default_factory=list)
+    lastmod_text: list[str | None] = field(default_factory=list)  # the date as it was written; None if missing
+    precision: list[str | None] = field(default_factory=list)  # whether `lastmod` names a time of day
 
     def __len__(self) -> int:
         return len(self.url)
@@ -35,18 +29,11 @@ class SitemapChildren:
 class SitemapEntries(SitemapChildren):
     """What a sitemap says of its pages: the same, and two facts more.
 
-    Parameters
-    ----------
-    priority : list of float or None
-        From 0 to 1.
-    changefreq : list of str or None
-        As it was written, in lower case.
-
     Examples
     --------
     >>> len(SitemapEntries(["http://a/"], [0.0], ["1970-01-01"], ["day"], [None], [None]))
     1
     """
 
-    priority: list[float | None] = field(default_factory=list)
-    changefreq: list[str | None] = field(default_factory=list)
+    priority: list[float | None] = field(default_factory=list)  # from 0 to 1
+    changefreq: list[str | None] = field(default_factory=list)  # as it was written, in lower case

@@ -61,8 +61,6 @@ _RELATIONS = "http://www.iana.org/assignments/relation/"
 def parted(tag: str) -> tuple[str, str]:
     """Return the namespace and the name of a tag as lxml writes it; the name in small letters.
 
-    Examples
-    --------
     >>> parted("{http://www.w3.org/2005/Atom}Entry"), parted("pubDate")
     (('http://www.w3.org/2005/atom', 'entry'), ('', 'pubdate'))
     """
@@ -73,8 +71,6 @@ def parted(tag: str) -> tuple[str, str]:
 def fact_of(kind: str, item_namespace: str, namespace: str, name: str, *, is_direct: bool) -> str:
     """Return what an element within an item says of its page: the name of a fact, or "" for none.
 
-    Examples
-    --------
     >>> fact_of("urlset", "", "", "loc", is_direct=True), fact_of("urlset", "", "image", "loc", is_direct=True)
     ('url', '')
     >>> fact_of("rss", "", "http://www.w3.org/2005/atom", "updated", is_direct=True)
@@ -92,8 +88,6 @@ def fact_of(kind: str, item_namespace: str, namespace: str, name: str, *, is_dir
 def is_page_link(relation: str | None) -> bool:
     """Whether a link of a feed names the entry's page: RFC 4287, section 4.2.7.2.
 
-    Examples
-    --------
     >>> is_page_link(None), is_page_link("alternate"), is_page_link("license")
     (True, True, False)
     """

@@ -18,15 +18,6 @@ _MOST_HUBS = 10
 class Hubs:
     """What a feed says of its hubs.
 
-    Parameters
-    ----------
-    url : list of str
-        Its hubs.
-    topic : str or None
-        The name under which it is subscribed to: what it calls itself, which can differ from where it was read.
-
-    Examples
-    --------
     >>> hubs = Hubs()
     >>> hubs.add("hub", "/hub", "https://a.example/feed")
     >>> hubs.add("self", "https://a.example/feed/", "https://a.example/feed")
@@ -34,7 +25,8 @@ class Hubs:
     Hubs(url=['https://a.example/hub'], topic='https://a.example/feed/')
     """
 
-    url: list[str] = field(default_factory=list)
+    url: list[str] = field(default_factory=list)  # its hubs
+    # The name under which it is subscribed to: what it calls itself, which can differ from where it was read.
     topic: str | None = None
 
     def add(self, relation: str, reference: str, base: str) -> None:
@@ -57,8 +49,6 @@ class Hubs:
 def linked_hubs(headers: Iterable[str], base: str) -> Hubs:
     """Return the hubs that ``Link`` headers name; they count before those within the document.
 
-    Examples
-    --------
     >>> linked_hubs(['<https://hub.example/>; rel="hub", <https://a.example/feed/>; rel=self'], "https://a.example/feed")
     Hubs(url=['https://hub.example/'], topic='https://a.example/feed/')
     """

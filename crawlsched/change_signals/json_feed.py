@@ -10,32 +10,10 @@ __all__ = ["read_json_feed"]
 
 
 def read_json_feed(text: str, collected: Collected) -> bool:
-    """Read a JSON Feed; return whether the text is one.
+    """Read a JSON Feed (version 1.1); return whether the text is one.
 
-    Parameters
-    ----------
-    text : str
-        The whole document.
-    collected : Collected
-        Where its entries go: the page is an item's ``url``, otherwise an ``id`` that is a URL; the date is that of its
-        last modification, otherwise of its publication.
-
-    References
-    ----------
-    .. [1] Simmons, Reece (2020), "JSON Feed version 1.1".
-
-    Examples
-    --------
-    >>> from crawlsched.change_signals.limits import Limits
-    >>> from crawlsched.change_signals.locations import Locations
-    >>> from crawlsched.change_signals.problems import ProblemCounter
-    >>> problems = ProblemCounter()
-    >>> collected = Collected("http://a/feed.json", Limits(), Locations("http://a/", (), problems), (), problems)
-    >>> item = '{"id": "1", "url": "/1", "date_published": "2026-11-20T09:15:30Z"}'
-    >>> read_json_feed(f'{{"version": "https://jsonfeed.org/version/1.1", "items": [{item}]}}', collected)
-    True
-    >>> collected.entries.url, collected.entries.lastmod_text
-    (['http://a/1'], ['2026-11-20T09:15:30Z'])
+    An item's page is its ``url``, otherwise an ``id`` that is a URL; its date is that of the last modification,
+    otherwise of the publication.
     """
     try:
         feed = json.loads(text)

@@ -84,11 +84,6 @@ _MARK_BYTES = 6
 def parse_lastmod(text: str) -> tuple[float, str] | None:
     """Read a date as sitemaps and feeds write it.
 
-    Parameters
-    ----------
-    text : str
-        The text of a `lastmod`, `pubDate`, `updated` or a similar element.
-
     Returns
     -------
     tuple of (float, {"day", "second"}), or None
@@ -184,8 +179,6 @@ def text_mark(text: str) -> float:
 
     No date that is read is below zero, and two texts have the same number with a probability of 4e-15.
 
-    Examples
-    --------
     >>> text_mark("last Tuesday") < 0.0, text_mark("last Tuesday") == text_mark("last Monday")
     (True, False)
     """

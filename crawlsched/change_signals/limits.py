@@ -11,26 +11,9 @@ class Limits:
 
     Parameters
     ----------
-    max_bytes : int, default 52_428_800
-        Bytes after decompression; the default is the sitemap protocol's 50 MB.
-    max_entries : int, default 50_000
-        Pages of one sitemap or feed; the default is the sitemap protocol's.
-    max_children : int, default 50_000
-        Sitemaps of one index; the default is the sitemap protocol's.
-    max_depth : int, default 64
-        Elements open at once.
     max_elements : int, default 5_000_000
         Elements, and repairs, of one document: a hundred for each of 50,000 entries. It bounds the time, as `max_bytes`
         does not: 50 MB can be 12 million elements.
-    max_text : int, default 8_192
-        Characters of one text (a URL, a date); the sitemap protocol allows URLs of 2,048.
-    max_index_depth : int, default 5
-        Index files above one another; the sitemap protocol allows one.
-
-    Raises
-    ------
-    ValueError
-        If a limit is not a positive whole number.
 
     Examples
     --------
@@ -38,13 +21,13 @@ class Limits:
     50000
     """
 
-    max_bytes: int = 52_428_800
-    max_entries: int = 50_000
-    max_children: int = 50_000
-    max_depth: int = 64
+    max_bytes: int = 52_428_800  # bytes after decompression; the default is the sitemap protocol's 50 MB
+    max_entries: int = 50_000  # pages of one sitemap or feed; the default is the sitemap protocol's
+    max_children: int = 50_000  # sitemaps of one index; the default is the sitemap protocol's
+    max_depth: int = 64  # elements open at once
     max_elements: int = 5_000_000
-    max_text: int = 8_192
-    max_index_depth: int = 5
+    max_text: int = 8_192  # characters of one text (a URL, a date); the sitemap protocol allows URLs of 2,048
+    max_index_depth: int = 5  # index files above one another; the sitemap protocol allows one
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -46,8 +46,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def canonical(url: str) -> str:
     """Return the one spelling of a URL that Scrapy takes for the same as others; the URL itself where it has none.
 
-    Examples
-    --------
     >>> canonical("https://Example.com/sitemap.xml?b=2&a=%7e1#top")
     'https://example.com/sitemap.xml?a=~1&b=2'
     """
@@ -62,8 +60,6 @@ def canonical(url: str) -> str:
 def ascii_host(host: str) -> str:
     """Return a host's name in small letters, and an international one in its ASCII form.
 
-    Examples
-    --------
     >>> ascii_host("Example.com"), ascii_host("BÜCHER.example")
     ('example.com', 'xn--bcher-kva.example')
     """
@@ -79,8 +75,6 @@ def ascii_host(host: str) -> str:
 def is_web_url(url: str) -> bool:
     """Whether a URL is one that can be asked for: http or https, a host, no port that is none, only characters.
 
-    Examples
-    --------
     >>> is_web_url("https://example.com:8080/a"), is_web_url("https://example.com:99999/a"), is_web_url("/a")
     (True, False, False)
     """
@@ -102,8 +96,6 @@ def parted_locations(text: str) -> list[str]:
     Invisible characters, quotes, angle brackets, and the further columns of a table are taken off. Where there is no
     more than one URL, what is left is returned, whatever it is.
 
-    Examples
-    --------
     >>> parted_locations('\ufeff"https://a/1","2026-11-20"'), parted_locations("https://a/1; 0.8; daily")
     (['https://a/1'], ['https://a/1'])
     >>> parted_locations("https://a.example/1 https://a.example/2"), parted_locations("/a page")
@@ -139,15 +131,6 @@ def _bare(text: str) -> str:
 
 class Locations:
     """Checks the URLs of one document.
-
-    Parameters
-    ----------
-    document_url : str
-        The URL of the document; relative URLs are joined to it.
-    hosts : collection of str
-        Hosts whose URLs are accepted, beside that of the document.
-    problems : ProblemCounter
-        Where refusals and repairs are reported.
 
     Examples
     --------

@@ -44,22 +44,6 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 class Mender:
     """Mends the characters of an XML document.
 
-    Parameters
-    ----------
-    problems : ProblemCounter
-        Where document types and constructs without an end are reported.
-    max_run : int
-        Characters without a "<" that are given on at least; of more the rest is left out.
-    max_steps : int
-        Repairs and constructs after which the rest is not read.
-
-    Attributes
-    ----------
-    declared : set of str
-        Names of the entities which the document declares; their references are nowhere replaced.
-    tail : str
-        The last characters.
-
     Examples
     --------
     >>> mender = Mender(ProblemCounter(), 100)

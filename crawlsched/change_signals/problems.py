@@ -51,24 +51,15 @@ _MAX_EXAMPLE = 200
 class Problem:
     """What was wrong with a sitemap.
 
-    Parameters
-    ----------
-    kind : str
-        One of `PROBLEM_KINDS`.
-    count : int
-        How often it was met.
-    example : str
-        The first place where it was met, at most 200 characters; may be empty.
-
     Examples
     --------
     >>> print(Problem("raw-ampersand", 2, "http://example.com/a?b=1&c=2"))
     raw-ampersand (2 times, first at 'http://example.com/a?b=1&c=2'): an ampersand which is not written &amp;; ...
     """
 
-    kind: str
-    count: int
-    example: str
+    kind: str  # one of `PROBLEM_KINDS`
+    count: int  # how often it was met
+    example: str  # the first place where it was met, at most 200 characters; may be empty
 
     def __str__(self) -> str:
         times = "once" if self.count == 1 else f"{self.count} times"

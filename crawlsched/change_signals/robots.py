@@ -36,20 +36,9 @@ class RobotsSitemaps:
 
 
 def read_robots(body: bytes, robots_url: str) -> RobotsSitemaps:
-    r"""Read the sitemaps that a robots.txt names.
+    r"""Read the sitemaps that a robots.txt names: each URL once, in the order of the file.
 
-    Parameters
-    ----------
-    body : bytes
-        The robots.txt; any bytes will do, and the first 512,000 are read.
-    robots_url : str
-        Its URL, to which relative URLs are joined.
-
-    Returns
-    -------
-    RobotsSitemaps
-        Each URL once, in the order of the file; http and https only, without fragments. What lies beyond the limits,
-        and what names no URL, is among the problems.
+    Of `body` any bytes will do, and the first 512,000 are read. What lies beyond, and what names no URL, is a problem.
 
     Notes
     -----
@@ -83,8 +72,6 @@ def read_robots(body: bytes, robots_url: str) -> RobotsSitemaps:
 def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
     r"""Absolute URLs of the sitemaps that a robots.txt names; see `read_robots`.
 
-    Examples
-    --------
     >>> robots_sitemaps(b"User-agent: *\nSITEMAP: /map.xml # all pages", "https://example.com/robots.txt")
     ['https://example.com/map.xml']
     """
@@ -92,25 +79,7 @@ def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
 
 
 def absolute_sitemaps(references: Iterable[str], robots_url: str) -> RobotsSitemaps:
-    """Absolute URLs of sitemaps, as a robots.txt that somebody else has read names them.
-
-    Parameters
-    ----------
-    references : iterable of str
-        What stands behind ``Sitemap:``. What names no URL that can be asked for is left out.
-    robots_url : str
-        The robots.txt, to whose URL relative ones are joined.
-
-    Returns
-    -------
-    RobotsSitemaps
-        As `read_robots`.
-
-    Examples
-    --------
-    >>> absolute_sitemaps(["/map.xml", "http://example.com:99999/map.xml"], "https://example.com/robots.txt").url
-    ['https://example.com/map.xml']
-    """
+    """Absolute URLs of the sitemaps behind ``Sitemap:``, as somebody else has read them from a robots.txt."""
     problems = ProblemCounter()
     return RobotsSitemaps(_absolute(references, robots_url, problems), problems.problems())
 

@@ -11,8 +11,6 @@ _NUMBERS = 0xFFFF
 def part_of_site(url: str) -> str:
     """Return the first directory of a URL's path.
 
-    Examples
-    --------
     >>> part_of_site("https://example.com/news/2026/tea.html"), part_of_site("https://example.com/about.html")
     ('/news/', '/')
     """
@@ -29,8 +27,6 @@ def part_number(url: str) -> int:
     It needs no table of names, and two bytes a page. Of a site with a hundred parts two have the same number with a
     probability of 7 %; they are judged together then.
 
-    Examples
-    --------
     >>> part_number("https://example.com/news/1") == part_number("http://example.org/news/2/3")
     True
     >>> part_number("https://example.com/"), part_number("https://example.com/shop/1")

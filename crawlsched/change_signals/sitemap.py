@@ -27,30 +27,15 @@ _JUNK_BEFORE = 8_192
 
 @dataclass(frozen=True, slots=True)
 class SitemapDocument:
-    """What a sitemap or a feed says, and everything that was wrong with it.
+    """What a sitemap or a feed says, and everything that was wrong with it."""
 
-    Parameters
-    ----------
-    url : str
-        Where it was read.
-    kind : {"urlset", "index", "text", "rss", "atom", "json", "unknown"}
-        What it is.
-    entries : SitemapEntries
-        Its pages.
-    children : SitemapChildren
-        The sitemaps that an index lists.
-    problems : list of Problem
-        Everything that was wrong, by kind, with the first example of each.
-    hubs : Hubs
-        Where a feed's notices of changes can be subscribed to.
-    """
-
-    url: str
-    kind: str
-    entries: SitemapEntries = field(default_factory=SitemapEntries)
-    children: SitemapChildren = field(default_factory=SitemapChildren)
+    url: str  # where it was read
+    kind: str  # what it is
+    entries: SitemapEntries = field(default_factory=SitemapEntries)  # its pages
+    children: SitemapChildren = field(default_factory=SitemapChildren)  # the sitemaps that an index lists
+    # Everything that was wrong, by kind, with the first example of each.
     problems: list[Problem] = field(default_factory=list)
-    hubs: Hubs = field(default_factory=Hubs)
+    hubs: Hubs = field(default_factory=Hubs)  # where a feed's notices of changes can be subscribed to
 
 
 def read_sitemap(
@@ -61,25 +46,16 @@ def read_sitemap(
     hosts: Collection[str] = (),
     ancestors: Sequence[str] = (),
 ) -> SitemapDocument:
-    """Read a sitemap, a sitemap index, a list of URLs, or a feed (RSS, Atom, JSON Feed).
+    """Read a sitemap, a sitemap index, a list of URLs, or a feed (RSS, Atom, JSON Feed), plain or in gzip.
+
+    Whatever could be read is returned with every problem; no bytes raise an error.
 
     Parameters
     ----------
-    body : bytes
-        As it was received; gzip is recognised by itself.
-    url : str
-        Where it was read.
-    limits : Limits, optional
-        How much is read at most.
     hosts : collection of str
         Hosts whose URLs are accepted beside that of `url`, as where one host's robots.txt names another's sitemap.
     ancestors : sequence of str
         URLs of the index files through which this document was found; a child among them is a loop.
-
-    Returns
-    -------
-    SitemapDocument
-        Whatever could be read, and every problem. Nothing is raised, whatever the bytes.
 
     Notes
     -----

@@ -30,27 +30,7 @@ _AMPERSAND = re.compile(rf"{RAW_AMPERSAND}([A-Za-z_][A-Za-z0-9._-]{{0,63}};)?")
 
 
 def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
-    """Read an XML document; return its kind, "unknown" if it is no sitemap and no feed.
-
-    Parameters
-    ----------
-    characters : iterable of str
-        The document, decoded.
-    collected : Collected
-        Where its entries go.
-    limits : Limits
-    problems : ProblemCounter
-
-    Examples
-    --------
-    >>> from crawlsched.change_signals.locations import Locations
-    >>> problems = ProblemCounter()
-    >>> collected = Collected("http://a/", Limits(), Locations("http://a/", (), problems), (), problems)
-    >>> read_xml(["<urlset><url><loc>http://a/?b=1&c", "=2</loc></url></urlset>"], collected, Limits(), problems)
-    'urlset'
-    >>> collected.entries.url
-    ['http://a/?b=1&c=2']
-    """
+    """Read an XML document into `collected`; return its kind, "unknown" if it is no sitemap and no feed."""
     from lxml import etree
 
     mender = Mender(problems, 2 * limits.max_text + 1024, limits.max_elements)
@@ -72,10 +52,10 @@ def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, pr
 
 
 class _Elements:
-    """Collects the items of a document, told of by lxml where elements start and end (its parser's target).
+    """Collects the items of a document: the target of lxml's parser, which calls it where elements start and end.
 
-    An item (`url`, `sitemap`, `item`, `entry`) is open until it ends or the next one starts; what says something of
-    it stands directly below.
+    An item (`url`, `sitemap`, `item`, `entry`) is open until it ends or the next one starts; its facts stand directly
+    below.
     """
 
     def __init__(self, collected: Collected, limits: Limits, declared: set[str], problems: ProblemCounter) -> None:

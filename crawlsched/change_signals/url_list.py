@@ -20,30 +20,9 @@ _HEADER = re.compile(r"""\W*(?:url|loc|location|link|page|address)s?["']?\s*([,;
 
 
 def read_lines(text: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
-    r"""Read a list of URLs; return "text", or "unknown" if no line is one.
+    r"""Read a list of URLs into `collected`; return "text", or "unknown" if no line is one.
 
-    Parameters
-    ----------
-    text : iterable of str
-        The document, in pieces.
-    collected : Collected
-        Where its URLs go. Lines which are no URL with a scheme (prose, comments, hosts) are left out and counted [1]_.
-    limits : Limits
-    problems : ProblemCounter
-
-    References
-    ----------
-    .. [1] sitemaps.org (2016), "Sitemaps XML format": text files hold nothing but fully specified URLs.
-
-    Examples
-    --------
-    >>> from crawlsched.change_signals.locations import Locations
-    >>> problems = ProblemCounter()
-    >>> collected = Collected("http://a/", Limits(), Locations("http://a/", (), problems), (), problems)
-    >>> read_lines(["All pages:\nhttp://a/1\nhttp", "://a/2"], collected, Limits(), problems)
-    'text'
-    >>> collected.entries.url, problems.problems()[0].kind
-    (['http://a/1', 'http://a/2'], 'not-a-url')
+    Lines that are no URL with a scheme (prose, comments, hosts) are left out and counted.
     """
     kind = "unknown"
     others: list[str] = []

@@ -37,18 +37,9 @@ _SHELLS = ("bash", "zsh", "tcsh")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code.
+    """Run one command and return the exit code: 0 for success, 1 with one sentence on standard error otherwise.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The arguments; by default those that the program was started with.
-
-    Returns
-    -------
-    int
-        0 if it was done; 1 if it could not be, and one sentence on standard error says why. Arguments that are not
-        understood end the program with 2.
+    Wrong arguments end the program with 2.
     """
     parser = CommandParser(
         prog="crawlsched",

@@ -13,13 +13,7 @@ __all__ = ["ask_about_pages", "say_unknown"]
 
 
 def ask_about_pages(arguments: argparse.Namespace, command: str, more: dict[str, Any]) -> dict[str, Any]:
-    """Send a command about ``arguments.urls``; without a running crawl it waits for the next one.
-
-    Raises
-    ------
-    UnknownPage
-        If none of the URLs is a page.
-    """
+    """Send a command about ``arguments.urls``; without a running crawl it waits for the next one."""
     with open_stores(arguments, read_only=False) as stores:
         known, unknown = _known(stores, arguments.urls)
         answers = stores.ask([(store, {"urls": urls, **more}) for store, urls in known.items()], command)

@@ -28,30 +28,7 @@ def where_option(meaning: str) -> Option:
 
 
 def read_condition(text: str, kinds: "Mapping[str, Kind]", now: float) -> "Condition":
-    """Read one condition.
-
-    Parameters
-    ----------
-    text : str
-        Column, operator and value; a value that is ``none``, ``never`` or empty stands for there being none.
-    kinds : mapping of str to Kind
-        The columns there are.
-    now : float
-        POSIX seconds.
-
-    Raises
-    ------
-    CrawlschedError
-        If it cannot be understood.
-
-    Examples
-    --------
-    >>> from crawlsched.store.listing import TABLES
-    >>> tuple(read_condition("crawled_at < now-2d", TABLES["pages"], now=200_000.0))
-    ('crawled_at', '<', 27200.0)
-    >>> tuple(read_condition("url ~ */news/*", TABLES["pages"], now=0.0))
-    ('url', '~', '*/news/*')
-    """
+    """Read a condition: column, operator and value; ``none``, ``never`` or nothing stands for an empty value."""
     from crawlsched.pages import STATE_NAMES
     from crawlsched.store.listing import Condition
 
@@ -86,8 +63,6 @@ def read_condition(text: str, kinds: "Mapping[str, Kind]", now: float) -> "Condi
 def read_order(text: str, kinds: "Mapping[str, Kind]") -> tuple[str, bool]:
     """Read a column to order by, and whether the largest comes first.
 
-    Examples
-    --------
     >>> from crawlsched.store.listing import TABLES
     >>> read_order("n_changes:desc", TABLES["pages"])
     ('n_changes', True)
@@ -106,8 +81,6 @@ def read_columns(text: str, kinds: "Mapping[str, Kind]") -> list[str]:
 def read_time(text: str, now: float) -> float:
     """Read a time: POSIX seconds, a date of ISO 8601 (UTC without a zone), ``now`` or ``now-2d``.
 
-    Examples
-    --------
     >>> read_time("2024-01-01", now=0.0), read_time("now-90s", now=100.0)
     (1704067200.0, 10.0)
     """

@@ -20,17 +20,7 @@ _ANSWER_WITHIN = 60.0
 
 
 class RunningImport:
-    """Give pages to a running crawl, as `crawlsched.collection.importing.Import` takes them where none runs.
-
-    Parameters
-    ----------
-    store : Store
-
-    Attributes
-    ----------
-    counts : dict of str to int
-        As those of `Import`.
-    """
+    """Gives pages to a running crawl, as `crawlsched.collection.importing.Import` takes them where none runs."""
 
     learns = False
 

@@ -66,27 +66,7 @@ def read_bandwidth(text: str, history: "History", times: dict[str, Any]) -> floa
 
 
 def bandwidth_of(text: str, once: float, times: str) -> float:
-    """Read a bandwidth, in crawls per second, or a multiple of one.
-
-    Parameters
-    ----------
-    text : str
-        ``300/h``, or ``0.3x``.
-    once : float
-        What ``1x`` is.
-    times : str
-        What a multiple is of, in words.
-
-    Raises
-    ------
-    CrawlschedError
-        If it is neither, or not above zero.
-
-    Examples
-    --------
-    >>> bandwidth_of("0.5x", 10.0, "the present one"), bandwidth_of("7200/h", 10.0, "the present one")
-    (5.0, 2.0)
-    """
+    """Read a bandwidth, in crawls per second (``300/h``), or a multiple of one (``0.3x``)."""
     try:
         bandwidth = (
             float(text.strip().removesuffix("x")) * once if text.strip().endswith("x") else parse_bandwidth(text)

@@ -16,13 +16,8 @@ __all__ = ["owner_of_all", "say_differing", "say_processes", "say_sharing", "sha
 def sharing(shared: "SharedCollection") -> dict[str, Any]:
     """Describe who crawls a shared collection, and what waits for its shards.
 
-    Returns
-    -------
-    dict
-        ``n_shards``, ``rate`` and ``granted`` (requests a second), ``paused_since``, ``members`` (those whose lease is
-        valid), ``shards`` (with ``member``, the token of its owner, or None), ``waiting`` (what was handed over and
-        not taken in yet: ``n`` and ``oldest``, its age in seconds), and ``threshold_spread``: by how much the
-        thresholds of the members differ, as a share of the largest. Where they are equal, sharing costs nothing.
+    ``threshold_spread`` is the difference between the members' thresholds, as a share of the largest. Where they are
+    equal, sharing costs nothing.
     """
     seen, waiting = shared.look(), shared.waiting()
     alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}

@@ -69,8 +69,6 @@ class CommandParser(argparse.ArgumentParser):
 def _json_alone(args: Sequence[str]) -> list[str]:
     """Give ``--json`` its ``-`` where what follows it is no file.
 
-    Examples
-    --------
     >>> _json_alone(["--json", "http://example.com/", "--visits", "3"])
     ['--json=-', 'http://example.com/', '--visits', '3']
     >>> _json_alone(["http://example.com/", "--json", "why.json"])
@@ -114,18 +112,9 @@ def add_commands_below(parser: argparse.ArgumentParser, title: str, metavar: str
 
 
 def add_command(commands: Any, name: str, module: Any, common: argparse.ArgumentParser | None = None) -> None:
-    """Add a command.
+    """Add a command, from a module with ``HELP``, ``EXAMPLES``, ``OPTIONS``, perhaps ``ABOUT``, `report` and `say`.
 
-    Parameters
-    ----------
-    commands : object
-        What `add_commands_below` returned.
-    name : str
-    module : object
-        Has ``HELP``, ``EXAMPLES``, ``OPTIONS`` (made by `option`) and perhaps ``ABOUT``, which stands before the
-        examples; `report`, which does it, and `say`, which puts the result into words.
-    common : ArgumentParser, optional
-        What `common_options` returned; without it the command takes no database.
+    Without `common` (see `common_options`) the command takes no database.
     """
     epilog = examples(*module.EXAMPLES, before=getattr(module, "ABOUT", ""))
     parser = commands.add_parser(name, help=module.HELP, parents=[common] if common else [], epilog=epilog)
@@ -141,18 +130,10 @@ Option = Callable[[Any], object]
 
 
 def option(usage: str, meaning: str, read: Callable[[str], Any] | None = None, **named: Any) -> Option:
-    """Return what adds an option or an argument.
+    """Return what adds an option or an argument: ``--host HOST``, ``--yes`` (without a value), ``URL`` (an argument).
 
-    Parameters
-    ----------
-    usage : str
-        ``--host HOST``, ``--yes`` (without a value), ``URL`` (an argument, whose name is that in small letters).
-    meaning : str
-        Its help.
-    read : callable, optional
-        Reads its value, or raises ValueError with the end of the sentence "it must be".
-    **named
-        As argparse's ``add_argument`` takes them.
+    `read` reads its value, or raises ValueError with the end of the sentence "it must be". Further arguments are those
+    of argparse's ``add_argument``.
     """
     name, _, metavar = usage.partition(" ")
     if not name.startswith("-"):
@@ -197,8 +178,6 @@ def _type_of(read: Callable[[str], Any]) -> Callable[[str], Any]:
 def whole_number(least: int, most: int = 10**9) -> Callable[[str], int]:
     """Return a reader of whole numbers.
 
-    Examples
-    --------
     >>> whole_number(1)("12")
     12
     """
@@ -213,13 +192,7 @@ def whole_number(least: int, most: int = 10**9) -> Callable[[str], int]:
 
 
 def confirm(question: str, *, is_meant: bool, refused: str) -> None:
-    """Ask somebody at a terminal, unless ``--yes`` was given.
-
-    Raises
-    ------
-    CrawlschedError
-        If the answer is no, or nobody is there to be asked.
-    """
+    """Ask somebody at a terminal, unless ``--yes`` was given; without a yes it raises an error."""
     if is_meant:
         return
     if not sys.stdin.isatty():
@@ -243,8 +216,6 @@ def add_json_option(group: Any) -> None:
 def examples(*commands: str, before: str = "") -> str:
     """Return the end of a command's help.
 
-    Examples
-    --------
     >>> print(examples("crawlsched status"))
     example:
       crawlsched status

@@ -64,13 +64,7 @@ def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
 
 
 def _alone(stores: "Stores") -> "AbstractContextManager[object]":
-    """Keep crawls from writing meanwhile.
-
-    Raises
-    ------
-    CrawlschedError
-        If somebody crawls the collection.
-    """
+    """Keep crawls from writing meanwhile; an error if somebody crawls the collection."""
     from crawlsched.store.lease import NobodysShard
 
     if stores.shared is None:

@@ -23,17 +23,7 @@ _ANSWER_WITHIN = 15.0
 
 
 class Stores:
-    """One store, or one for each shard; made by `open_stores`, and closed at the end of a ``with``.
-
-    Attributes
-    ----------
-    target : Target
-    all : list of Store
-    name : str
-        The collection's.
-    shared : SharedCollection or None
-        None: one process at a time owns it, or a single shard of it was named.
-    """
+    """One store, or one for each shard; made by `open_stores`, and closed at the end of a ``with``."""
 
     def __init__(self, target: Target, found: "Sequence[Store]", shared: "SharedCollection | None") -> None:
         self.target = target
@@ -65,13 +55,7 @@ class Stores:
         return settings if self.target.is_project else settings_of(store, settings)
 
     def one(self) -> "Store":
-        """Return the store, for a command that looks at one only.
-
-        Raises
-        ------
-        StoreError
-            If processes share the collection, and no shard was named.
-        """
+        """Return the store, for a command about a single one."""
         if self.shared is not None:
             n_shards = len(self.all)
             raise StoreError(
@@ -81,13 +65,7 @@ class Stores:
         return self.all[0]
 
     def whole(self, command: str) -> "Store":
-        """Return the first store, for a command that is about all shards.
-
-        Raises
-        ------
-        StoreError
-            If one of several shards was named.
-        """
+        """Return the first store, for a command about all shards."""
         if self.shared is None and n_shards_of(self.all[0]) is not None:
             raise StoreError(
                 f"`crawlsched {command}` is about all shards of {self.name!r} together; leave out --shard."
@@ -99,13 +77,7 @@ class Stores:
         return self.all[0] if self.shared is None else self.all[shard_of(host, len(self.all))]
 
     def find_page(self, url: str) -> "tuple[Store, int]":
-        """Return the page with this URL, or with another spelling of it, and the store that has it.
-
-        Raises
-        ------
-        UnknownPage
-            If there is none; the sentence offers those that there are.
-        """
+        """Return the page with this URL, or with another spelling of it, and its store."""
         from crawlsched.store import host_of
 
         first = self.of_host(host_of(url))
@@ -118,26 +90,7 @@ class Stores:
     def ask(
         self, wanted: "Sequence[tuple[Store, dict[str, Any]]]", command: str, *, timeout: float = _ANSWER_WITHIN
     ) -> list[dict[str, Any] | None]:
-        """Send a command to the owners of stores, all at the same time, and wait for the answers.
-
-        Parameters
-        ----------
-        wanted : sequence of (Store, dict)
-            The stores, and the arguments for the owner of each.
-        command : str
-        timeout : float
-            Seconds.
-
-        Returns
-        -------
-        list of dict or None
-            The answers; None: nobody owns the store now, and the command waits for its next owner.
-
-        Raises
-        ------
-        CrawlschedError
-            If an owner answers that it cannot, or does not answer.
-        """
+        """Send a command to the owners of stores at once, and return their answers (None: no owner, it waits)."""
         until = time.monotonic() + timeout
         running = [owner_now(store) is not None for store, _ in wanted]
         sent = [store.commands.send(command, arguments, time.time()) for store, arguments in wanted]

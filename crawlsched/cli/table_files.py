@@ -24,11 +24,6 @@ def write_table(name: str, columns: Sequence[str], rows: Rows, *, otherwise: str
     """Write rows to a file, or print them as CSV where its name is ``-``; return how many there were.
 
     A name with another ending is refused, or written as `otherwise` says.
-
-    Raises
-    ------
-    CrawlschedError
-        If the file cannot be written, or its ending is of no known kind.
     """
     if name == "-":
         return _csv(sys.stdout, columns, rows)

@@ -24,23 +24,13 @@ __all__ = ["Target", "common_options", "database_of", "find_or_make_target", "fi
 
 @dataclass(frozen=True)
 class Target:
-    """A collection of a database.
-
-    Attributes
-    ----------
-    shard : int or None
-        The one that was named; None: none was.
-    settings : Settings
-        The project's, or the defaults outside of one.
-    is_project : bool
-        Whether they are a project's.
-    """
+    """A collection of a database."""
 
     database: str
     collection: str
-    shard: int | None
-    settings: Settings
-    is_project: bool
+    shard: int | None  # None: no shard was named
+    settings: Settings  # the project's, or the defaults outside of one
+    is_project: bool  # whether they are a project's
 
 
 def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
@@ -82,13 +72,7 @@ def database_of(arguments: argparse.Namespace) -> tuple[str, Settings, bool]:
 
 
 def find_target(arguments: argparse.Namespace) -> Target:
-    """Return the one collection that a command is about.
-
-    Raises
-    ------
-    StoreError
-        If there is no such database or collection, or several collections and none is named.
-    """
+    """Return the one collection that a command is about."""
     targets = find_targets(arguments)
     if len(targets) > 1:
         raise StoreError(
@@ -99,13 +83,7 @@ def find_target(arguments: argparse.Namespace) -> Target:
 
 
 def find_targets(arguments: argparse.Namespace) -> list[Target]:
-    """Return the collection that is named, or else all there are.
-
-    Raises
-    ------
-    StoreError
-        If there is no such database, or no collection in it.
-    """
+    """Return the collection that is named, or else all there are."""
     database, settings, is_project = database_of(arguments)
     named = _named(arguments, settings)
     if (path := missing_file(database)) is not None:
@@ -120,13 +98,7 @@ def find_targets(arguments: argparse.Namespace) -> list[Target]:
 
 
 def find_or_make_target(arguments: argparse.Namespace) -> Target:
-    """Return the collection that a command fills, which need not be there yet.
-
-    Raises
-    ------
-    StoreError
-        If nothing says which collection it is.
-    """
+    """Return the collection that a command fills, which need not be there yet."""
     database, settings, is_project = database_of(arguments)
     collection = _named(arguments, settings)
     if collection is None:

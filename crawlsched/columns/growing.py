@@ -37,18 +37,7 @@ class _Room(mmap.mmap):
 
 
 def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return what `numpy.zeros` returns, with room behind it for `grown` if it is large.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : dtype_like
-
-    Returns
-    -------
-    ndarray
-        Takes no memory until it is written to.
-    """
+    """Return what `numpy.zeros` returns, with room behind it for `grown` if it is large."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size >= _LEAST and hasattr(mmap, "MAP_PRIVATE"):
         for length in (max(_AHEAD, _TIMES * size), 2 * size):
@@ -64,16 +53,7 @@ def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """Return a longer column that begins with the given one; the rest is 0 and takes no memory until written.
 
-    Parameters
-    ----------
-    column : ndarray
-        Not to be used any more: the longer one may stand in its memory, where it copies nothing.
-    size : int
-        Rows, at least as many as there are.
-
-    Returns
-    -------
-    ndarray
+    The given one is not to be used any more: a longer one may stand in its memory, where it copies nothing.
 
     Examples
     --------
@@ -98,14 +78,7 @@ def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 
 def let_go(column: npt.NDArray[Any], n_rows: int) -> None:
-    """Give the memory of the first rows of a large column back to the machine, but for a part of a page at their end.
-
-    Parameters
-    ----------
-    column : ndarray
-        As `zeros` or `grown` returned it.
-    n_rows : int
-        They are not to be used any more: some will be 0.
+    """Give the memory of the first rows of a large column back to the machine; some of them will read 0.
 
     Examples
     --------
@@ -123,8 +96,6 @@ def let_go(column: npt.NDArray[Any], n_rows: int) -> None:
 def inserted(column: npt.NDArray[Any], row: int, value: int) -> npt.NDArray[Any]:
     """Return a copy of a short column with one row more, before a given one, in a fifth of the time of `numpy.insert`.
 
-    Examples
-    --------
     >>> inserted(np.array([1, 2, 4]), 2, 3)
     array([1, 2, 3, 4])
     """

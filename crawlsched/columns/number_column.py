@@ -23,13 +23,6 @@ class NumberColumn:
 
     Read by row numbers, a mask or a slice, and set by them, as an array of numpy would be; all O(1) a page.
 
-    Parameters
-    ----------
-    dtype : {numpy.uint32, numpy.int32}
-        Of the arrays that are read.
-    empty : int, default 0
-        The least number, which new pages have and which takes no memory.
-
     Attributes
     ----------
     low : ndarray of uint16

@@ -1,7 +1,6 @@
-"""Checks of the arguments of crawl values: one clear sentence each.
+"""Checks of the arguments of crawl values, private to this package.
 
-Private to `crawlsched.crawl_value`. A plain float is checked without numpy, because the crawling thread calls these
-functions for one page at a time.
+A plain float is checked without numpy, because the crawling thread calls these functions for one page at a time.
 """
 
 import math

@@ -62,9 +62,8 @@ def _residual_one(y: FloatArray) -> FloatArray:
 def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray | None = None) -> FloatArray:
     """Integral from 0 to y of exp(-u) (1 - exp(-ratio u)) / ratio du, for ratio > 0 and y up to 40.
 
-    It is the whole crawl value (times alpha / mu) where one announcement is enough to reach the threshold, with
-    ratio = gamma / alpha. As ratio tends to 0 it becomes `residual_one`. `missed` is exp(-y) (exp(-ratio y) - 1), if
-    that is known already.
+    It is the crawl value (times alpha / mu) where one announcement reaches the threshold, with ratio = gamma / alpha.
+    `missed` is exp(-y) (exp(-ratio y) - 1), if that is known already.
     """
     both = 1.0 + ratio
     closed = np.asarray(missed / ratio if missed is not None else np.exp(-y) * np.expm1(-ratio * y) / ratio)

@@ -36,14 +36,10 @@ def elapsed_at_value(
     ----------
     value : array_like
         Crawl value to reach, in importance times seconds, 0 or more.
-    change_rate : array_like
-        Changes per second.
     recall : array_like, optional
         Probability that a change is announced; 0: no announcements, the rule is GREEDY.
     false_signal_rate : array_like, optional
         Announcements per second without a change.
-    importance : array_like, optional
-        Weight of a fresh copy.
     n_signals : array_like, optional
         Announcements since the last crawl.
 
@@ -53,11 +49,6 @@ def elapsed_at_value(
         Seconds since the last crawl: 0 where the announcements alone reach the value, infinity where it is never
         reached (it is importance / change_rate or more, or the page cannot change without being announced).
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or not a number.
-
     Notes
     -----
     Lemma 2 of [1]_: the value rises with the elapsed time, so there is one solution. It is found by Newton's method
@@ -66,8 +57,7 @@ def elapsed_at_value(
 
     References
     ----------
-    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
-       Algorithm Utilizing Noisy Change-Indicating Signals.
+    .. [1] Busa-Fekete et al. (2025), "A scalable crawling algorithm utilizing noisy change-indicating signals".
 
     Examples
     --------

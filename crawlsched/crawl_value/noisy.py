@@ -48,11 +48,6 @@ def noisy_value(
         Crawl value, in importance times seconds. The change rate is alpha + gamma (1 - exp(-kappa)), and the value
         tends to importance / change rate. It is 0 for a page without any change.
 
-    Raises
-    ------
-    ValueError
-        If an argument is negative or not a number.
-
     Notes
     -----
     V(iota) = mu (w(iota) - exp(-alpha iota) psi(iota)) of Theorem 1 and Lemma 4 in [1]_, with the sums up to
@@ -61,8 +56,7 @@ def noisy_value(
 
     References
     ----------
-    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
-       Algorithm Utilizing Noisy Change-Indicating Signals.
+    .. [1] Busa-Fekete et al. (2025), "A scalable crawling algorithm utilizing noisy change-indicating signals".
 
     Examples
     --------

@@ -42,11 +42,6 @@ def posterior_value(
     array_like of float64, shape (...)
         Expected crawl value, in importance times seconds.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range, or a page's weights do not sum to 1.
-
     Notes
     -----
     sum_k weights_k V(elapsed, evidence; rates_k, gamma, kappa), the derivative of the expected freshness where the

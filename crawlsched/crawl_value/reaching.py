@@ -36,20 +36,7 @@ def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
 
 
 class Grid:
-    """A grid of change rates, and crawl values at each after some elapsed times.
-
-    Parameters
-    ----------
-    rates : ndarray, shape (K,)
-        Changes per second, increasing.
-
-    Attributes
-    ----------
-    elapsed : ndarray, shape (T,)
-        Seconds, in equal ratios, from far below a second to far beyond any crawl.
-    gain : ndarray, shape (T, K)
-        Crawl value after that time of a page of importance 1 and that rate: (1 - (1 + r τ) exp(-r τ)) / r.
-    """
+    """A grid of change rates, and crawl values at each after some elapsed times."""
 
     def __init__(self, rates: FloatArray) -> None:
         self.rates = rates
@@ -59,10 +46,7 @@ class Grid:
         self._values = np.ascontiguousarray(self.gain[::_STRIDE].T, np.float32)
 
     def elapsed_at(self, weights: FloatArray, aim: FloatArray) -> FloatArray:
-        """Return after how many seconds Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches an aim above 0; inf: never.
-
-        By matrix products: a third of a microsecond a page.
-        """
+        """Return after how many seconds Σ w (1 - (1 + r τ) exp(-r τ)) / r reaches an aim above 0; inf: never."""
         found = np.empty(aim.size)
         for start in range(0, aim.size, _BLOCK):
             part = slice(start, start + _BLOCK)

@@ -33,11 +33,6 @@ def greedy(elapsed: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1
     array_like of float64
         Crawl value, in importance times seconds: it rises from 0 to importance / change_rate.
 
-    Raises
-    ------
-    ValueError
-        If an argument is negative or not a number.
-
     Notes
     -----
     V = mu / Delta R^1(Delta tau) with R^1(x) = 1 - (1 + x) exp(-x), section 5.1 of [1]_. For small x the series is
@@ -45,8 +40,7 @@ def greedy(elapsed: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1
 
     References
     ----------
-    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
-       Algorithm Utilizing Noisy Change-Indicating Signals.
+    .. [1] Busa-Fekete et al. (2025), "A scalable crawling algorithm utilizing noisy change-indicating signals".
 
     Examples
     --------
@@ -96,26 +90,8 @@ def greedy_cis(
 
     Parameters
     ----------
-    elapsed : array_like
-        Seconds since the last crawl, 0 or more; infinity is allowed.
     n_signals : array_like
         Announcements since the last crawl. One is enough to make the page worth importance / change_rate.
-    change_rate : array_like
-        Changes per second. A page that never changes (0) is worth 0.
-    recall : array_like
-        Probability that a change is announced.
-    importance : array_like, optional
-        Weight of a fresh copy.
-
-    Returns
-    -------
-    array_like of float64
-        Crawl value, in importance times seconds.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or not a number.
 
     Notes
     -----
@@ -124,8 +100,7 @@ def greedy_cis(
 
     References
     ----------
-    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
-       Algorithm Utilizing Noisy Change-Indicating Signals.
+    .. [1] Busa-Fekete et al. (2025), "A scalable crawling algorithm utilizing noisy change-indicating signals".
 
     Examples
     --------
@@ -161,20 +136,11 @@ def greedy_ncis(
 ) -> Any:
     """Crawl value with noisy announcements (GREEDY-NCIS, and with `max_terms` G-NCIS-APPROX-j).
 
+    `n_signals` counts the announcements since the last crawl, `recall` is the probability that a change is announced,
+    and `false_signal_rate` the announcements per second without a change; the others are as in `greedy`.
+
     Parameters
     ----------
-    elapsed : array_like
-        Seconds since the last crawl, 0 or more; infinity is allowed.
-    n_signals : array_like
-        Announcements since the last crawl.
-    change_rate : array_like
-        Changes per second. A page that never changes (0) is worth 0.
-    recall : array_like
-        Probability that a change is announced.
-    false_signal_rate : array_like
-        Announcements per second without a change.
-    importance : array_like, optional
-        Weight of a fresh copy.
     max_terms : int, optional
         Terms of the sum to use, as in G-NCIS-APPROX-j; None: all of them.
 
@@ -184,11 +150,6 @@ def greedy_ncis(
         Crawl value, in importance times seconds. It rises to importance / change_rate, or with `max_terms` to that
         times 1 - (nu / (Delta + nu))**max_terms.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or not a number.
-
     Notes
     -----
     Theorem 1 of [1]_, with the sums up to floor(iota / beta); see `noisy_value` for how it is computed. Appendix A.1
@@ -197,8 +158,7 @@ def greedy_ncis(
 
     References
     ----------
-    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
-       Algorithm Utilizing Noisy Change-Indicating Signals.
+    .. [1] Busa-Fekete et al. (2025), "A scalable crawling algorithm utilizing noisy change-indicating signals".
 
     Examples
     --------
@@ -234,20 +194,8 @@ def greedy_cis_plus(
 
     Parameters
     ----------
-    elapsed, n_signals, change_rate, recall, false_signal_rate, importance : array_like
-        As in `greedy_ncis`.
     min_precision, min_recall : float, optional
         Announcements are good where both precision and recall are above these.
-
-    Returns
-    -------
-    array_like of float64
-        Crawl value, in importance times seconds.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or not a number.
 
     Notes
     -----
@@ -255,8 +203,7 @@ def greedy_cis_plus(
 
     References
     ----------
-    .. [1] Busa-Fekete, Zimmert, György, Qiu, Sung, Shen, Choi, Subramaniam, Xiao (2025). A Scalable Crawling
-       Algorithm Utilizing Noisy Change-Indicating Signals.
+    .. [1] Busa-Fekete et al. (2025), "A scalable crawling algorithm utilizing noisy change-indicating signals".
 
     Examples
     --------

@@ -27,29 +27,16 @@ class Rule(NamedTuple):
     ignores : callable
         ``ignores(rates)`` says of which pages it does not listen to announcements; `rates` are change rates, recalls
         and false signal rates, shape (3, n).
-    trusts : bool
-        Whether it takes every announcement that it listens to for a true one.
-    max_terms : float
-        Terms of the crawl value that it sums, as in G-NCIS-APPROX-j.
     """
 
     ignores: Callable[[FloatArray], BoolArray]
-    trusts: bool = False
-    max_terms: float = inf
+    trusts: bool = False  # whether it takes every announcement that it listens to for a true one
+    max_terms: float = inf  # terms of the crawl value that it sums, as in G-NCIS-APPROX-j
 
     def heard(self, rates: FloatArray) -> FloatArray:
-        """Return the rates of pages as the rule sees them.
+        """Return the rates of pages as the rule sees them, shape (6, n), from their rates, shape (3, n).
 
-        Parameters
-        ----------
-        rates : ndarray, shape (3, n)
-            Change rate, recall, false signal rate.
-
-        Returns
-        -------
-        ndarray, shape (6, n)
-            Change rate, recall and false signal rate, then what follows from them: unsignalled change rate α, signal
-            rate γ and signal weight κ.
+        Change rate, recall and false signal rate; then unsignalled change rate α, signal rate γ and signal weight κ.
         """
         ignored = self.ignores(rates)
         seen = rates.copy()

@@ -25,11 +25,6 @@ def merge_sources(signal_rate: ArrayLike, signal_weight: ArrayLike) -> tuple[Any
     signal_rate, signal_weight : array_like of float64, shape (...)
         gamma and kappa for `noisy_value` and `posterior_value`; its evidence stays the sum of kappa_s n_s.
 
-    Raises
-    ------
-    ValueError
-        If an argument is negative or not finite.
-
     Notes
     -----
     An approximation, some per cent off (``docs/explanation/posterior_crawl_value.md``). It keeps what decides the crawl

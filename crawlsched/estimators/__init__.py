@@ -1,8 +1,6 @@
-"""Estimators of how often pages change, as banks of arrays: one row of state per page.
+"""Estimators of how often pages change: banks of arrays with one row of state per page.
 
-All have ``Estimator(n_pages, **parameters)``, ``update(pages, elapsed, changed, ...)``, ``change_rate(pages)``,
-``state()``, ``from_state(state)`` and ``resize(n_pages)``; `SignalQuality` and `learn_prior` learn what pages have in
-common.
+`SignalQuality` and `learn_prior` learn what pages have in common.
 """
 
 from crawlsched.estimators.bias_reduced import BiasReduced

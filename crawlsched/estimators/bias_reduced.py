@@ -13,11 +13,6 @@ __all__ = ["BiasReduced"]
 class BiasReduced(Estimator):
     """-log((n - X + 0.5) / (n + 0.5)) per mean interval, with X changes found in n visits.
 
-    Parameters
-    ----------
-    n_pages : int
-        Number of rows.
-
     Notes
     -----
     Cho and Garcia-Molina [1]_, section 4.2 and appendix B. With visits every I seconds and r = change_rate · I its mean

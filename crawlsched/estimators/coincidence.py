@@ -32,14 +32,9 @@ class Coincidence:
         self._pairs: dict[tuple[int, int], tuple[float, float]] = {}
 
     def compared(self, source: int, other: int, together: bool, chance: float) -> None:
-        """An announcement came from one source of a page; had the other's come in the same time?
+        """Count an announcement by one source of a page, and whether the other's came `together` with it.
 
-        Parameters
-        ----------
-        source, other : int
-        together : bool
-        chance : float
-            Probability that it would have if the two had nothing to do with each other.
+        `chance` is the probability of that if the two sources had nothing to do with each other.
         """
         pair = (min(source, other), max(source, other))
         seen, expected = self._pairs.get(pair, (0.0, 0.0))

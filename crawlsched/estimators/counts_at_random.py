@@ -15,14 +15,7 @@ _LEAST_PROBABILITY = 1e-5
 
 
 def counts_at_random(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return numbers and their probabilities, a row for each mean: Poisson, or five nodes of a normal distribution.
-
-    Examples
-    --------
-    >>> counts, probability = counts_at_random(np.array([0.5]))
-    >>> counts[0, :3], probability[0, :3].round(3)
-    (array([0., 1., 2.]), array([0.607, 0.303, 0.076]))
-    """
+    """Return numbers and their probabilities, a row for each mean: Poisson, or five nodes of a normal distribution."""
     counts = np.tile(np.arange(_COUNTED + 1.0), (mean.size, 1))
     few = np.minimum(mean, _MANY)[:, np.newaxis]
     factorials = np.cumsum(np.log(np.maximum(np.arange(_COUNTED + 1.0), 1.0)))

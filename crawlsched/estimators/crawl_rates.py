@@ -14,20 +14,7 @@ __all__ = ["check_crawl_rate", "crawl_rates"]
 
 
 def check_crawl_rate(crawl_rate: npt.ArrayLike | None, n: int) -> FloatArray:
-    """Return one crawl rate per page, NaN where it is to be learned.
-
-    Parameters
-    ----------
-    crawl_rate : array_like, optional
-        Crawls per second, one or one per page; NaN or None to learn it.
-    n : int
-        Number of pages.
-
-    Raises
-    ------
-    ValueError
-        If one is not positive and finite, or their number is wrong.
-    """
+    """Return one crawl rate per page, NaN where it is learned, or raise `ValueError`."""
     rates = per_page(np.nan if crawl_rate is None else crawl_rate, n, "crawl_rate")
     wrong = ~(np.isnan(rates) | ((rates > 0) & (rates < np.inf)))
     if wrong.any():
@@ -36,15 +23,7 @@ def check_crawl_rate(crawl_rate: npt.ArrayLike | None, n: int) -> FloatArray:
 
 
 def crawl_rates(columns: Mapping[str, npt.NDArray[Any]], pages: IndexArray) -> FloatArray:
-    """Return the crawl rate of each page: as given, otherwise visits by time, 0 before the first.
-
-    Parameters
-    ----------
-    columns : mapping
-        With ``known_crawl_rate`` (NaN where it is to be learned), ``visits`` and ``time``.
-    pages : ndarray of int
-        Row numbers.
-    """
+    """Return crawl rates of pages: the known one, or visits by time where that is NaN; 0 before the first visit."""
     known = columns["known_crawl_rate"][pages]
     learned = ratio(columns["visits"][pages], columns["time"][pages])
     return np.where(np.isnan(known), learned, known)

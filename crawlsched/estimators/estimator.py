@@ -23,16 +23,6 @@ class Estimator(ABC):
     A subclass says what a new row holds (`_new_rows`), how an observation changes it (`_observe`), and how the change
     rate is read from it (`_estimate`). All three take arrays of rows and must treat each row by itself, so that rows
     one by one and an array at once give the same numbers.
-
-    Parameters
-    ----------
-    n_pages : int
-        Number of rows.
-
-    Attributes
-    ----------
-    n_pages : int
-        Number of rows.
     """
 
     #: Constructor arguments that `state` keeps beside the columns; `None` is kept by leaving it out.
@@ -65,7 +55,7 @@ class Estimator(ABC):
         n_signals: npt.ArrayLike | None = None,
         time_since_modified: npt.ArrayLike | None = None,
     ) -> None:
-        """Take one visit to each of some distinct pages into account.
+        """Learn from one visit to each of some distinct pages.
 
         Parameters
         ----------
@@ -89,31 +79,14 @@ class Estimator(ABC):
         self._observe(check_observations(self.n_pages, pages, elapsed, changed, n_signals, time_since_modified))
 
     def change_rate(self, pages: npt.ArrayLike | None = None) -> Any:
-        """Return the estimated change rates.
-
-        Parameters
-        ----------
-        pages : int or array_like of int, optional
-            Row numbers; all rows by default.
-
-        Returns
-        -------
-        ndarray or float
-            Changes per second: one per page, or a single number for a single page. Finite and never negative.
-        """
+        """Return the changes per second of some pages, all by default: finite and never negative."""
         if pages is None:
             return self._estimate(np.arange(self.n_pages))
         rates = self._estimate(check_rows(pages, self.n_pages))
         return float(rates[0]) if np.ndim(pages) == 0 else rates
 
     def resize(self, n_pages: int) -> None:
-        """Grow to `n_pages` rows; the new ones are as before a first visit.
-
-        Parameters
-        ----------
-        n_pages : int
-            Number of rows, at least as many as there are.
-        """
+        """Grow to `n_pages` rows; the new ones are as before a first visit."""
         size = check_n_pages(n_pages)
         if size < self.n_pages:
             raise ValueError(f"n_pages must be at least the {self.n_pages} rows there are, got {size}; rows stay.")
@@ -135,18 +108,10 @@ class Estimator(ABC):
         return state
 
     def rows_to_bytes(self, pages: npt.ArrayLike) -> list[bytes]:
-        """Return all that is known of each of some pages, as bytes that `rows_from_bytes` takes.
+        """Return the rows of some pages as bytes for `rows_from_bytes`.
 
-        Parameters
-        ----------
-        pages : array_like of int, shape (n,)
-            Row numbers.
-
-        Returns
-        -------
-        list of bytes
-            The columns of the row one after the other (little-endian); then, for each history, how many numbers it
-            has (int64) and these.
+        A row is its columns one after the other (little-endian); then, for each history, its length (int64) and its
+        numbers.
         """
         rows = check_rows(pages, self.n_pages)
         self._estimate(rows)  # what some put off until somebody asks
@@ -160,19 +125,9 @@ class Estimator(ABC):
         return packed
 
     def rows_from_bytes(self, pages: npt.ArrayLike, packed: Sequence[bytes]) -> None:
-        """Take over what `rows_to_bytes` gave for distinct pages, in rows that have seen no visit.
+        """Read what `rows_to_bytes` gave for distinct pages, into rows without a visit.
 
-        Parameters
-        ----------
-        pages : array_like of int, shape (n,)
-            Row numbers.
-        packed : sequence of bytes
-            One for each.
-
-        Raises
-        ------
-        ValueError
-            If one has another length than rows of this estimator; nothing is changed then.
+        A row of the wrong length raises ValueError, and nothing is changed then.
         """
         rows = check_rows(pages, self.n_pages)
         sizes = {name: column[:1].nbytes if column.shape[0] else 0 for name, column in self._columns.items()}
@@ -189,18 +144,7 @@ class Estimator(ABC):
 
     @classmethod
     def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Self:
-        """Return an estimator as it was when `state` was taken.
-
-        Parameters
-        ----------
-        state : mapping of str to array_like
-            What `state` returned.
-
-        Raises
-        ------
-        ValueError
-            If an array is missing or has the wrong shape.
-        """
+        """Return an estimator as it was when `state` was taken; `ValueError` if an array is missing or misshapen."""
         arrays = {name: np.asarray(value) for name, value in state.items()}
         if "n_pages" not in arrays:
             raise ValueError(f"state must hold n_pages, got only {sorted(arrays)}; pass what state() returned.")

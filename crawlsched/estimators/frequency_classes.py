@@ -22,8 +22,6 @@ class FrequencyClasses(Estimator):
 
     Parameters
     ----------
-    n_pages : int
-        Number of rows.
     rates : array_like, shape (K,), optional
         Changes per second of each class; once a week and once a month by default, as in the paper.
     names : sequence of str, optional
@@ -87,34 +85,13 @@ class FrequencyClasses(Estimator):
         return rates
 
     def probabilities(self, pages: npt.ArrayLike | None = None) -> FloatArray:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        pages : int or array_like of int, optional
-            Row numbers; all rows by default.
-
-        Returns
-        -------
-        ndarray, shape (n, K), or (K,) for a single page
-            Rows add up to 1.
-        """
+        """Return the probability of each class, shape (n, K), or (K,) for a single page; rows add up to 1."""
         rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
         found = posterior_probabilities(self._columns["log_likelihood"][rows], self.prior)
         return found[0] if pages is not None and np.ndim(pages) == 0 else found
 
     def classify(self, pages: npt.ArrayLike | None = None) -> Any:
-        """Return the name of the most probable class (the first of equals).
-
-        Parameters
-        ----------
-        pages : int or array_like of int, optional
-            Row numbers; all rows by default.
-
-        Returns
-        -------
-        list of str, or str for a single page
-        """
+        """Return the name of the most probable class (the first of equals)."""
         best = np.atleast_2d(self.probabilities(pages)).argmax(axis=1)
         found = [self.names[k] for k in best]
         return found[0] if pages is not None and np.ndim(pages) == 0 else found

@@ -19,8 +19,6 @@ class GammaPosterior(Estimator):
 
     Parameters
     ----------
-    n_pages : int
-        Number of rows.
     prior_shape : float, default 0.5
         Shape a of the distribution before the first visit; below 1, rates near 0 are the likeliest.
     prior_time : float, default half a week
@@ -74,12 +72,10 @@ class GammaPosterior(Estimator):
         time_since_modified: npt.ArrayLike | None = None,
         evidence: npt.ArrayLike | None = None,
     ) -> None:
-        """Take one visit to each of some distinct pages into account.
+        """Learn from one visit to each of some distinct pages.
 
         Parameters
         ----------
-        pages, elapsed, changed, n_signals, time_since_modified
-            As for every estimator; the last two are ignored.
         evidence : array_like, optional
             Nats that announcements since the visit before take off the log-probability of freshness (the sum of κ n
             over their sources); 0 by default.
@@ -112,12 +108,6 @@ class GammaPosterior(Estimator):
         return rates
 
     def shape_and_time(self, pages: npt.ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return shape a and rate b (seconds) of the distributions, which the expected crawl value is a formula of.
-
-        Parameters
-        ----------
-        pages : array_like of int, optional
-            Row numbers; all rows by default.
-        """
+        """Return shape a and rate b (seconds) of the distributions, which the expected crawl value is a formula of."""
         rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
         return self._columns["shape"][rows], self._columns["time"][rows]

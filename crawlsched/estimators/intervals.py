@@ -10,13 +10,8 @@ __all__ = ["Intervals", "sums"]
 class Intervals:
     """Numbers appended row by row, each row contiguous in one pool.
 
-    A full row moves to the end of the pool into twice the room, so that appending takes constant time on average and
-    the pool at most four times the numbers it holds.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows, empty at first.
+    A full row moves to the end of the pool into twice the room: appending takes constant time on average, and the pool
+    at most four times its numbers.
     """
 
     def __init__(self, n_rows: int) -> None:

@@ -19,11 +19,6 @@ _NEAREST = 1e-6
 class LastModified(Estimator):
     """X'/T: changes found, less their bias, by the time from the last change or visit to each visit.
 
-    Parameters
-    ----------
-    n_pages : int
-        Number of rows.
-
     Notes
     -----
     Figures 10 and 13 of Cho and Garcia-Molina [1]_. T adds up ``time_since_modified`` for changed visits and

@@ -20,8 +20,6 @@ class LawOfLargeNumbers(Estimator):
 
     Parameters
     ----------
-    n_pages : int
-        Number of rows.
     crawl_rate : array_like, optional
         Crawls per second (p), one or one per page; learned from the intervals by default.
     alpha : float, str or callable, default 1

@@ -56,23 +56,11 @@ class LearnedRates:
     ----------
     name : str
         A name in `POINT_ESTIMATORS`.
-    n_pages : int
     even_rate : float
         Crawls per second and page if all get the same, or another guess of how often pages change: the one rate known
         beforehand, which sets the scale.
     parameters : mapping of str to object
         Further arguments of the estimator.
-
-    Attributes
-    ----------
-    key : str
-        Names the estimator and its parameters: rows of the same key belong together.
-    n_pages : int
-
-    Raises
-    ------
-    ValueError
-        If there is no such estimator, or it does not take these parameters.
 
     Notes
     -----
@@ -135,10 +123,7 @@ class LearnedRates:
     def observe_all(self, visits: Mapping[str, npt.NDArray[Any]]) -> IndexArray:
         """Learn from visits of pages, those of each page in their order, and return the pages.
 
-        Parameters
-        ----------
-        visits : mapping of str to ndarray
-            ``page``, ``elapsed``, ``changed``, ``n_signals`` and ``time_since_modified`` (nan: not known).
+        `visits` has ``page``, ``elapsed``, ``changed``, ``n_signals`` and ``time_since_modified`` (nan: not known).
         """
         order = np.argsort(visits["page"], kind="stable")
         columns = {name: column[order] for name, column in visits.items()}
@@ -156,13 +141,7 @@ class LearnedRates:
         return [one.tobytes() + row for one, row in zip(watched, self._bank.rows_to_bytes(pages), strict=True)]
 
     def unpack(self, pages: IndexArray, rows: Sequence[bytes]) -> None:
-        """Take over rows that `packed` gave.
-
-        Raises
-        ------
-        ValueError
-            If a row is of another estimator.
-        """
+        """Read rows that `packed` gave; ValueError if a row is of another estimator."""
         self._bank.rows_from_bytes(pages, [row[_WATCHED_BYTES:] for row in rows])
         watched = b"".join([row[:_WATCHED_BYTES] for row in rows])
         self._watched[pages] = np.frombuffer(watched, "<f8")

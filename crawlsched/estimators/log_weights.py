@@ -66,13 +66,6 @@ _UNIT = 2.0**-32
 def dither(pages: npt.NDArray[np.intp], updates: npt.NDArray[np.uint16]) -> FloatArray:
     """Return one number in [0, 1) per page, spread evenly over the updates of each page.
 
-    Parameters
-    ----------
-    pages : ndarray of int, shape (n,)
-        Row numbers.
-    updates : ndarray of uint16, shape (n,)
-        How many updates each row has had (modulo 65536).
-
     Notes
     -----
     Adding this before rounding down makes the rounding right on average. Rounding to nearest would lose every update
@@ -91,21 +84,10 @@ def dither_one(page: int, updates: int) -> float:
 
 
 def encoded(relative: FloatArray, offset: Any, dtype: str) -> npt.NDArray[Any]:
-    """Return log-likelihoods relative to their row's maximum as compact rows.
+    """Return log-likelihoods relative to their row's maximum as compact rows, rounded by what `dither` gave.
 
-    Parameters
-    ----------
-    relative : ndarray
-        Nats, at most 0, and 0 somewhere in each row.
-    offset : float or ndarray that broadcasts
-        What `dither` gave.
-    dtype : {"uint16", "uint8"}
-
-    Returns
-    -------
-    ndarray of uint16 or uint8
-        Steps of 1/2048 nat, or codes for squares of them; whatever lies more than 32 nats below the maximum stays at
-        the last, which is also why no rate is ever excluded for good.
+    A step is 1/2048 nat, or a code for squares of them (uint8). Whatever lies more than 32 nats below the maximum stays
+    at the last step, so no rate is ever excluded for good.
     """
     if dtype == "uint8":
         # Rounding is to be right on average in nats: with an offset o, s squares are k or more where at least the share

@@ -21,8 +21,6 @@ class MaximumLikelihood(Estimator):
 
     Parameters
     ----------
-    n_pages : int
-        Number of rows.
     min_change_rate : float, default 0
         Estimates below it are raised to it, also where no change was ever found.
     max_change_rate : float, optional

@@ -19,11 +19,6 @@ _SLICE = 4096
 class MomentMatching(Estimator):
     """The change rate at which the unchanged visits are as many as expected.
 
-    Parameters
-    ----------
-    n_pages : int
-        Number of rows.
-
     Notes
     -----
     Solves Σ (1 - I_j) = Σ e^{-Δ τ_j} (Avrachenkov et al. [1]_, section 3.4, after Upadhyay et al. [2]_). Where no visit

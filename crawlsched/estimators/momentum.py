@@ -19,8 +19,6 @@ class Momentum(Estimator):
 
     Parameters
     ----------
-    n_pages : int
-        Number of rows.
     crawl_rate : array_like, optional
         Crawls per second (p), one or one per page; learned from the intervals by default.
     eta : float, default 1.3

@@ -12,11 +12,6 @@ __all__ = ["Naive", "ratio"]
 class Naive(Estimator):
     """X/T: the changes found, divided by the time watched.
 
-    Parameters
-    ----------
-    n_pages : int
-        Number of rows.
-
     Notes
     -----
     Cho and Garcia-Molina [1]_, section 4.1. Biased low, and more visits do not help: with visits every I seconds and

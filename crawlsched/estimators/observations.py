@@ -16,26 +16,13 @@ _LONGEST = 1e15
 
 
 class Observations(NamedTuple):
-    """One visit to each of some distinct pages.
+    """One visit to each of some distinct pages."""
 
-    Attributes
-    ----------
-    pages : ndarray of int, shape (n,)
-        Row numbers, each at most once.
-    elapsed : ndarray, shape (n,)
-        Seconds since the visit before, between a nanosecond and 10^15 seconds.
-    changed : ndarray of bool, shape (n,)
-        Whether the page differs from the copy of the visit before.
-    n_signals : ndarray, shape (n,)
-        ChangeSignals since the visit before; zeros where none were passed.
-    time_since_modified : ndarray, shape (n,)
-        Seconds from the page's last modification to this visit; NaN where unknown.
-    """
-
-    pages: IndexArray
-    elapsed: FloatArray
-    changed: npt.NDArray[np.bool_]
-    n_signals: FloatArray
+    pages: IndexArray  # row numbers, each at most once; shape (n,)
+    elapsed: FloatArray  # seconds since the visit before, between a nanosecond and 10^15 seconds; shape (n,)
+    changed: npt.NDArray[np.bool_]  # whether the page differs from the copy of the visit before; shape (n,)
+    n_signals: FloatArray  # ChangeSignals since the visit before; zeros where none were passed; shape (n,)
+    # Seconds from the page's last modification to this visit; NaN where unknown; shape (n,)
     time_since_modified: FloatArray
 
 
@@ -89,13 +76,7 @@ def check_observations(
     n_signals: npt.ArrayLike | None,
     time_since_modified: npt.ArrayLike | None,
 ) -> Observations:
-    """Check the arguments of an estimator's ``update`` and return them as arrays of one length.
-
-    Raises
-    ------
-    ValueError
-        If a page is unknown or stands twice, a length differs, or a value is not possible.
-    """
+    """Return the arguments of an estimator's ``update`` as arrays of one length, or raise `ValueError`."""
     rows = check_rows(pages, n_pages)
     n = rows.size
     if n > 1:

@@ -20,19 +20,9 @@ EXTREME = 1e-6
 
 
 def expected_evidence(true: float, false: float, n_signals: float) -> float:
-    """Return what announcements take off the log-probability of freshness: -log E[(1 - p)^n] for p ~ Beta(true, false).
+    """Return the evidence of n announcements, in nats: -log E[(1 - p)^n] for p ~ Beta(true, false).
 
-    Parameters
-    ----------
-    true, false : float
-        The page's announcements so far, and those that its source counts for; above 0.
-    n_signals : float
-        Announcements now, a whole number.
-
-    Returns
-    -------
-    float
-        Nats. n announcements are worth less than n times one: if the first was false, the next one is likely to be.
+    n announcements are worth less than n times one: if the first was false, the next one is likely to be.
 
     Examples
     --------
@@ -49,18 +39,9 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
 
     Parameters
     ----------
-    true, false : float
-        Before it the precision p was Beta(true, false); above 0.
-    n_signals : float
-        Announcements since the visit before, above 0.
     known, fresh : float
         What the visit found had the probability known + fresh (1 - p)^n: (0, f) for an unchanged page and (1, -f) for a
         changed one, if f is the probability that there was no change but what these announcements may tell of.
-
-    Returns
-    -------
-    tuple of float
-        (true, false) after it.
 
     Notes
     -----
@@ -110,14 +91,7 @@ def learned(
 ) -> tuple[float, float]:
     """Return how many announcements of a page visits have found true and false, with one more visit.
 
-    Parameters
-    ----------
-    of_source : float
-        Weight of an announcement of the source, nats.
-    before : tuple of float
-        True and false ones until then.
-    n_signals, known, fresh : float
-        As for `judged`.
+    `of_source` is the weight of an announcement of the source, in nats; `before` has the numbers until then.
 
     Examples
     --------

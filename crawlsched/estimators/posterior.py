@@ -41,8 +41,6 @@ class Posterior(Estimator):
 
     Parameters
     ----------
-    n_pages : int
-        Number of rows.
     rates : array_like, shape (K,), optional
         Possible change rates per second, increasing; `DEFAULT_RATES` by default (32 of them, from once in three years
         to once in 30 seconds). With ChangeSignals they are rates of *unsignalled* changes (α).
@@ -63,12 +61,8 @@ class Posterior(Estimator):
 
     Attributes
     ----------
-    rates : ndarray, shape (K,)
-        The grid.
     rates_id : str
         Its name, for rows in a store.
-    prior : ndarray, shape (K,)
-        Probability of each rate before the first visit.
 
     Notes
     -----
@@ -180,24 +174,15 @@ class Posterior(Estimator):
         evidence: npt.ArrayLike | None = None,
         prior: npt.ArrayLike | None = None,
     ) -> None:
-        """Take one visit to each of some distinct pages into account.
+        """Learn from one visit to each of some distinct pages.
 
         Parameters
         ----------
-        pages, elapsed, changed, n_signals, time_since_modified
-            As for every estimator. What an announcement is worth differs from source to source, so `n_signals` by
-            itself is ignored: pass `evidence`.
         evidence : array_like, optional
             Nats that announcements since the visit before take off the log-probability of freshness, the sum of
             κ n over their sources; 0 by default, ``inf`` where an announcement is proof.
         prior : array_like, shape (K,) or (n, K), optional
             What `renewal` takes rates before the visits to be like; that of the constructor by default.
-
-        Raises
-        ------
-        ValueError
-            If a page is unknown or stands twice, a length differs, a value is not possible, or compact rows count no
-            updates; nothing is changed then.
         """
         if self.dtype != "float64" and not self.counts_updates:
             raise ValueError(
@@ -254,25 +239,15 @@ class Posterior(Estimator):
         prior: FloatArray | None = None,
         n_updates: int = 0,
     ) -> None:
-        """Take one visit to one page into account; `update` without the overhead of arrays.
+        """Learn from one visit to one page: `update` without the overhead of arrays.
 
         Parameters
         ----------
-        page : int
-            Row number.
-        elapsed : float
-            Seconds since the visit before; positive.
-        changed : bool
-            Whether the page differs from the copy of the visit before.
-        evidence : float, default 0
-            As for `update`.
         doubt : float, default 0
             Probability that an unchanged page is only said to be so: it would have looked the same if it had changed.
         time_since_modified : float, optional
             Seconds from the last of the page's changes to this visit, where they are known. They count for a changed
             page without evidence, and if they are fewer than `elapsed`.
-        prior : ndarray, shape (K,), optional
-            As for `update`; not checked.
         n_updates : int, default 0
             How many updates the row has had, where it does not count them.
 
@@ -343,22 +318,15 @@ class Posterior(Estimator):
     def weights(
         self, pages: npt.ArrayLike | None = None, prior: npt.ArrayLike | None = None, learning_rate: float = 1.0
     ) -> FloatArray:
-        """Return the probability of each rate of the grid.
+        """Return the probability of each rate of the grid, shape (n, K), or (K,) for a single page.
 
         Parameters
         ----------
-        pages : int or array_like of int, optional
-            Row numbers, all by default; they may repeat.
         prior : array_like, shape (K,) or (n, K), optional
             Probability of each rate before the first visit, for all pages or for each; that of the constructor by
             default. Need not add up to 1.
         learning_rate : float, default 1
             Power of the likelihood: below 1 less is learned from each visit (a generalized posterior).
-
-        Returns
-        -------
-        ndarray, shape (n, K), or (K,) for a single page
-            Rows add up to 1.
         """
         rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
         before = self.prior if prior is None else check_prior(prior, self.rates.size, rows.size)
@@ -368,19 +336,7 @@ class Posterior(Estimator):
     def unchanged_one(
         self, page: int, elapsed: float, prior: FloatArray | None = None, learning_rate: float = 1.0
     ) -> float:
-        """Return the probability that a page does not change in a time; O(K).
-
-        Parameters
-        ----------
-        page : int
-            Row number.
-        elapsed : float
-            Seconds.
-        prior : ndarray, shape (K,), optional
-            Probability of each rate before the first visit; not checked.
-        learning_rate : float, default 1
-            Power of the likelihood.
-        """
+        """Return the probability that a page does not change in `elapsed` seconds; O(K). The prior is not checked."""
         before, fresh = self.prior if prior is None else prior, np.exp(self.rates * -elapsed)
         joint = relative_likelihoods(self._columns["log_likelihood"][page], learning_rate)
         joint *= before
@@ -392,23 +348,9 @@ class Posterior(Estimator):
     def weights_many(
         self, pages: IndexArray, priors: FloatArray, groups: IndexArray, learning_rate: float = 1.0
     ) -> FloatArray:
-        """Return the probability of each rate for some pages; `weights` without checks of the arguments.
+        """Return the probability of each rate for some pages: `weights` without checks.
 
-        Parameters
-        ----------
-        pages : ndarray of int, shape (n,)
-            Row numbers.
-        priors : ndarray, shape (G, K)
-            Probability of each rate before the first visit, for groups of pages.
-        groups : ndarray of int, shape (n,)
-            Row of `priors` for each page.
-        learning_rate : float, default 1
-            Power of the likelihood.
-
-        Returns
-        -------
-        ndarray, shape (n, K)
-            Rows add up to 1.
+        `groups` is the row of `priors` for each page.
         """
         stored = self._columns["log_likelihood"]
         before = priors[0] if priors.shape[0] == 1 else priors[groups]
@@ -426,20 +368,8 @@ class Posterior(Estimator):
     def quantile(self, pages: npt.ArrayLike, q: float, prior: npt.ArrayLike | None = None) -> Any:
         """Return the change rate that is exceeded with probability 1 - q.
 
-        Parameters
-        ----------
-        pages : int or array_like of int
-            Row numbers.
-        q : float
-            Probability between 0 and 1.
-        prior : array_like, shape (K,) or (n, K), optional
-            As for `weights`.
-
-        Returns
-        -------
-        ndarray or float
-            Changes per second: one per page, or a single number for a single page. Each rate of the grid stands for
-            the rates around it, halfway (in ratio) to its neighbours, evenly on a logarithmic scale.
+        Each rate of the grid stands for the rates around it, halfway (in ratio) to its neighbours, evenly on a log
+        scale.
         """
         if not 0 <= q <= 1:
             raise ValueError(f"q must be a probability between 0 and 1, got {q!r}.")
@@ -447,18 +377,7 @@ class Posterior(Estimator):
         return float(rates[0]) if np.ndim(pages) == 0 else rates
 
     def log_likelihood(self, pages: npt.ArrayLike | None = None) -> FloatArray:
-        """Return the log-likelihood of each rate relative to the likeliest, in nats, without the prior.
-
-        Parameters
-        ----------
-        pages : int or array_like of int, optional
-            Row numbers, all by default.
-
-        Returns
-        -------
-        ndarray, shape (n, K), or (K,) for a single page
-            What `learn_prior` takes.
-        """
+        """Return the log-likelihood of each rate relative to the likeliest, in nats, without the prior."""
         stored = self._columns["log_likelihood"]
         if pages is None:
             return decoded(stored)
@@ -466,18 +385,10 @@ class Posterior(Estimator):
         return rows[0] if np.ndim(pages) == 0 else rows
 
     def packed(self, pages: npt.ArrayLike) -> npt.NDArray[np.uint16]:
-        """Return compact rows as they go to a store.
+        """Return compact rows for a store, shape (n, K + 1), or (n, K) where updates are not counted.
 
-        Parameters
-        ----------
-        pages : int or array_like of int
-            Row numbers.
-
-        Returns
-        -------
-        ndarray of uint16, shape (n, K + 1), or (n, K) where updates are not counted
-            Steps of 1/2048 nat below the likeliest rate, whatever the dtype, and last the number of updates modulo
-            65536, which the rounding depends on.
+        They are steps of 1/2048 nat below the likeliest rate, whatever the dtype, and last the number of updates modulo
+        65536, on which the rounding depends.
         """
         self._only_compact("packed")
         rows = check_rows(pages, self.n_pages)
@@ -485,15 +396,7 @@ class Posterior(Estimator):
         return np.column_stack([steps, self._columns["updates"][rows]]) if self.counts_updates else steps
 
     def unpack(self, pages: npt.ArrayLike, packed: npt.ArrayLike) -> None:
-        """Set rows to what `packed` returned.
-
-        Parameters
-        ----------
-        pages : int or array_like of int
-            Row numbers.
-        packed : array_like of uint16, shape (n, K + 1) or (n, K)
-            What `packed` returned, from a posterior with the same rates (compare `rates_id`).
-        """
+        """Set rows to what `packed` returned, from a posterior with the same rates (compare `rates_id`)."""
         self._only_compact("unpack")
         rows = check_rows(pages, self.n_pages)
         given, n_rates = np.atleast_2d(np.asarray(packed)), self.rates.size

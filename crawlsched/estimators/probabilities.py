@@ -17,17 +17,7 @@ _SMALLEST = 1e-300
 
 
 def check_prior(prior: npt.ArrayLike, n_rates: int, n_pages: int | None = None) -> FloatArray:
-    """Return probabilities that add up to 1 along the last axis, or raise `ValueError`.
-
-    Parameters
-    ----------
-    prior : array_like, shape (K,) or (n, K)
-        Relative probabilities, not negative.
-    n_rates : int
-        K.
-    n_pages : int, optional
-        n; without it only shape (K,) is allowed.
-    """
+    """Return probabilities that add up to 1 along the last axis, or raise `ValueError`."""
     given = np.asarray(prior, dtype=np.float64)
     if given.shape != (n_rates,) and (n_pages is None or given.shape != (n_pages, n_rates)):
         wanted = f"({n_rates},)" if n_pages is None else f"({n_rates},) or ({n_pages}, {n_rates})"
@@ -44,24 +34,6 @@ def rate_quantile(weights: FloatArray, rates: FloatArray, q: float) -> FloatArra
 
     Each rate of the grid stands for the rates around it, halfway (in ratio) to its neighbours, evenly on a logarithmic
     scale.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (n, K)
-        Not negative; each row with a sum above 0.
-    rates : ndarray, shape (K,)
-        Increasing.
-    q : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
-    Examples
-    --------
-    >>> rate_quantile(np.array([[1.0, 1.0]]), np.array([1.0, 4.0]), 0.5)
-    array([2.])
     """
     cumulative = np.cumsum(weights, axis=1)
     cumulative /= cumulative[:, -1:]
@@ -77,17 +49,7 @@ def rate_quantile(weights: FloatArray, rates: FloatArray, q: float) -> FloatArra
 
 
 def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learning_rate: float = 1.0) -> FloatArray:
-    """Return prior times likelihood to a power, row by row, divided by its sum.
-
-    Parameters
-    ----------
-    stored : ndarray, shape (n, K)
-        Log-likelihoods as float64 or compact rows.
-    prior : ndarray, shape (K,) or (n, K)
-        Probabilities.
-    learning_rate : float, default 1
-        The power.
-    """
+    """Return prior times likelihood to the power `learning_rate`, row by row, divided by its sum."""
     joint = relative_likelihoods(stored, learning_rate)
     joint *= prior
     # Added up in order; `sum` adds in pairs.
@@ -106,23 +68,10 @@ def posterior_probabilities(stored: npt.NDArray[Any], prior: FloatArray, learnin
 def visit_log_likelihood(
     rates: FloatArray, elapsed: FloatArray, changed: npt.NDArray[np.bool_], evidence: FloatArray
 ) -> FloatArray:
-    """Return the log-likelihood of each rate for each visit, up to what is common to all rates.
+    """Return the log-likelihood of each rate for each visit, up to what is common to all rates; shape (n, K).
 
-    Parameters
-    ----------
-    rates : ndarray, shape (K,)
-        Changes per second.
-    elapsed : ndarray, shape (n,)
-        Seconds since the visit before.
-    changed : ndarray of bool, shape (n,)
-        Whether the page had changed.
-    evidence : ndarray, shape (n,)
-        Nats that announcements take off the log-probability of freshness.
-
-    Returns
-    -------
-    ndarray, shape (n, K)
-        log(1 - exp(-(r τ + e))) for a changed page; -r τ for an unchanged one, since exp(-e) is common to all rates.
+    It is log(1 - exp(-(r τ + e))) for a changed page, and -r τ for an unchanged one, since exp(-e) is common to all
+    rates.
     """
     found = rates * elapsed[:, np.newaxis]
     stale = found[changed] + evidence[changed, np.newaxis]

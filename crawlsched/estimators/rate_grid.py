@@ -23,13 +23,7 @@ DEFAULT_RATES.setflags(write=False)
 
 
 def check_rates(rates: npt.ArrayLike) -> FloatArray:
-    """Return a grid of rates as a read-only array, or raise `ValueError`.
-
-    Parameters
-    ----------
-    rates : array_like, shape (K,)
-        Changes per second: positive, finite, increasing.
-    """
+    """Return a grid of positive, finite, increasing rates as a read-only array, or raise `ValueError`."""
     grid = np.array(rates, dtype=np.float64)
     if grid.ndim != 1 or grid.size < 2:
         raise ValueError(f"rates must be a one-dimensional array of at least 2 rates, got shape {grid.shape}.")
@@ -42,16 +36,8 @@ def check_rates(rates: npt.ArrayLike) -> FloatArray:
 def grid_id(rates: npt.ArrayLike) -> str:
     """Return a short name that two grids share only if they hold the same rates.
 
-    Parameters
-    ----------
-    rates : array_like, shape (K,)
-        Changes per second.
-
-    Returns
-    -------
-    str
-        The number of rates and a digest of them, each rounded to nine digits, so that a different mathematics library
-        gives the same name.
+    It is the number of rates and a digest of them, each rounded to nine digits: so the name is the same on every
+    machine.
 
     Examples
     --------

@@ -30,25 +30,10 @@ def recall_interval(
     changed: npt.ArrayLike,
     fit: SignalFit | None = None,
 ) -> tuple[float, float, float] | None:
-    """Return the recall of greatest likelihood, and its 95 % interval; None where visits say nothing of it.
+    """Return the recall of greatest likelihood and its 95 % interval, from visits of pages of one source.
 
-    Parameters
-    ----------
-    pages : array_like of int, shape (n,)
-        The page of each visit.
-    elapsed : array_like, shape (n,)
-        Seconds since the visit before.
-    n_signals : array_like, shape (n,)
-        Announcements in between.
-    changed : array_like of bool, shape (n,)
-        Whether the visit found a change.
-    fit : SignalFit, optional
-        What `SignalQuality.fit` makes of these visits, where that is known already.
-
-    Returns
-    -------
-    recall, low, high : float
-        None instead where nothing was announced, or no visit came without an announcement before it.
+    None where nothing was announced, or every visit came after an announcement. `fit` is `SignalQuality.fit` of these
+    visits, where that is known already.
 
     Notes
     -----
@@ -104,10 +89,9 @@ def recall_interval(
 
 
 def _looked_at(log_likelihood: Callable[[float], float]) -> tuple[int, FloatArray]:
-    """Return at which of the odds the likelihood is greatest, and by how much it is too low at each.
+    """Return the odds at which the likelihood is greatest, and by how much it is too low at each.
 
-    It rises to there and falls from there, so that between two places it need not be looked at where both are above or
-    both below the edge: nan stands for those.
+    The likelihood rises and then falls, so places between two others on the same side of the edge stay nan.
     """
     found = np.full(_ODDS.size, np.nan)
 
@@ -152,7 +136,7 @@ def _log_likelihood(
 
 
 def _edge(missing: FloatArray, odds: FloatArray, error: float, end: float) -> float:
-    """Return the odds at which the likelihood falls too low, going away from the greatest; `end` if it never does.
+    """Return the odds at which the likelihood falls too low on the way to `end`; `end` if it never does.
 
     The error of the rate of true announcements, on the scale of log(odds), is added to the distance.
     """

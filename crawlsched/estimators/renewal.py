@@ -22,20 +22,6 @@ _MOST = 2.0
 class Renewal:
     """The step of a hidden Markov chain of change rates, on the likelihoods of a grid.
 
-    Parameters
-    ----------
-    rates : ndarray, shape (K,)
-        The grid, per second, increasing.
-    probability : float
-        That the rate is another one; 0: it stays.
-
-    Attributes
-    ----------
-    near : ndarray of int, shape (K, 2)
-        For each rate, the first one within the factor of ten, and the one after the last.
-    shares : ndarray, shape (3,)
-        In likelihoods that are not made less: what goes to a rate from each of those near it, from all, and at most.
-
     Notes
     -----
     With the prior π and likelihoods L the weights of the rates before the step are π L. Of them the share ε goes to
@@ -48,10 +34,6 @@ class Renewal:
     The fixed share of Herbster and Warmuth (1998) is that with the last sum alone. It takes the longer to follow a page
     the fewer pages there are like what it becomes, and draws rates from everywhere that the prior has any; among ten
     times faster or slower ones a page is soon found again, whatever the others are like.
-
-    References
-    ----------
-    M. Herbster, M. Warmuth (1998). Tracking the best expert. Machine Learning 32.
 
     Examples
     --------
@@ -76,15 +58,7 @@ class Renewal:
         self._sums: FloatArray = np.column_stack([nearby * self._shares[0], np.ones(rates.size)])
 
     def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
-        """Return log-likelihoods of the rates now, but for a constant, from those of the rates before.
-
-        Parameters
-        ----------
-        before : ndarray, shape (K,) or (n, K)
-            Nats.
-        prior : ndarray, shape (K,) or (n, K)
-            Probability of each rate.
-        """
+        """Return log-likelihoods of the rates now, but for a constant, from those of the rates before."""
         return self.renewed(np.exp(before), prior)
 
     def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:

@@ -19,19 +19,9 @@ class Estimate(NamedTuple):
 
 
 def estimated(fresh: FloatArray, importance: FloatArray, n_all: float) -> Estimate | None:
-    """Return the share of the importance that is fresh, from an even sample.
+    """Return the share of the importance that is fresh, from an even sample that stands for `n_all` pages.
 
-    Parameters
-    ----------
-    fresh, importance : ndarray, shape (n,)
-        Of the pages of the sample.
-    n_all : float
-        How many pages they stand for; with all of them there is no error.
-
-    Returns
-    -------
-    Estimate or None
-        None without importance. The error is that of a ratio of means (Cochran, Sampling Techniques, section 6.4).
+    None without importance. The error is that of a ratio of means (Cochran, Sampling Techniques, section 6.4).
 
     Examples
     --------

@@ -15,26 +15,13 @@ _NORMAL_95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class SignalFit:
-    """What announcements of one source are worth.
+    """What announcements of one source are worth."""
 
-    Attributes
-    ----------
-    unsignalled_change_rate : float
-        Changes per second that are not announced (α).
-    signal_weight : float
-        Nats that one announcement takes off the log-probability of freshness (κ), at most 36.
-    signal_rate : float
-        Announcements per second (γ).
-    scale : float
-        Factor on the change rates that were passed; without any, the unsignalled change rate itself.
-    interval : tuple of float
-        95 % interval of the signal weight, by profile likelihood; (0, 36) where nothing is known.
-    """
-
-    unsignalled_change_rate: float
-    signal_weight: float
-    signal_rate: float
-    scale: float
+    unsignalled_change_rate: float  # changes per second that are not announced (α)
+    signal_weight: float  # nats that one announcement takes off the log-probability of freshness (κ), at most 36
+    signal_rate: float  # announcements per second (γ)
+    scale: float  # factor on the change rates that were passed; without any, the unsignalled change rate itself
+    # 95 % interval of the signal weight, by profile likelihood; (0, 36) where nothing is known.
     interval: tuple[float, float]
 
     @property
@@ -88,22 +75,10 @@ class SignalFit:
 def fit_evidence(
     evidence: Evidence, time: float, signals: float, x: float, prior: tuple[float, float] | None, interval: bool
 ) -> SignalFit:
-    """Return the fit of greatest likelihood.
+    """Return the fit of greatest likelihood to visits of `time` seconds with `signals` announcements.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        Visits.
-    time : float
-        Seconds of all visits together.
-    signals : float
-        Announcements in them.
-    x : float
-        Changes expected in them, or seconds again where no rates are known.
-    prior : tuple of float, optional
-        Announcements thought to have been seen already, (true, false).
-    interval : bool
-        Whether to find the interval of the signal weight.
+    `x` is the number of changes expected in them, or seconds again where no rates are known; `prior` the announcements
+    assumed to have been seen already, (true, false).
     """
     if prior is not None:
         true_signals, false_signals = (float(count) for count in prior)

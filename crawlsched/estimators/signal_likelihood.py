@@ -26,24 +26,12 @@ _LARGEST = 600.0
 
 
 class Evidence(NamedTuple):
-    """Visits as the likelihood needs them.
+    """Visits as the likelihood needs them."""
 
-    Attributes
-    ----------
-    x : ndarray, shape (m,)
-        Elapsed time (or changes expected) of visits that found a change.
-    n : ndarray, shape (m,)
-        Announcements in it.
-    weight : ndarray, shape (m,)
-        How many such visits each row stands for.
-    unchanged_x, unchanged_n : float
-        Sums over visits that found no change.
-    """
-
-    x: FloatArray
-    n: FloatArray
-    weight: FloatArray
-    unchanged_x: float
+    x: FloatArray  # elapsed time (or changes expected) of visits that found a change; shape (m,)
+    n: FloatArray  # announcements in it; shape (m,)
+    weight: FloatArray  # how many such visits each row stands for; shape (m,)
+    unchanged_x: float  # sums over visits that found no change
     unchanged_n: float
 
     def with_prior(self, true_signals: float, false_signals: float) -> "Evidence":
@@ -114,16 +102,9 @@ def maximize(evidence: Evidence) -> tuple[float, float]:
 
 
 def maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0) -> float:
-    """Return the scale of greatest likelihood for a given signal weight.
+    """Return the scale of greatest likelihood for a signal weight, found from `start`.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        Visits; with an unchanged one among them, or the scale is infinite.
-    signal_weight : float
-        Nats that an announcement is worth.
-    start : float, default 0
-        A guess that is not far off, if there is one.
+    There must be an unchanged visit, or the scale is infinite.
     """
     changed = evidence.x > 0
     if not changed.any():
@@ -155,14 +136,8 @@ def maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0)
 def weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> tuple[float, float]:
     """Return the signal weights at which the profile likelihood lies `drop` nats below its greatest value.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        Visits; with an unchanged one among them.
-    signal_weight : float
-        Where the profile likelihood is greatest; `MAX_SIGNAL_WEIGHT` where it rises for ever.
-    drop : float
-        Half the quantile of the chi-squared distribution with one degree of freedom; 1.92 for 95 %.
+    There must be an unchanged visit. `drop` is half the quantile of chi-squared with one degree of freedom: 1.92 for 95
+    %.
     """
     near = maximize_scale(evidence, signal_weight)
     best = evidence.log_likelihood(near, signal_weight)

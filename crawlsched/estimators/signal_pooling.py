@@ -48,11 +48,10 @@ def pooled_sources(visits: Visits, weights: FloatArray, intervals: FloatArray) -
 
 
 def pooled_sites(visits: Visits, weights: FloatArray) -> list[tuple[int, int, float, int]]:
-    """Fit each site with evidence of a source that has several, shrunk towards the mean of these sites.
+    """Fit each site with evidence, of sources that have several, shrunk towards the mean of these sites.
 
-    All visits of a source fitted together would not do: where one site changes often and is announced rightly, and
-    another never changes and is announced all the time, announcements and changes seem to have nothing to do with each
-    other.
+    Fitting all visits of a source together would not do: if one site is announced rightly and another never changes,
+    announcements and changes look independent.
     """
     columns = {
         key: tuple(visits[name][rows] for name in ("elapsed", "n_signals", "changed"))

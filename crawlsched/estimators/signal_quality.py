@@ -29,8 +29,6 @@ class SignalQuality:
 
     Parameters
     ----------
-    n_groups : int
-        Number of groups.
     edges : array_like, optional
         Increasing inner edges of the cells of elapsed time (seconds), or of changes expected where `update` is given
         change rates (`DIMENSIONLESS_EDGES`).
@@ -84,18 +82,12 @@ class SignalQuality:
         changed: npt.ArrayLike,
         change_rate: npt.ArrayLike | None = None,
     ) -> None:
-        """Take visits into account.
+        """Learn from visits.
 
         Parameters
         ----------
         groups : int or array_like of int
             Group of each visited page; may repeat.
-        elapsed : array_like
-            Seconds since the visit before.
-        n_signals : array_like
-            Announcements since the visit before.
-        changed : array_like of bool
-            Whether the page had changed.
         change_rate : array_like, optional
             Unsignalled change rate of each page as known beforehand; a factor on them is fitted then. To be passed
             always or never.
@@ -125,17 +117,7 @@ class SignalQuality:
     def fit_group(
         self, group: int | npt.ArrayLike, prior: tuple[float, float] | None = None, *, interval: bool = True
     ) -> SignalFit:
-        """Return the maximum-likelihood fit of one group, or of several taken together.
-
-        Parameters
-        ----------
-        group : int or array_like of int
-            Group number, or those to pool (a source over all its sites, say).
-        prior : tuple of float, optional
-            As for `fit`.
-        interval : bool, default True
-            False leaves out the interval, which costs most of the time.
-        """
+        """Return the maximum-likelihood fit of one group, or of several pooled; the interval takes most of the time."""
         rows = check_rows(group, self.n_groups, "groups")
         total = {name: column[rows].sum(axis=0) for name, column in self._columns.items()}
         filled = total["changed_visits"] > 0
@@ -199,12 +181,6 @@ class SignalQuality:
 
         Parameters
         ----------
-        elapsed : array_like, shape (n,)
-            Seconds between two visits.
-        n_signals : array_like, shape (n,)
-            Announcements in between.
-        changed : array_like of bool, shape (n,)
-            Whether the second visit found a change.
         change_rate : array_like, shape (n,), optional
             Unsignalled change rate of each visit's page as known beforehand; one factor on all of them is fitted then.
         prior : tuple of float, optional
@@ -250,17 +226,8 @@ class SignalQuality:
     def fit_naive(cls, elapsed: npt.ArrayLike, n_signals: npt.ArrayLike, changed: npt.ArrayLike) -> SignalFit:
         """Count precision and recall interval by interval, as if an interval held one change and one announcement.
 
-        Parameters
-        ----------
-        elapsed, n_signals, changed
-            As for `fit`.
-
-        Returns
-        -------
-        SignalFit
-            Precision is (intervals with announcement and change) / (intervals with announcement), recall is
-            (intervals with announcement and change) / (intervals with change); 0 where there is none. Without interval:
-            it is (0, 36).
+        Precision is (intervals with announcement and change) / (intervals with announcement), recall is (intervals with
+        announcement and change) / (intervals with change); 0 where there is none. ``interval`` is (0, 36).
 
         Notes
         -----

@@ -23,15 +23,8 @@ def step_size(visits: FloatArray, exponent: float) -> FloatArray:
 def check_steps(eta: float) -> float:
     """Return the exponent of η_k = (k + 1)^-eta, checked against Theorem 2 of Avrachenkov et al.
 
-    Raises
-    ------
-    ValueError
-        If the steps do not shrink, or shrink so fast that the estimate stops on the way.
-
-    Warns
-    -----
-    OutsideTheorem
-        If convergence in the mean is proved but not almost sure convergence.
+    Steps that do not shrink, or that stop the estimate on the way, raise ValueError; steps for which only convergence
+    in the mean is proved give an `OutsideTheorem` warning.
     """
     exponent = check_positive(eta, "eta", "an exponent")
     if exponent > 1:
@@ -49,16 +42,8 @@ def check_steps(eta: float) -> float:
 def check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float, float, float]:
     """Return eta, beta and omega of (10), checked against Theorem 3 of Avrachenkov et al.
 
-    Raises
-    ------
-    ValueError
-        If the estimate cannot converge: steps of either time scale have a finite sum, or do not shrink.
-
-    Warns
-    -----
-    OutsideTheorem
-        If neither case of Theorem 3 holds (one time scale: 1/2 < beta <= 1 and eta = 2 beta; two: 1/2 < beta <= 1 and
-        beta + 1/2 < eta < 2 beta).
+    Steps that cannot converge raise ValueError. An `OutsideTheorem` warning says that neither case of the theorem
+    holds: 1/2 < beta <= 1 with eta = 2 beta, or with beta + 1/2 < eta < 2 beta.
     """
     eta, beta = check_positive(eta, "eta", "an exponent"), check_positive(beta, "beta", "an exponent")
     omega = check_positive(omega, "omega", "a factor")

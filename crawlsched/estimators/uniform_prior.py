@@ -13,11 +13,6 @@ __all__ = ["UniformPrior"]
 class UniformPrior(Estimator):
     """-log((n - X + 1) / (n + 2)) per mean interval, with X changes found in n visits.
 
-    Parameters
-    ----------
-    n_pages : int
-        Number of rows.
-
     Notes
     -----
     Cho and Garcia-Molina [1]_, appendix B: the probability θ that a visit finds a change has posterior mean

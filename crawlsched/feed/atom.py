@@ -19,23 +19,7 @@ _UNSPEAKABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 
 
 def atom(changes: Sequence[Change], collection: str, address: str, now: float) -> bytes:
-    """Return changes as an Atom document, in the order given.
-
-    Parameters
-    ----------
-    changes : sequence of Change
-        Newest first, as readers of feeds expect.
-    collection : str
-    address : str
-        The URL under which the document is served.
-    now : float
-        POSIX seconds; when a feed without entries was updated.
-
-    Examples
-    --------
-    >>> b"<title>Changes of news</title>" in atom([], "news", "http://127.0.0.1:8765/changes.atom", now=0.0)
-    True
-    """
+    """Return changes, newest first, as an Atom document that is served at `address`."""
     feed = ElementTree.Element("feed", xmlns=_ATOM)
     _add(feed, "title", f"Changes of {collection}")
     # The address of a server may change, the identity of a feed may not.

@@ -18,32 +18,14 @@ _ALLOWED = (
 
 
 class Cursor:
-    """A position in each shard: the number of the last change that was read there.
-
-    Parameters
-    ----------
-    positions : mapping of int to int
-        By shard; a shard that is not named was never read.
-
-    Examples
-    --------
-    >>> cursor = Cursor.read("0:12,3:7")
-    >>> cursor[0], cursor[1], str(cursor.after(1, 5))
-    (12, 0, '0:12,1:5,3:7')
-    """
+    """A position in each shard: the number of the last change that was read there; 0 for a shard never read."""
 
     def __init__(self, positions: Mapping[int, int]) -> None:
         self.positions = dict(positions)
 
     @classmethod
     def read(cls, text: str) -> Cursor:
-        """Read a cursor as `str` writes it.
-
-        Raises
-        ------
-        CrawlschedError
-            If it is none.
-        """
+        """Read a cursor as `str` writes it."""
         if _CURSOR.fullmatch(text) is None:
             raise CrawlschedError(f"{_ALLOWED}, got {text!r}.")
         pairs = [part.split(":") for part in text.split(",")]
@@ -61,25 +43,7 @@ class Cursor:
 
 
 def read_since(text: str, now: float) -> Cursor | float:
-    """Read where in the feed to begin: a cursor, or a time in POSIX seconds.
-
-    Parameters
-    ----------
-    text : str
-        A duration before now, a time, or a cursor.
-    now : float
-        POSIX seconds.
-
-    Raises
-    ------
-    CrawlschedError
-        If it is none of these.
-
-    Examples
-    --------
-    >>> read_since("2h", now=10_000.0), read_since("1970-01-01T01:00Z", now=0.0), str(read_since("0:7", now=0.0))
-    (2800.0, 3600.0, '0:7')
-    """
+    """Read where in the feed to begin: a cursor, a time, or a duration before now; times in POSIX seconds."""
     text = text.strip()
     if _CURSOR.fullmatch(text):
         return Cursor.read(text)

@@ -37,48 +37,33 @@ class Change:
 
     Attributes
     ----------
-    cursor : str
-        Of somebody who has read up to this change.
-    shard, id, page : int
-    url : str
-    kind : {"new", "changed", "gone", "back", "moved", "failing", "recovered"}
-        ``new`` is the page's first copy. A page is back after it was gone or had moved, and recovers after it failed.
     time, found_at : float
         When callback and pipelines had finished with it, and when the visit found it (the same where nothing is
         delivered); POSIX seconds. None: the visit is no longer kept.
-    status : int or None
-        Of that visit's response.
-    changed_share, similarity : float or None
-        The share of the page's blocks that changed, and how alike its text is to the one before, 0 to 1.
-    since : float or None
-        Of what is not delivered: the first of the visits in a row that did not reach the page.
-    target : str or None
-        Where the page has moved to.
-    diff : list of str or None
-        The lines that went and came, where the texts of this very change are kept and were asked for.
     """
 
-    cursor: str
+    cursor: str  # the position behind this change
     shard: int
     id: int
     page: int
     url: str
+    # ``new`` is the page's first copy. A page is back after it was gone or had moved, and recovers after it failed.
     kind: str
     time: float
     found_at: float | None
-    status: int | None
+    status: int | None  # of that visit's response
+    # The share of the page's blocks that changed, and how alike its text is to the one before, 0 to 1.
     changed_share: float | None
     similarity: float | None
-    since: float | None = None
-    target: str | None = None
+    since: float | None = None  # when the first of the visits in a row failed; of what is not delivered
+    target: str | None = None  # where the page has moved to
+    # The lines that went and came, where the texts of this very change are kept and were asked for.
     diff: list[str] | None = None
 
     @property
     def sentence(self) -> str:
         """The change in words.
 
-        Examples
-        --------
         >>> known = dict(cursor="0:1", shard=0, id=1, page=0, url="http://shop.example/a", time=7200.0, found_at=7200.0)
         >>> known |= dict(changed_share=None, similarity=None)
         >>> Change(kind="failing", status=503, since=3600.0, **known).sentence
@@ -102,15 +87,7 @@ class Change:
 
 
 class Feed:
-    """What was delivered, in its order in each shard.
-
-    Parameters
-    ----------
-    store : Store
-        Any shard of the collection; it is only read.
-    own_shard : bool, default False
-        Whether only that shard is meant.
-    """
+    """What was delivered, in its order in each shard; with `own_shard` in the store's shard alone."""
 
     def __init__(self, store: Store, *, own_shard: bool = False) -> None:
         self._store = store
@@ -138,13 +115,7 @@ class Feed:
             return Cursor({key[0]: changes.before_time(connection, key, time) for key in self._keys})
 
     def after(self, cursor: Cursor, limit: int, *, diff: bool = False) -> list[Change]:
-        """Give the next changes, at most `limit`.
-
-        Raises
-        ------
-        CrawlschedError
-            If changes after the cursor were deleted because of their age, or if the cursor is of another database.
-        """
+        """Give at most `limit` next changes; an error if some were deleted or the cursor is of another database."""
         with self._store.database.explained("read"), self._store.database.reading() as connection:
             found = []
             for key in self._keys:

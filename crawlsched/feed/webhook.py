@@ -36,8 +36,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 def signature(body: bytes, key: str) -> str:
     """Return what stands in the header `SIGNATURE`: HMAC-SHA256 of the body (RFC 2104).
 
-    Examples
-    --------
     >>> signature(b"{}", "secret-key")
     'sha256=99922a0dbb1fe95624c93c7204445c2eff8a014b0c9b585ddf2da0c21083a34e'
     """
@@ -45,22 +43,10 @@ def signature(body: bytes, key: str) -> str:
 
 
 class Webhook:
-    """Post what the feed has to an address.
+    """Posts what the feed has to an address.
 
-    A batch goes again until the answer is 2xx; only then is the position written. After a crash of either side the last
-    batch may therefore come twice, and none is left out. Batches come one after the other, in the order of the feed.
-
-    Parameters
-    ----------
-    store : Store
-        This process owns it; the position is kept there.
-    url : str
-    key : str or None
-        Signs each body; None: it goes unsigned.
-    clock : callable
-        Gives POSIX seconds.
-    first_pause : float
-        Seconds after the first failure; then twice as long each time, up to five minutes.
+    A batch goes again until the answer is 2xx; only then its position is written. So after a crash of either side the
+    last batch may come twice, and none is left out. Batches come one after the other, in the order of the feed.
     """
 
     def __init__(

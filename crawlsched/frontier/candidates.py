@@ -20,29 +20,9 @@ ENOUGH = 0.95
 
 
 class Candidates:
-    """The candidates of one queue, those of hosts that rest set aside, and the level at which pages become such.
+    """The candidates of one queue, those of resting hosts set aside, and the level that they have to reach.
 
-    Parameters
-    ----------
-    pages : Pages
-    values : CrawlValues
-
-    Attributes
-    ----------
-    level : float
-        Pages are due when their crawl value reaches it.
-    host_levels : dict of int to float
-        Hosts with more due pages than they can be asked for have a level of their own, which is higher.
-    going : ValueLines
-        The candidates whose hosts do not rest.
-    aside : dict of int to ValueLines
-        The others, by host.
-    idle_until, searched_until : float
-        No page may go sooner that is no candidate; all pages are not looked through sooner for one that may go.
-    swept, to_sweep : int
-        Due times are reckoned anew after the level came down: of so many pages still, from that one on.
-    of_hosts : ndarray of int
-        The same for these pages, whose hosts' levels came down.
+    A host with more due pages than it can be asked for has a higher level of its own.
     """
 
     def __init__(self, pages: Pages, values: CrawlValues) -> None:
@@ -64,10 +44,7 @@ class Candidates:
         return higher
 
     def add(self, pages: IndexArray, now: float, until: float, host: int | None = None) -> IndexArray:
-        """Take in pages worth enough at a time to come, of a host that rests if one is given; return the others.
-
-        O(n) values.
-        """
+        """Take in pages worth enough by `until`, of a host that rests if one is given; return the others; O(n)."""
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
         into = self.going
@@ -82,11 +59,9 @@ class Candidates:
         return float(self.going.values_at(now).max(initial=-np.inf))
 
     def best(self, now: float, is_free: Callable[[int], bool]) -> tuple[int, float] | None:
-        """Return the row of the candidate that is worth most, the lowest page among equals, and its value.
+        """Return row and value of the best candidate, the lowest page among equals; O(candidates).
 
-        O(candidates).
-
-        ``is_free(host)`` says whether a host may be asked; it lets one rest that may not.
+        ``is_free(host)`` says whether a host may be asked; if not, it lets the host rest.
         """
         while len(self.going):
             values = self.going.values_at(now)
@@ -124,10 +99,7 @@ class Candidates:
         return taken[0]
 
     def raise_host_level(self, host: int, now: float) -> IndexArray:
-        """Raise the level of a host that rests to the median of its candidates; return those that are below.
-
-        O(those of the host).
-        """
+        """Raise the level of a resting host to the median of its candidates, return those below; O(its candidates)."""
         aside = self.aside[host]
         values = aside.values_at(now)
         level = self.host_levels[host] = max(self.host_levels.get(host, self.level), float(np.median(values)))

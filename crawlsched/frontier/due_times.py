@@ -27,13 +27,6 @@ _ROWS_AT_ONCE = 2**18
 class DueTimes:
     """A column of due times, and an order of those pages whose times come first.
 
-    Attributes
-    ----------
-    at : ndarray
-        By page, POSIX seconds; inf: never by itself.
-    place : ndarray of uint8
-        By page, one of the constants of this module.
-
     Notes
     -----
     Every page that waits and is due at or before the horizon stands in the order. When few of these are left the column
@@ -41,8 +34,8 @@ class DueTimes:
     """
 
     def __init__(self) -> None:
-        self.at: FloatArray = np.zeros(0)
-        self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never by itself
+        self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
         self._horizon = -np.inf
         # Found by the last look through the column, and filed since.
         self._pages: IndexArray = np.zeros(0, np.intp)
@@ -201,10 +194,7 @@ class DueTimes:
         self._pages, self._times, self._next, self._look = pages, times, 0, None
 
     def check(self) -> None:
-        """Raise `AssertionError` unless each page of the order stands there once, and no other page is due before.
-
-        O(n).
-        """
+        """Raise `AssertionError` unless the order has each page once, and no other page is due before; O(n)."""
         heap = {page for time, page in self._heap if self.at[page] == time}
         column = self._pages[self._next :][self.at[self._pages[self._next :]] == self._times[self._next :]]
         soon = set(np.flatnonzero(self.place == SOON).tolist())

@@ -111,10 +111,7 @@ class Filing:
         self._queue.idle_until = -np.inf
 
     def refile(self, pages: IndexArray, now: float) -> None:
-        """File those of some pages that are in the frontier and not in flight: their values have changed.
-
-        O(1) a page and its due time.
-        """
+        """File pages anew whose values have changed, if in the frontier and not in flight; O(1) a page."""
         inside = pages[pages < self._due.place.size]
         inside = inside[self._due.place[inside] > IN_FLIGHT]
         is_new = self._due.place[inside] == NEW
@@ -314,10 +311,7 @@ class Filing:
     # -- levels come down
 
     def _fill(self, now: float) -> bool:
-        """Bring the level down to what the best candidate is worth; whether a better one was found.
-
-        A page that waits can be worth the level.
-        """
+        """Bring the level down to the value of the best candidate; return whether that found a better one."""
         queue = self._queue
         before = queue.highest(now)
         if before >= ENOUGH * queue.level or now < queue.idle_until:

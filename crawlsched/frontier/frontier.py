@@ -24,40 +24,16 @@ _PLACE_NAMES = ("out", "in flight", "waiting", "waiting", "waiting", "candidate"
 
 
 class Pick(NamedTuple):
-    """The page to crawl now.
-
-    Attributes
-    ----------
-    page : int
-    crawl_value : float
-        At the time of the pick, to half a per cent; nan for a page that goes for another reason.
-    is_first_copy : bool
-        Whether it went as a new page in its turn.
-    reason : str
-        ``"value"``, ``"overdue"`` (its longest crawl interval has passed) or ``"forced"``.
-    """
+    """The page to crawl now."""
 
     page: int
-    crawl_value: float
-    reason: str
-    is_first_copy: bool = False
+    crawl_value: float  # at the time of the pick, to half a per cent; nan for a page that goes for another reason
+    reason: str  # ``"value"``, ``"overdue"`` (its longest crawl interval has passed) or ``"forced"``
+    is_first_copy: bool = False  # whether it went as a new page in its turn
 
 
 class Frontier(Filing):
     """A queue of crossing times, where pages are due when their crawl value reaches a level, and one of new pages.
-
-    Parameters
-    ----------
-    pages : Pages
-        Read, never written.
-    values : CrawlValues
-        The crawl value of each page; whenever it changes otherwise than by the passing of time, `file` the page.
-    intervals : Intervals
-        No page goes sooner after its last crawl than the shortest; one not crawled for the longest goes first.
-    slot : float
-        Seconds from one pick to the next.
-    share : DiscoveryShare
-        How many of the slots are for first copies.
 
     Notes
     -----
@@ -73,10 +49,7 @@ class Frontier(Filing):
     # -- what stands where
 
     def place_of(self, page: int) -> str:
-        """Return where a page stands: out, in flight, barred, waiting, candidate, aside, overdue, new. O(1).
-
-        It is barred while it may not be crawled yet.
-        """
+        """Return where a page stands: out, in flight, barred (not allowed yet), waiting, ..., new; O(1)."""
         place = self._place_of(page)
         is_barred = FILED <= place <= SOON and self._eligible_at(np.array([page])).item() > self._now
         return "barred" if is_barred else _PLACE_NAMES[place]
@@ -94,10 +67,7 @@ class Frontier(Filing):
         return self._resting.until.get(host, -np.inf)
 
     def returning(self, until: float, n: int) -> IndexArray:
-        """Return the pages that could go if their hosts did not rest, until then at most; of new ones about n.
-
-        O(those returned + hosts log n).
-        """
+        """Return the pages that could go by `until` but for resting hosts, about n new ones; O(pages + hosts log n)."""
         hosts = [host for host, end in self._resting.until.items() if end <= until]
         still = self._resting.until.keys() - hosts
         new = self.new.likely(n, still) if any(self.new.of_host[host] for host in hosts) else []
@@ -105,10 +75,7 @@ class Frontier(Filing):
         return np.concatenate([np.array(new, np.intp), *aside])
 
     def waits_for_host(self) -> bool:
-        """Whether some page could go if its host did not rest.
-
-        O(resting hosts), O(n) where none of their candidates waits.
-        """
+        """Return whether some page could go if its host did not rest; at most O(n)."""
         for host in self._resting.until:
             if len(self._queue.aside.get(host, ())) or self.new.of_host[host]:
                 return True
@@ -121,10 +88,7 @@ class Frontier(Filing):
         return self._resting.next_time() <= now
 
     def next_event(self, now: float) -> float:
-        """Return the earliest time at which `pick` could give something, if it gives nothing now; inf: never.
-
-        As much work as a pick: amortised O(log n).
-        """
+        """Return the earliest time at which `pick` may give something, inf if never; amortised O(log n)."""
         if self.bound(now) > -np.inf:
             return now
         return max(now, min(self._queue.idle_until, self._due.next_time(), self._resting.next_time()))
@@ -151,18 +115,14 @@ class Frontier(Filing):
     # -- picks
 
     def advance(self, now: float) -> None:
-        """Let everything happen that was to happen until now; `pick` does so too.
-
-        Amortised O(log n) for each page that falls due.
-        """
+        """Bring the frontier up to `now`, as `pick` does; amortised O(log n) for each page that falls due."""
         self._gather(now)
 
     def bound(self, now: float) -> float:
-        """Return what no page that `pick` could give now is worth more than, by more than a twentieth.
+        """Return a value that no page which may go now exceeds by more than a twentieth; O(candidates).
 
-        O(candidates).
-
-        It is inf if a page may go whatever it is worth, and -inf if none may go. Whether a host is free is not asked.
+        It is inf if a page may go whatever it is worth, and -inf if none may go. Hosts are not asked whether they are
+        free.
         """
         if self._goes_first(now):
             return np.inf
@@ -173,9 +133,9 @@ class Frontier(Filing):
         return float(self._queue.going.values_at(now).max(initial=-np.inf if new is None else 0.0))
 
     def best_value(self, now: float, host_free_at: HostFreeAt) -> float:
-        """Return what the page is worth that `pick` would give; inf: whatever it is worth, -inf: there is none.
+        """Return the value of the page that `pick` would give, -inf for none; amortised O(log n).
 
-        As much work as a pick: amortised O(log n).
+        It is inf for a page that goes whatever it is worth.
         """
         self._follow(now)
         is_free = self._asking(now, host_free_at)
@@ -187,20 +147,13 @@ class Frontier(Filing):
         return np.inf if self.share.is_due and self.new.matters(new) else 0.0
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
-        """Take out the page to crawl now; amortised O(log n), plus a few crawl values.
+        """Take out the page to crawl now, None if none may go; amortised O(log n), plus a few crawl values.
 
         Parameters
         ----------
-        now : float
-            POSIX seconds.
         host_free_at : callable
             ``host_free_at(host, now)`` returns when a host may be asked; at most `now` if it may be now. It is asked
             only for hosts of pages that would be picked. A host which may not be asked rests until then.
-
-        Returns
-        -------
-        Pick or None
-            The page is in flight then: out of the frontier until it is filed again. None if no page may go.
         """
         self._follow(now)
         self._work(now)

@@ -11,11 +11,6 @@ __all__ = ["HostQueue"]
 class HostQueue:
     """Pages by key, lowest first, without those of hosts that rest.
 
-    Parameters
-    ----------
-    resting : container of int
-        The hosts that rest; whoever lets one return calls `host_returns`.
-
     Notes
     -----
     A queue for each host, and one of hosts by their first pages. All methods are amortised O(log n).

@@ -71,19 +71,10 @@ class _Line:
 class NewPages:
     """Pages without a copy, highest priority first; of one priority hosts take turns, and in each parts of its site.
 
-    Parameters
-    ----------
-    pages : Pages
-        Read, never written.
-    resting : container of int
-        The hosts that rest; whoever lets one return calls `host_returns`.
-
     Attributes
     ----------
     limit : callable
         Gives for how many crawls per second a host lets itself be asked at most.
-    of_host : Counter
-        How many pages wait, by host.
 
     Notes
     -----
@@ -96,7 +87,7 @@ class NewPages:
     def __init__(self, pages: Pages, resting: Container[int]) -> None:
         self._pages, self._resting = pages, resting
         self.limit: Callable[[int], float] = lambda host: inf
-        self.of_host: Counter[int] = Counter()
+        self.of_host: Counter[int] = Counter()  # how many pages wait, by host
         self._n = 0
         # By page: its line from 1 (0: none), its neighbours there, and the priority of its request.
         self._line, self._next, self._before, self._priority = (np.zeros(0, np.int32) for _ in range(4))

@@ -10,16 +10,10 @@ __all__ = ["RestingHosts"]
 
 
 class RestingHosts:
-    """Which hosts rest until when.
-
-    Attributes
-    ----------
-    until : dict of int to float
-        POSIX seconds, by host.
-    """
+    """Which hosts rest until when."""
 
     def __init__(self) -> None:
-        self.until: dict[int, float] = {}
+        self.until: dict[int, float] = {}  # POSIX seconds, by host
         self._order: list[tuple[float, int]] = []
 
     def __contains__(self, host: object) -> bool:

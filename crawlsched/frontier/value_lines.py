@@ -17,13 +17,7 @@ _SPAN = 0.1
 
 
 class ValueLines:
-    """Crawl values of some pages, without an order.
-
-    Parameters
-    ----------
-    columns : Pages
-    values : CrawlValues
-    """
+    """Crawl values of some pages, without an order."""
 
     def __init__(self, columns: Pages, values: CrawlValues) -> None:
         self._columns, self._values = columns, values

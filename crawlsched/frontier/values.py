@@ -10,7 +10,7 @@ __all__ = ["CrawlValues"]
 
 
 class CrawlValues(Protocol):
-    """What pages are worth as things stand, and when they will be worth so much.
+    """What pages are worth now, and when they will reach a level.
 
     Values are finite, not negative, and do not fall with time until something happens to the page.
     """
@@ -19,8 +19,7 @@ class CrawlValues(Protocol):
         """Return the crawl values of pages at a time, or each at its own; shape (n,). O(n K), K rates."""
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return about when crawl values reach a level, POSIX seconds; `now` at least, inf: never; shape (n,).
+        """Return about when crawl values reach a level, POSIX seconds; `now` at least, inf: never; O(n K).
 
-        Too early costs another look at the page, too late leaves it behind: where it is not known it is too early.
-        O(n K).
+        An early time costs another look at the page, a late one leaves the page behind: so guesses are early.
         """

@@ -1,13 +1,7 @@
 """The jobs: what is done over and over beside crawling, by APScheduler.
 
-* *re-plan*: population prior, signal quality, threshold
-* *poll sitemaps*: put those whose time has come in line for a slot
-* *prune*: delete old observations
-* *check the store*: is the database sound?
-* *sample*: the figures of each minute, for curves and alerts
-
-They run inside the crawl. They coalesce, never overlap, and an
-exception in one is logged and ends nothing. What takes long runs in a thread; the slot clock never waits for a job.
+They run inside the crawl, coalesce and never overlap. An exception in one is logged and ends nothing. What takes long
+runs in a thread; the slot clock never waits for a job.
 """
 
 from __future__ import annotations
@@ -82,23 +76,8 @@ def make_plan(
 ) -> Plan:
     """Make a plan and keep it in the store; takes long, changes nothing in memory.
 
-    Parameters
-    ----------
-    store : Store
-    snapshot : Snapshot
-        Copies of what the planner knows.
-    visits : mapping
-        What `visits_of_sources` read, with the ``host`` and ``part`` of their pages.
-    hosts : sequence of str
-        The hosts' names by number: in the store a plan speaks of names, since every process numbers hosts anew.
-    bandwidth : float
-        Crawls per second.
-    now : float
-        POSIX seconds.
-    previous : Plan, optional
-        The plan in force.
-    counts : PageCounts, optional
-        Of all pages; they are kept with the plan, for `crawlsched status`.
+    `visits` is what `visits_of_sources` read, with the ``host`` and ``part`` of their pages. The store keeps names of
+    `hosts`, since every process numbers hosts anew; it keeps `counts` with the plan, for `crawlsched status`.
     """
     made = _with_doubts(plan(snapshot, bandwidth, visits, previous), store)
     data = made.to_dict(hosts)

@@ -61,13 +61,7 @@ class JudgedVisit(NamedTuple):
 
 
 def read_visits(path: Path) -> list[RecordedVisit]:
-    """Read a table of visits, in order of time.
-
-    Raises
-    ------
-    CrawlschedError
-        If a column is missing, or a row cannot be read; the message names it.
-    """
+    """Read a table of visits, in order of time."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -101,19 +95,7 @@ def _visit(path: Path, number: int, row: Mapping[str, str | None]) -> RecordedVi
 def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1) -> Iterator[JudgedVisit]:
     """Judge visits one after the other, each forced, in a collection of their own.
 
-    Parameters
-    ----------
-    visits : sequence of RecordedVisit
-        In order of time.
-    options : mapping of str to object
-        Settings, with or without ``CRAWLSCHED_``.
-    seed : int, default 1
-        Of what is chosen by chance: which visits are probed.
-
-    Yields
-    ------
-    Judged
-        For each visit.
+    `options` are settings, with or without ``CRAWLSCHED_``; `seed` decides which visits are probed.
     """
     named = {name if name.startswith(PREFIX) else f"{PREFIX}{name}": value for name, value in options.items()}
     with tempfile.TemporaryDirectory(prefix="crawlsched-detect-") as folder:
@@ -243,8 +225,6 @@ def _kind_of(file: Path | bytes | None) -> str | None:
 def settings_here(assignments: Sequence[str]) -> dict[str, str]:
     """Read ``NAME=VALUE``.
 
-    Examples
-    --------
     >>> settings_here(["PROBES=False"])
     {'PROBES': 'False'}
     """

@@ -32,18 +32,7 @@ _CRAWLS = (Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLA
 
 
 class Part(NamedTuple):
-    """Some pages of a store, and how to learn about them; it is sent to a worker.
-
-    Attributes
-    ----------
-    database, collection : str
-    shard, first, last : int
-        Pages from `first` to `last`.
-    settings : Settings
-        Say the estimator.
-    now : float
-        POSIX seconds.
-    """
+    """Some pages of a store, and how to learn about them; it is sent to a worker."""
 
     database: str
     collection: str
@@ -55,38 +44,21 @@ class Part(NamedTuple):
 
 
 class PartResult(NamedTuple):
-    """What was learned from the visits of some pages.
+    """What was learned from the visits of some pages."""
 
-    Attributes
-    ----------
-    pages : ndarray of int, shape (n,)
-        Pages whose visits are all kept, or that nothing is known about by this grid and estimator.
-    log_likelihood : ndarray of uint16, shape (n, K)
-        Their compact rows.
-    states : list of bytes or None
-        Their rows of the estimator, where there is one.
-    n_visits : int
-        The number of visits learned from.
-    n_left : int
-        Pages that keep what is known of them: their first visits were pruned.
-    """
-
+    # Pages whose visits are all kept, or that nothing is known about by this grid and estimator; shape (n,)
     pages: NDArray[np.intp]
-    log_likelihood: NDArray[np.uint16]
-    states: list[bytes] | None
-    n_visits: int
-    n_left: int
+    log_likelihood: NDArray[np.uint16]  # their compact rows; shape (n, K)
+    states: list[bytes] | None  # their rows of the estimator, where there is one
+    n_visits: int  # the number of visits learned from
+    n_left: int  # pages that keep what is known of them: their first visits were pruned
 
 
 def learn(part: Part) -> PartResult:
     """Learn from the kept visits of some pages as a crawl learns from each.
 
-    It reads the database and changes nothing, so it may run anywhere, and twice.
-
-    Notes
-    -----
-    The newest plan says what pages are like before their visits, and what announcements are worth; a crawl had the plan
-    of each time. Doubts about an unchanged page, are not kept with the visits.
+    It reads the database and changes nothing, so it may run anywhere, and twice. The newest plan stands for that of
+    each time; doubts about unchanged pages are not kept.
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
@@ -161,24 +133,10 @@ def _replayed(
 
 
 def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: float) -> Iterator[PartResult]:
-    """Learn again of all pages, part by part on any executor, and write what each part has learned.
+    """Learn again of all pages, part by part on any executor, and yield what each part has learned, once it is written.
 
-    Parameters
-    ----------
-    stores : sequence of Store
-        All shards of a collection, or its only one; with a lease that keeps crawls out.
-    settings : Settings
-        Say the estimator.
-    executor : concurrent.futures.Executor
-        Whose workers reach the database. A part that fails because its worker died is for the executor to repeat; what
-        it learns depends on the database alone.
-    now : float
-        POSIX seconds.
-
-    Yields
-    ------
-    Learned
-        Each part, once it is written.
+    The lease of `stores` keeps crawls out. The executor's workers reach the database, and it repeats a part whose
+    worker died: the result depends on the database alone.
     """
     # Functions of the settings do not travel, and nothing here asks what a page is worth.
     plain = replace(settings, importance=None)

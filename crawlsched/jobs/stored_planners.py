@@ -60,21 +60,11 @@ def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None)
 
 
 class Freshness(NamedTuple):
-    """How likely copies are fresh, of all pages that are to be kept fresh, or of a sample of them.
+    """How likely copies are fresh, of all pages that are to be kept fresh, or of a sample of them."""
 
-    Attributes
-    ----------
-    fresh : ndarray, shape (n,)
-        Probabilities; 0 without a copy, and of pages that fail.
-    importance : ndarray, shape (n,)
-        So that a sample weighs as much as the pages that it stands for.
-    n_all, n_failing : int
-        How many pages it stands for, and how many of them fail.
-    """
-
-    fresh: FloatArray
-    importance: FloatArray
-    n_all: int
+    fresh: FloatArray  # probabilities; 0 without a copy, and of pages that fail; shape (n,)
+    importance: FloatArray  # so that a sample weighs as much as the pages that it stands for; shape (n,)
+    n_all: int  # how many pages it stands for, and how many of them fail
     n_failing: int
 
 

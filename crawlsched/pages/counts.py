@@ -16,21 +16,11 @@ _AT_ONCE = 2**16
 
 
 class PageCounts(NamedTuple):
-    """What a collection holds.
+    """What a collection holds."""
 
-    Attributes
-    ----------
-    states : dict of str to int
-        Pages by the name of their state.
-    sources : dict of int to int
-        Pages by the number of the first source that covers them; -1: none does.
-    hosts : int
-        How many hosts have a page.
-    """
-
-    states: dict[str, int]
-    sources: dict[int, int]
-    hosts: int
+    states: dict[str, int]  # pages by the name of their state
+    sources: dict[int, int]  # pages by the number of the first source that covers them; -1: none does
+    hosts: int  # how many hosts have a page
 
 
 def counted_in_parts(pages: Pages) -> Generator[None, None, PageCounts]:
@@ -59,8 +49,6 @@ def counted_in_parts(pages: Pages) -> Generator[None, None, PageCounts]:
 def counted(pages: Pages) -> PageCounts:
     """Do what `counted_in_parts` does at once.
 
-    Examples
-    --------
     >>> pages = Pages()
     >>> _ = pages.add(host=np.array([0, 0, 7]), now=100.0)
     >>> counts = counted(pages)

@@ -23,19 +23,6 @@ class Limits(NamedTuple):
 class Intervals:
     """The limits of each page: those of all pages, or those of the rule that was made for it.
 
-    Parameters
-    ----------
-    general : Limits
-        Of pages without a rule.
-    rules : sequence of Limits
-        At most 255; the first has the number 1.
-
-    Attributes
-    ----------
-    general : Limits
-    come : bool
-        Whether any page has a longest interval.
-
     Notes
     -----
     A byte a page, and none where there are no rules.

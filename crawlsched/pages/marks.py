@@ -44,8 +44,6 @@ RUN_ONLY = START | BY_START | AWAITED | TRIED
 class Counter:
     """A small number in some bits of the marks; it stops at its largest value.
 
-    Examples
-    --------
     >>> marks = ATTEMPTS.put(NEWS, 3)
     >>> ATTEMPTS.of(marks), marks & NEWS, ATTEMPTS.of(ATTEMPTS.put(marks, 99))
     (3, 1, 3)

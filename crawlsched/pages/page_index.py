@@ -26,22 +26,12 @@ _N_PARTS = 1 << _PARTS_BITS
 
 
 class _Segment(NamedTuple):
-    """Pages whose keys begin with the same bits, in the order of their keys.
+    """Pages whose keys begin with the same bits, in the order of their keys."""
 
-    Attributes
-    ----------
-    bits : int
-        How many leading bits of their keys are the same.
-    high, low : ndarray of uint32, of uint16
-        The 48 bits of the key behind the implied ones.
-    pages : ndarray of int32
-        The pages.
-    """
-
-    bits: int
-    high: NDArray[np.uint32]
+    bits: int  # how many leading bits of their keys are the same
+    high: NDArray[np.uint32]  # the 48 bits of the key behind the implied ones
     low: NDArray[np.uint16]
-    pages: NDArray[np.int32]
+    pages: NDArray[np.int32]  # the pages
 
     def part(self, bits: int, rows: slice) -> _Segment:
         """Return some rows as a segment of their own, which does not keep the memory of the others."""
@@ -137,14 +127,9 @@ class PageIndex:
     # -- all pages
 
     def load(self, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]], n_pages: int) -> None:
-        """Become the index of these pages and no others; O(n log n).
+        """Become the index of these pages and no others; O(n log n) for about `n_pages`.
 
-        Parameters
-        ----------
-        blocks : iterable of (ndarray of uint64, ndarray of int)
-            `keys` and pages, block by block; all distinct.
-        n_pages : int
-            About how many will come.
+        `blocks` are pairs of `keys` and pages, all distinct.
         """
         parts = _Parts(n_pages)
         for keys, pages in blocks:

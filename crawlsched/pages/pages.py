@@ -73,40 +73,11 @@ class Pages:
     memory. 43 bytes a page; what few pages have, or many share, stands in `RareFacts` and can be read as if it were a
     column.
 
-    Parameters
-    ----------
-    capacity : int, default 1024
-        Rows to make room for at once.
-
     Attributes
     ----------
-    state : ndarray of uint8
-        One of the constants of this module.
-    importance : ndarray of float32
-        Weight of a fresh copy.
     crawled_at : ndarray of float64
         Time of the last visit that learned what the page holds (or where it moved, or, if it never held anything, that
         it is gone), POSIX seconds; -inf: never.
-    host : NumberColumn
-        Row number of the host.
-    n_crawls, n_changes : NumberColumn
-        Visits that reached content, and how many of them found a change.
-    n_signals : ndarray of uint16
-        ChangeSignals since the last visit that reached content.
-    n_signals_total : NumberColumn
-        ChangeSignals since `signalled_since`.
-    source : NumberColumn
-        The first source that covers the page; -1: none does.
-    further : ndarray of int32
-        Where the planner keeps what further sources say, counted from 1; 0: there is none.
-    part : ndarray of uint16
-        Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
-    rare : NumberColumn
-        The page's row of rare facts.
-    request_digest : ndarray of int64
-        Of the request that made the page (`crawlsched.collection.request_templates.request_digest`); 0: not known here.
-    marks : ndarray of uint16
-        What has been asked of the page (`crawlsched.pages.marks`).
     signalled_since, first_seen, not_before, n_errors : RareColumn
         The rare facts, see `Facts`.
 
@@ -119,20 +90,22 @@ class Pages:
     (array([1, 1, 1], dtype=uint8), array([-inf, -inf, -inf]))
     """
 
-    state: npt.NDArray[np.uint8]
-    importance: npt.NDArray[np.float32]
+    state: npt.NDArray[np.uint8]  # one of the constants of this module
+    importance: npt.NDArray[np.float32]  # weight of a fresh copy
     crawled_at: npt.NDArray[np.float64]
-    host: NumberColumn
-    n_crawls: NumberColumn
+    host: NumberColumn  # row number of the host
+    n_crawls: NumberColumn  # visits that reached content, and how many of them found a change
     n_changes: NumberColumn
-    n_signals: npt.NDArray[np.uint16]
-    n_signals_total: NumberColumn
-    source: NumberColumn
-    further: npt.NDArray[np.int32]
+    n_signals: npt.NDArray[np.uint16]  # ChangeSignals since the last visit that reached content
+    n_signals_total: NumberColumn  # ChangeSignals since `signalled_since`
+    source: NumberColumn  # the first source that covers the page; -1: none does
+    further: npt.NDArray[np.int32]  # where the planner keeps what further sources say, counted from 1; 0: there is none
+    # Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
     part: npt.NDArray[np.uint16]
-    rare: NumberColumn
+    rare: NumberColumn  # the page's row of rare facts
+    # Of the request that made the page (`crawlsched.collection.request_templates.request_digest`); 0: not known here.
     request_digest: npt.NDArray[np.int64]
-    marks: npt.NDArray[np.uint16]
+    marks: npt.NDArray[np.uint16]  # what has been asked of the page (`crawlsched.pages.marks`)
 
     #: Names of the columns, in order, but for that of rare facts.
     names = tuple(name for name in _EMPTY if name != "rare")
@@ -156,13 +129,7 @@ class Pages:
         return int(np.count_nonzero(self.state[: self.n]))
 
     def reserve(self, capacity: int) -> None:
-        """Make room for at least this number of rows; O(1), and seldom O(n) (see `crawlsched.columns.growing`).
-
-        Parameters
-        ----------
-        capacity : int
-            Rows in all. Columns are replaced by longer ones: views of the old ones go stale.
-        """
+        """Make room for at least `capacity` rows, replacing columns by longer ones; O(1), seldom O(n)."""
         if capacity <= self.capacity:
             return
         size = max(capacity, self.capacity + self.capacity // 4)
@@ -189,30 +156,9 @@ class Pages:
         n: int | None = None,
         part: npt.ArrayLike = 0,
     ) -> npt.NDArray[np.intp]:
-        """Give out rows for new pages; O(1) a page.
+        """Give out rows for new pages, or raise ValueError and add none; O(1) a page.
 
-        Parameters
-        ----------
-        host : int or array_like of int
-            Row number of each page's host.
-        now : float
-            POSIX seconds.
-        importance : float or array_like of float, default 1
-            Weight of a fresh copy; not negative, finite.
-        n : int, optional
-            How many pages, where neither `host` nor `importance` is an array.
-        part : int or array_like of int, default 0
-            Part of its site that each page is in.
-
-        Returns
-        -------
-        ndarray of int, shape (n,)
-            The new pages.
-
-        Raises
-        ------
-        ValueError
-            If lengths differ, a host is negative, or an importance is not possible; no page is added then.
+        `n` says how many, where neither `host` nor `importance` is an array. `part` is a part of the site.
         """
         weights = check_importance(importance)
         hosts = np.asarray(host)
@@ -232,15 +178,7 @@ class Pages:
         return rows
 
     def set_rows(self, rows: npt.NDArray[np.intp], columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Set rows to columns from a store, making room as needed; O(1) a page.
-
-        Parameters
-        ----------
-        rows : ndarray of int, shape (n,)
-            Page numbers, distinct.
-        columns : dict of ndarray, shape (n,)
-            By name; columns that are missing stay as they are, other names are ignored.
-        """
+        """Set distinct rows to columns from a store, making room as needed, and no others; O(1) a page."""
         if not rows.size:
             return
         if int(rows.min()) < 0:
@@ -307,10 +245,7 @@ class Pages:
 
 
 def distinct(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the rows without repetitions, ascending; O(n log n), or O(n) where they are so already.
-
-    What `numpy.unique` does, which takes half a second for a million rows since it hashes them.
-    """
+    """Return the rows without repetitions, ascending, faster than `numpy.unique`: O(n) where they are so already."""
     if not bool((rows[1:] > rows[:-1]).all()):
         rows = np.sort(rows)
         first = np.empty(rows.size, bool)

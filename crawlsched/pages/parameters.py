@@ -11,8 +11,6 @@ __all__ = ["named", "without_parameters"]
 def named(names: Sequence[str]) -> Callable[[str], object]:
     """Return a test whether a parameter (``name=value``) has one of these names, in which ``*`` is anything.
 
-    Examples
-    --------
     >>> fits = named(["sid", "utm_*"])
     >>> [bool(fits(parameter)) for parameter in ("sid=7", "sid", "side=1", "utm_source=x")]
     [True, True, False, True]
@@ -24,8 +22,6 @@ def named(names: Sequence[str]) -> Callable[[str], object]:
 def without_parameters(url: str, fits: Callable[[str], object]) -> str:
     """Return a URL without the parameters of its query that pass a test.
 
-    Examples
-    --------
     >>> without_parameters("https://a.example/1?sid=7&b=%20#top", named(["sid"]))
     'https://a.example/1?b=%20#top'
     """

@@ -21,24 +21,12 @@ _REMEMBERED = 4096
 
 
 class Facts(NamedTuple):
-    """The facts of a row; by default those of pages without any.
+    """The facts of a row; by default those of pages without any."""
 
-    Attributes
-    ----------
-    signalled_since : float
-        When a source first covered the page, POSIX seconds; nan: none does.
-    first_seen : float
-        When a page became known, POSIX seconds; nan: it was crawled, and may be of any age.
-    not_before : float
-        Not to be visited earlier, POSIX seconds; 0: no such limit.
-    n_errors : int
-        Visits in a row which did not reach content.
-    """
-
-    signalled_since: float = np.nan
-    first_seen: float = np.nan
-    not_before: float = 0.0
-    n_errors: int = 0
+    signalled_since: float = np.nan  # when a source first covered the page, POSIX seconds; nan: none does
+    first_seen: float = np.nan  # when a page became known, POSIX seconds; nan: it was crawled, and may be of any age
+    not_before: float = 0.0  # not to be visited earlier, POSIX seconds; 0: no such limit
+    n_errors: int = 0  # visits in a row which did not reach content
 
     @property
     def differ_after_a_visit(self) -> bool:
@@ -170,18 +158,7 @@ class RareFacts:
 
 
 class RareColumn:
-    """One of the facts as if it were a column of all pages: read by row numbers, a mask or a slice, and set by them.
-
-    Parameters
-    ----------
-    name : str
-        One of the fields of `Facts`.
-    facts : RareFacts
-    rows : callable
-        Returns the row of each page.
-    change : callable
-        ``change(pages, name, values)`` gives pages another value.
-    """
+    """One of the facts as if it were a column of all pages: read by row numbers, a mask or a slice, and set by them."""
 
     def __init__(
         self,

@@ -18,8 +18,6 @@ _SIZE = 20
 def asked_variant(meta: Mapping[str, Any]) -> str | None:
     """Return which variant of its URL a request's meta names; None: none.
 
-    Examples
-    --------
     >>> asked_variant({"crawlsched_page": "de"}), asked_variant({"cookiejar": 2}), asked_variant({})
     ('de', 'cookiejar 2', None)
     """

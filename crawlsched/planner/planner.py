@@ -56,38 +56,18 @@ _observation = tuple.__new__
 
 
 class Observation(NamedTuple):
-    """What one visit taught.
-
-    Attributes
-    ----------
-    page : int
-    time : float
-        POSIX seconds.
-    elapsed : float
-        Seconds since the visit before.
-    n_signals : int
-        ChangeSignals in between.
-    source : int
-        Where they came from; -1 if no source covers the page.
-    evidence : float
-        What they took off the log-probability of freshness, nats.
-    changed : bool
-        Whether the page had changed.
-    further : tuple of (int, int)
-        Further sources that cover the page, and how many ChangeSignals each of them made.
-    time_since_modified : float or None
-        Seconds from the last modification to the visit, where that is known.
-    """
+    """What one visit taught."""
 
     page: int
-    time: float
-    elapsed: float
-    n_signals: int
-    source: int
-    evidence: float
-    changed: bool
+    time: float  # POSIX seconds
+    elapsed: float  # seconds since the visit before
+    n_signals: int  # ChangeSignals in between
+    source: int  # where they came from; -1 if no source covers the page
+    evidence: float  # what they took off the log-probability of freshness, nats
+    changed: bool  # whether the page had changed
+    # Further sources that cover the page, and how many ChangeSignals each of them made.
     further: tuple[tuple[int, int], ...] = ()
-    time_since_modified: float | None = None
+    time_since_modified: float | None = None  # seconds from the last modification to the visit, where that is known
 
 
 class Planner(Knowledge):
@@ -127,22 +107,11 @@ class Planner(Knowledge):
 
     Attributes
     ----------
-    pages : Pages
-    posterior : Posterior
-        What is known of each page's change rate, a compact row per page.
-    crawl_values : PosteriorValues, PointValues or PlannedValues
-        What pages are worth, by the rule that `crawl_value` names.
-    frontier : Frontier
-        Finds the best page.
-    bandwidth : float
-        Crawls per second; see `set_bandwidth`.
     threshold : float
         A running mean of the crawl values picked, of pages that have a copy. It may be set where it is known from a
         crawl before.
     clipped : int
         Loaded pages whose last crawl was in the future.
-    plan : Plan or None
-        The plan adopted last.
 
     Examples
     --------
@@ -233,27 +202,10 @@ class Planner(Knowledge):
     ) -> IndexArray:
         """Take in new pages; O(log n) a page.
 
-        Parameters
-        ----------
-        host : int or array_like of int
-            Row number of each page's host.
-        now : float
-            POSIX seconds.
-        importance : float or array_like of float
-            Weight of a fresh copy.
-        n : int, optional
-            How many pages, where neither of these is an array.
-        part : int or array_like of int
-            Part of its site that each page is in (`crawlsched.change_signals.part_number`).
-        interval_rules : ndarray of uint8, optional
-            By which of its rules each page has its crawl intervals; 0: by none.
-        priority : sequence of int
-            Priorities of the requests by which pages were found: the highest get their first copies first.
-
-        Returns
-        -------
-        ndarray of int
-            The new pages.
+        `host` is a row number of hosts, `part` a part of its site (`crawlsched.change_signals.part_number`); `n` says
+        how many pages come where neither `host` nor `importance` is an array. `interval_rules` names the rule that
+        bounds each page's crawl intervals, 0 for none. The pages with the highest `priority`, that of their request,
+        get first copies first.
         """
         now = self.at(now)
         pages = self.pages.add(host, now, importance, n, part)
@@ -278,15 +230,8 @@ class Planner(Knowledge):
     ) -> None:
         """Take in pages from a store, block by block; O(log n) a page.
 
-        Parameters
-        ----------
-        columns : dict of ndarray, shape (n,)
-            ``page`` and the columns of `Pages`; others are ignored, but ``has_log_likelihood``, where it stands, says
-            which rows of `log_likelihood` count.
-        log_likelihood : ndarray of uint16, shape (n, K), optional
-            Compact rows of the posterior.
-        now : float
-            POSIX seconds; a last crawl later than that is set to it, and counted in `clipped`.
+        `columns` has ``page`` and the columns of `Pages`. Where it has ``has_log_likelihood``, that says which of the
+        compact rows in `log_likelihood` count. A last crawl later than `now` is set to `now`, and counted in `clipped`.
         """
         now = self.at(now)
         pages = np.asarray(columns["page"], np.intp)
@@ -352,23 +297,11 @@ class Planner(Knowledge):
         doubt: float = 0.0,
         time_since_modified: float | None = None,
     ) -> Observation | None:
-        """A visit reached content.
+        """Take in a visit that reached content; return what was learned of it.
 
-        Parameters
-        ----------
-        page : int
-        now : float
-            POSIX seconds.
-        changed : bool or None
-            Whether the content differs from what the visit before saw; None where that cannot be told.
-        doubt, time_since_modified
-            As for `Posterior.update_one`.
-
-        Returns
-        -------
-        Observation or None
-            What was learned; None if nothing: a first visit, one that cannot be compared, or the return of a page that
-            had been gone.
+        `changed` is None where this visit cannot be compared with the one before; `doubt` and `time_since_modified` are
+        as for `Posterior.update_one`. A first visit, one without a comparison and the return of a gone page teach
+        nothing.
         """
         now, columns = self.at(now), self.pages
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
@@ -416,16 +349,10 @@ class Planner(Knowledge):
         return observation
 
     def failed(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit did not reach content: the page backs off.
+        """Take in a visit that did not reach content: the page backs off, and is not tried before `retry_at`.
 
-        Parameters
-        ----------
-        page : int
-        now : float
-        retry_at : float, optional
-            Not to be tried earlier.
-        of_host : bool
-            Its host fails as a whole, and says by `retry_at` when it may be asked again: the page waits no longer.
+        Where the host as a whole fails (`of_host`), `retry_at` says when it may be asked again, and the page waits no
+        longer.
         """
         self._left(page, ERROR, now, self.error_interval, _LONGEST_ERROR_INTERVAL, retry_at, of_host)
 
@@ -436,13 +363,9 @@ class Planner(Knowledge):
         self.frontier.refile(np.array([page]), now)
 
     def take_back(self, columns: dict[str, npt.NDArray[Any]], now: float) -> None:
-        """Forget what the last visit of a page taught: it was not that page. It backs off as after an error.
+        """Forget what the last visit taught, since another page answered; `columns` is a copy from before that visit.
 
-        Parameters
-        ----------
-        columns : dict of ndarray
-            What `Planner.columns` gave of it before that visit.
-        now : float
+        The page backs off as after an error.
         """
         rows = columns["page"]
         kept = {name: columns[name] for name in ("crawled_at", "n_crawls", "n_changes", "n_signals")}
@@ -517,22 +440,11 @@ class Planner(Knowledge):
         self._counts.cover(self.rows(pages), source, now)
 
     def signalled(self, pages: npt.ArrayLike, source: int, now: float, since: float | None = None) -> int:
-        """A source announces changes of these pages, once each.
+        """Take in one announcement of a change for each of these pages; return how many count.
 
-        Parameters
-        ----------
-        pages : array_like of int
-        source : int
-        now : float
-            POSIX seconds.
-        since : float, optional
-            When the source was read before, POSIX seconds: what another source has announced since then may be the
-            same change. The signal delay before `now` by default.
-
-        Returns
-        -------
-        int
-            How many were taken: not those within the signal delay after a crawl.
+        An announcement within the signal delay after a crawl does not count. What another source has announced since
+        `since`, when this source was read before, may be the same change; by default that is the signal delay before
+        `now`.
 
         Notes
         -----
@@ -582,20 +494,14 @@ class Planner(Knowledge):
         false_signal_rate: npt.ArrayLike = 0.0,
         now: float | None = None,
     ) -> None:
-        """Say what the rates of pages are, for the papers' rules: nothing is estimated for these pages any more.
+        """Set the rates of distinct pages, for the papers' rules: the planner stops estimating them.
 
         Parameters
         ----------
-        pages : array_like of int
-            Distinct pages.
-        change_rate : array_like
-            Changes per second.
         recall : array_like
             Probability that a change is announced.
         false_signal_rate : array_like
             Announcements per second without a change.
-        now : float, optional
-            POSIX seconds; the time passed last by default.
         """
         if not isinstance(self.crawl_values, PointValues):
             raise ValueError(f"crawl_value must be one of {', '.join(RULES)} for known rates, got {self.rule!r}.")
@@ -616,19 +522,13 @@ class Planner(Knowledge):
     def pick(self, now: float, host_free_at: Callable[[int, float], float]) -> Pick | None:
         """Take out the page to crawl now; amortised O(log n), plus one slice of a plan that is being adopted.
 
+        The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove`.
+
         Parameters
         ----------
-        now : float
-            POSIX seconds.
         host_free_at : callable
             ``host_free_at(host, now)`` gives the earliest time at which a host may be asked, at most `now` if it may be
             now. A host that may not rests until then, or until `release_host`.
-
-        Returns
-        -------
-        Pick or None
-            Its reason is that of `Frontier.pick`.
-            The page is in flight until one of `crawled`, `failed`, `gone`, `moved`, `refused`, `release`, `remove`.
         """
         now, frontier = self.at(now), self.frontier
         if self.steps:
@@ -715,19 +615,7 @@ class Planner(Knowledge):
                 return found
 
     def adopt(self, plan: Plan, now: float) -> None:
-        """Let a plan come into force; all pages are placed by it in slices over the next picks.
-
-        Parameters
-        ----------
-        plan : Plan
-        now : float
-            POSIX seconds.
-
-        Raises
-        ------
-        ValueError
-            If the plan was made for another grid of rates.
-        """
+        """Let a plan come into force: the next picks place all pages by it, in slices."""
         parameters = plan.parameters(self.posterior.rates)
         self.at(now)
         self.in_force.plan = plan

@@ -28,20 +28,8 @@ def snapshot_in_parts(
 ) -> Generator[None, None, Snapshot]:
     """Copy what `plan` needs, in parts of a few milliseconds, between which pages may be picked and crawled.
 
-    The rows of about 100,000 pages at most, evenly chosen: two comparisons of all pages, half a nanosecond each, and
-    the copies, about 30 ms for 10,000,000 pages.
-
-    Parameters
-    ----------
-    known : Knowledge
-    host_limits : callable, optional
-        Gives by host the crawls per second for which it lets itself be asked at most, when the hosts are copied; of all
-        hosts as many as anybody likes by default.
-
-    Returns
-    -------
-    generator
-        Yields after each part, and returns the snapshot.
+    It copies the rows of at most 100,000 pages, evenly chosen: 30 ms for 10,000,000 pages. `host_limits` gives the
+    crawls per second that each host allows; without it no host has a limit.
     """
     columns, n = known.pages, known.pages.n
     n_visited, sample = yield from evenly(columns.n_crawls, n, lambda n_crawls: n_crawls != 0, _SAMPLE)
@@ -84,10 +72,7 @@ def evenly(
     is_one: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]],
     most: int,
 ) -> Generator[None, None, tuple[int, IndexArray]]:
-    """Return how many of the first n rows of a column are such ones, and `most` of these at most, evenly; in parts.
-
-    They are in ascending order.
-    """
+    """Count the rows of a column that `is_one` accepts; choose at most `most` of them evenly, in ascending order."""
     count, parts = 0, [slice(start, min(start + _LOOKED_AT, n)) for start in range(0, n, _LOOKED_AT)]
     for part in parts:
         count += int(np.count_nonzero(is_one(column[part])))

@@ -24,24 +24,12 @@ _LOOKED_AT = 256
 
 
 def wait_after_rounds(n_waiting: int, bandwidth: float) -> float:
-    """Return how many seconds a page waits on when its rounds are over, while `n_waiting` pages do: half go before it.
-
-    Examples
-    --------
-    >>> wait_after_rounds(10, bandwidth=8.0)
-    10.0
-    """
+    """Return the seconds a page waits on after its rounds, while `n_waiting` pages do: half go before it."""
     return 0.5 * n_waiting * _SHARE / bandwidth
 
 
 class Rounds:
-    """Goes through all pages, a few at a time, and sends those that have waited for too many rounds.
-
-    Parameters
-    ----------
-    pages : Pages
-    longest : float
-        A page waits for so many rounds, each as long as one crawl of every page takes.
+    """Goes through all pages, a few at a time, and sends those that have waited for `longest` rounds.
 
     Notes
     -----

@@ -6,16 +6,7 @@ __all__ = ["Allowance"]
 
 
 class Allowance:
-    """A token bucket.
-
-    Parameters
-    ----------
-    rate : float
-        Units a second.
-    reserve : float
-        Units that may come at once.
-    now : float
-        Seconds.
+    """A token bucket: `rate` units a second, `reserve` of them at once.
 
     Examples
     --------

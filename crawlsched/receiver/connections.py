@@ -18,14 +18,7 @@ MOST_CONNECTIONS = 128
 
 
 class Connections:
-    """Accept connections for a server of aiohttp's, which by itself takes any number.
-
-    Parameters
-    ----------
-    server : aiohttp.web.Server
-        Ends connections without a whole request on them after its ``keepalive_timeout``.
-    hung_up : callable
-        Called for each connection that had to go before that.
+    """Accepts connections for a server of aiohttp's, which by itself takes any number.
 
     Notes
     -----
@@ -42,13 +35,7 @@ class Connections:
         self._busy: set[RequestHandler] = set()
 
     async def listen(self, host: str, port: int) -> tuple[str, int]:
-        """Begin to accept; return where.
-
-        Raises
-        ------
-        OSError
-            If it is not possible.
-        """
+        """Begin to accept; return where."""
         self._listening = await self._loop.create_server(self._accepted, host, port, backlog=MOST_CONNECTIONS)
         address: tuple[Any, ...] = self._listening.sockets[0].getsockname()
         return address[0], address[1]

@@ -31,15 +31,7 @@ _PORT = re.compile(r":\d{1,5}\Z")
 
 
 class PingRefused(ValueError):
-    """A ping is not taken.
-
-    Parameters
-    ----------
-    status : int
-        The HTTP status that tells the sender.
-    reason : str
-        One sentence.
-    """
+    """A ping is not taken, with the HTTP status for the sender and the reason in one sentence."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -55,29 +47,9 @@ class Ping:
 
 
 def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Ping:
-    """Read an IndexNow ping: the query of a GET, or the JSON body of a POST.
+    """Read an IndexNow ping: the query of a GET, or the JSON body of a POST (indexnow.org).
 
-    Parameters
-    ----------
-    query : mapping of str to str
-        The query's parameters.
-    body : bytes or None
-        The body of a POST; None for a GET.
-    key : str
-        What the sender has to know.
-
-    Returns
-    -------
-    Ping
-
-    Raises
-    ------
-    PingRefused
-        With status 400 (not understood), 403 (wrong key) or 422 (URLs of another host).
-
-    References
-    ----------
-    .. [1] indexnow.org, "IndexNow protocol".
+    `PingRefused` has status 400 (not understood), 403 (wrong key) or 422 (URLs of another host).
 
     Examples
     --------
@@ -121,8 +93,6 @@ def _check_key(given: object, key: str) -> None:
 def is_equal(given: str, wanted: str) -> bool:
     r"""Compare a secret with what was sent, in a time that does not depend on either.
 
-    Examples
-    --------
     >>> is_equal("0123", "0123"), is_equal("\ud800", "0123")
     (True, False)
     """
@@ -154,18 +124,7 @@ def _keyed(text: str, key: str) -> str:
 
 
 class Signature:
-    """The signature of a notification, checked while its body comes in; it is nowhere kept.
-
-    Parameters
-    ----------
-    header : str or None
-        The header ``X-Hub-Signature``: ``method=hexadecimal digits``.
-    topic, key : str
-        See `topic_secret`.
-
-    References
-    ----------
-    .. [1] W3C (2018), "WebSub", section 8: authenticated content distribution.
+    """The signature of a notification (WebSub, section 8), checked while its body comes in; it is nowhere kept.
 
     Examples
     --------
@@ -195,23 +154,8 @@ class Signature:
 def subscription_form(address: str, source: int, topic: str, key: str, mode: str = "subscribe") -> dict[str, str]:
     """Return the form that a subscriber posts to a topic's hub.
 
-    Parameters
-    ----------
-    address : str
-        Where the hub reaches the receiver, such as ``https://crawler.example.com/``.
-    source : int
-        The number of the sitemap or feed, as ``crawlsched sources --json`` shows it.
-    topic : str
-        What it calls itself (``rel="self"``), or its URL where it does not.
-    key : str
-        The receiver's key.
-    mode : {"subscribe", "unsubscribe"}
-
-    Examples
-    --------
-    >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
-    >>> form["hub.callback"], form["hub.mode"]
-    ('https://me/websub/7/...', 'subscribe')
+    `address` is where the hub reaches the receiver, `source` the number of the sitemap or feed, and `topic` what that
+    calls itself (``rel="self"``), or else its URL.
     """
     return {
         "hub.callback": f"{address.rstrip('/')}/websub/{source}/{callback_token(topic, key)}",

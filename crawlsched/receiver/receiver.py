@@ -1,8 +1,7 @@
 """The receiver: an HTTP server inside the crawl that takes pings (IndexNow, WebSub); off unless an address is set.
 
-Whoever floods it is held up and turned away before anything is done for him: requests and URLs have an allowance each,
-few requests are looked at at a time, few connections are kept, and what is taken waits in line for moments that the
-slots leave.
+A flood is turned away before it costs work: requests and URLs have an allowance each, and the numbers of requests in
+work and of connections are bounded. What is taken waits for moments that the slots leave.
 """
 
 from __future__ import annotations
@@ -60,18 +59,7 @@ _LONGEST_REASON = 200
 
 
 class Receiver:
-    """Serve pings.
-
-    Parameters
-    ----------
-    refresher : Refresher
-        Its settings say where, and with which key.
-
-    Attributes
-    ----------
-    address : (str, int) or None
-        Where it listens; None if it does not.
-    """
+    """Serve pings."""
 
     def __init__(self, refresher: Refresher) -> None:
         settings, now = refresher.settings, refresher.clock()
@@ -240,8 +228,8 @@ class Receiver:
     def _topic(self, request: web.Request) -> tuple[int, str]:
         """Return the source of a callback, and the name under which it was subscribed to.
 
-        That is what the feed calls itself, which can differ from where it is polled (WebSub, section 5.1). The token
-        shows that we have made the callback for that name.
+        The feed calls itself by that name, which can differ from its address (WebSub, section 5.1). The token shows
+        that we made the callback for that name.
         """
         number = int(request.match_info["source"])
         try:

@@ -38,13 +38,6 @@ class _Span(NamedTuple):
 class Hours(NamedTuple):
     """Bandwidths by the time of day; made by `Hours.read`.
 
-    Attributes
-    ----------
-    spans : tuple
-        The first that holds a time counts.
-    otherwise : float
-        Crawls per second at all other times.
-
     Examples
     --------
     >>> hours = Hours.read({"22:00-06:00 Europe/Berlin": 20.0, "else": 1.0}, float)
@@ -53,25 +46,12 @@ class Hours(NamedTuple):
     [1.0, 20.0, 20.0, 1.0]
     """
 
-    spans: tuple[_Span, ...]
-    otherwise: float
+    spans: tuple[_Span, ...]  # the first that holds a time counts
+    otherwise: float  # crawls per second at all other times
 
     @classmethod
     def read(cls, written: Mapping[str, object], read_rate: Callable[[object], float]) -> Hours:
-        """Read what stands in a setting.
-
-        Parameters
-        ----------
-        written : mapping
-            As `HOURS_ALLOWED` says.
-        read_rate : callable
-            Reads a bandwidth, crawls per second, or raises ValueError.
-
-        Raises
-        ------
-        ValueError
-            With the end of the sentence "CRAWLSCHED_BANDWIDTH must be".
-        """
+        """Read the value of a setting, or raise ValueError with the end of "CRAWLSCHED_BANDWIDTH must be"."""
         spans: list[_Span] = []
         otherwise: float | None = None
         for name, value in written.items():

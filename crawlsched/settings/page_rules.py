@@ -21,25 +21,13 @@ _MOST = 255
 
 
 class PageRule(NamedTuple):
-    """What holds for the pages of a host or a pattern of URLs; None: what holds for all others.
+    """What holds for the pages of a host or a pattern of URLs; None: what holds for all others."""
 
-    Attributes
-    ----------
-    where : str
-        The name of a host, or a pattern in which ``*`` stands for anything.
-    importance : float or None
-        What a fresh copy is worth, where no request, file or sitemap says it.
-    min_interval, max_interval : float or None
-        Seconds.
-    max_pages : int or None
-        The most URLs that are taken as pages.
-    """
-
-    where: str
-    importance: float | None = None
-    min_interval: float | None = None
+    where: str  # the name of a host, or a pattern in which ``*`` stands for anything
+    importance: float | None = None  # what a fresh copy is worth, where no request, file or sitemap says it
+    min_interval: float | None = None  # seconds
     max_interval: float | None = None
-    max_pages: int | None = None
+    max_pages: int | None = None  # the most URLs that are taken as pages
 
     def said(self) -> list[Any]:
         """Return the rule as it can be written in the settings."""
@@ -49,8 +37,6 @@ class PageRule(NamedTuple):
 def read_page_rules(value: object) -> tuple[PageRule, ...]:
     """Read rules: a list of pairs, a dictionary, or one of these as JSON.
 
-    Examples
-    --------
     >>> read_page_rules([("*/news/*", {"importance": 3, "max_interval": "1h"})])
     (PageRule(where='*/news/*', importance=3.0, min_interval=None, max_interval=3600.0, max_pages=None),)
     """
@@ -105,8 +91,6 @@ def _rule(pair: object) -> PageRule:
 def read_host_shares(value: object) -> tuple[tuple[str, float], ...]:
     """Read which share of the bandwidth hosts may have at most; ``*`` is each host that is not named.
 
-    Examples
-    --------
     >>> read_host_shares({"shop.example": 0.25, "*": "0.5"})
     (('shop.example', 0.25), ('*', 0.5))
     """

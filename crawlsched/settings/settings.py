@@ -94,24 +94,7 @@ def _read_fingerprint(value: object) -> Any:
 
 
 def recipe_from(written: object) -> "Recipe":
-    """Return the recipe that somebody wrote down.
-
-    Parameters
-    ----------
-    written : str, callable or mapping
-        The name of a method; a function or its import path; or a mapping of ``method`` (one of the former, "blocks" by
-        default) and options of a `Recipe`.
-
-    Raises
-    ------
-    ValueError
-        If it says no recipe.
-
-    Examples
-    --------
-    >>> recipe_from("json").id, recipe_from({"method": "visible_text", "links": True}).id
-    ('json/2', 'visible_text/4+links')
-    """
+    """Return the recipe that is written: a method, a function, its import path, or a mapping with options."""
     from crawlsched.change_detection import RECIPE_OPTIONS, Recipe
 
     options: dict[str, Any] = dict(written) if isinstance(written, Mapping) else {"method": written}
@@ -221,19 +204,9 @@ class Settings:
 
     @classmethod
     def from_scrapy(cls, settings: Mapping[str, Any], spider_name: str | None = None) -> "Settings":
-        """Read the ``CRAWLSCHED_*`` settings out of all others.
+        """Read the ``CRAWLSCHED_*`` settings out of all others; a `SettingError` has a line for each mistake.
 
-        Parameters
-        ----------
-        settings : mapping
-            Scrapy's settings, or a dictionary.
-        spider_name : str, optional
-            The name of the collection where the settings give none.
-
-        Raises
-        ------
-        SettingError
-            If a value is not allowed or a name is unknown: one sentence for each mistake, each on a line.
+        `spider_name` names the collection where the settings do not.
         """
         values, mistakes = _read_all(settings)
         mistakes += _unknown_names(settings)
@@ -251,24 +224,13 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row of the table of settings.
+    """One row of the table of settings."""
 
-    Attributes
-    ----------
-    name : str
-        As it stands in a project's ``settings.py``.
-    default : object
-        As a person would write it there.
-    read : callable
-        Takes the value as set and returns the checked one, or raises ValueError with what is allowed.
-    secret : bool
-        Whether the value is never shown: it is a password or a key, or holds one.
-    """
-
-    name: str
-    default: object
+    name: str  # as it stands in a project's ``settings.py``
+    default: object  # as a person would write it there
+    # Takes the value as set and returns the checked one, or raises ValueError with what is allowed.
     read: Callable[[object], Any]
-    secret: bool = False
+    secret: bool = False  # whether the value is never shown: it is a password or a key, or holds one
 
 
 SETTINGS: tuple[Setting, ...] = tuple(

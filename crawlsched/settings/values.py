@@ -59,8 +59,6 @@ _MAY_WITHHOLD = ("wrong_page", "template", "flapping", "noise", "minimum_change"
 def allowing(allowed: str) -> Callable[[Callable[[Any], T]], Callable[[Any], T]]:
     """Return a decorator for a reader: whatever is wrong with a value, the error says what is allowed.
 
-    Examples
-    --------
     >>> allowing("a whole number")(int)("soon")
     Traceback (most recent call last):
     ValueError: a whole number
@@ -91,23 +89,7 @@ def _number(value: object, least: float = 0.0, most: float = inf) -> float:
 
 
 def parse_bandwidth(text: str | float) -> float:
-    """Return a bandwidth in crawls per second.
-
-    Parameters
-    ----------
-    text : str or float
-        ``5`` and ``5/s`` are 5 crawls a second; ``300/min``, ``300/h`` and ``20000/d`` are per minute, hour and day.
-
-    Raises
-    ------
-    ValueError
-        If it is not a positive number in one of these forms.
-
-    Examples
-    --------
-    >>> parse_bandwidth("5/s"), parse_bandwidth("300/h"), parse_bandwidth(0.5)
-    (5.0, 0.0833, 0.5)
-    """
+    """Return a bandwidth in crawls per second, from ``5``, ``5/s``, ``300/min``, ``300/h`` or ``20000/d``."""
     try:
         return read_bandwidth(text)
     except ValueError as error:
@@ -117,8 +99,6 @@ def parse_bandwidth(text: str | float) -> float:
 def format_bandwidth(bandwidth: float) -> str:
     """Return a bandwidth as a person would write it: the shortest text that `parse_bandwidth` reads back.
 
-    Examples
-    --------
     >>> format_bandwidth(5.0), format_bandwidth(20000 / 86400), format_bandwidth(0.5)
     ('5/s', '20000/d', '0.5/s')
     """
@@ -127,23 +107,7 @@ def format_bandwidth(bandwidth: float) -> str:
 
 
 def parse_duration(text: str | float) -> float:
-    """Return a duration in seconds.
-
-    Parameters
-    ----------
-    text : str or float
-        A number of seconds, or a number with one of the units s, m (or min), h and d.
-
-    Raises
-    ------
-    ValueError
-        If it is not a number that is zero or more in one of these forms.
-
-    Examples
-    --------
-    >>> parse_duration("90d"), parse_duration("1.5h"), parse_duration(45)
-    (7776000.0, 5400.0, 45.0)
-    """
+    """Return a duration in seconds, from a number with or without one of the units s, m (or min), h and d."""
     try:
         return read_seconds(text)
     except ValueError as error:
@@ -340,8 +304,6 @@ def read_table(value: object) -> tuple[tuple[str, Any], ...]:
 def read_date(text: str) -> float:
     """Read a date of ISO 8601, with a time or without, into POSIX seconds; UTC where no zone is named.
 
-    Examples
-    --------
     >>> read_date("1970-01-02"), read_date("1970-01-01T01:00+01:00")
     (86400.0, 0.0)
     """
@@ -352,8 +314,6 @@ def read_date(text: str) -> float:
 def fits_no_url(where: str) -> bool:
     """Whether what is to be the name of a host or a pattern of URLs can fit none.
 
-    Examples
-    --------
     >>> [fits_no_url(where) for where in ("a.example", "*/api/*", "http*://a.example/*")]
     [False, False, False]
     >>> [fits_no_url(where) for where in ("a.example/api/*", "a.example:8080", "")]

@@ -21,60 +21,32 @@ NO_PAGE = -1
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What every arm knows before a replay begins.
+    """What every arm knows before a replay begins."""
 
-    Attributes
-    ----------
-    importance : ndarray, shape (n,)
-        Of all pages that will ever be there, in rows.
-    bandwidth : float
-        Crawls per second.
-    window : Window
-    even_rate : float
-        Crawls per second and page if all get the same.
-    rates : Rates or None
-        Where change rates come from; None: the arm learns by itself, or needs none.
-    recall, false_signal_rate : ndarray, shape (n,), or None
-        Where they are known.
-    has_signals : bool
-        Whether something announces changes.
-    seed : int
-        Of what is random.
-    signal_delay : float
-        Announcements so many seconds after a crawl are discarded, by arms that listen.
-    """
-
-    importance: FloatArray
-    bandwidth: float
+    importance: FloatArray  # of all pages that will ever be there, in rows; shape (n,)
+    bandwidth: float  # crawls per second
     window: Window
-    even_rate: float
-    rates: Rates | None
-    recall: FloatArray | None
+    even_rate: float  # crawls per second and page if all get the same
+    rates: Rates | None  # where change rates come from; None: the arm learns by itself, or needs none
+    recall: FloatArray | None  # None: not known; shape (n,)
     false_signal_rate: FloatArray | None
-    has_signals: bool
-    seed: int
-    signal_delay: float = 0.0
+    has_signals: bool  # whether something announces changes
+    seed: int  # of what is random
+    signal_delay: float = 0.0  # announcements so many seconds after a crawl are discarded, by arms that listen
 
 
 class Arm(ABC):
-    """What decides which page is crawled. Time never goes back from one call to the next.
-
-    Parameters
-    ----------
-    setting : Setting
+    """Decides which page is crawled. Time never goes back from one call to the next.
 
     Attributes
     ----------
-    there : ndarray of bool, shape (n,)
-        Which pages may be crawled.
-    n_there : int
     crawled_at : ndarray, shape (n,)
         When they were crawled last; inf for pages that are not there, so that none of them waits longest.
     """
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self.there = np.zeros(setting.importance.size, bool)
+        self.there = np.zeros(setting.importance.size, bool)  # which pages may be crawled; shape (n,)
         self.crawled_at = np.full(setting.importance.size, np.inf)
         self.n_there = 0
 
@@ -133,13 +105,7 @@ INTERVALS: dict[str, Callable[[float, bool, float], float]] = {
 
 
 class AdaptiveIntervals(Arm):
-    """Crawl the page that was due first; its interval follows what visits find.
-
-    Parameters
-    ----------
-    setting : Setting
-    policy : str
-        A name in `INTERVALS`.
+    """Crawl the page that was due first; its interval follows what visits find, by a policy of `INTERVALS`.
 
     Notes
     -----

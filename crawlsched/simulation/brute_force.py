@@ -47,13 +47,6 @@ def _trusted_if_good(change_rate: FloatArray, recall: FloatArray, false: FloatAr
 class BruteForce(Arm):
     """Crawl the page of the highest crawl value, the lowest of equals.
 
-    Parameters
-    ----------
-    setting : Setting
-        With rates.
-    rule : str
-        ``greedy``, ``greedy_cis``, ``greedy_cis_plus``, ``greedy_ncis``, ``greedy_ncis_approx_j``.
-
     Notes
     -----
     Between its crawl and its next announcement the value of a page only grows. So slots are taken in blocks of k. At
@@ -167,12 +160,6 @@ class BruteForce(Arm):
 
 class Judged(Arm):
     """Crawl what one arm picks, and compare its worth with the best that brute force finds on the same pages.
-
-    Parameters
-    ----------
-    arm : Arm
-    judge : BruteForce
-        By the same values.
 
     Attributes
     ----------

@@ -19,48 +19,23 @@ class ReplayError(CrawlschedError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What happened to some pages; a row per page, in ascending order of page.
+    """What happened to some pages; a row per page, in ascending order of page."""
 
-    Attributes
-    ----------
-    page : ndarray of int, shape (n,)
-        Identifiers, ascending and distinct.
-    birth, end : ndarray, shape (n,)
-        A page is there from its birth to its end, POSIX seconds; inf for no end.
-    importance : ndarray, shape (n,)
-        Weight of a fresh copy.
-    change_rate, recall, false_signal_rate : ndarray, shape (n,), or None
-        The true rates (per second), where the history tells them.
-    change_rows, change_times : ndarray, shape (n_changes,)
-        Row and time of each change, ordered by row and then by time.
-    signal_rows, signal_times : ndarray, shape (n_signals,), or None
-        Row and time of each ChangeSignal, ordered by time; None where nothing listens for any.
-    """
-
-    page: npt.NDArray[np.int64]
-    birth: FloatArray
+    page: npt.NDArray[np.int64]  # identifiers, ascending and distinct; shape (n,)
+    birth: FloatArray  # a page is there from its birth to its end, POSIX seconds; inf for no end; shape (n,)
     end: FloatArray
-    importance: FloatArray
-    change_rows: IndexArray
+    importance: FloatArray  # weight of a fresh copy; shape (n,)
+    change_rows: IndexArray  # row and time of each change, ordered by row and then by time; shape (n_changes,)
     change_times: FloatArray
+    # Row and time of each ChangeSignal, ordered by time; None where nothing listens for any; shape (n_signals,)
     signal_rows: IndexArray | None = None
     signal_times: FloatArray | None = None
-    change_rate: FloatArray | None = None
+    change_rate: FloatArray | None = None  # the true rates (per second), where the history tells them; shape (n,)
     recall: FloatArray | None = None
     false_signal_rate: FloatArray | None = None
 
     def window(self, start: float | None = None, end: float | None = None, measure_from: float | None = None) -> Window:
-        """Return the part of the history that a replay is about, checked.
-
-        Parameters
-        ----------
-        start : float, optional
-            POSIX seconds; the first birth by default.
-        end : float, optional
-            POSIX seconds; the last time in the history by default.
-        measure_from : float, optional
-            POSIX seconds; the start by default.
-        """
+        """Return the part of the history that a replay covers, checked; by default all of it."""
         if not self.page.size:
             raise ReplayError("The history has no pages; a replay needs at least one.")
         if start is None:
@@ -93,16 +68,8 @@ class History:
 
 @dataclass(frozen=True)
 class Window:
-    """The time of a replay.
+    """The time of a replay."""
 
-    Attributes
-    ----------
-    start, end : float
-        Slots are after the start, up to and including the end, POSIX seconds.
-    measure_from : float
-        Freshness counts from here to the end.
-    """
-
-    start: float
+    start: float  # slots are after the start, up to and including the end, POSIX seconds
     end: float
-    measure_from: float
+    measure_from: float  # freshness counts from here to the end

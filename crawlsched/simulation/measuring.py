@@ -18,14 +18,12 @@ class Timeliness(NamedTuple):
 
     Attributes
     ----------
-    age : float
-        Mean age of the copies: the time since the first change that a copy does not have, 0 while it is fresh.
     delay, delay_median, delay_95, delay_longest : float
         From a change to the first crawl after it: mean, median, 95 % quantile and maximum. A change that no crawl saw
         counts with the time until the window or its page ended, which its delay was at least.
     """
 
-    age: float
+    age: float  # mean age of the copies: the time since the first change that a copy does not have, 0 while it is fresh
     delay: float
     delay_median: float
     delay_95: float
@@ -33,21 +31,7 @@ class Timeliness(NamedTuple):
 
 
 def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> float:
-    """Return the importance-weighted share of the time in which living pages were fresh.
-
-    Parameters
-    ----------
-    history : History
-    window : Window
-        Measured from its `measure_from` to its end. Every page begins with a fresh copy at its birth, or at the start
-        of the window if it was there before.
-    rows, times : array_like, shape (n_crawls,)
-        The crawls, in any order.
-
-    Returns
-    -------
-    float
-        0 to 1; nan if no page of any importance lives while it is measured.
+    """Return the importance-weighted share of the time in which living pages were fresh; nan without any.
 
     Notes
     -----
@@ -62,24 +46,13 @@ def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.
 def fresh_spans(
     history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike
 ) -> tuple[IndexArray, FloatArray, FloatArray]:
-    """Return row of each copy, from when it was fresh, and until when: those that pages begin with, and those crawled.
-
-    Parameters
-    ----------
-    history, window, rows, times
-        As for `freshness`.
-    """
+    """Return each copy, first ones too: its row, since when it was fresh, and until when."""
     copy_rows, copy_times, until, changes_at = _copies(history, window, rows, times)
     return copy_rows, copy_times, np.minimum(until, changes_at)
 
 
 def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> Timeliness:
-    """Return how old copies grew, and how soon changes were seen.
-
-    Parameters
-    ----------
-    history, window, rows, times
-        As for `freshness`. Counted are ages while it is measured, and the changes of living pages in that time.
+    """Return how old copies grew while it is measured, and how soon the changes in that time were seen.
 
     Examples
     --------
@@ -143,7 +116,7 @@ def _copies(
 def _next_times(
     rows: IndexArray, times: FloatArray, event_rows: IndexArray, event_times: FloatArray, side: Literal["left", "right"]
 ) -> FloatArray:
-    """Return when something happens next at some rows, after some times ("left": or at them); inf: never.
+    """Return when something happens next at rows after times ("left": or at them); inf: never.
 
     Events are ordered by row and then by time.
     """

@@ -36,13 +36,7 @@ def _shares(parts: FloatArray, bandwidth: float) -> FloatArray:
 
 
 class Planned(Arm):
-    """Crawl at planned rates; plan again after as many crawls as there are pages.
-
-    Parameters
-    ----------
-    setting : Setting
-    policy : str
-        A name in `DIVISIONS`.
+    """Crawl at planned rates, by a policy of `DIVISIONS`; plan again after as many crawls as there are pages.
 
     Notes
     -----

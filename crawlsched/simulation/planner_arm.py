@@ -35,15 +35,7 @@ _HOST = 0
 
 
 class PlannerArm(Arm):
-    """Crawl what `Planner` picks, and let it learn from each visit.
-
-    Parameters
-    ----------
-    setting : Setting
-    rule : str
-        The planner's `crawl_value`.
-    is_dated : bool
-        Whether each visit tells the planner when the page was last modified, as an honest Last-Modified does.
+    """Crawl what `Planner` picks, and let it learn from each visit; `is_dated`: with honest dates of modification.
 
     Notes
     -----

@@ -47,8 +47,6 @@ _DATED = "last_modified"
 def default_estimator(policy: str) -> str | None:
     """Return the estimator that a policy uses if none is named; None for those that need no rates.
 
-    Examples
-    --------
     >>> default_estimator("posterior"), default_estimator("harmonic"), default_estimator("round_robin")
     ('posterior', 'gamma_posterior', None)
     """

@@ -16,13 +16,7 @@ _SLOWEST, _FASTEST = 0.1, 100.0
 
 
 class Rates:
-    """Rates from outside: the history's own columns, or those of hindsight. Nothing is left to learn.
-
-    Parameters
-    ----------
-    change_rate : ndarray, shape (n,)
-        Changes per second.
-    """
+    """Rates from outside: the history's own columns, or those of hindsight. Nothing is left to learn."""
 
     def __init__(self, change_rate: FloatArray) -> None:
         self._rates = change_rate
@@ -39,12 +33,7 @@ class Rates:
 
 
 class EstimatedRates(Rates):
-    """Rates from one of the point estimators, learned by the code of a crawl.
-
-    Parameters
-    ----------
-    learned : LearnedRates
-    """
+    """Rates from one of the point estimators, learned by the code of a crawl."""
 
     def __init__(self, learned: LearnedRates) -> None:
         self.learned = learned
@@ -59,16 +48,7 @@ class EstimatedRates(Rates):
 
 
 class PosteriorRates(Rates):
-    """Mean rates of a gridded posterior, whose prior is learned from the pages visited.
-
-    Parameters
-    ----------
-    n_pages : int
-    even_rate : float
-        Crawls per second and page if all get the same.
-    duration : float
-        Of the replay, seconds.
-    """
+    """Mean rates of a gridded posterior, whose prior is learned from the pages visited."""
 
     def __init__(self, n_pages: int, even_rate: float, duration: float) -> None:
         self._bank = Posterior(n_pages, rate_grid(even_rate, duration))

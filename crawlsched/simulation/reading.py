@@ -30,7 +30,7 @@ _PAGE_COLUMNS = (
 
 
 def read_history(pages: str | Path, changes: str | Path, signals: str | Path | None = None) -> History:
-    """Read a history.
+    """Read a history; a file that cannot be read raises `ReplayError` with file, line and value.
 
     Parameters
     ----------
@@ -39,11 +39,6 @@ def read_history(pages: str | Path, changes: str | Path, signals: str | Path | N
         an empty ``end`` stands for none.
     changes, signals : path
         CSV with the columns ``page,time``, in any order.
-
-    Raises
-    ------
-    ReplayError
-        If a file cannot be read or says something impossible; the sentence names file, line and value.
     """
     columns = _read(pages, _PAGE_COLUMNS)
     page = _whole(columns["page"], pages)
@@ -77,18 +72,7 @@ def read_history(pages: str | Path, changes: str | Path, signals: str | Path | N
 
 
 def read_changes(path: str | Path) -> tuple[npt.NDArray[np.int64], FloatArray]:
-    """Read changes without their pages: page numbers and times, in the order of the file.
-
-    Parameters
-    ----------
-    path : path
-        CSV with the columns ``page,time``.
-
-    Raises
-    ------
-    ReplayError
-        If the file cannot be read or says something impossible.
-    """
+    """Read changes without their pages: page numbers and times, in the order of the file."""
     columns = _read(path, (("page", False, None), ("time", False, None)))
     if not np.isfinite(columns["time"]).all():
         raise ReplayError(f"{path} must give finite times, in POSIX seconds, for all its rows.")
@@ -96,13 +80,7 @@ def read_changes(path: str | Path) -> tuple[npt.NDArray[np.int64], FloatArray]:
 
 
 def open_text(path: str | Path, mode: str = "r") -> IO[str]:
-    """Open a text file, compressed by gzip if its name ends with .gz.
-
-    Raises
-    ------
-    ReplayError
-        If it cannot be opened.
-    """
+    """Open a text file, compressed by gzip if its name ends with .gz, or raise `ReplayError`."""
     try:
         if str(path).endswith(".gz"):
             return cast(IO[str], gzip.open(path, f"{mode}t", encoding="utf-8", newline=""))

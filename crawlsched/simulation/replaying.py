@@ -24,40 +24,19 @@ __all__ = ["Replayed", "crawl", "replay"]
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """The result of a replay.
+    """The result of a replay."""
 
-    Attributes
-    ----------
-    freshness : float
-        Importance-weighted share of the measured time in which living pages were fresh; nan if none lived in it.
-    timeliness : Timeliness
-        How old copies grew, and how soon changes were seen.
-    policy : str
-    estimator : str or None
-        Where change rates came from; None for a policy without any.
-    bandwidth : float
-        Crawls per second.
-    seconds : float
-        How long it took.
-    worth : ndarray, shape (n_crawls,), or None
-        For the policy ``frontier``: the value of each page picked, by that of the best of all.
-    rows : ndarray of int, shape (n_crawls,)
-        The page crawled at each slot, as its row in the history.
-    times : ndarray, shape (n_crawls,)
-        POSIX seconds.
-    changed : ndarray of bool, shape (n_crawls,)
-        Whether it had changed since its crawl before.
-    """
-
+    # Importance-weighted share of the measured time in which living pages were fresh; nan if none lived in it.
     freshness: float
-    timeliness: Timeliness
+    timeliness: Timeliness  # how old copies grew, and how soon changes were seen
     policy: str
-    estimator: str | None
-    bandwidth: float
-    seconds: float
-    rows: IndexArray
-    times: FloatArray
-    changed: npt.NDArray[np.bool_]
+    estimator: str | None  # where change rates came from; None for a policy without any
+    bandwidth: float  # crawls per second
+    seconds: float  # how long it took
+    rows: IndexArray  # the page crawled at each slot, as its row in the history; shape (n_crawls,)
+    times: FloatArray  # POSIX seconds; shape (n_crawls,)
+    changed: npt.NDArray[np.bool_]  # whether it had changed since its crawl before; shape (n_crawls,)
+    # For the policy ``frontier``: the value of each page picked, by that of the best of all; shape (n_crawls,)
     worth: FloatArray | None = None
 
 
@@ -77,29 +56,15 @@ def replay(
 
     Parameters
     ----------
-    history : History
     bandwidth : float
         Crawls per second, R.
     policy : str
         One of `POLICIES`.
     estimator : str, optional
         One of `ESTIMATOR_NAMES`; by default `default_estimator` of the policy.
-    start, end, measure_from : float, optional
-        See `History.window`.
-    seed : int
-        Of the one policy that draws at random, ``poisson``.
     signal_delay : float
         The planner's policies discard announcements so many seconds after a crawl (GREEDY-NCIS-D of the noisy-signals
         paper).
-
-    Returns
-    -------
-    Replayed
-
-    Raises
-    ------
-    ReplayError
-        If an argument is not possible, or does not fit another.
 
     Notes
     -----

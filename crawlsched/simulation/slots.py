@@ -18,12 +18,6 @@ _BLOCK = 1 << 16
 def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
     """Give start + j/R for j = 1, 2, ... up to and including the end.
 
-    Parameters
-    ----------
-    window : Window
-    bandwidth : float
-        Crawls per second, R.
-
     Notes
     -----
     300 crawls an hour are 1/12 a second, which no float is. The simple fraction that rounds to `bandwidth` is meant,

@@ -19,37 +19,18 @@ _make = tuple.__new__
 
 
 class CrawlResult(NamedTuple):
-    """What a crawl found.
-
-    Attributes
-    ----------
-    row : int
-    time : float
-        POSIX seconds.
-    elapsed : float
-        Seconds since the crawl before.
-    changed : bool
-        Whether the page changed since then.
-    time_since_modified : float or None
-        Seconds since its last change; None if it never changed. Only a crawler whose pages tell knows it.
-    """
+    """What a crawl found."""
 
     row: int
-    time: float
-    elapsed: float
-    changed: bool
+    time: float  # POSIX seconds
+    elapsed: float  # seconds since the crawl before
+    changed: bool  # whether the page changed since then
+    # Seconds since its last change; None if it never changed. Only honest dates of modification say it.
     time_since_modified: float | None
 
 
 class Truth:
-    """Answer visits.
-
-    Parameters
-    ----------
-    history : History
-    crawled_at : ndarray, shape (n,)
-        Time of the copy that each page begins with.
-    """
+    """Answers visits to the pages of a history, whose first copies are from `crawled_at`."""
 
     def __init__(self, history: History, crawled_at: FloatArray) -> None:
         n = history.page.size

@@ -15,21 +15,7 @@ _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json"
 
 
 def linked_sources(body: bytes, url: str) -> list[str]:
-    """Return the first feed and the sitemaps that a page links to, on its own site.
-
-    Parameters
-    ----------
-    body : bytes
-        The page, of which the first 32 KB are looked at.
-    url : str
-        Its URL.
-
-    Examples
-    --------
-    >>> head = b"<link rel='alternate' type='application/rss+xml' href='/feed'><link rel=sitemap href=/map.xml>"
-    >>> linked_sources(b"<html><head>" + head, "https://a.example/1")
-    ['https://a.example/feed', 'https://a.example/map.xml']
-    """
+    """Return the first feed and the sitemaps that a page links to in its first 32 KB, on its own site."""
     begin = body[:_BEGIN]
     lowered = begin.lower()
     if b"alternate" not in lowered and b"sitemap" not in lowered:

@@ -31,15 +31,6 @@ _LONGEST = 30 * 86_400.0
 class Brought:
     """What the polls of a source have brought.
 
-    Attributes
-    ----------
-    gain : float
-        By how much announcements and new pages raised crawl values above the threshold, importance times seconds.
-    loss : float
-        What they would have cost for each second that they had been read later, importance.
-    seconds : float
-        Time in which they came.
-
     Examples
     --------
     >>> brought = Brought().polled(3600.0, gain=900.0, loss=0.5)
@@ -47,9 +38,10 @@ class Brought:
     (3600.0, True)
     """
 
+    # By how much announcements and new pages raised crawl values above the threshold, importance times seconds.
     gain: float = 0.0
-    loss: float = 0.0
-    seconds: float = 0.0
+    loss: float = 0.0  # what they would have cost for each second that they had been read later, importance
+    seconds: float = 0.0  # time in which they came
 
     def polled(self, seconds: float, gain: float, loss: float) -> Brought:
         """Return the same with one more poll, some seconds after the last; older ones count less."""
@@ -67,18 +59,7 @@ class Brought:
 
 
 def first_interval(longest: float, n_pages: int, n_sources: int, bandwidth: float) -> float:
-    """Return the seconds between polls of a new source.
-
-    Parameters
-    ----------
-    longest : float
-        What the settings say.
-    n_pages : int
-        Pages of the crawl.
-    n_sources : int
-        Sources that are polled.
-    bandwidth : float
-        Crawls per second.
+    """Return the seconds between polls of a new source; `longest` is what the settings say.
 
     Examples
     --------
@@ -96,19 +77,7 @@ def first_interval(longest: float, n_pages: int, n_sources: int, bandwidth: floa
 def poll_interval(brought: Brought, threshold: float, interval: float) -> float:
     """Return after how many seconds a poll is worth as much as the crawl of a page.
 
-    Parameters
-    ----------
-    brought : Brought
-        What the source's polls have brought.
-    threshold : float
-        Crawl value at which pages are being crawled.
-    interval : float
-        Seconds between polls of a source of which nothing is known.
-
-    Returns
-    -------
-    float
-        From a sixteenth of the interval to 64 of it (30 days at most, where the interval is not longer).
+    It is from a sixteenth of `interval`, which a source of which nothing is known has, to 64 of it (30 days at most).
 
     Notes
     -----

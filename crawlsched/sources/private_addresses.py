@@ -14,17 +14,9 @@ _NAT64 = ip_network("64:ff9b::/96")
 
 
 class PrivateAddresses:
-    """Judge addresses: loopback, private networks, link-local, and whatever else is not of the public internet.
+    """Judges addresses: loopback, private networks, link-local, and whatever else is not of the public internet.
 
-    Parameters
-    ----------
-    allowed : iterable of str
-        Ranges such as ``127.0.0.0/8`` that may be asked all the same.
-
-    Raises
-    ------
-    ValueError
-        If one of them is no range of addresses.
+    The ranges of `allowed` may be asked all the same.
 
     Examples
     --------
@@ -39,13 +31,7 @@ class PrivateAddresses:
         self._allowed: list[Network] = [ip_network(network) for network in allowed]
 
     def forbids(self, address: str) -> bool:
-        """Whether this is an address that may not be asked; what is no address is not forbidden.
-
-        Parameters
-        ----------
-        address : str
-            Of version 4 or 6, with or without brackets.
-        """
+        """Whether this is an address (version 4 or 6, with or without brackets) that may not be asked."""
         if address == "localhost" or address.endswith(".localhost"):
             return self.forbids("127.0.0.1")
         try:

@@ -18,11 +18,6 @@ _REMEMBERED = 40.0
 class SitemapIndexes:
     """What the dates in sitemap indexes have proved to be worth.
 
-    Parameters
-    ----------
-    sources : Sources
-        The sitemaps and the indexes above them.
-
     Notes
     -----
     A sitemap that had something new although its index stated the old date was missed by the index, if the index states

@@ -22,21 +22,10 @@ _FEEDS = ("rss", "atom", "json")
 
 
 def quality(visits: Mapping[str, Any], chosen: Any) -> dict[str, Any]:
-    """Fit precision, recall and false announcements to some visits, and return the counts, too.
+    """Fit precision, recall and false announcements to the chosen visits, and return the counts, too.
 
-    Parameters
-    ----------
-    visits : mapping
-        As `Reader.signal_observations` gives them.
-    chosen : array_like of bool
-        Those to fit.
-
-    Returns
-    -------
-    dict
-        ``visits``, ``heard`` (those after an announcement) and ``true`` (those of them that found a change);
-        ``precision``, ``recall`` and ``false_per_day`` with ``_interval``. A share is None while its interval spans
-        nearly everything, and the interval while nothing was heard; false announcements go with the precision.
+    ``heard`` counts visits after an announcement, ``true`` those of them that found a change. A share is None while its
+    interval spans nearly everything.
 
     Examples
     --------
@@ -79,8 +68,6 @@ def quality_of(source: Source, visits: Mapping[str, Any]) -> dict[str, Any]:
 def unknown_since(source: Source, found: Mapping[str, Any]) -> str:
     """Say why nothing is known of a source yet.
 
-    Examples
-    --------
     >>> source = Source(0, "sitemap", "https://a.example/map.xml", "a.example")
     >>> unknown_since(source, {"heard": 0}), unknown_since(source, {"heard": 14, "true": 14})
     ('not read yet', '14 of 14 true')
@@ -101,8 +88,6 @@ def unknown_since(source: Source, found: Mapping[str, Any]) -> str:
 def named(source: Source) -> str:
     """Name a source: its kind and address.
 
-    Examples
-    --------
     >>> named(Source(0, "sitemap", "https://a.example/feed", "a.example", quality={"document": "rss"}))
     'feed https://a.example/feed'
     """

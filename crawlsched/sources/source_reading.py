@@ -54,18 +54,10 @@ class ListedSitemap(NamedTuple):
 
 
 class PartRead(NamedTuple):
-    """What a source states about the known pages in one part of a site.
+    """What a source states about the known pages in one part of a site."""
 
-    Attributes
-    ----------
-    n_announced : int
-        Announcements.
-    stated : ndarray
-        What the announcements date the changes, POSIX seconds, without dates that went back.
-    """
-
-    n_announced: int
-    stated: NDArray[np.float64]
+    n_announced: int  # announcements
+    stated: NDArray[np.float64]  # what the announcements date the changes, POSIX seconds, without dates that went back
 
 
 class UnknownEntry(NamedTuple):
@@ -82,51 +74,30 @@ class SourceRead:
 
     Attributes
     ----------
-    digest : bytes
-        Of the body: the same bytes say the same.
-    usable : bool
-        Whether anything could be read.
-    children : list of ListedSitemap
-        Sitemaps that it names.
-    pages : ndarray of int
-        Known pages that it names.
-    announced : ndarray of bool
-        Which of them it announces a change of: their lastmod differs from the stored one.
-    backwards : ndarray of bool
-        Those of the announced whose lastmod went back.
-    until : ndarray
-        The time that each page's lastmod names, or the end of the day, POSIX seconds; infinite where it names none.
-    lastmod : list of float or None
-        As it states them now, by page; for a date that cannot be read, the `text_mark` of its text.
-    n_announced : list of int
-        How often each page's lastmod was seen to differ, this time included.
-    unknown : list of UnknownEntry
-        Entries whose URLs are no pages yet.
-    document : str
-        What kind of document it is, as `SitemapDocument.kind` has it.
     parts : dict of str to PartRead
         What it announces by host and first directory of the path, as in ``example.com/news/``; of the 100 with most
         pages.
-    problems : sequence of Problem
-        What was wrong with it.
-    hubs : Hubs
-        Where its notices of changes can be subscribed to.
     """
 
-    digest: bytes
-    usable: bool = True
-    children: list[ListedSitemap] = field(default_factory=list)
-    pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)
+    digest: bytes  # of the body: the same bytes say the same
+    usable: bool = True  # whether anything could be read
+    children: list[ListedSitemap] = field(default_factory=list)  # sitemaps that it names
+    pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
+    # Which of them it announces a change of: their lastmod differs from the stored one.
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    # Those of the announced whose lastmod went back.
     backwards: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    # The time that each page's lastmod names, or the end of the day, POSIX seconds; infinite where it names none.
     until: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    # As it states them now, by page; for a date that cannot be read, the `text_mark` of its text.
     lastmod: list[float | None] = field(default_factory=list)
+    # How often each page's lastmod was seen to differ, this time included.
     n_announced: list[int] = field(default_factory=list)
-    unknown: list[UnknownEntry] = field(default_factory=list)
-    document: str = "unknown"
+    unknown: list[UnknownEntry] = field(default_factory=list)  # entries whose URLs are no pages yet
+    document: str = "unknown"  # what kind of document it is, as `SitemapDocument.kind` has it
     parts: dict[str, PartRead] = field(default_factory=dict)
-    problems: Sequence[Problem] = ()
-    hubs: Hubs = field(default_factory=Hubs)
+    problems: Sequence[Problem] = ()  # what was wrong with it
+    hubs: Hubs = field(default_factory=Hubs)  # where its notices of changes can be subscribed to
 
 
 def read_source(
@@ -140,15 +111,12 @@ def read_source(
     ancestors: Sequence[str] = (),
     hosts: Collection[str] = (),
 ) -> SourceRead:
-    """Read a sitemap, an index of sitemaps, or a robots.txt.
+    """Read a sitemap, an index of sitemaps, or a robots.txt; change nothing.
 
-    `ancestors` are the URLs of the indexes above it: one that lists any of them is a loop. `hosts` are those whose
-    robots.txt name it, or an index above it: it may speak of their pages, too. `pages_of` gives all
-    pages of a URL by its request fingerprint, and `announced_before` what a source last said of pages
-    (`Reader.announcements_for`).
-
-    Nothing is changed. The crawling thread may add pages meanwhile, so it checks again before it adds an entry that was
-    unknown here.
+    An index that lists any of its `ancestors` is a loop. The document may speak of the pages of `hosts`, too, whose
+    robots.txt name it. `pages_of` gives the pages of a URL by its request fingerprint, and `announced_before` what a
+    source last stated of pages (`Reader.announcements_for`). The crawling thread may add pages meanwhile, so it checks
+    again before it adds an unknown entry.
     """
     digest = blake2b(body, digest_size=16).digest()
     if digest == source.fingerprint:

@@ -24,21 +24,8 @@ _DAY = 86_400.0
 def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, Any]:
     """Return a source's tallies with one more reading.
 
-    Parameters
-    ----------
-    quality : dict
-        `Source.quality` so far.
-    read : SourceRead
-    now : float
-        When it was read, POSIX seconds.
-
-    Returns
-    -------
-    dict
-        With ``document`` (what kind it is), ``announced`` and ``backwards`` (counts) and ``delays``: how many dates
-        were read so long after what they state, by the logarithm of the seconds to the base 2, where a date that many
-        pages of one reading share counts once; and, where it speaks of several parts of sites, ``announced`` and
-        ``delays`` for each of them in ``parts``.
+    ``delays`` counts dates by how long after them they were read, by the logarithm of the seconds to the base 2; a date
+    that many pages of one reading share counts once. ``parts`` has the same for each of several parts of sites.
     """
     # Below zero are marks of texts that are no dates.
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
@@ -88,18 +75,14 @@ class Delay(NamedTuple):
 
     Attributes
     ----------
-    median : float
-        Seconds from the date stated to its reading, of which half of the dates are read earlier.
     interval : (float, float) or None
         In which that is with a probability of 95 % at least; None for less than six dates, of which nothing can be
         said with so much certainty.
-    n : int
-        Dates that it was counted from: about the last 1,000 at most.
     """
 
-    median: float
+    median: float  # seconds from the date stated to its reading, of which half of the dates are read earlier
     interval: tuple[float, float] | None
-    n: int
+    n: int  # dates that it was counted from: about the last 1,000 at most
 
 
 def median_delay(quality: dict[str, Any]) -> Delay | None:
@@ -111,10 +94,6 @@ def median_delay(quality: dict[str, Any]) -> Delay | None:
     below the true median is Binomial(n, 1/2), and the median lies between the k-th smallest and the k-th largest with a
     probability of 1 - 2 P(Binomial(n, 1/2) < k) [1]_; k is the largest for which that is 95 % or more. Where within its
     cell, of a fifth of its length, a delay lies is interpolated.
-
-    References
-    ----------
-    .. [1] David and Nagaraja (2003), "Order Statistics", section 7.1.
 
     Examples
     --------

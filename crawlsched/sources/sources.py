@@ -30,13 +30,6 @@ MOST_OF_A_HOST = 50_000
 class Sources:
     """The sitemaps (and robots.txt files, where nobody else reads them) of a collection.
 
-    Parameters
-    ----------
-    interval : float
-        Seconds between two polls of a source.
-    most_of_a_host : int, default 50,000
-        Sitemaps of one host; further ones are not taken.
-
     Examples
     --------
     >>> sources = Sources(interval=3600.0)
@@ -154,10 +147,7 @@ class Sources:
             self._line_up(number)
 
     def next_due(self, may_go: Callable[[Source], bool]) -> int | None:
-        """Take the first source in line whose host may be asked, and put that host last; None: there is none.
-
-        O(h) where the sources of h hosts wait.
-        """
+        """Take the first source in line whose host may be asked, and put that host last; O(h) where h hosts wait."""
         for host, waiting in self._due.items():
             number = next(iter(waiting))
             if may_go(self[number]):

@@ -27,23 +27,6 @@ _REFUSED = _DAY
 class Subscription:
     """How far the subscription to one feed has come.
 
-    Parameters
-    ----------
-    hub : str or None
-        The hub that the feed names; None if it names none.
-    topic : str or None
-        What the feed calls itself.
-    asked : {"", "subscribe"}
-        What the hub was asked for and has not confirmed.
-    asked_at : float
-        When that was, POSIX seconds.
-    lease : float
-        Seconds for which the hub sends notices, from `confirmed_at` on; 0: it does not.
-    confirmed_at : float
-        When the hub confirmed it last.
-    wait_until : float
-        When the hub is asked next at the earliest.
-
     Examples
     --------
     >>> subscription = Subscription("https://hub.example/", "https://a.example/feed")
@@ -54,13 +37,13 @@ class Subscription:
     (False, True)
     """
 
-    hub: str | None = None
-    topic: str | None = None
-    asked: str = ""
-    asked_at: float = 0.0
-    lease: float = 0.0
-    confirmed_at: float = 0.0
-    wait_until: float = 0.0
+    hub: str | None = None  # the hub that the feed names; None if it names none
+    topic: str | None = None  # what the feed calls itself
+    asked: str = ""  # what the hub was asked for and has not confirmed
+    asked_at: float = 0.0  # when that was, POSIX seconds
+    lease: float = 0.0  # seconds for which the hub sends notices, from `confirmed_at` on; 0: it does not
+    confirmed_at: float = 0.0  # when the hub confirmed it last
+    wait_until: float = 0.0  # when the hub is asked next at the earliest
 
     def is_due(self, now: float) -> bool:
         """Whether the hub is to be asked now to subscribe, for the first time or again."""
@@ -97,8 +80,6 @@ def kept(quality: dict[str, Any], subscription: Subscription) -> dict[str, Any]:
 def discovered(quality: dict[str, Any], hubs: Hubs, url: str) -> dict[str, Any]:
     """Return the stored facts of a source after it was read, with its hub, if it names one.
 
-    Examples
-    --------
     >>> hubs = Hubs(["http://127.0.0.1/hub", "https://hub.example/"], None)
     >>> discovered({}, hubs, "https://a.example/feed")["websub"]["hub"]
     'https://hub.example/'
@@ -113,7 +94,7 @@ def discovered(quality: dict[str, Any], hubs: Hubs, url: str) -> dict[str, Any]:
 
 
 def is_reachable_hub(hub: str, feed: str) -> bool:
-    """Whether a hub may be asked: who writes a feed cannot have the crawl ask machines of its own network.
+    """Return whether a hub may be asked: the author of a feed cannot send the crawl into its own network.
 
     A hub on such a machine is believed of a feed that is on one, too, and of no other.
     """

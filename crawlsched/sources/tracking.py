@@ -16,8 +16,6 @@ def without_tracking(url: str) -> str:
 
     They are for the statistics of who reads a feed, and name no other page.
 
-    Examples
-    --------
     >>> without_tracking("https://a.example/1?utm_source=rss&b=%20&utm_medium=feed#top"), without_tracking("/?a&utm")
     ('https://a.example/1?b=%20#top', '/?a&utm')
     """

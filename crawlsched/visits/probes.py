@@ -13,8 +13,10 @@ from crawlsched.content.reading import Content
 
 __all__ = ["APART", "Probe", "Probes"]
 
-APART = 1.0
-"""So many seconds lie between fetches from which is learned: clocks of seconds differ then, edits fall hardly ever."""
+APART = 0.95
+"""Seconds between fetches from which is learned: clocks of seconds differ in 19 of 20 then, edits fall hardly ever.
+
+With a whole second the slot after the next one was taken, and on fast sites one edit more in six fell between them."""
 
 # Visits that look changed are all probed until so many probes in a row have found nothing that was not known.
 _QUIET_PROBES = 5
@@ -206,7 +208,7 @@ class Probes:
         self.n_asked += 1
 
     def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
-        """Take out the probe that has waited longest among those whose host may be asked now, for a second at least."""
+        """Take out the probe that has waited longest among those whose host may be asked now, for `APART` at least."""
         for number, probe in enumerate(self._waiting):
             may_go = probe.is_urgent or now - probe.asked_at >= APART
             if may_go and is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):

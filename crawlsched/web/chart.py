@@ -37,21 +37,8 @@ def chart(
 ) -> Html:
     """Return a chart; colours and sizes are the stylesheet's.
 
-    Parameters
-    ----------
-    places : sequence of float
-        From left to right.
-    lines : sequence of ChartLine
-    say_place, say_value : callable
-        Words for what stands below, and at the left.
-    low, high : float, optional
-        The ends of the scale; those of the values by default.
-    marks : sequence of (float, str)
-        Places with a line and a word of their own.
-    is_log : bool
-        Whether places are laid out by their logarithms.
-    label : str
-        What the chart shows, for those who do not see it.
+    `low` and `high` end the scale, by default at the least and largest value. `marks` are places with a line and a
+    word; `is_log` lays places out by their logarithms; `label` names the chart for those who do not see it.
     """
     known = [value for line in lines for value in line.values if value is not None and math.isfinite(value)]
     if len(places) < 2 or not known:

@@ -51,17 +51,9 @@ _ATOM_ENTRIES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
-    """A collection, or one of the shards of one.
+    """A collection, or one of the shards of one."""
 
-    Attributes
-    ----------
-    name : str
-        ``news``, or ``news/3`` for a shard.
-    store : Store
-    reports : Reports
-    """
-
-    name: str
+    name: str  # ``news``, or ``news/3`` for a shard
     store: Store
     reports: Reports
 
@@ -82,16 +74,7 @@ class _Made(NamedTuple):
 
 
 class CollectionViews:
-    """Answer for one collection.
-
-    Parameters
-    ----------
-    watched : Watched
-    threads : ThreadPoolExecutor
-        In which the database is read.
-    is_one_of : bool
-        Whether there are others beside it, and a page that leads to all.
-    """
+    """Answer for one collection."""
 
     def __init__(self, watched: Watched, threads: ThreadPoolExecutor, *, is_one_of: bool) -> None:
         self._watched, self._threads = watched, threads

@@ -22,8 +22,6 @@ _EMPTY = frozenset(("br", "hr", "img", "input", "link", "meta"))
 def raw(node: Node) -> str:
     """Return what stands in the document for a node: markup as it is, anything else as text.
 
-    Examples
-    --------
     >>> raw(["<b>", tag("b", "1 < 2"), None])
     '&lt;b&gt;<b>1 &lt; 2</b>'
     """
@@ -39,17 +37,8 @@ def raw(node: Node) -> str:
 def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) -> Html:
     """Return an element.
 
-    Parameters
-    ----------
-    name : str
-    *children : str, Html, list or None
-    **attributes
-        ``class_`` is "class", and other underscores are dashes. True: without a value; None and False: not at all.
-
-    Examples
-    --------
-    >>> tag("a", "<x>", href="/?a=1&b=2", class_="row", data_at=3, hidden=False)
-    '<a href="/?a=1&amp;b=2" class="row" data-at="3">&lt;x&gt;</a>'
+    The attribute ``class_`` is "class", and other underscores are dashes. True: without a value; None and False: left
+    out.
     """
     written = [name]
     for key, value in attributes.items():
@@ -64,8 +53,6 @@ def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) 
 def link_to(url: str, text: str | None = None) -> Html:
     """Return a link to another site, without a referrer; other schemes than http and https give plain text.
 
-    Examples
-    --------
     >>> link_to("javascript:alert(1)")
     '<span>javascript:alert(1)</span>'
     """

@@ -29,26 +29,7 @@ def document(
     is_one_of: bool = False,
     has_views: bool = True,
 ) -> str:
-    """Return a whole page.
-
-    Parameters
-    ----------
-    title : str
-    main : Html
-        What stands in the middle.
-    name : str
-        Of the collection, or of what holds several.
-    view : str, optional
-        The name of the view that is shown.
-    refresh : int
-        After how many seconds it asks for itself again; 0: never.
-    base, root : str
-        The way to where the collection's views are, and to the top.
-    is_one_of : bool
-        Whether a page at the top leads to several collections.
-    has_views : bool
-        Whether what is shown belongs to one collection, whose views are named.
-    """
+    """Return a whole page with one `view` of the collection `name`; it reloads after `refresh` seconds, if not 0."""
     links = [
         tag("a", called, href=f"{base}{path or './'}", class_="chosen" if path == view else None)
         for path, called in _NAMES.items()

@@ -15,13 +15,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def metrics(seen: Mapping[str, Vitals]) -> bytes:
-    """Return what is known of each collection.
-
-    Parameters
-    ----------
-    seen : mapping of str to Vitals
-        By the value of the label ``collection``.
-    """
+    """Return what is known of each collection, by the value of the label ``collection``."""
     families = _Families()
     for collection, of_one in seen.items():
         _add(families, collection, of_one)

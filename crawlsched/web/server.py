@@ -46,25 +46,13 @@ _HEADERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """What is served, and to whom.
+    """What is served, and to whom."""
 
-    Attributes
-    ----------
-    title : str
-        Of the page that leads to all, where there are several.
-    watched : sequence of Watched
-        One has its views at the top; several have them below ``/c/``.
-    host, port
-        Where it listens; port 0 is any free one.
-    token : str or None
-        What has to be known; None: nothing.
-    """
-
-    title: str
-    watched: Sequence[Watched]
-    host: str
+    title: str  # title of the page that leads to several collections
+    watched: Sequence[Watched]  # one has its views at the top; several have them below ``/c/``
+    host: str  # where it listens; port 0 is any free one
     port: int
-    token: str | None
+    token: str | None  # what a visitor has to know; None: nothing
 
 
 class _Server:
@@ -182,13 +170,7 @@ class _Server:
 
 
 async def serve(page: Page) -> AsyncIterator[str]:
-    """Listen; give the address once it is listened on, and stop when the iterator is closed.
-
-    Raises
-    ------
-    CrawlschedError
-        If the address cannot be listened on.
-    """
+    """Listen; give the address once it is listened on, and stop when the iterator is closed."""
     runner = web.AppRunner(_Server(page).app(), access_log=None, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:

@@ -21,41 +21,18 @@ _LONGEST_PAUSE = 86_400.0
 
 @dataclass(frozen=True, kw_only=True)
 class Vitals:
-    """What is known of a collection at a moment.
+    """What is known of a collection at a moment."""
 
-    Attributes
-    ----------
-    time : float
-        By the clock of the database, POSIX seconds.
-    owner : LeaseRow or None
-        The crawl that runs, or ran last.
-    is_running : bool
-    status : dict
-        What it wrote about itself last.
-    sample : dict
-        The newest row of `samples`; empty: there is none.
-    undelivered : int
-        Pages whose last change has not been through callback and pipelines.
-    delivered : int
-        Lines of the change feed, since the collection was begun.
-    resting : list of Host
-        Hosts that asked to be left alone, and still are.
-    withheld : dict
-        How often what was held back, by reason.
-    failing : dict of str to dict
-        The hosts most of whose pages fail: since when, how, and their pages by state.
-    """
-
-    time: float
-    owner: LeaseRow | None
+    time: float  # by the clock of the database, POSIX seconds
+    owner: LeaseRow | None  # the crawl that runs, or ran last
     is_running: bool
-    status: dict[str, Any]
-    sample: dict[str, Any]
-    undelivered: int
-    delivered: int
-    resting: list[Host]
-    withheld: dict[str, int]
-    failing: dict[str, dict[str, Any]]
+    status: dict[str, Any]  # the newest status that it wrote
+    sample: dict[str, Any]  # the newest row of `samples`; empty: there is none
+    undelivered: int  # pages whose last change has not been through callback and pipelines
+    delivered: int  # lines of the change feed, since the collection was begun
+    resting: list[Host]  # hosts that asked to be left alone, and still are
+    withheld: dict[str, int]  # how many responses were held back, by reason
+    failing: dict[str, dict[str, Any]]  # the hosts most of whose pages fail: since when, how, and their pages by state
 
 
 def vitals(store: Store) -> Vitals:
@@ -104,26 +81,13 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """From when on something is not well; None: it is not looked at.
+    """From when on something is not well; None: it is not looked at."""
 
-    Attributes
-    ----------
-    freshness : float or None
-        The least share of the importance that is expected to be fresh.
-    budget : float or None
-        The least share of the slots of the last minute that were used.
-    undelivered : int or None
-        How many changes may wait for callback and pipelines.
-    rest : float or None
-        For how long a host may want to be left alone, seconds.
-    last_pass : float or None
-        How long ago the last pass may have ended, or the one that runs have begun, seconds; None: a crawl has to run.
-    """
-
-    freshness: float | None = None
-    budget: float | None = None
-    undelivered: int | None = None
-    rest: float | None = None
+    freshness: float | None = None  # the least share of the importance that is expected to be fresh
+    budget: float | None = None  # the least share of the slots of the last minute that were used
+    undelivered: int | None = None  # how many changes may wait for callback and pipelines
+    rest: float | None = None  # for how long a host may want to be left alone, seconds
+    # How long ago the last pass may have ended, or the one that runs have begun, seconds; None: a crawl has to run.
     last_pass: float | None = None
 
 
@@ -165,8 +129,6 @@ def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
 def say_failing(host: str, known: dict[str, Any], now: float) -> str:
     """Say how a host fails.
 
-    Examples
-    --------
     >>> say_failing("shop.example", {"since": 0.0, "answer": "403", "pages": {"live": 1, "refused": 20}}, now=7200.0)
     'shop.example fails (403) for 120 min: 20 of its 21 pages'
     """

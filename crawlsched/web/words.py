@@ -25,8 +25,6 @@ BINDS = {
 def duration(seconds: float | None) -> str:
     """Say how long something takes.
 
-    Examples
-    --------
     >>> duration(45), duration(5400), duration(float("inf")), duration(None)
     ('45 s', '90 min', 'for ever', '–')
     """
@@ -36,8 +34,6 @@ def duration(seconds: float | None) -> str:
 def ago(time: float | None, now: float) -> str:
     """Say how long ago something was, or in how long it will be.
 
-    Examples
-    --------
     >>> ago(40.0, now=100.0), ago(160.0, now=100.0), ago(None, now=0.0)
     ('60 s ago', 'in 60 s', 'never')
     """
@@ -66,8 +62,6 @@ def moment(time: float | None, now: float) -> Html:
 def share(value: float | None, digits: int = 3) -> str:
     """Say a share in per cent, with two or three digits where they say something.
 
-    Examples
-    --------
     >>> share(0.98765), share(None), share(1.0), share(0.99999, 2), share(1e-7), share(0.005)
     ('98.8 %', '–', '100 %', '100 %', '< 0.1 %', '0.5 %')
     """
@@ -81,8 +75,6 @@ def share(value: float | None, digits: int = 3) -> str:
 def number(value: float | None) -> str:
     """Say a number of things, exactly.
 
-    Examples
-    --------
     >>> number(12345), number(None)
     ('12,345', '–')
     """
@@ -92,8 +84,6 @@ def number(value: float | None) -> str:
 def short(value: float | None) -> str:
     """Say a number with three digits.
 
-    Examples
-    --------
     >>> short(0.01234), short(1234567), short(26.0)
     ('0.0123', '1.23 M', '26')
     """
@@ -108,8 +98,6 @@ def short(value: float | None) -> str:
 def per_time(rate: float | None) -> str:
     """Say a rate per second as the time between two events.
 
-    Examples
-    --------
     >>> per_time(1 / 7200), per_time(0.0)
     ('every 2 h', 'never')
     """

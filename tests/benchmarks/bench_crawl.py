@@ -109,8 +109,8 @@ class Recorder:
         while frame is not None:
             path, _, file = frame.f_code.co_filename.rpartition("/crawlsched/")
             # What sends asks Scrapy's own handlers.
-            if path and file != "addon/sending.py":
-                learns = learns or file.startswith("planner/")
+            if path and file != "addon/sending.py" and frame.f_code.co_name != "download_by":
+                learns = learns or file.startswith(("planner/", "frontier/"))
                 part = file.removesuffix(".py") + " " + frame.f_code.co_name
             frame = frame.f_back
         self.parts[part + (", planner" if learns else "")] += 1

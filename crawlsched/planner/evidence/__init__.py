@@ -1,5 +1,1 @@
-"""Evidence: what takes something off the probability that a copy is fresh, beside its age.
-
-Announcements. Imports parameters and models; begin reading with
-`announcements`.
-"""
+"""Evidence: announcements, which lower the probability that a copy is fresh. Begin reading with `announcements`."""

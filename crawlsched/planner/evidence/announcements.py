@@ -23,21 +23,7 @@ _LEAST_WEIGHT = 1e-4
 
 
 class Announcements:
-    """The announcements of pages as things stand, by the parameters in force.
-
-    Parameters
-    ----------
-    pages : Pages
-    in_force : InForce
-    further : FurtherSources
-        What sources beside its first one say of a page.
-    own_precision : OwnPrecision
-        What visits found of the announcements of each page's first source.
-
-    Notes
-    -----
-    What is known of a source on the site of a page is where the page's own precision begins.
-    """
+    """The announcements of pages as things stand, by the parameters in force."""
 
     def __init__(self, pages: Pages, in_force: InForce, further: FurtherSources, own_precision: OwnPrecision) -> None:
         self._pages = pages
@@ -57,10 +43,7 @@ class Announcements:
         return not (self._pages.n_signals.item(page) or self._pages.further.item(page))
 
     def counted(self, pages: IndexArray) -> FloatArray:
-        """Return how many announcements there were since the last crawl, where what each is worth is known for certain.
-
-        A whole number, unless several sources cover the page: then it is their evidence by its weight.
-        """
+        """Count the announcements since the last crawl, where what each is worth is known for certain."""
         n: FloatArray = self._pages.n_signals[pages].astype(np.float64)
         several = np.flatnonzero(self._pages.further[pages])
         if several.size:
@@ -70,16 +53,8 @@ class Announcements:
     def visited(self, page: int, changed: bool, doubt: float, unchanged: float, announced: float) -> None:
         """Learn from a visit after announcements how far those of its page can be trusted.
 
-        Parameters
-        ----------
-        page : int
-        changed : bool
-        doubt : float
-            Probability that a change was not noticed; as for `Posterior.update_one`.
-        unchanged : float
-            Probability of no change by the page's own rate alone.
-        announced : float
-            Evidence of all announcements together, nats.
+        `doubt` is the probability that a change was not noticed, `unchanged` that of no change by the page's own rate
+        alone, `announced` the evidence of all announcements together, in nats.
         """
 
         def judged(source: int, before: tuple[float, float], n_signals: int) -> tuple[float, float]:
@@ -113,16 +88,15 @@ class Announcements:
     # -- what is known of announcements
 
     def signals(self, pages: IndexArray) -> tuple[FloatArray, FloatArray]:
-        """Return signal rates (per second) and signal weights (nats); 0 both for pages whose signals tell nothing.
+        """Return signal rates (per second) and signal weights (nats); both are 0 where signals are no evidence.
 
-        The rate is counted per page, so it is 0 before the first announcement: a page that a source names and has never
-        announced is worth what it would be without the source.
+        Rates are counted per page: a page whose source has never announced it is worth as much as without the source.
         """
         rate, weight, _ = self.known(pages)
         return rate, weight
 
     def known(self, pages: IndexArray) -> FloatArray:
-        """Return signal rates, signal weights, and how many announcements there were since the last crawl; (3, n).
+        """Return signal rates, signal weights, and the effective number of announcements since the last crawl; (3, n).
 
         That is their evidence by the weight of one: of several that is less than their number, since how far they can
         be trusted is not known for certain.

@@ -40,59 +40,30 @@ class Heard(NamedTuple):
 
     Attributes
     ----------
-    source : int
-    n_signals, n_signals_total : int
-        Announcements that count, since the last crawl and in all.
-    signalled_since : float
-        Since when the source names the page, POSIX seconds.
     true_signals, false_signals : float
         Those that visits found to be true and false, beyond what the source counts for; of the page's first source
         `OwnPrecision` knows them.
-    n_heard : int
-        All its announcements since `since`, also those that counted for another source.
-    since : float
-        When a second source came to the page, or this one if it came later, POSIX seconds.
-    signalled_at : float
-        The last announcement, POSIX seconds; -inf: there was none since then.
-    row : int
-        Row of the table; of the page's first source the counts are columns of `Pages`.
     """
 
     source: int
-    n_signals: int
+    n_signals: int  # announcements that count, since the last crawl and in all
     n_signals_total: int
-    signalled_since: float
+    signalled_since: float  # since when the source names the page, POSIX seconds
     true_signals: float
     false_signals: float
-    n_heard: int
-    since: float
-    signalled_at: float
-    row: int
+    n_heard: int  # all its announcements since `since`, also those that counted for another source
+    since: float  # when a second source came to the page, or this one if it came later, POSIX seconds
+    signalled_at: float  # the last announcement, POSIX seconds; -inf: there was none since then
+    row: int  # row of the table; of the page's first source the counts are columns of `Pages`
 
 
 class FurtherSources:
     """Rows of pages that more than one source covers, chained from `Pages.further`.
 
-    Parameters
-    ----------
-    pages : Pages
-        Holds the first source of each page.
-
     Notes
     -----
     The first row of a chain is that of the page's first source; of it only `n_heard` and `signalled_at` count, by which
     announcements of the same change are recognised.
-
-    Examples
-    --------
-    >>> pages = Pages()
-    >>> rows = pages.add(host=np.zeros(2, int), now=0.0)
-    >>> further = FurtherSources(pages)
-    >>> pages.source[rows] = 5
-    >>> further.cover(rows, 6, now=10.0)
-    array([0, 1])
-    >>> [(heard.source, heard.row, heard.since) for heard in further.of(0)]
-    [(5, 0, 10.0), (6, 1, 10.0)]
     """
 
     def __init__(self, pages: Pages) -> None:

@@ -21,17 +21,7 @@ COLUMNS = ("true_signals", "false_signals")
 
 
 class OwnPrecision:
-    """Announcements that visits found to be true and to be false, page by page: 8 bytes a page.
-
-    Parameters
-    ----------
-    pages : Pages
-
-    Attributes
-    ----------
-    counts : ndarray of float32, shape (n, 2)
-        By page the expected numbers of true and of false ones, beyond what the page's source counts for; shorter than
-        the pages are many, or empty, as long as nothing was judged of the pages at the end.
+    """Count the true and false announcements of each page, as visits judged them: 8 bytes a page.
 
     Notes
     -----
@@ -85,14 +75,9 @@ class OwnPrecision:
                 self.counts[pages[rows]] = counts[rows]
 
     def betas(self, pages: IndexArray, of_source: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return for how many true and false announcements all counts that is known of each page's next one.
+        """Return how many true and false announcements the evidence on each page's next announcement amounts to.
 
-        Parameters
-        ----------
-        pages : ndarray of int, shape (n,)
-        of_source : ndarray, shape (n,)
-            What one announcement of their sources takes off the log-probability of freshness, on average over their
-            pages, nats.
+        `of_source` is the weight of one announcement of its source, in nats, on average over the source's pages.
         """
         mean = np.clip(-np.expm1(-of_source), EXTREME, 1.0 - EXTREME)
         true, false = self.columns(pages).values()

@@ -16,14 +16,6 @@ __all__ = ["SignalCounts"]
 class SignalCounts:
     """Count announcements, those of the same change once.
 
-    Parameters
-    ----------
-    pages : Pages
-    further : FurtherSources
-        Rows of the pages that more than one source covers.
-    announcements : Announcements
-        Knows what an announcement of each source is worth.
-
     Notes
     -----
     Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, where each change is announced by one of them at most.
@@ -54,17 +46,9 @@ class SignalCounts:
             self._further.cover(others, source, now)
 
     def take(self, rows: IndexArray, source: int, at: float, since: float) -> IndexArray:
-        """Count an announcement of each of some pages; return those whose crawl value has to be looked at.
+        """Count an announcement for each of some pages; return those whose crawl value has to be reckoned anew.
 
-        Parameters
-        ----------
-        rows : ndarray of int
-            Distinct pages, covered by the source.
-        source : int
-        at : float
-            When the announcements were read, POSIX seconds.
-        since : float
-            Since when they may have been there to be read.
+        The announcements were read at `at`, and may have been there since `since`.
         """
         columns = self._pages
         rows = rows[(columns.crawled_at[rows] <= at) & (columns.state[rows] != FREE)]

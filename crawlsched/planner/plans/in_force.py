@@ -32,25 +32,7 @@ _TIMES_IT_TOOK = 4.0
 class InForce:
     """The parameters in force. Values follow them at once, the frontier page by page in slices.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        In force at first.
-    pages : Pages
-    work : deque
-        Takes what is to be done between picks.
-    refile : callable
-        ``refile(pages, now)`` places pages anew.
-
-    Attributes
-    ----------
-    parameters : Parameters
-    placed : int
-        So many pages have been placed by them.
-    rests_until : float
-        No newer plan is to come sooner, POSIX seconds; inf while pages are being placed by one.
-    plan : Plan or None
-        The newest plan.
+    `work` takes what is left to do between picks; ``refile(pages, now)`` places pages anew.
     """
 
     def __init__(

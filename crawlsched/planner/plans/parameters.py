@@ -30,44 +30,29 @@ class Parameters:
     ----------
     priors : ndarray, shape (G, K)
         Probability of each rate of the grid before the first visit; row 0 for hosts without a group of their own.
-    group_of_host : ndarray of int, shape (H,)
-        Row of `priors` for each host; hosts beyond it have row 0.
     signal_weights : ndarray, shape (S + 1,)
         Nats that one ChangeSignal of each source takes off the log-probability of freshness; the last is for sources
         not yet known.
-    signal_rates : ndarray, shape (S + 1,)
-        Signals per second and page of each source, which pages' own counts are drawn towards.
-    rates : ndarray, shape (K,)
-        The grid, changes per second.
-    even_rate : float
-        Crawls per second and page if all got the same; inf: not known.
-    signal_groups : SignalGroups
-        Sites whose announcements are worth something else than those of their source elsewhere.
-    learning_rate : float
-        Power of pages' own likelihoods: `LIKELIHOOD_POWER` in plans, 1 while a page's few visits are all that is known.
-
-    Notes
-    -----
-    A slow page that is taken for a fast one is not visited any more, and so the mistake is not found out; the other
-    mistake is found at the next visits. What a visit teaches has a value of its own where more than one rate is still
-    possible, and no more than the slow ones among them have to lose: where the posterior is sure, its weights stay as
-    they are. What it gave, and what else was tried, is in docs/notes/learning.md.
     """
 
     priors: FloatArray
-    group_of_host: IndexArray
+    group_of_host: IndexArray  # row of `priors` for each host; hosts beyond it have row 0; shape (H,)
     signal_weights: FloatArray
+    # Signals per second and page of each source, which pages' own counts are drawn towards; shape (S + 1,)
     signal_rates: FloatArray
-    rates: FloatArray
-    even_rate: float = np.inf
+    rates: FloatArray  # the grid, changes per second; shape (K,)
+    even_rate: float = np.inf  # crawls per second and page if all got the same; inf: not known
+    # Sites whose announcements are worth something else than those of their source elsewhere.
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
+    # Power of pages' own likelihoods: `LIKELIHOOD_POWER` in plans, 1 while a page's few visits are all that is known.
     learning_rate: float = 1.0
 
     @cached_property
     def value_priors(self) -> FloatArray:
-        """`priors` as crawl values take them, shape (G, K).
+        """Return `priors` for crawl values, shape (G, K).
 
-        A rate r above the even rate R/n counts as if it were less likely by the factor (r n/R)^(-1/2).
+        A rate r above the even rate R/n counts as less likely by (r n/R)^(-1/2): a slow page taken for a fast one is
+        not visited, so that mistake lasts; the opposite one ends at the next visits (docs/notes/learning.md).
         """
         doubtful = self.priors * np.maximum(self.rates / self.even_rate, 1.0) ** -DOUBT
         shares: FloatArray = doubtful / doubtful.sum(axis=1, keepdims=True)
@@ -85,17 +70,9 @@ class Parameters:
         return np.where(known, self.group_of_host[np.where(known, hosts, 0)], 0)
 
     def signal_quality(self, hosts: npt.NDArray[Any], sources: npt.NDArray[Any]) -> tuple[FloatArray, FloatArray]:
-        """Return what announcements by sources (0 or more) on hosts are worth, by the site where that has evidence.
+        """Return signal weights (nats) and rates (per second) of sources on hosts, by site where a site has evidence.
 
-        This is what is known of a page before its own announcements have shown anything: an announcement is true with
-        probability 1 - exp(-κ), and with γ announcements a second γ exp(-κ) of them are false.
-
-        Returns
-        -------
-        signal_weight : ndarray, shape (n,)
-            κ, nats per announcement.
-        signal_rate : ndarray, shape (n,)
-            γ, announcements per second.
+        An announcement is true with probability 1 - exp(-κ); of γ announcements a second γ exp(-κ) are false.
         """
         at = np.minimum(sources, self.signal_weights.size - 1)
         weights, rates = self.signal_weights[at], self.signal_rates[at]

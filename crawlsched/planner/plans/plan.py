@@ -38,59 +38,27 @@ class Plan:
 
     Attributes
     ----------
-    time : float
-        When its snapshot was taken, POSIX seconds.
-    rates_id : str
-        The grid that `priors` belong to.
-    bandwidth : float
-        Crawls per second that it was made for.
-    n_pages : int
-        Visited pages that it was made from.
-    priors : ndarray, shape (G, K)
-        Probability of each rate: row 0 for the whole, the others for groups of pages.
-    group_hosts : tuple of int
-        The host that each row of `priors` after the first belongs to.
     signal_weights, signal_rates : ndarray, shape (S + 1,)
         By source: nats per announcement, announcements per second and page; the last for sources not yet known.
-    precision_intervals : ndarray, shape (S + 1, 2)
-        95 % intervals of the sources' precision.
-    threshold : float
-        Crawl value at which the bandwidth would be used up.
-    demand : ndarray, shape (D, 2)
-        Rows (threshold, crawls per second wanted at it).
-    signal_groups : SignalGroups
-        What announcements are worth on sites that have evidence of their own.
-    n_held : int
-        Pages that were not visited yet, and whose hosts' limits are what keeps them from that.
     """
 
-    time: float
-    rates_id: str
-    bandwidth: float
-    n_pages: int
-    priors: FloatArray
-    group_hosts: tuple[int, ...]
+    time: float  # when its snapshot was taken, POSIX seconds
+    rates_id: str  # the grid that `priors` belong to
+    bandwidth: float  # crawls per second that it was made for
+    n_pages: int  # visited pages that it was made from
+    priors: FloatArray  # probability of each rate: row 0 for the whole, the others for groups of pages; shape (G, K)
+    group_hosts: tuple[int, ...]  # the host that each row of `priors` after the first belongs to
     signal_weights: FloatArray
     signal_rates: FloatArray
-    precision_intervals: FloatArray
-    threshold: float
-    demand: FloatArray
+    precision_intervals: FloatArray  # 95 % intervals of the sources' precision; shape (S + 1, 2)
+    threshold: float  # crawl value at which the bandwidth would be used up
+    demand: FloatArray  # rows (threshold, crawls per second wanted at it); shape (D, 2)
+    # What announcements are worth on sites that have evidence of their own.
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    n_held: int = 0
+    n_held: int = 0  # pages that were not visited yet, and whose hosts' limits are what keeps them from that
 
     def parameters(self, rates: FloatArray) -> Parameters:
-        """Return the plan as crawl values need it.
-
-        Parameters
-        ----------
-        rates : ndarray, shape (K,)
-            The planner's grid, changes per second.
-
-        Raises
-        ------
-        ValueError
-            If the plan was made for another grid of rates.
-        """
+        """Return the plan as crawl values need it; ValueError if it was made for another grid than `rates`."""
         if grid_id(rates) != self.rates_id:
             raise ValueError(
                 f"plan must be for the grid of rates {grid_id(rates)}, but it is for {self.rates_id}; make a new plan."
@@ -103,13 +71,7 @@ class Plan:
         return Parameters(*learned, rates, even_rate, self.signal_groups, learning_rate=LIKELIHOOD_POWER)
 
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the plan as plain numbers, lists and texts, as JSON can hold them.
-
-        Parameters
-        ----------
-        host_names : sequence of str, optional
-            Name of each host; with it the plan means the same to a process that numbers hosts otherwise.
-        """
+        """Return the plan as JSON can hold it; with names of hosts it suits a process with other host numbers."""
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in data.items()}
         hosts: list[Any] = list(self.group_hosts)
@@ -119,19 +81,9 @@ class Plan:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], host_number: Callable[[str], int] | None = None) -> Self:
-        """Return the plan that `to_dict` made plain.
+        """Return the plan that `to_dict` wrote; without `host_number`, groups of named hosts fall back on the whole.
 
-        Parameters
-        ----------
-        data : mapping
-        host_number : callable, optional
-            Number of the host with a name, where names were given to `to_dict`; without it, groups of hosts known by
-            name only fall back on the whole.
-
-        Raises
-        ------
-        ValueError
-            If something is missing.
+        A plan with something missing raises ValueError.
         """
         missing = [field.name for field in fields(cls) if field.name not in data]
         if missing:
@@ -157,23 +109,15 @@ def plan(
     signal_observations: Mapping[str, npt.NDArray[Any]] | None = None,
     previous: Plan | None = None,
 ) -> Plan:
-    """Learn from all pages together: population priors, what signals are worth, the threshold and the demand curve.
+    """Learn from all pages: population priors, what signals are worth, the threshold and the demand curve.
+
+    What nothing is known about stays as the plan `previous` has it.
 
     Parameters
     ----------
-    snapshot : Snapshot
-        What `Planner.snapshot` copied.
-    bandwidth : float
-        Crawls per second.
     signal_observations : mapping, optional
         Visits of pages that a source covers: arrays ``elapsed``, ``n_signals``, ``source``, ``changed``; and, for what
         sites differ in, ``host`` (-1: not known), as `Planner.hosts` gives it.
-    previous : Plan, optional
-        The plan in force; what nothing is known about stays as it says.
-
-    Returns
-    -------
-    Plan
 
     Notes
     -----

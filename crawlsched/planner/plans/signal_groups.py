@@ -14,32 +14,17 @@ __all__ = ["SignalGroup", "SignalGroups"]
 
 
 class SignalGroup(NamedTuple):
-    """What announcements of one source are worth for the pages of one site.
-
-    Attributes
-    ----------
-    source, host : int
-    signal_weight : float
-        Nats per announcement.
-    signal_rate : float
-        Announcements per second and page.
-    n_heard : int
-        Visits after an announcement that this was learned from.
-    """
+    """What announcements of one source are worth for the pages of one site."""
 
     source: int
     host: int
-    signal_weight: float
-    signal_rate: float
-    n_heard: int
+    signal_weight: float  # nats per announcement
+    signal_rate: float  # announcements per second and page
+    n_heard: int  # visits after an announcement that this was learned from
 
 
 class SignalGroups:
     """The groups that have evidence of their own; never changed, so that a page may keep to older ones for a while.
-
-    Parameters
-    ----------
-    groups : iterable of SignalGroup
 
     Examples
     --------
@@ -63,10 +48,7 @@ class SignalGroups:
         return keys
 
     def rows(self, sources: npt.NDArray[Any], hosts: npt.NDArray[Any]) -> IndexArray:
-        """Return the rows of `signal_weights` and `signal_rates` for pages, -1 for those without a group.
-
-        O(log m) a page with m groups.
-        """
+        """Return rows of `signal_weights` and `signal_rates` for pages, -1 without a group; O(log m) for m groups."""
         found = np.full(sources.size, -1)
         if self._groups:
             inside = np.flatnonzero(hosts < self._n_hosts)

@@ -34,13 +34,6 @@ def learn_signals(
 ) -> tuple[FloatArray, FloatArray, FloatArray, SignalGroups]:
     """Fit precision by what visits found, and count announcements.
 
-    Parameters
-    ----------
-    snapshot, visits
-        As for `plan`.
-    previous : tuple of ndarray, optional
-        Weights and intervals of precision of the plan before.
-
     Returns
     -------
     weights, rates : ndarray, shape (S + 1,)
@@ -48,12 +41,6 @@ def learn_signals(
     intervals : ndarray, shape (S + 1, 2)
         Of precision.
     groups : SignalGroups
-
-    Notes
-    -----
-    Partial pooling: the precision of all sources counts as ten announcements of each, that of a source as ten of each
-    of its sites. It is the mean of what its members show by themselves, weighted by what was heard of them. Only sites
-    with ten visits after an announcement are fitted, and only where a source has several.
     """
     heard = None if visits is None or not len(visits["source"]) else _usable(visits)
     n_sources = int(snapshot.sources.max(initial=-1)) + 1

@@ -18,22 +18,6 @@ class Snapshot:
 
     Attributes
     ----------
-    rates : ndarray, shape (K,)
-        The grid of change rates.
-    time : float
-        POSIX seconds.
-    n_pages : int
-        How many pages have been visited.
-    n_held : int
-        How many have not, of hosts that let themselves be asked only so often.
-    pages : ndarray of int, shape (n,)
-        Visited pages, all or an even sample, ascending.
-    log_likelihood : ndarray of uint8, shape (n, K)
-        Their compact rows.
-    hosts : ndarray of int, shape (n,)
-        Their hosts.
-    importance : ndarray, shape (n,)
-        Their weights.
     host_limits : ndarray, shape (n,)
         Crawls per second that the host of each lets itself be asked for at most; inf: as many as anybody likes.
     sources, signalled_hosts, n_signals_total, signalled_for : ndarray, shape (s,)
@@ -41,16 +25,16 @@ class Snapshot:
         source made, and in how many seconds.
     """
 
-    rates: FloatArray
-    time: float
-    n_pages: int
-    pages: IndexArray
-    log_likelihood: npt.NDArray[np.uint8]
-    hosts: npt.NDArray[np.int32]
-    importance: FloatArray
+    rates: FloatArray  # the grid of change rates; shape (K,)
+    time: float  # POSIX seconds
+    n_pages: int  # how many pages have been visited
+    pages: IndexArray  # visited pages, all or an even sample, ascending; shape (n,)
+    log_likelihood: npt.NDArray[np.uint8]  # their compact rows; shape (n, K)
+    hosts: npt.NDArray[np.int32]  # their hosts; shape (n,)
+    importance: FloatArray  # their weights; shape (n,)
     host_limits: FloatArray
     sources: npt.NDArray[np.int32]
     signalled_hosts: npt.NDArray[np.int32]
     n_signals_total: FloatArray
     signalled_for: FloatArray
-    n_held: int = 0
+    n_held: int = 0  # how many have not, of hosts that let themselves be asked only so often

@@ -34,72 +34,37 @@ class Explanation:
 
     Attributes
     ----------
-    page : int
-    state : str
-        One of `crawlsched.pages.STATE_NAMES`.
-    importance : float
-        Weight of a fresh copy.
-    change_rate : float
-        Expected changes per second, announced or not.
-    change_rate_interval : tuple of float
-        The rate is between these with 90 % probability.
-    unsignalled_change_rate : float
-        Changes per second that are not announced.
-    signal_rate : float
-        Announcements per second.
-    signal_weight : float
-        Nats per announcement.
-    precision : float
-        Probability that an announcement is true.
     precision_of : str
         What that was learned from: ``source``, or ``site`` where that has evidence; for a page that several sources
         cover, of its first one.
-    recall : float
-        Probability that a change is announced.
-    elapsed : float
-        Seconds since the last crawl; inf if there was none.
-    n_signals : int
-        Announcements since the last crawl.
-    expected_freshness : float
-        Probability that the copy equals the page now; 0 without a copy.
-    crawl_value : float
-        Now; importance times seconds.
-    threshold : float
-        Crawl value at which pages are being picked.
-    wake_time : float
-        When the crawl value reaches the threshold if nothing is announced, POSIX seconds; inf: never.
     likely_time : float
         The time such that the next visit is likeliest to take 0.3 to 3 times as long, limits aside, if announcements
         come as often as they have; at most `wake_time`, and that where it is as good as any other.
-    next_allowed : float
-        The page may not be crawled earlier, POSIX seconds.
-    deadline : float
-        The page goes first from then on, POSIX seconds; inf without a longest interval.
     binds : str
         What decides: one of ``value``, ``overdue``, ``forced``, ``min_interval``, ``not_before``, ``host``,
         ``in_flight``.
     """
 
     page: int
-    state: str
-    importance: float
-    change_rate: float
-    change_rate_interval: tuple[float, float]
-    unsignalled_change_rate: float
-    signal_rate: float
-    signal_weight: float
-    precision: float
+    state: str  # one of `crawlsched.pages.STATE_NAMES`
+    importance: float  # weight of a fresh copy
+    change_rate: float  # expected changes per second, announced or not
+    change_rate_interval: tuple[float, float]  # the rate is between these with 90 % probability
+    unsignalled_change_rate: float  # changes per second that are not announced
+    signal_rate: float  # announcements per second
+    signal_weight: float  # nats per announcement
+    precision: float  # probability that an announcement is true
     precision_of: str
-    recall: float
-    elapsed: float
-    n_signals: int
-    expected_freshness: float
-    crawl_value: float
-    threshold: float
-    wake_time: float
+    recall: float  # probability that a change is announced
+    elapsed: float  # seconds since the last crawl; inf if there was none
+    n_signals: int  # announcements since the last crawl
+    expected_freshness: float  # probability that the copy equals the page now; 0 without a copy
+    crawl_value: float  # now; importance times seconds
+    threshold: float  # crawl value at which pages are being picked
+    wake_time: float  # when the crawl value reaches the threshold if nothing is announced, POSIX seconds; inf: never
     likely_time: float
-    next_allowed: float
-    deadline: float
+    next_allowed: float  # the page may not be crawled earlier, POSIX seconds
+    deadline: float  # the page goes first from then on, POSIX seconds; inf without a longest interval
     binds: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -166,10 +131,7 @@ def _wake_time(value: Callable[[float], float], threshold: float, now: float) ->
 def _likely_time(
     planner: Planner, page: int, value: Callable[[float], float], wake_time: float, signal_rate: float, now: float
 ) -> float:
-    """Return the time such that the next visit is likeliest to take 0.3 to 3 times as long; at most `wake_time`.
-
-    It is `wake_time` where that is as good as any other. Of others that are as good it is the one in the middle.
-    """
+    """Return when the next visit is likeliest to take 0.3 to 3 times as long; `wake_time` if that is as good."""
     if wake_time <= now or value(now) == value(now + _FOR_EVER):
         return wake_time
     longest = min(wake_time - now, _FOR_EVER)

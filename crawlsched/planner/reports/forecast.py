@@ -18,23 +18,15 @@ _CANDIDATES = 8
 
 
 def forecast(planner: Planner, now: float, n: int, pause: Callable[[int], float] = lambda host: 0.0) -> IndexArray:
-    """Return the pages that go next, in their order, if nothing is announced or found meanwhile.
+    """Return at most `n` pages in the order they go in, if nothing is announced or found meanwhile.
+
+    First those that go out of turn, then new pages in their share of the slots, and those that will be worth most when
+    half of the others have gone; each when its host may be asked.
 
     Parameters
     ----------
-    planner : Planner
-    now : float
-        POSIX seconds.
-    n : int
-        How many pages at most.
     pause : callable, optional
         ``pause(host)`` returns how many seconds lie between two requests to a host, at least. By default none do.
-
-    Returns
-    -------
-    ndarray of int
-        First those that go out of turn, then new pages in their share of the slots, and those that will be worth most
-        when half of the others have gone; each when its host may be asked.
 
     Examples
     --------

@@ -26,9 +26,6 @@ class Outlook:
 
     Parameters
     ----------
-    mean_interval : float
-        About how many seconds lie between two crawls of a page at the bandwidths that will be asked about; it may be a
-        hundred times too long or too short.
     seen_within : float, optional
         Of changes it is asked which share is seen within so many seconds.
 
@@ -75,16 +72,7 @@ class Outlook:
         self._seen = np.zeros(_LEVELS.size + 1)
 
     def add(self, planner: Planner, pages: IndexArray, each: float = 1.0) -> None:
-        """Add pages.
-
-        Parameters
-        ----------
-        planner : Planner
-            It knows them; nothing of it is changed.
-        pages : ndarray of int
-        each : float
-            How many pages each of them stands for, where they are a sample.
-        """
+        """Add pages; each stands for `each` pages, where they are a sample."""
         _, signal_weight = planner.announcements.signals(pages)
         edges = self._edges
         all_limits = (planner.intervals.general, *planner.intervals.rules)

@@ -20,14 +20,6 @@ COLUMNS = ("change_rate", "change_rate_low", "change_rate_high", "expected_fresh
 def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, FloatArray]:
     """Return what is known of pages, nan where nothing is.
 
-    Parameters
-    ----------
-    planner : Planner
-    pages : array_like of int, shape (n,)
-        Row numbers.
-    now : float
-        POSIX seconds.
-
     Returns
     -------
     dict of ndarray, shape (n,)

@@ -48,15 +48,7 @@ class ChangeRates(Protocol):
 
 
 class PlannedValues(CrawlValues):
-    """Crawl values by one of `POLICIES`; see `crawlsched.frontier.CrawlValues`.
-
-    Parameters
-    ----------
-    pages : Pages
-    estimates : ChangeRates
-        Where change rates come from.
-    policy : str
-        A name in `POLICIES`.
+    """Crawl values by one of `POLICIES`.
 
     Notes
     -----

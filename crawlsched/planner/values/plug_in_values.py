@@ -22,16 +22,7 @@ __all__ = ["PointValues"]
 
 
 class PointValues(CrawlValues):
-    """Crawl values by one of the papers' rules, with known rates or else with estimated ones.
-
-    Parameters
-    ----------
-    pages : Pages
-    announcements : Announcements
-    rule : Rule
-    change_rates : callable
-        ``change_rates(pages)`` estimates changes per second, announced or not, where they are not known.
-    """
+    """Crawl values by one of the papers' rules, with known rates or else with those that `change_rates` estimates."""
 
     def __init__(
         self,

@@ -22,16 +22,7 @@ _BLOCK = 1024
 
 
 class PosteriorValues(CrawlValues):
-    """The posterior crawl value (design, section 4): the expectation of the crawl value over what is still possible.
-
-    Parameters
-    ----------
-    pages : Pages
-    posterior : Posterior
-        A row per page.
-    in_force : InForce
-    announcements : Announcements
-    """
+    """The posterior crawl value (design, section 4): the expectation of the crawl value over what is still possible."""
 
     def __init__(
         self,

@@ -146,15 +146,7 @@ def _false_signal_rate(change_rate: FloatArray, precision: FloatArray, recall: F
 
 
 def corrupted(history: History, share: float, noise: FloatArray) -> History:
-    """Return the same history of pages whose precision and recall are known wrongly.
-
-    Parameters
-    ----------
-    history : History
-    share : float
-        p: how much noise is mixed in.
-    noise : ndarray, shape (2, n)
-        ξ for precision and for recall, from 0 to 1.
+    """Return the same history with the share p of noise in precision and recall; the noise has shape (2, n).
 
     Notes
     -----

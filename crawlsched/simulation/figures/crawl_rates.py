@@ -136,16 +136,7 @@ def _phases(horizon: float) -> list[tuple[float, float]]:
 
 
 def accuracies(history: History, horizon: float, bandwidths: Sequence[float], times: FloatArray) -> FloatArray:
-    """Return the accuracy of GREEDY over the last 1000 crawls before each time.
-
-    Parameters
-    ----------
-    history : History
-    horizon : float
-    bandwidths : sequence of float
-        One for each of the three phases, or one for all of them.
-    times : ndarray
-    """
+    """Return the accuracy of GREEDY over the last 1000 crawls before each time; a bandwidth for each phase, or one."""
     window = history.window(0.0, horizon)
     arm, _ = make_arm(history, window, bandwidths[0], "greedy", "known", seed=0)
     rows, crawled, _ = crawl(history, window, _slots(horizon, bandwidths), arm)

@@ -22,39 +22,18 @@ _WIDTH_95 = 1.96
 
 @dataclass(frozen=True)
 class Panel:
-    """Some quantities against a label; bars or bands are standard errors.
+    """Some quantities against a label; bars or bands are standard errors."""
 
-    Attributes
-    ----------
-    styles : mapping of str to str
-        The quantities, and how each is drawn, as in ``axes.plot``.
-    x : str
-        The label on the horizontal axis.
-    lines : tuple of str
-        Labels whose values are lines of their own.
-    each : str
-        A label whose values are panels of their own.
-    where : mapping of str to Label
-        What other labels have to be.
-    spread : str
-        A quantity that holds standard deviations: the band is 95 % of a normal distribution.
-    levels : tuple of Label
-        Values on the horizontal axis that are horizontal lines instead. What stands at infinity is one anyway.
-    level : float, optional
-        A dotted horizontal line.
-    axes : mapping of str to object
-        What ``axes.set`` takes.
-    """
-
-    styles: Mapping[str, str]
-    x: str
-    lines: tuple[str, ...] = ()
-    each: str = ""
-    where: Mapping[str, Label] = field(default_factory=dict)
-    spread: str = ""
+    styles: Mapping[str, str]  # the quantities, and how each is drawn, as in ``axes.plot``
+    x: str  # the label on the horizontal axis
+    lines: tuple[str, ...] = ()  # labels whose values are lines of their own
+    each: str = ""  # a label whose values are panels of their own
+    where: Mapping[str, Label] = field(default_factory=dict)  # what other labels have to be
+    spread: str = ""  # a quantity that holds standard deviations: the band is 95 % of a normal distribution
+    # Values on the horizontal axis that are horizontal lines instead. What stands at infinity is one anyway.
     levels: tuple[Label, ...] = ()
-    level: float | None = None
-    axes: Mapping[str, Any] = field(default_factory=dict)
+    level: float | None = None  # a dotted horizontal line
+    axes: Mapping[str, Any] = field(default_factory=dict)  # what ``axes.set`` takes
 
     def split(self, table: Table) -> list[Panel]:
         """Return the panels that this one stands for."""

@@ -47,20 +47,11 @@ _CLASSES: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class VisitSamples:
-    """Visits to one page in each repetition.
+    """Visits to one page in each repetition."""
 
-    Attributes
-    ----------
-    elapsed : ndarray, shape (repetitions, n)
-        Time since the visit before.
-    changed : ndarray of bool, shape (repetitions, n)
-    number : ndarray of int, shape (repetitions,)
-        How many of them there are.
-    """
-
-    elapsed: FloatArray
-    changed: BoolArray
-    number: npt.NDArray[np.intp]
+    elapsed: FloatArray  # time since the visit before; shape (repetitions, n)
+    changed: BoolArray  # shape (repetitions, n)
+    number: npt.NDArray[np.intp]  # how many of them there are; shape (repetitions,)
 
 
 def generators(settings: Settings, case: int = 0) -> list[np.random.Generator]:

@@ -26,37 +26,17 @@ class FigureError(CrawlschedError, ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user can set of a figure.
+    """What a user can set of a figure."""
 
-    Attributes
-    ----------
-    repetitions : int
-        Independent simulations, over which means and standard errors are taken.
-    pages : tuple of int
-        Numbers of pages, a case for each; empty for a figure that has no such number.
-    horizon : float or None
-        Simulated time, in the paper's unit; None for a figure without one.
-    seed : int
-        The same seed gives the same numbers.
-    history : Path or None
-        A file of real changes to take instead of generated ones, where a figure can.
-    """
-
-    repetitions: int
-    pages: tuple[int, ...] = ()
-    horizon: float | None = None
-    seed: int = 0
-    history: Path | None = None
+    repetitions: int  # independent simulations, over which means and standard errors are taken
+    pages: tuple[int, ...] = ()  # numbers of pages, a case for each; empty for a figure that has no such number
+    horizon: float | None = None  # simulated time, in the paper's unit; None for a figure without one
+    seed: int = 0  # the same seed gives the same numbers
+    history: Path | None = None  # a file of real changes to take instead of generated ones, where a figure can
 
     @property
     def n_pages(self) -> int:
-        """The number of pages of a figure that takes only one.
-
-        Raises
-        ------
-        FigureError
-            If there are several.
-        """
+        """The number of pages of a figure that takes only one; `FigureError` if there are several."""
         if len(self.pages) != 1:
             raise FigureError(f"pages must be a single number for this figure, got {', '.join(map(str, self.pages))}.")
         return self.pages[0]
@@ -69,13 +49,7 @@ class Settings:
 
     @property
     def steps(self) -> int:
-        """The horizon of a figure in which it is a number of visits or rounds.
-
-        Raises
-        ------
-        FigureError
-            If it is not a whole number.
-        """
+        """The horizon of a figure in which it is a number of visits or rounds; `FigureError` if it is not whole."""
         if self.horizon is None or self.horizon < 1 or self.horizon != int(self.horizon):
             raise FigureError(f"horizon must be a whole number above 0 for this figure, got {self.horizon!r}.")
         return int(self.horizon)
@@ -89,36 +63,18 @@ Measure = Callable[[Settings, Any, np.random.Generator, int], Numbers]
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure or a table of a paper.
+    """A figure or a table of a paper."""
 
-    Attributes
-    ----------
-    name : str
-        Paper and number, such as ``noisy-signals-4``.
-    authors : str
-        Of the paper, with its year.
-    title : str
-        What it shows, one line.
-    settings : Settings
-        As printed in the paper, or as chosen where it is silent.
-    run : callable
-        ``run(settings, progress)`` simulates it and returns a `Table`; most are `repeated`.
-    draw : callable
-        ``draw(table, canvas)`` draws it on an empty ``matplotlib.figure.Figure``; most are `drawn`.
-    fixed : mapping of str to str
-        Settings that are not for the user to set, in words: what is printed with every run.
-    takes_history : bool
-        Whether `Settings.history` can be given.
-    """
-
-    name: str
-    authors: str
-    title: str
-    settings: Settings
-    run: Run
+    name: str  # paper and number, such as ``noisy-signals-4``
+    authors: str  # of the paper, with its year
+    title: str  # what it shows, one line
+    settings: Settings  # as printed in the paper, or as chosen where it is silent
+    run: Run  # ``run(settings, progress)`` simulates it and returns a `Table`; most are `repeated`
+    # ``draw(table, canvas)`` draws it on an empty ``matplotlib.figure.Figure``; most are `drawn`.
     draw: Callable[[Table, Any], None]
+    # Settings that are not for the user to set, in words: what is printed with every run.
     fixed: Mapping[str, str] = field(default_factory=dict)
-    takes_history: bool = False
+    takes_history: bool = False  # whether `Settings.history` can be given
 
     @property
     def paper(self) -> str:
@@ -134,13 +90,7 @@ class Figure:
         seed: int = 0,
         history: Path | None = None,
     ) -> Settings:
-        """Return the figure's settings with some of them set; None leaves one as it is.
-
-        Raises
-        ------
-        FigureError
-            If a value is not possible, or the figure has no such setting.
-        """
+        """Return the figure's settings with some of them set (None: as it is), or raise `FigureError`."""
         default = self.settings
         if pages is not None and not default.pages:
             raise FigureError(f"{self.name} has no number of pages to set; leave --pages out.")
@@ -173,18 +123,9 @@ def repeated(
     cases: Sequence[Any] | None = None,
     exact: Callable[[Settings], Iterable[Row]] = lambda settings: (),
 ) -> Run:
-    """Return how to measure every case in every repetition, and to summarize what was measured.
+    """Return how to measure every case (by default the numbers of pages) in every repetition, and to summarize.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        Names of the labels.
-    measure : callable
-        A `Measure`.
-    cases : sequence, optional
-        What is measured apart; the numbers of pages by default.
-    exact : callable, optional
-        ``exact(settings)`` gives further rows, which stand first.
+    ``exact(settings)`` gives further rows, which stand first.
 
     Notes
     -----

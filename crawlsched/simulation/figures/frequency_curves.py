@@ -34,16 +34,9 @@ _FEW_VISITS = 10
 
 
 def last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple[float, float]:
-    """Return mean and standard deviation of the estimates from dates of last changes after n regular visits.
+    """Return mean and deviation of the estimates from dates of last changes after n visits, `ratio` changes apart.
 
-    Parameters
-    ----------
-    ratio : float
-        Changes between two visits.
-    n : int
-        Visits, at least 2 for the mean and 3 for the deviation (which is infinite with 2).
-    corrected : bool
-        X'/T (Figure 13) rather than X/T (Figure 10).
+    The estimate is X'/T (Figure 13), or X/T (Figure 10) if not `corrected`. The deviation is infinite for n = 2.
 
     Notes
     -----

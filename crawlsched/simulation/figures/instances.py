@@ -36,17 +36,10 @@ _DEAF = ("GREEDY", "LDS")
 
 @dataclass(frozen=True)
 class Distribution:
-    """A distribution that can describe itself.
-
-    Attributes
-    ----------
-    words : str
-    draw : callable
-        ``draw(rng, n)`` returns numbers.
-    """
+    """A distribution that can describe itself."""
 
     words: str
-    draw: Callable[[np.random.Generator, int], FloatArray]
+    draw: Callable[[np.random.Generator, int], FloatArray]  # ``draw(rng, n)`` returns numbers
 
 
 def uniform(low: float, high: float) -> Distribution:
@@ -70,22 +63,12 @@ UNIT = uniform(0.0, 1.0)
 
 @dataclass(frozen=True)
 class Instances:
-    """How instances are drawn (section 6.1).
+    """How instances are drawn (section 6.1)."""
 
-    Attributes
-    ----------
-    change_rate, importance : Distribution
-        Δ and μ of each page.
-    recall : Distribution or None
-        λ: the probability that a change is announced; None where nothing is announced.
-    false_signal_rate : Distribution or None
-        ν; None where nothing false is announced.
-    """
-
-    change_rate: Distribution = UNIT
+    change_rate: Distribution = UNIT  # Δ and μ of each page
     importance: Distribution = UNIT
-    recall: Distribution | None = None
-    false_signal_rate: Distribution | None = None
+    recall: Distribution | None = None  # λ: the probability that a change is announced; None where nothing is announced
+    false_signal_rate: Distribution | None = None  # ν; None where nothing false is announced
 
     def words(self) -> dict[str, str]:
         """Name the distribution of each quantity."""
@@ -146,8 +129,6 @@ def history_of(
 def poisson_events(rng: np.random.Generator, rates: FloatArray, horizon: float) -> tuple[IndexArray, FloatArray]:
     """Return row and time of the events of independent Poisson processes from 0 to the horizon, by row and time.
 
-    Examples
-    --------
     >>> rows, times = poisson_events(np.random.default_rng(1), np.array([0.0, 2.0]), 1000.0)
     >>> np.bincount(rows), bool((np.diff(times) >= 0).all())
     (array([   0, 2001]), True)

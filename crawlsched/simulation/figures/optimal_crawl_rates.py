@@ -48,8 +48,6 @@ def _best_rates(change_rate: FloatArray, importance: FloatArray | float, bandwid
 def mean_freshness(rates: FloatArray, change_rate: FloatArray, importance: FloatArray | float = 1.0) -> float:
     """Return the freshness that crawls at random give, Σ w p/(p + Δ) by Σ w (equation (10) of the conference paper).
 
-    Examples
-    --------
     >>> mean_freshness(np.array([1.0, 0.0]), np.array([1.0, 1.0]))
     0.25
     """

@@ -147,16 +147,9 @@ def _crawl_by_policy(settings: Settings, case: None, rng: np.random.Generator, r
 
 
 def _detected(seen: IndexArray, frequency: FloatArray, start: int) -> float:
-    """Count the visits, at even intervals after a day, between which a page changed.
+    """Count the visits, at even intervals after day `start`, between which a page changed.
 
-    Parameters
-    ----------
-    seen : ndarray of int, shape (pages, days + 1)
-        Days on which it changed, up to the end of each day.
-    frequency : ndarray
-        Visits a day of each page.
-    start : int
-        A day on which all were visited.
+    `seen` has the days on which each page changed, up to the end of each day; `frequency` is in visits a day.
     """
     end = seen.shape[1] - 1
     # A visit in the middle of a day finds what the day before had. The counts of those days tell what is new.

@@ -19,37 +19,18 @@ Numbers = dict[tuple[Label, ...], float]
 
 
 class Row(NamedTuple):
-    """One number of a figure.
+    """One number of a figure."""
 
-    Attributes
-    ----------
-    quantity : str
-        What was measured, such as ``accuracy``.
-    labels : tuple
-        Where it stands in the figure: a value for each of `Table.labels`.
-    mean : float
-        Over the repetitions.
-    standard_error : float
-        Of the mean; nan with a single repetition.
-    repetitions : int
-    """
-
-    quantity: str
-    labels: tuple[Label, ...]
-    mean: float
-    standard_error: float
+    quantity: str  # what was measured, such as ``accuracy``
+    labels: tuple[Label, ...]  # where it stands in the figure: a value for each of `Table.labels`
+    mean: float  # over the repetitions
+    standard_error: float  # of the mean; nan with a single repetition
     repetitions: int
 
 
 @dataclass(frozen=True)
 class Table:
     """The rows of a figure.
-
-    Attributes
-    ----------
-    labels : tuple of str
-        Names of the rows' labels.
-    rows : tuple of Row
 
     Examples
     --------
@@ -73,13 +54,7 @@ class Table:
         ]
 
     def one(self, quantity: str, **labels: Label) -> Row:
-        """Return the only row of a quantity that has these labels.
-
-        Raises
-        ------
-        KeyError
-            If there is none, or more than one.
-        """
+        """Return the only row of a quantity with these labels, or raise `KeyError`."""
         found = self.some(quantity, **labels)
         if len(found) != 1:
             raise KeyError(f"{len(found)} rows of {quantity} with {labels}")
@@ -106,8 +81,6 @@ class Table:
 def summarize(measured: Mapping[tuple[Label, ...], Sequence[float]]) -> tuple[Row, ...]:
     """Return a row for each (quantity, *labels), from its values in the repetitions.
 
-    Examples
-    --------
     >>> summarize({("accuracy", 100): [0.5, 0.7]})
     (Row(quantity='accuracy', labels=(100,), mean=0.6, standard_error=0.1, repetitions=2),)
     """

@@ -25,13 +25,7 @@ _HEADINGS = [
 
 
 def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
-    """Return the middle of the page.
-
-    Parameters
-    ----------
-    watched : sequence of (str, str, Store)
-        Name, path of the views, and store of each.
-    """
+    """Return the middle of the page, from name, path of the views, and store of each."""
     rows = [_row(name, path, store) for name, path, store in watched]
     note = tag("p", "Budget and changes are those of the last hour.", class_="faint")
     return tag("main", section("Collections", note, table(_HEADINGS, rows)))

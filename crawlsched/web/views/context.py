@@ -13,16 +13,7 @@ __all__ = ["Context", "Reports", "card", "empty", "section", "table"]
 
 
 class Reports(NamedTuple):
-    """What takes longer, as the command line says it: each gives what ``--json`` prints.
-
-    Attributes
-    ----------
-    why : callable
-        Of a URL, and of how many visits.
-    sources : callable
-        Of the newest visits, without sites and parts of sites.
-    whatif : callable
-    """
+    """What takes longer, as the command line says it: each gives what ``--json`` prints."""
 
     why: Callable[[str, int], dict[str, Any]]
     sources: Callable[[], dict[str, Any]]
@@ -31,22 +22,12 @@ class Reports(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a view has.
-
-    Attributes
-    ----------
-    store : Store
-    reports : Reports
-    query : mapping
-        What stands behind the question mark.
-    now : float
-        POSIX seconds, by the clock of the database.
-    """
+    """What a view has."""
 
     store: Store
     reports: Reports
-    query: Mapping[str, str]
-    now: float
+    query: Mapping[str, str]  # what stands behind the question mark
+    now: float  # POSIX seconds, by the clock of the database
 
 
 def card(name: str, value: Node, note: Node = None, *, style: str = "", href: str | None = None) -> Html:
