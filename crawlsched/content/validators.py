@@ -113,27 +113,23 @@ class ValidatorTrials:
 
     def to_send(self, host: int, etag: str | None, last_modified: str | None) -> tuple[str | None, str | None]:
         """Return the validators with which a visit is made conditional; none if it puts them on trial."""
-        if not etag and not last_modified:
+        pairs = zip((etag, last_modified), self.of(host), strict=True)
+        sent = [value if standing.name != "lying" else None for value, standing in pairs]
+        decisive = self._decisive(host, *sent)
+        if decisive is None:
             return None, None
-        standings = self.of(host)
-        sent = [
-            value if value and standing.name != "lying" else None
-            for value, standing in zip((etag, last_modified), standings, strict=True)
-        ]
-        # Where both are sent, a server has to go by the ETag.
-        decisive = standings[0] if sent[0] else standings[1]
         share = self._share if decisive.name == "honest" or not self._share else max(self._share, _UNKNOWN_SHARE)
-        if not any(sent) or self._rng.random() < share:
-            return None, None
-        return sent[0], sent[1]
+        return (None, None) if self._rng.random() < share else (sent[0], sent[1])
 
     def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:
         """Return the probability that a 304 comes although the page has changed; None if it is not to be believed."""
-        standings = [
-            standing for value, standing in zip((etag, last_modified), self.of(host), strict=True) if value is not None
-        ]
-        decisive = standings[0] if standings else None
+        decisive = self._decisive(host, etag, last_modified)
         return None if decisive is None or decisive.name == "lying" else decisive.doubt
+
+    def _decisive(self, host: int, etag: str | None, last_modified: str | None) -> Standing | None:
+        """Return what is thought of what a server goes by: where both are sent, that is the ETag."""
+        pairs = zip((etag, last_modified), self.of(host), strict=True)
+        return next((standing for value, standing in pairs if value), None)
 
     def compared(
         self,

@@ -34,9 +34,11 @@ __all__ = [
 
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
-_GONE = frozenset({404, 410})
-_REFUSED = frozenset({401, 403, 407, 451})
-_MOVED_FOR_GOOD = frozenset({301, 308})
+_OUTCOMES = {
+    **dict.fromkeys((404, 410), Outcome.GONE),
+    **dict.fromkeys((401, 403, 407, 451), Outcome.REFUSED),
+    **dict.fromkeys((301, 308), Outcome.MOVED),  # redirects are not followed in this project
+}
 
 
 class DeliveryKind(StrEnum):
@@ -191,14 +193,7 @@ def judge_status(status: int, *, is_known: bool = False, is_believed: bool = Fal
     """
     if status == 304:
         return Verdict(Outcome.NOT_MODIFIED, False if is_known and is_believed else None)
-    outcome = Outcome.ERROR
-    if status in _GONE:
-        outcome = Outcome.GONE
-    elif status in _REFUSED:
-        outcome = Outcome.REFUSED
-    elif status in _MOVED_FOR_GOOD:  # redirects are not followed in this project
-        outcome = Outcome.MOVED
-    return Verdict(outcome, deliver=DeliveryKind.AS_SERVED)
+    return Verdict(_OUTCOMES.get(status, Outcome.ERROR), deliver=DeliveryKind.AS_SERVED)
 
 
 def judge_cut_short(facts: PageFacts, around: Circumstances, *, is_again: bool) -> Verdict:
