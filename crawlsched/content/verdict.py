@@ -15,6 +15,7 @@ from crawlsched.change_detection import (
     is_cut,
     sketch_similarity,
 )
+from crawlsched.change_detection.limits import FEW
 from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
 from crawlsched.store import Outcome, PageFacts
@@ -324,7 +325,7 @@ def _is_in_doubt(facts: PageFacts, content: Content, finding: Finding | None, re
         given is not None
         and content.seen is not None
         and (is_cut(content.seen.trace, given) or not are_comparable(given, content.seen.trace))
-        and len(given) > 3
+        and len(given) > FEW
     )
 
 
