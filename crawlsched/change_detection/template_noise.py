@@ -143,7 +143,7 @@ class TemplateNoise:
         is_surprised = len(self.hidden(page, found)) < len(found)
         differing: dict[_Key, set[tuple[str, str]]] = {}
         all_known = True
-        for one, key in _keys_at_once(found):
+        for one, key in _keys_at_once(found)[:MOST_PLACES]:
             evidence = self._track((*key, one.left, one.right), trace)
             is_there = one.kind in (Kind.ADDED, Kind.REMOVED)
             evidence.only_digits = evidence.only_digits and one.is_digits

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from crawlsched.change_detection.alignment import Gap, gaps_between
@@ -159,6 +160,7 @@ def trace_of(blocks: PageBlocks) -> Trace:
     return Trace([*blocks.paths], texts, [digest_of(text) for text in blocks.texts], names, digest_of(blocks.rest))
 
 
+@lru_cache(maxsize=2)  # a second fetch is judged and learned from
 def differences(before: Trace, now: Trace) -> list[Difference]:
     """Return how a page differs from a trace.
 

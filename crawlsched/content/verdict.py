@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from crawlsched.change_detection import (
@@ -214,7 +215,10 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
-    return Trace.unpacked(facts.block_sketch)
+    return _unpacked(facts.block_sketch)
+
+
+_unpacked = lru_cache(maxsize=4)(Trace.unpacked)  # of one visit it is asked for several times
 
 
 def is_new(facts: PageFacts, content: Content) -> bool:
