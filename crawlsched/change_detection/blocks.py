@@ -62,13 +62,12 @@ class Way:
     ['json', '@price']
     """
 
-    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "path")
+    __slots__ = ("_by_step", "_is_preformatted", "_steps", "path")
 
     def __init__(self, path: int, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
         self.path = path
         self._is_preformatted = is_preformatted
         self._steps = steps
-        self._by_tag: dict[Tag | tuple[Tag, int], Way] = {}
         self._by_step: dict[str, Way] = {}
 
     def to(self, step: str, is_preformatted: bool = False) -> "Way":
@@ -82,13 +81,6 @@ class Way:
 
     def below(self, tag: Tag, column: int = 0) -> "Way":
         """Return the way into an element that stands here: this one for inline elements without a class or an id."""
-        key = (tag, column) if column else tag
-        way = self._by_tag.get(key)
-        if way is None:
-            way = self._by_tag[key] = self._step_on(tag, column)
-        return way
-
-    def _step_on(self, tag: Tag, column: int) -> "Way":
         step = tag.step
         if step is None:
             step = tag.step = _step(tag)
