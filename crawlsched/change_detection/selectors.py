@@ -65,7 +65,10 @@ class PageParts:
         self._arguments = list(keep), list(drop)
         self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
         self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
-        self._looks_at_siblings = any("sibling" in select.path for select in self._keep + self._drop)
+        #: Whether the time grows with the square of the elements side by side.
+        self.looks_around = any(
+            re.search(r"(?:preceding|following)(?:-sibling)?::", select.path) for select in self._keep + self._drop
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PageParts, self._arguments  # what lxml has compiled cannot be sent to another process
@@ -73,7 +76,7 @@ class PageParts:
     def markup(self, markup: str) -> str:
         """Markup of the parts of a page that count."""
         root = _tree(markup)
-        if root is None or (self._looks_at_siblings and _CROWDS(root)):
+        if root is None or (self.looks_around and _CROWDS(root)):
             return markup
         for select in self._drop:
             for part in _results(select, root):

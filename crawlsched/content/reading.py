@@ -13,6 +13,7 @@ from crawlsched.change_detection import (
     likeness,
     sketch,
 )
+from crawlsched.change_detection.binary_content import GZIP
 from crawlsched.change_detection.content_kind import content_kind
 from crawlsched.content.kept_texts import packed
 
@@ -131,8 +132,9 @@ def read_content(
 
 def is_quick(body: Body, recipe: Recipe) -> bool:
     """Whether a body is read within a few milliseconds, so that no thread is needed."""
-    # Parsers, extraction libraries and functions of the user's may take long even for little.
-    return len(body.body) < _QUICK_BELOW and recipe.method in ("blocks", "visible_text", "raw_bytes")
+    return (
+        recipe.is_linear and len(body.body) < _QUICK_BELOW and not body.body.startswith(GZIP)
+    )  # it may hold much more
 
 
 def is_current(recipe_id: str | None, recipe: Recipe) -> bool:
