@@ -1,4 +1,4 @@
-"""Real crawls: does the rate hold, what is the ceiling against plain Scrapy, how fast does a large store open?
+"""Real crawls: does the rate hold, what is the ceiling against plain Scrapy, what does a large store cost?
 
 Each crawl is a process of its own against a server process of its own on loopback. Every figure of ours stands beside
 the same figure of plain Scrapy, or beside the bound that the README states, measured in the same run.
@@ -38,13 +38,6 @@ from tests.benchmarks.frontier_collection import learned_rows
 from tests.benchmarks.ratios import keep
 
 _BODY = b"<html><body><p>" + b"some text of a page " * 100 + b"</p></body></html>"
-# Paths that begin so are answered with a page of 100 KB, as real ones are marked up.
-_LARGE = b"/large/"
-_LARGE_BODY = b"<html><body>%b</body></html>" % b"".join(
-    b'<div class="entry" id="e%d"><h3><a href="/%d">Title %d</a></h3><p>%b</p></div>'
-    % (n, n, n, b"some more text " * 12)
-    for n in range(400)
-)
 _SITEMAP_ENTRIES = 50_000
 _LARGE_RATE = 200.0
 # Two crawls that are compared go by turns of so many seconds; who was stopped has so many to come to itself.
@@ -56,7 +49,7 @@ _SPIDER = '''
 import asyncio, collections, json, math, os, resource, signal, threading, time
 import scrapy
 from scrapy import signals
-from crawlsched.refresh.shared.refresher import refresher_of
+from crawlsched.crawl.refresher import Refresher
 
 
 class Recorder:
@@ -92,7 +85,7 @@ class Recorder:
                 if thread.ident and thread.name.startswith("crawlsched"):
                     self.threads[thread.name] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
             # Finite as soon as a plan is in force for all pages.
-            if self.waits_for_plan and math.isfinite(refresher_of(self.crawler).planner.in_force.rests_until):
+            if self.waits_for_plan and math.isfinite(Refresher.of(self.crawler).planner.in_force.rests_until):
                 open("in_force", "w").close()
                 self.waits_for_plan = False
         if self.watch is None:
@@ -153,7 +146,7 @@ class Bench(scrapy.Spider):
             if self.crawler.engine._slot.closing:
                 return  # Scrapy would take in all that is left, at once
             host = 1 + number % 20
-            url = f"http://127.0.0.{host}:{self.port}/{getattr(self, 'folder', '')}{number}"
+            url = f"http://127.0.0.{host}:{self.port}/{number}"
             yield scrapy.Request(url, dont_filter=self.refetch == "yes")
 
     def parse(self, response):
@@ -184,7 +177,7 @@ class _Server(asyncio.Protocol):
 
 def _body_of(path: bytes) -> bytes:
     """Return what a page says; copies (`_multiply`) say what the page says that they are copies of."""
-    return path.partition(b"-")[0] + (_LARGE_BODY if path.startswith(_LARGE) else _BODY)
+    return path.partition(b"-")[0] + _BODY
 
 
 def _sitemap(port: int, version: int) -> bytes:
@@ -570,45 +563,6 @@ def _parts_of(record: dict[str, Any], kind: str) -> None:
     print(f"{'Scrapy, and whatever it calls':44} {scrapys:6.3f}")
 
 
-def bodies(seconds: int) -> None:
-    """Requests a second of large pages with R above the ceiling, judged by their text, and who is busy meanwhile."""
-    print(f"\nPages of {len(_LARGE_BODY) // 1000} kB with R above the ceiling")
-    limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
-    for kind in ("plain", "ours"):
-        with _server() as port, tempfile.TemporaryDirectory() as name:
-            ours = _ours(Path(name), "5000/s", seconds, CRAWLSCHED_FINGERPRINT="visible_text")
-            arguments = {
-                "n": 1000 * seconds if kind == "plain" else 400,
-                "port": port,
-                "refetch": "no",
-                "folder": "large/",
-            }
-            settings = limits if kind == "plain" else {**ours, **limits}
-            record = _crawl(Path(name), arguments, settings, BENCH_PARTS="0.003")
-        took = record["times"][-1] - record["times"][0]
-        waiting = sum(n for part, n in record["parts"].items() if part.startswith("waits"))
-        threads = "".join(f", {name} {cpu / took:.0%}" for name, cpu in sorted(record["threads"].items()))
-        print(
-            f"{kind:6} {len(record['times']) / took:6.0f}/s   {record['cpu'] / took:.0%} of a core: the crawl's thread "
-            f"works {1 - waiting / sum(record['parts'].values()):.0%} of the time{threads}"
-        )
-
-
-def opening(n_pages: int) -> None:
-    """Time and memory from the start of the process to the first dispatch, over stores of two sizes."""
-    print("\nOpening a store")
-    figures = []
-    for n in (1_000, n_pages):
-        with _server() as port, tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            fill_apart(folder, n, port)
-            record = _crawl(folder, {"n": 0, "port": port, "refetch": "no"}, _ours(folder, "50/s", 5))
-            figures.append((record["memory"], record["peak_memory"]))
-            print(f"{n:>10,} pages: first dispatch after {record['first_dispatch']:5.1f} s")
-    memory, peak = ((large - small) / n_pages for small, large in zip(*figures, strict=True))
-    print(f"    {memory:.0f} bytes of memory a page while it crawls (at most 200 wanted); {peak:.0f} at the peak")
-
-
 def large(n_pages: int, seconds: int, folder: Path) -> None:
     """R = 200/s over ten million pages with everything persisted: rate, lateness of the event loop, and opening."""
     print(f"\nR = {_LARGE_RATE:g}/s for {seconds} s over {n_pages:,} pages")
@@ -640,7 +594,7 @@ def main() -> None:
     """Run all, but `large`, which takes half an hour and 10 GB of disk: ``--only large``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--only", choices=["rate", "ceiling", "many", "parts", "bodies", "opening", "large"])
+    parser.add_argument("--only", choices=["rate", "ceiling", "many", "parts", "large"])
     parser.add_argument("--pages", type=int, default=10_000_000, help="for large")
     parser.add_argument("--folder", type=Path, help="for large: where the store stays for the next time")
     arguments, _ = parser.parse_known_args()
@@ -652,10 +606,6 @@ def main() -> None:
         ceiling_of_many(1_000_000)
     if arguments.only in (None, "parts"):
         parts(max(24, arguments.seconds // 3))
-    if arguments.only in (None, "bodies"):
-        bodies(max(8, arguments.seconds // 4))
-    if arguments.only in (None, "opening"):
-        opening(1_000_000)
     if arguments.only == "large":
         with tempfile.TemporaryDirectory() as name:
             folder = arguments.folder or Path(name)

@@ -47,6 +47,6 @@ def test_changes_of_large_pages_are_found_by_a_process_that_ends_with_the_crawl(
 def _reads_for(folder: Path, pid: str) -> bool:
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        return b"crawlsched.content.reader_process" in command and Path(f"/proc/{pid}/cwd").resolve() == folder
+        return b"crawlsched.crawl.reader_process" in command and Path(f"/proc/{pid}/cwd").resolve() == folder
     except OSError:
         return False

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from crawlsched.content.validators import Tally, standings
+from crawlsched.crawl.validators import Tally, standings
 from tests.commands import run_here
 from tests.crawling import Crawl, Project
 from tests.site import Site

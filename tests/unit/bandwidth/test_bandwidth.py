@@ -12,8 +12,6 @@ from crawlsched.bandwidth import (
     refresh_rates,
     refresh_rates_with_signals,
 )
-from crawlsched.crawl_value import greedy
-from crawlsched.freshness import expected_freshness
 from tests.inputs import tries
 
 
@@ -27,16 +25,8 @@ def with_signals(change_rate, importance, bandwidth):
 
 PLANS = [refresh_rates, poisson_crawl_rates, harmonic_rates, with_signals]
 every_plan = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.__name__)
-# Slopes of the plans whose slope is elementary.
-SLOPES = {
-    refresh_rates: lambda rate, change, weight: greedy(1.0 / rate, change, weight),
-    poisson_crawl_rates: lambda rate, change, weight: weight * change / (rate + change) ** 2,
-    harmonic_rates: lambda rate, change, weight: weight * change / (rate * (rate + change)),
-}
-elementary_plan = pytest.mark.parametrize("plan", SLOPES, ids=lambda plan: plan.__name__)
 seeds = st.integers(0, 2**32 - 1)
 few = tries(25)
-fewer = tries(12)
 
 
 def population(seed, spread=1.5):
@@ -68,68 +58,6 @@ def test_rates_add_up_at_any_scale(plan, change_rate, importances, bandwidth):
     assert np.all(found.rates[(change_rate == 0.0) | (importance == 0.0)] == 0.0)
 
 
-@elementary_plan
-@few
-@given(seed=seeds)
-def test_no_crawl_would_be_worth_more_elsewhere(plan, seed):
-    """Slopes are the threshold where a page is crawled, and at most that where it is not."""
-    change_rate, importance, bandwidth = population(seed)
-    found = plan(change_rate, importance, bandwidth)
-    with np.errstate(divide="ignore"):
-        slope = SLOPES[plan](found.rates, change_rate, importance)
-    slack = 1e-11 * found.threshold
-    assert np.all(slope <= found.threshold + slack)
-    assert np.all(slope[found.rates > 0.0] >= found.threshold - slack)
-
-
-@every_plan
-@fewer
-@given(seed=seeds, factor=st.floats(1.001, 10.0))
-def test_more_bandwidth_lowers_the_threshold_and_no_rate(plan, seed, factor):
-    """Rates rise with the bandwidth, each of them, and the threshold falls."""
-    change_rate, importance, bandwidth = population(seed)
-    less, more = (plan(change_rate, importance, b) for b in (bandwidth, factor * bandwidth))
-    assert more.threshold <= less.threshold * (1.0 + 1e-12)
-    assert np.all(more.rates >= less.rates * (1.0 - 1e-9) - 1e-9 * bandwidth)
-
-
-@every_plan
-@fewer
-@given(seed=seeds, factor=st.floats(1e-9, 1e9))
-def test_the_unit_of_time_does_not_matter(plan, seed, factor):
-    """Changes and bandwidth per another unit give rates per that unit, and a threshold in that unit."""
-    change_rate, importance, bandwidth = population(seed)
-    found = plan(change_rate, importance, bandwidth)
-    scaled = plan(change_rate * factor, importance, bandwidth * factor)
-    assert scaled.threshold * factor == pytest.approx(found.threshold, rel=1e-11)
-    np.testing.assert_allclose(scaled.rates, found.rates * factor, rtol=1e-8, atol=1e-9 * bandwidth * factor)
-
-
-@every_plan
-@fewer
-@given(seed=seeds, factor=st.floats(1e-9, 1e9))
-def test_only_ratios_of_importance_matter(plan, seed, factor):
-    """Importance in another unit changes no rate, and the threshold by that unit."""
-    change_rate, importance, bandwidth = population(seed)
-    found = plan(change_rate, importance, bandwidth)
-    scaled = plan(change_rate, importance * factor, bandwidth)
-    assert scaled.threshold == pytest.approx(found.threshold * factor, rel=1e-11)
-    np.testing.assert_allclose(scaled.rates, found.rates, rtol=1e-8, atol=1e-9 * bandwidth)
-
-
-@elementary_plan
-@few
-@given(seed=seeds)
-def test_the_order_of_pages_does_not_matter(plan, seed):
-    """Pages in another order get the same rates in that order."""
-    change_rate, importance, bandwidth = population(seed)
-    order = np.random.default_rng(seed).permutation(change_rate.size)
-    found = plan(change_rate, importance, bandwidth)
-    permuted = plan(change_rate[order], importance[order], bandwidth)
-    assert permuted.threshold == pytest.approx(found.threshold, rel=1e-11)
-    np.testing.assert_allclose(permuted.rates, found.rates[order], rtol=1e-8, atol=1e-9 * bandwidth)
-
-
 @every_plan
 def test_equal_pages_get_equal_rates(plan):
     """Ten equal pages share what there is, however little: the demand curve is vertical at their crawl value."""
@@ -138,19 +66,6 @@ def test_equal_pages_get_equal_rates(plan):
         for kind in range(7):  # `with_signals` has seven kinds of announcements
             same = found.rates[kind::7]
             np.testing.assert_allclose(same, same[0], rtol=1e-12)
-
-
-def test_announcements_can_only_help():
-    """The objective with announcements is at least the one without, at the same bandwidth."""
-    rng = np.random.default_rng(3)
-    change_rate, importance = rng.lognormal(0.0, 1.0, 80), rng.lognormal(0.0, 1.0, 80)
-    for bandwidth in (1.0, 20.0, 200.0):
-        plain = refresh_rates(change_rate, importance, bandwidth)
-        noisy = refresh_rates_with_signals(change_rate, rng.uniform(0, 1, 80), 0.2, importance, bandwidth)
-        without = np.sum(importance) * expected_freshness(plain.rates, change_rate, importance)
-        # By duality: mu exp(-alpha iota) summed, plus the threshold times the bandwidth.
-        with_them = np.sum(importance * noisy.least_freshness) + noisy.threshold * bandwidth
-        assert with_them > without
 
 
 def test_without_announcements_both_plans_agree():
@@ -215,14 +130,6 @@ def test_demand_is_the_inverse_of_the_threshold(seed, noisy):
     curve = demand(found.threshold * np.array([0.5, 0.999999, 1.000001, 2.0]), change_rate, importance, recall, false)
     assert np.all(np.diff(curve) <= 0.0)
     assert curve[2] * (1.0 - 1e-12) <= bandwidth <= curve[1] * (1.0 + 1e-12)
-
-
-def test_demand_has_the_shape_of_its_thresholds():
-    """At a threshold of 0 demand is unlimited, unless every change is announced."""
-    pages = {"change_rate": [1.0, 2.0, 3.0], "importance": 1.0}
-    assert demand(0.0, **pages) == np.inf
-    assert demand(0.0, **pages, recall=1.0, false_signal_rate=0.5) == pytest.approx(7.5, rel=1e-15)
-    assert demand([[0.1, 0.2]], **pages).shape == (1, 2)
 
 
 def test_many_pages_are_the_same_problem():

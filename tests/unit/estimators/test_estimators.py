@@ -20,11 +20,9 @@ from crawlsched.estimators import (
     MaximumLikelihood,
     MomentMatching,
     Momentum,
-    Naive,
     OutsideTheorem,
     Posterior,
     StochasticApproximation,
-    UniformPrior,
 )
 from tests.inputs import tries
 
@@ -90,11 +88,6 @@ def test_the_estimators_of_the_design_are_all_there():
     assert all(hasattr(estimators, name) for name in estimators.__all__)
 
 
-def test_inheritance_is_one_level_deep():
-    """No estimator inherits from another one."""
-    assert all(made.__bases__ == (Estimator,) for made in ALL)
-
-
 @every_estimator
 @given(history=histories())
 @tries(30)
@@ -106,17 +99,6 @@ def test_rows_one_by_one_and_an_array_at_once_give_exactly_the_same(made, histor
             one_by_one.update(int(page), elapsed[k], changed[k], time_since_modified=since[k])
     assert np.array_equal(at_once.change_rate(), [one_by_one.change_rate(page) for page in range(N_PAGES)])
     assert np.array_equal(at_once.change_rate(), one_by_one.change_rate())
-
-
-@every_estimator
-@given(history=histories(), order=st.permutations(range(N_PAGES)))
-@tries(15)
-def test_the_order_of_pages_does_not_matter(made, history, order):
-    """Pages numbered otherwise get the same estimates."""
-    order = np.array(order)
-    renamed = [(order[pages], elapsed, changed, since) for pages, elapsed, changed, since in history]
-    plain, permuted = taught(made(N_PAGES), history), taught(made(N_PAGES), renamed)
-    assert np.array_equal(plain.change_rate(), permuted.change_rate(order))
 
 
 @every_estimator
@@ -283,35 +265,6 @@ def test_estimates_of_one_page_of_some_and_of_all(made):
     assert np.array_equal(estimator.change_rate([4, 0, 4]), rates[[4, 0, 4]])
 
 
-CONSISTENT = {
-    # estimator: (visits at exponential intervals?, relative error allowed beside four standard errors)
-    BiasReduced: (False, 0.0),
-    UniformPrior: (False, 0.005),
-    MaximumLikelihood: (True, 0.005),
-    MomentMatching: (True, 0.005),
-    LastModified: (True, 0.005),
-    LawOfLargeNumbers: (True, 0.005),
-    StochasticApproximation: (True, 0.02),
-    Momentum: (True, 0.02),
-}
-
-
-@pytest.mark.parametrize("made", CONSISTENT, ids=lambda made: made.__name__)
-def test_consistent_estimators_find_the_rate_of_simulated_pages(made):
-    """After 2000 visits about one change apart, the mean over 200 pages is the true rate, within errors."""
-    random_intervals, allowed = CONSISTENT[made]
-    rng = np.random.default_rng(7)
-    n, change_rate = 200, 1 / 5000.0
-    estimator = made(n)
-    for _ in range(2000):
-        elapsed = rng.exponential(4000.0, n) if random_intervals else np.full(n, 4000.0)
-        since = rng.exponential(1 / change_rate, n)
-        estimator.update(np.arange(n), elapsed, since < elapsed, time_since_modified=since)
-    ratio = estimator.change_rate() / change_rate
-    assert abs(ratio.mean() - 1) < 4 * ratio.std() / np.sqrt(n) + allowed
-    assert ratio.std() < 0.2
-
-
 @given(history=histories(n_pages=1, shortest=1.0, longest=1e6))
 @tries(40)
 def test_maximum_likelihood_solves_equation_2(history):
@@ -378,19 +331,6 @@ def test_maximum_likelihood_keeps_to_its_limits():
         MaximumLikelihood(1, -1)
 
 
-@pytest.mark.parametrize(("regular", "visits", "bias"), [(True, 10, 0.107), (True, 30, 0.032), (False, 30, 0.053)])
-def test_maximum_likelihood_is_biased_as_it_says(regular, visits, bias):
-    """One change apart it is 11 % high with 10 regular visits, 3 % with 30, and 5 % with 30 at random."""
-    rng = np.random.default_rng(11)
-    n = 20_000
-    estimator = MaximumLikelihood(n)
-    for _ in range(visits):
-        elapsed = np.ones(n) if regular else rng.exponential(1.0, n)
-        estimator.update(np.arange(n), elapsed, rng.random(n) < -np.expm1(-elapsed))
-    rates = estimator.change_rate()
-    assert abs(rates.mean() - 1 - bias) < 4 * rates.std() / np.sqrt(n) + 0.002
-
-
 def test_long_histories_of_different_lengths_are_kept_apart():
     """Rows of intervals grow, move and stay right: a bank equals as many banks of one page."""
     rng = np.random.default_rng(3)
@@ -421,38 +361,6 @@ def test_last_modified_has_its_limits_where_nothing_or_everything_changed():
         estimator.update([0, 1], 10.0, [False, True], time_since_modified=[50.0, 2.0])
     assert estimator.change_rate(0) == 0
     assert estimator.change_rate(1) == pytest.approx(3 / 8)
-
-
-def test_a_page_modified_in_the_second_of_each_visit_gets_a_huge_rate_and_not_an_infinite_one():
-    """Each time counts as a millionth of the interval: N - 1 changes in N of them."""
-    estimator = LastModified(1)
-    for _ in range(5):
-        estimator.update(0, 100.0, True, time_since_modified=0.0)
-    assert estimator.change_rate(0) == pytest.approx(4 / (5 * 1e-6 * 100.0))
-
-
-def test_a_sequence_that_is_zero_at_first_counts_as_log_2():
-    """With α_k = log k a change at the first visit gives p / log 2, and not nothing or infinity."""
-    for alpha in ("log k", np.log):
-        estimator = LawOfLargeNumbers(1, 0.1, alpha)
-        estimator.update(0, 10.0, True)
-        assert estimator.change_rate(0) == pytest.approx(0.1 / np.log(2))
-
-
-def test_momentum_that_swings_below_zero_counts_as_zero():
-    """After changes that stop, the recursion goes negative for a while; the estimate does not."""
-    found = [True] * 30 + [False] * 370
-    estimator, swung = Momentum(1, 1.0), 0.0
-    for k, changed in enumerate(found):
-        estimator.update(0, 1.0, changed)
-        if k % 40 == 39:
-            value = recursion(
-                found[: k + 1], 1.0, 0.0, lambda j: (j + 1) ** -1.3,
-                lambda j: ((j + 1) ** -0.75 - (j + 1) ** -1.3) / j**-0.75 if j else 0.0,
-            )  # fmt: skip
-            swung = min(swung, value)
-            assert estimator.change_rate(0) == pytest.approx(max(value, 0.0), rel=1e-9)
-    assert swung < -0.01
 
 
 def recursion(found, p, initial, step, carried):
@@ -587,14 +495,6 @@ def test_step_sizes_outside_theorem_3_warn(eta, beta):
         Momentum(1, eta=eta, beta=beta)
 
 
-def test_step_sizes_with_an_infinite_sum_of_squares_warn():
-    """Theorem 2 gives convergence in the mean only for eta up to 1/2."""
-    with pytest.warns(OutsideTheorem, match="eta = 0.5 is at most 0.5, so that the sum of squared steps is infinite"):
-        StochasticApproximation(1, eta=0.5)
-    with pytest.warns(OutsideTheorem, match="eta = 0.4 is at most 0.5"):
-        Momentum(1, eta=0.4, beta=0.4)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -645,43 +545,6 @@ def test_an_outside_theorem_warning_points_at_the_line_that_made_the_estimator()
         Momentum(1, eta=0.8, beta=0.5)
         StochasticApproximation(1, eta=0.5)
     assert [warning.filename for warning in caught] == [__file__, __file__]
-
-
-def test_naive_and_relatives_are_their_formulas():
-    """X/T, -log((n-X+0.5)/(n+0.5)) n/T and -log((n-X+1)/(n+2)) n/T."""
-    made = [Naive(1), BiasReduced(1), UniformPrior(1)]
-    for elapsed, changed in [(10.0, True), (30.0, False), (20.0, True), (20.0, False), (40.0, True)]:
-        for estimator in made:
-            estimator.update(0, elapsed, changed)
-    expected = [3 / 120, -np.log(2.5 / 5.5) * 5 / 120, -np.log(3 / 7) * 5 / 120]
-    assert [estimator.change_rate(0) for estimator in made] == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("interval", "visits", "least", "most"),
-    [
-        (0.2, 200, 0.99, 1.01),
-        (1.0, 200, 0.99, 1.01),
-        (1.0, 2000, 0.99, 1.01),
-        (5.0, 30, 0.8, 1.2),
-        (5.0, 200, 0.8, 1.2),
-    ],
-)
-def test_the_gamma_posterior_is_near_the_exact_one_unless_visits_are_rare(interval, visits, least, most):
-    """Its mean over the exact posterior mean of 100 pages is as its documentation says."""
-    rng = np.random.default_rng(8)
-    n = 100
-    estimator, found = GammaPosterior(n, 0.5, 0.5), np.zeros(n)
-    for _ in range(visits):
-        changed = rng.random(n) < -np.expm1(-interval)
-        estimator.update(np.arange(n), interval, changed)
-        found += changed
-    rates = np.geomspace(1e-3, 1e2, 8000)  # the exact posterior on a fine grid, integrated over rates
-    logs = -0.5 * np.log(rates) - 0.5 * rates - np.multiply.outer(visits - found, rates * interval)
-    logs += np.multiply.outer(found, np.log(-np.expm1(-rates * interval)))
-    weights = np.exp(logs - logs.max(axis=1, keepdims=True)) * rates
-    exact = (weights * rates).sum(axis=1) / weights.sum(axis=1)
-    assert least < (estimator.change_rate() / exact).mean() < most
 
 
 def exact_gamma_moments(shape, time, elapsed, evidence):

@@ -62,14 +62,6 @@ def test_every_round_raises_the_likelihood(seed, iterations):
     assert penalised(before) >= penalised(base) - 1e-12
 
 
-def test_one_round_is_the_mean_of_the_posteriors():
-    """The first round, written out: posteriors under the start, and the pseudo-pages."""
-    likelihood = np.random.default_rng(1).random((5, 3))
-    posteriors = likelihood / likelihood.sum(axis=1, keepdims=True)
-    expected = (posteriors.sum(axis=0) + 2 * np.full(3, 1 / 3)) / 7
-    assert learn_prior(np.log(likelihood), iterations=1, strength=2) == pytest.approx(expected, rel=1e-12)
-
-
 def test_groups_are_learned_each_and_shrunk_towards_the_whole():
     """A large group finds its own distribution, a small one stays near the whole, an empty one is the whole."""
     rng = np.random.default_rng(2)
@@ -90,21 +82,6 @@ def test_groups_are_learned_each_and_shrunk_towards_the_whole():
     assert found[3] == pytest.approx(whole)
     assert abs(found[2] - whole).sum() < 0.2
     assert found[2, 8:].sum() > whole[8:].sum()
-
-
-def test_strength_is_in_pages():
-    """With ever more pseudo-pages a group comes to its parent, with ever fewer to its own pages."""
-    rng = np.random.default_rng(3)
-    posterior, _ = population(rng, two_humps(), 50)
-    parent = np.full(16, 1 / 16)
-    groups = np.zeros(50, dtype=int)
-    likelihood = posterior.log_likelihood()
-    weak = learn_prior(likelihood, groups, parent, strength=1e-6)[0]
-    strong = learn_prior(likelihood, groups, parent, strength=1e6)[0]
-    assert strong == pytest.approx(parent, rel=1e-3)
-    assert weak == pytest.approx(learn_prior(likelihood, strength=1e-6), rel=1e-6)
-    assert (weak >= 0).all()
-    assert evidence_of(likelihood, weak) > evidence_of(likelihood, strong)
 
 
 def test_each_group_may_have_its_own_parent():
@@ -128,19 +105,6 @@ def test_compact_rows_and_many_slices_give_the_same():
     assert found == pytest.approx(by_hand, rel=1e-9)
     groups = np.arange(20_000) % 3
     assert learn_prior(stored, groups, iterations=5) == pytest.approx(learn_prior(nats, groups, iterations=5), rel=1e-9)
-
-
-def test_a_learned_prior_predicts_new_pages_better_than_an_equal_one():
-    """The reason for it: after two visits, the squared error of the posterior mean falls by a third."""
-    rng = np.random.default_rng(5)
-    known, _ = population(rng, two_humps(), 5000)
-    prior = learn_prior(known.log_likelihood())
-    new, rates = population(rng, two_humps(), 5000, visits=2)
-
-    def error(weights):
-        return (np.log(weights @ RATES / rates) ** 2).mean()
-
-    assert error(new.weights(prior=prior)) < 0.67 * error(new.weights())
 
 
 @pytest.mark.parametrize(

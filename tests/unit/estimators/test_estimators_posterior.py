@@ -1,7 +1,6 @@
 """The gridded posterior: Bayes' rule exactly, compactly, page by page and forgetting."""
 
 import re
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -102,28 +101,6 @@ def test_a_new_prior_applies_to_all_that_was_learned():
     assert late.weights(0, np.ones(32)) == pytest.approx(np.full(32, 1 / 32))
 
 
-@pytest.mark.parametrize("n_visits", [10, 300, 3000])
-@pytest.mark.parametrize("per_visit", [0.001, 0.1, 1.0, 5.0])
-def test_the_compact_form_stays_within_its_bound_over_long_histories(n_visits, per_visit):
-    """Rounding adds up to less than 5 + 2 sqrt(visits) steps, and to 0.01 in the weights and the rate."""
-    rng = np.random.default_rng(int(1000 * per_visit) + n_visits)
-    n, change_rate = 64, 1 / DAY
-    exact, compact = Posterior(n), Posterior(n, dtype=np.uint16)
-    with_floor = np.zeros((n, 32))
-    for _ in range(n_visits):
-        elapsed = rng.exponential(per_visit * DAY, n)
-        changed = rng.random(n) < -np.expm1(-change_rate * elapsed)
-        for posterior in (exact, compact):
-            posterior.update(np.arange(n), elapsed, changed)
-        expected = np.multiply.outer(elapsed, DEFAULT_RATES)
-        with_floor += np.where(changed[:, None], np.log(-np.expm1(-expected)), -expected)
-        with_floor = np.maximum(with_floor - with_floor.max(axis=1, keepdims=True), -65535 / 2048)
-    steps = abs(compact.log_likelihood() - with_floor).max() * 2048
-    assert steps < 5 + 2 * np.sqrt(n_visits)
-    assert abs(compact.weights() - exact.weights()).sum(axis=1).max() / 2 < 0.01
-    assert compact.change_rate() == pytest.approx(exact.change_rate(), rel=0.01)
-
-
 @pytest.mark.parametrize("n_visits", [3, 30, 300])
 def test_eight_bits_leave_rates_and_weights_where_they_are(n_visits):
     """Rates learned in 8 bits differ by 4 % and 0.1 % on average, far less than what the visits leave open."""
@@ -166,21 +143,6 @@ def test_thousands_of_tiny_updates_sum_up_right_on_average_in_eight_bits(elapsed
     off = (compact.log_likelihood() - right)[:, right > -31]
     assert (abs(off.mean(axis=0)) < 4 * off.std(axis=0) / np.sqrt(pages.size) + 0.05).all()
     assert off.std(axis=0).max() < 0.5
-
-
-@pytest.mark.parametrize("elapsed", [1.0, 60.0, 777.0])
-def test_ten_thousand_tiny_unchanged_updates_sum_up_right(elapsed):
-    """Each is far below half a step for most rates, so that rounding to nearest would lose it for ever."""
-    n = 10_000
-    compact = Posterior(3, dtype=np.uint16)
-    for _ in range(n):
-        compact.update_one(2, elapsed, False)
-    right = -(DEFAULT_RATES - DEFAULT_RATES[0]) * elapsed * n
-    above = right > -31.9
-    lost_by_rounding = (DEFAULT_RATES * elapsed * 2048 < 0.5) & (right < -0.1)
-    assert lost_by_rounding.any()
-    assert abs(compact.log_likelihood(2) - right)[above].max() < 4 / 2048
-    assert abs(compact.log_likelihood(2) - right)[above & (right < -0.5)] == pytest.approx(0, abs=4 / 2048)
 
 
 def test_tiny_updates_sum_up_right_when_every_process_sees_one():
@@ -249,35 +211,6 @@ def test_whoever_counts_updates_elsewhere_saves_two_bytes_a_page_and_learns_the_
     assert np.array_equal(Posterior.from_state(told.state()).codes(3), told.codes(3))
 
 
-def test_rows_that_count_no_updates_take_none_without_being_told():
-    """An array of visits says nothing of how many there were before."""
-    told = Posterior(3, dtype=np.uint8, counts_updates=False)
-    with pytest.raises(
-        ValueError,
-        match=re.escape("counts_updates must be True for update() of uint8 rows, got False; use update_one()."),
-    ):
-        told.update([0, 1], 1000.0, True)
-    assert not told.codes(3).any()
-
-
-@pytest.mark.parametrize("change", [10.0, 0.1])
-def test_with_a_discount_a_tenfold_change_of_rate_is_followed_within_ten_visits(change):
-    """Ten visits after the rate changed tenfold, the median page is within a factor of two; without, it is not."""
-    rng = np.random.default_rng(4)
-    n, elapsed = 400, DAY
-    rate = np.full(n, (0.2 if change > 1 else 2.0) / DAY)
-    forgetting, remembering = Posterior(n, discount=0.8), Posterior(n)
-    for k in range(110):
-        if k == 100:
-            rate *= change
-        changed = rng.random(n) < -np.expm1(-rate * elapsed)
-        for posterior in (forgetting, remembering):
-            posterior.update(np.arange(n), elapsed, changed)
-    followed = np.median(forgetting.change_rate() / rate)
-    assert 0.5 < followed < 2
-    assert not 0.5 < np.median(remembering.change_rate() / rate) < 2
-
-
 def test_the_half_life_counts_seconds_of_observation():
     """After one half-life the evidence counts half; the update itself counts in full."""
     posterior = Posterior(1, half_life=10 * DAY)
@@ -286,23 +219,6 @@ def test_the_half_life_counts_seconds_of_observation():
     posterior.update_one(0, 10 * DAY, False)
     expected = before / 2 - DEFAULT_RATES * 10 * DAY
     assert posterior.log_likelihood(0) == pytest.approx(expected - expected.max(), rel=1e-12)
-
-
-def test_quantiles_rise_and_lie_where_the_weights_do():
-    """They increase with q, span the grid, and the median of a long history is near the rate."""
-    rng = np.random.default_rng(2)
-    posterior = Posterior(2)
-    for elapsed, changed, _ in simulated(rng, 1 / DAY, 400, DAY):
-        posterior.update_one(1, elapsed, changed)
-    found = np.array([posterior.quantile([0, 1], q) for q in (0, 0.05, 0.25, 0.5, 0.75, 0.95, 1)])
-    assert (np.diff(found, axis=0) > 0).all()
-    assert 0.7 < posterior.quantile(1, 0.5) * DAY < 1.4
-    step = DEFAULT_RATES[1] / DEFAULT_RATES[0]
-    assert found[0, 0] == pytest.approx(DEFAULT_RATES[0] / np.sqrt(step))
-    assert found[-1, 0] == pytest.approx(DEFAULT_RATES[-1] * np.sqrt(step))
-    assert found[3, 0] == pytest.approx(np.sqrt(DEFAULT_RATES[0] * DEFAULT_RATES[-1]))  # equal weights: the middle
-    with pytest.raises(ValueError, match=r"q must be a probability between 0 and 1, got 1\.5\."):
-        posterior.quantile(0, 1.5)
 
 
 def test_quantiles_cover_the_true_rate_as_often_as_they_say():
@@ -319,23 +235,6 @@ def test_quantiles_cover_the_true_rate_as_often_as_they_say():
         assert abs(covered - q) < 4 * np.sqrt(q * (1 - q) / n) + 0.01
 
 
-def test_a_fine_grid_finds_the_rate_and_the_default_one_to_half_a_step():
-    """The posterior mean converges up to the grid: 27 % for 32 rates over nine decades, 2 % for a fine grid."""
-    rng = np.random.default_rng(3)
-    n = 100
-    true = np.exp(rng.uniform(np.log(2e-6), np.log(2e-4), n))
-    fine, default = Posterior(n, np.geomspace(1e-6, 1e-3, 300)), Posterior(n)
-    for _ in range(1500):
-        elapsed = rng.exponential(1 / true)
-        changed = rng.random(n) < -np.expm1(-true * elapsed)
-        fine.update(np.arange(n), elapsed, changed)
-        default.update(np.arange(n), elapsed, changed)
-    error = fine.change_rate() / true - 1
-    assert abs(error.mean()) < 4 * error.std() / np.sqrt(n) + 0.005
-    assert error.std() < 0.05
-    assert abs(np.log(default.change_rate() / true)).max() < np.log(DEFAULT_RATES[1] / DEFAULT_RATES[0]) / 2 + 0.1
-
-
 def test_a_prior_that_excludes_what_visits_point_at_gives_the_next_best():
     """Where prior and likelihood hardly overlap, the weights are compared in logarithms and add up to 1."""
     posterior = Posterior(1, [1e-6, 1e-5, 1e-4])
@@ -343,23 +242,6 @@ def test_a_prior_that_excludes_what_visits_point_at_gives_the_next_best():
         posterior.update_one(0, 1e6, False)
     assert posterior.weights(0, [0.0, 0.5, 0.5]) == pytest.approx([0, 1, 0])
     assert posterior.weights(0, [0.0, 0.0, 1.0]).tolist() == [0, 0, 1]
-
-
-def test_every_code_of_eight_bits_goes_to_the_store_and_back():
-    """Each of 256 codes is another number of steps, and the nearest code to that number."""
-    rows = np.zeros((8, 33), np.uint16)
-    posterior = Posterior(8, dtype=np.uint8)
-    state = posterior.state()
-    state["log_likelihood"][:] = np.arange(256, dtype=np.uint8).reshape(8, 32)
-    posterior = Posterior.from_state(state)
-    rows = posterior.packed(np.arange(8))
-    assert np.unique(rows[:, :-1]).size == 256
-    assert rows[:, :-1].max() == 65535
-    again = Posterior(8, dtype=np.uint8)
-    again.unpack(np.arange(8), rows)
-    assert np.array_equal(again.state()["log_likelihood"], state["log_likelihood"])
-    steps = rows[:, :-1] / -2048
-    assert again.log_likelihood() == pytest.approx(steps, abs=1 / 2048)
 
 
 def test_packed_rows_go_there_and_back():
@@ -393,17 +275,6 @@ def test_the_default_grid_has_its_name():
     assert grid_id(DEFAULT_RATES * (1 + 1e-13)) == DEFAULT_RATES_ID
     assert grid_id(DEFAULT_RATES * 1.001) != DEFAULT_RATES_ID
     assert not DEFAULT_RATES.flags.writeable
-
-
-def test_the_dither_is_spread_evenly_for_every_page():
-    """Any 100 updates in a row leave gaps below 3/100: rounding errors of equal steps cancel."""
-    from crawlsched.estimators.log_weights import dither, dither_one
-
-    for page in (0, 1, 12_345, 10**9):
-        offsets = np.array([dither_one(page, count) for count in range(500, 600)])
-        assert np.diff(np.sort(np.concatenate([offsets, [0, 1]]))).max() < 0.03
-        assert np.array_equal(offsets, dither(np.full(100, page), np.arange(500, 600, dtype=np.uint16)))
-    assert dither_one(7, 9) == float(Fraction((7 * 0x85EBCA6B + 9 * 0x9E3779B9) % 2**32, 2**32))
 
 
 @pytest.mark.parametrize(
@@ -441,17 +312,6 @@ def test_wrong_arguments_are_refused_in_one_sentence(make, message):
     """Each message names argument, value and what is allowed."""
     with pytest.raises(ValueError, match=re.escape(message)):
         make()
-
-
-@given(steps=st.floats(0.0, 70_000.0), offset=st.floats(0.0, 1.0, exclude_max=True))
-def test_eight_bits_are_rounded_by_what_two_codes_stand_for(steps, offset):
-    """A code goes up where at least 1 - offset of the way to what the next one stands for is done."""
-    from crawlsched.estimators.log_weights import encoded
-
-    squares = [k * k * 257 / 255 for k in range(256)]
-    code = min(np.interp(steps, squares, range(256)) + offset, 255)
-    if abs(code - round(code)) > 1e-9:
-        assert encoded(np.array([-steps / 2048]), offset, "uint8").tolist() == [int(code)]
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint8, np.float64])

@@ -61,31 +61,8 @@ def test_pages_that_change_often_do_not_hide_what_is_not_announced() -> None:
     assert ((lows <= 0.5) & (highs >= 0.5)).mean() >= 0.85
 
 
-def test_where_the_likelihood_is_looked_at_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found is the same as if it were looked at everywhere, at either end of the scale and in between."""
-    rng = np.random.default_rng(7)
-    shares = [(p, r) for p in (0.05, 0.5, 0.99) for r in (0.02, 0.3, 0.7, 0.999)]
-    visits = [_visits(rng, p, r, spread)[:4] for p, r in shares for spread in (0.0, 1.0, 2.0)]
-    visits += [tuple(column[:n] for column in visits[n]) for n in range(2, len(visits))]
-    found = [recall_interval(*columns) for columns in visits]
-    monkeypatch.setattr("crawlsched.estimators.recall_interval._STEP", 1)
-    assert found == [recall_interval(*columns) for columns in visits]
-    assert len(set(found)) > len(visits) / 2
-
-
 def test_without_announcements_or_without_silence_nothing_is_known() -> None:
     """A crawl that comes only when it is called sees nothing of what it was not called for."""
     pages, elapsed, changed = list(range(20)), [10.0] * 20, [True, False] * 10
     assert recall_interval(pages, elapsed, [0] * 20, changed) is None
     assert recall_interval(pages, elapsed, [1] * 20, changed) is None
-
-
-def test_the_interval_narrows_with_the_visits() -> None:
-    """Four times the visits, about half the width."""
-    visits = _visits(np.random.default_rng(5), 0.7, 0.5)
-    widths = []
-    for m in (125, 500):
-        found = recall_interval(*(column[:m] for column in visits))
-        assert found is not None
-        widths.append(found[2] - found[1])
-    assert widths[1] == pytest.approx(widths[0] / 2, rel=0.5)

@@ -64,24 +64,6 @@ def test_every_history_gives_finite_consistent_numbers(history, prior):
     assert np.isfinite(all_numbers(SignalQuality.fit_naive(*columns(history)))).all()
 
 
-@given(history=visits)
-@tries(80)
-def test_no_neighbour_is_more_likely(history):
-    """Where some visit was unchanged, with and without announcements, the fit is the maximum of the likelihood."""
-    elapsed, n_signals, changed = columns([*history, (5.0, 1, False), (700.0, 0, False), (20.0, 2, True)])
-    fit = SignalQuality.fit(elapsed, n_signals, changed, interval=False)
-    best = log_likelihood(elapsed, n_signals, changed, fit.unsignalled_change_rate, fit.signal_weight)
-    for factor in (0.5, 0.9, 0.999, 1.001, 1.1, 2.0):
-        for rate, weight in (
-            (fit.unsignalled_change_rate * factor, fit.signal_weight),
-            (fit.unsignalled_change_rate, fit.signal_weight * factor),
-            (fit.unsignalled_change_rate * factor, fit.signal_weight / factor),
-            (fit.unsignalled_change_rate + 1e-3 * factor / elapsed.sum(), fit.signal_weight),
-            (fit.unsignalled_change_rate, fit.signal_weight + 1e-3 * factor),
-        ):
-            assert log_likelihood(elapsed, n_signals, changed, rate, weight) <= best + 1e-8 * abs(best)
-
-
 def test_the_maximum_is_where_forty_digits_put_it():
     """Against mpmath's root of the two derivatives, to nine digits."""
     elapsed, n_signals, changed = simulated(np.random.default_rng(1), 60, 0.03, 0.8, 0.1)
@@ -99,21 +81,6 @@ def test_the_maximum_is_where_forty_digits_put_it():
         rate, weight = mpmath.findroot(slope, (fit.unsignalled_change_rate, fit.signal_weight))
     assert fit.unsignalled_change_rate == pytest.approx(float(rate), rel=1e-9)
     assert fit.signal_weight == pytest.approx(float(weight), rel=1e-9)
-
-
-def test_both_parameters_are_found_with_their_interval():
-    """Simulated under the model: within 5 %, and the interval holds the truth."""
-    fit = SignalQuality.fit(*simulated(np.random.default_rng(2), 20_000, 0.02, 1.2, 0.1))
-    assert fit.unsignalled_change_rate == pytest.approx(0.02, rel=0.05)
-    assert fit.signal_weight == pytest.approx(1.2, rel=0.05)
-    assert fit.signal_rate == pytest.approx(0.1, rel=0.02)
-    assert fit.interval[0] < 1.2 < fit.interval[1]
-    assert fit.interval[1] - fit.interval[0] < 0.2
-    assert fit.precision == pytest.approx(1 - np.exp(-fit.signal_weight))
-    assert SignalQuality.fit(*simulated(np.random.default_rng(2), 20_000, 0.02, 1.2, 0.1), interval=False).interval == (
-        0.0,
-        MAX_SIGNAL_WEIGHT,
-    )
 
 
 def test_the_interval_is_where_the_profile_likelihood_has_fallen_by_its_quantile():
@@ -242,17 +209,6 @@ def test_a_bank_takes_announcements_at_every_poll_for_useless_too():
     assert bank.fit_group(0).signal_weight < 0.01
     assert bank.fit_group(0).interval[0] == 0
     assert bank.fit_group(0).unsignalled_change_rate == pytest.approx(0.3, rel=0.03)
-
-
-def test_a_bank_stays_within_a_cell_that_has_a_few_announcements_and_very_many():
-    """With half of such visits a standard deviation below the mean, there would be fewer than none."""
-    elapsed = np.array([30.0, 31.0, 33.0, 60.0, 5.0, 4.0])
-    n_signals, changed = np.array([9, 9, 9, 400, 0, 0]), np.array([1, 1, 1, 1, 0, 0])
-    bank = SignalQuality(1)
-    bank.update(np.zeros(6, dtype=int), elapsed, n_signals, changed)
-    found, whole = bank.fit_group(0, (1.0, 1.0)), SignalQuality.fit(elapsed, n_signals, changed, prior=(1.0, 1.0))
-    assert np.isfinite(all_numbers(found)).all()
-    assert found.signal_weight == pytest.approx(whole.signal_weight, rel=0.02)
 
 
 def test_a_bank_goes_to_a_state_grows_and_forgets():

@@ -21,16 +21,6 @@ def test_an_unchanged_visit_in_doubt_is_bayes_rule(doubt: float) -> None:
         assert posterior.weights(0) == pytest.approx(expected / expected.sum())
 
 
-def test_without_doubt_it_is_what_it_was_and_with_much_it_says_little() -> None:
-    """A doubt of 0 changes nothing; near 1 the rates stay as likely as they were."""
-    plain, sure, unsure = (Posterior(1, RATES) for _ in range(3))
-    plain.update_one(0, 100.0, False)
-    sure.update_one(0, 100.0, False, doubt=0.0)
-    unsure.update_one(0, 100.0, False, doubt=0.999)
-    assert (plain.weights(0) == sure.weights(0)).all()
-    assert unsure.weights(0) == pytest.approx(np.full(12, 1 / 12), rel=2e-3)
-
-
 def test_the_time_of_a_change_finds_rates_that_visits_alone_cannot() -> None:
     """A page that changes every ten minutes, visited every ten hours: all visits find it changed; only times tell."""
     rng, rate = np.random.default_rng(1), 1 / 600.0

@@ -8,7 +8,7 @@ import pytest
 
 from crawlsched.estimators import Posterior
 from crawlsched.planner.knowledge import RENEWAL
-from crawlsched.simulation import History, replay
+from crawlsched.simulation import replay
 from tests.benchmarks.bench_learning import (
     announced_pages,
     fresh,
@@ -18,8 +18,6 @@ from tests.benchmarks.bench_learning import (
     lost_to_useless,
     stamped_pages,
     visits_until_followed,
-    visits_until_planner_follows,
-    without_signals,
 )
 
 pytestmark = pytest.mark.statistics
@@ -72,34 +70,6 @@ def test_a_tenfold_change_of_rate_is_followed_in_about_ten_visits(change: float,
     assert visits_until_followed(change, spread, 0.0) > 30
 
 
-def test_a_site_on_which_pages_are_all_alike_is_followed_when_some_of_them_change() -> None:
-    """Even there, where a page's own visits count for less than what all are like, as they never foretold more."""
-    visits, learning_rate = visits_until_planner_follows(10.0, spread=0.0, n_pages=40, rounds=40)
-    assert learning_rate < 1.0
-    assert visits <= 40
-
-
-def test_what_is_far_from_a_steady_rate_stays_improbable() -> None:
-    """The mean is that of the rate and not of what it could become, though at first all are as probable."""
-    rng, n, rates = np.random.default_rng(4), 400, np.geomspace(1e-3, 1e3, 25)
-    posterior = Posterior(n, rates, renewal=RENEWAL)
-    for _ in range(12):
-        posterior.update(np.arange(n), 1.0, rng.random(n) < -np.expm1(-0.3))
-    assert np.median(posterior.change_rate()) < 2 * 0.3
-
-
-def test_renewal_costs_a_steady_page_little() -> None:
-    """After 200 visits the rate is known better than with a discount that follows as fast."""
-    rng, n, rates = np.random.default_rng(2), 400, np.geomspace(1e-3, 1e3, 25)
-    banks = [Posterior(n, rates), Posterior(n, rates, renewal=RENEWAL), Posterior(n, rates, discount=0.9)]
-    for _ in range(200):
-        changed = rng.random(n) < -np.expm1(-0.5)
-        for bank in banks:
-            bank.update(np.arange(n), 0.5, changed)
-    plain, renewed, discounted = (np.sqrt(np.mean((bank.weights() @ np.log(rates)) ** 2)) for bank in banks)
-    assert plain < renewed < 0.75 * discounted
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.uint16, np.uint8])
 def test_renewal_one_page_at_a_time_is_exactly_the_same(dtype: type) -> None:
     """update_one is update to the last bit, with a prior of its own for each page."""
@@ -129,20 +99,3 @@ def test_the_same_history_gives_the_same_crawl_and_every_page_is_crawled() -> No
     first, second = (replay(history, 25.0, **WINDOW) for _ in range(2))
     assert (first.rows == second.rows).all()
     assert np.unique(first.rows).size == 100
-
-
-def renumbered(history: History) -> History:
-    """Return the history with its 100 pages in reverse."""
-    rows = 99 - history.change_rows
-    order = np.lexsort((history.change_times, rows))
-    columns = {"importance": history.importance[::-1], "change_rate": history.change_rate[::-1]}
-    return dataclasses.replace(history, **columns, change_rows=rows[order], change_times=history.change_times[order])
-
-
-def test_the_order_of_pages_does_not_matter() -> None:
-    """With all pages renumbered the freshness is the same but for chance: ties at the start are broken otherwise."""
-    histories = [without_signals(announced_pages(seed, 100, 60.0)) for seed in range(8)]
-    differences = [fresh(made, 40.0, 60.0) - fresh(renumbered(made), 40.0, 60.0) for made in histories]
-    mean, error = mean_and_error(differences)
-    assert abs(mean) < 3 * error
-    assert error < 0.005

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.estimators.page_precision import beta, expected_evidence, judged, learned
+from crawlsched.estimators.page_precision import expected_evidence, judged
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner, explain
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
@@ -50,17 +50,6 @@ def test_a_visit_leaves_the_mean_and_variance_that_bayes_rule_gives(
     assert after[0] / sum(after) == pytest.approx(mean, rel=1e-5)
     variance = after[0] * after[1] / (sum(after) ** 2 * (sum(after) + 1))
     assert variance == pytest.approx(square - mean**2, rel=1e-4)
-
-
-@given(st.floats(1e-12, 1e9), st.floats(1e-12, 1e9), st.integers(1, 65_535), st.floats(0.0, 1.0), st.booleans())
-@example(0.375, 287_955_943.0, 50, 0.0, False)
-def test_every_visit_leaves_numbers_that_can_go_on(
-    true: float, false: float, n_signals: int, fresh: float, changed: bool
-) -> None:
-    """Positive and finite, however extreme what was known before."""
-    after = judged(true, false, n_signals, *((1.0, -fresh) if changed else (0.0, fresh)))
-    assert all(0 < count < np.inf for count in after)
-    assert expected_evidence(*after, n_signals) >= 0
 
 
 def visited(planner: Planner, page: int, now: float, changed: bool, announced: bool = True) -> None:
@@ -139,22 +128,6 @@ def test_what_is_known_comes_back_as_it_was_kept() -> None:
         assert again.columns(np.append(pages, 5000))[name].tolist() == [*columns[name].tolist(), 0.0]
 
 
-@pytest.mark.statistics
-def test_announcements_of_long_ago_count_less() -> None:
-    """A page whose announcements were true 400 times and are false from then on is not believed after 300 visits."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0)
-    planner.pick(0.0, never_rests)
-    planner.crawled(0, 0.0, None)
-    planner.covered([0], 0, 0.0)
-    for visit in range(1, 701):
-        visited(planner, 0, 20.0 * visit - 10.0, changed=False, announced=False)
-        visited(planner, 0, 20.0 * visit, changed=visit <= 400)
-        if visit == 400:
-            assert explain(planner, 0, 8000.0).precision > 0.8
-    assert explain(planner, 0, 14_000.0).precision < 0.3
-
-
 @pytest.mark.parametrize(("n_useless", "at_most"), [(10, 10), (50, 70)])
 def test_a_page_whose_announcements_become_true_is_believed_again_within_a_bounded_number_of_visits(
     n_useless: int, at_most: int
@@ -177,23 +150,6 @@ def test_a_page_whose_announcements_become_true_is_believed_again_within_a_bound
         if visit > n_useless and reformed >= 0.5 * honest:
             return
     pytest.fail(f"not believed after {at_most} visits: {reformed}, {honest}")
-
-
-def test_however_long_a_page_was_wrong_it_is_believed_again_after_as_many_visits() -> None:
-    """Two hundred announcements are remembered: after 205 true ones half of what was learned is forgotten."""
-    needed = []
-    for n_useless in (200, 10_000):
-        own, half = (0.0, 0.0), float(np.log(2.0))
-        for _ in range(n_useless):
-            own = learned(half, own, 1.0, known=0.0, fresh=1.0)
-        visits, (true, false) = 0, beta(half, own)
-        assert true / (true + false) < 0.02
-        while true < false:
-            own = learned(half, own, 1.0, known=1.0, fresh=-1.0)
-            visits, (true, false) = visits + 1, beta(half, own)
-        needed.append(visits)
-    assert needed[0] == pytest.approx(needed[1], abs=2)
-    assert max(needed) < 230
 
 
 def test_each_source_of_a_page_is_judged_by_itself() -> None:

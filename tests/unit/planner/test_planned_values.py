@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crawlsched.bandwidth import harmonic_rates, poisson_crawl_rates, refresh_rates
 from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.values.planned_values import POLICIES
-from crawlsched.simulation.plan_arms import DIVISIONS
-from crawlsched.simulation.policies import POLICIES as ARMS
 
 N_PAGES = 40
 BANDWIDTH = 0.5
@@ -48,36 +45,6 @@ def planner_of(policy: str, seed: int = 1, **more: object) -> tuple[Planner, np.
 
 def rates_of(planner: Planner) -> np.ndarray:
     return planner.planned.crawl_rates(np.arange(N_PAGES))  # type: ignore[union-attr]
-
-
-def test_every_policy_of_a_replay_can_crawl() -> None:
-    """But for those of other crawlers, which are there to be compared with."""
-    crawls = {*POLICIES, "posterior"} | {name for name in ARMS if name.startswith("greedy")}
-    assert set(ARMS) - crawls == {"nutch", "stormcrawler", "frontier"}
-    with pytest.raises(ValueError, match="crawl_value must be one of posterior, greedy, greedy_cis"):
-        Planner(1.0, crawl_value="sometimes")
-
-
-@pytest.mark.parametrize("policy", ["lds", "poisson", "harmonic"])
-def test_the_bandwidth_is_divided_as_the_formula_says(policy: str) -> None:
-    """One threshold for all pages gives each the rate of the allocation over all of them."""
-    planner, _ = planner_of(policy)
-    pages = np.arange(N_PAGES)
-    division = {"lds": refresh_rates, "poisson": poisson_crawl_rates, "harmonic": harmonic_rates}[policy]
-    importance = planner.pages.importance[pages].astype(float)
-    wanted = division(planner.change_rates(pages), importance, BANDWIDTH).rates
-    assert rates_of(planner) == pytest.approx(wanted, rel=1e-6, abs=1e-12)
-    assert rates_of(planner).sum() == pytest.approx(BANDWIDTH)
-
-
-@pytest.mark.parametrize("policy", ["proportional", "square_root"])
-def test_rates_are_those_of_the_replays_arms(policy: str) -> None:
-    """To a factor, which makes no difference to which page is most overdue."""
-    planner, _ = planner_of(policy)
-    pages = np.arange(N_PAGES)
-    found = rates_of(planner)
-    wanted = DIVISIONS[policy](planner.change_rates(pages), np.ones(N_PAGES), BANDWIDTH)
-    assert found / found.sum() == pytest.approx(wanted / wanted.sum())
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, NEW, REFUSED
+from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
 from crawlsched.planner.plans.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
 from crawlsched.planner.reports.forecast import forecast
@@ -37,20 +37,6 @@ def test_a_visit_teaches_what_it_found() -> None:
     assert planner.pages.n_crawls[0] == 2
     assert planner.pages.n_changes[0] == 1
     assert planner.pages.state[0] == LIVE
-
-
-def test_pages_found_changed_are_crawled_more_often_than_pages_found_unchanged() -> None:
-    """After some visits the page that changes takes most of the bandwidth."""
-    planner = Planner(0.1)
-    planner.add(0, 0.0, n=2)
-    visits = [0, 0]
-    for slot in range(300):
-        now = slot * 10.0
-        page = planner.pick(now, never_rests).page
-        seen = planner.pages.n_crawls[page] > 0
-        planner.crawled(page, now, page == 0 if seen else None)
-        visits[page] += 1
-    assert visits[0] > 3 * visits[1]
 
 
 @pytest.mark.parametrize("days", [1.0, 60.0])
@@ -162,15 +148,6 @@ def test_the_return_of_a_gone_page_is_no_observation() -> None:
     assert planner.pages.state[0] == LIVE
 
 
-def test_a_released_page_is_as_if_it_had_not_been_picked() -> None:
-    """It is the next pick again."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=2)
-    assert planner.pick(0.0, never_rests).page == 0
-    planner.release(0, 1.0)
-    assert planner.pick(1.0, never_rests).page == 0
-
-
 def test_the_first_naming_of_a_page_by_a_source_announces_nothing() -> None:
     """Only what comes after counts, and what comes right after a crawl is discarded."""
     planner = Planner(1.0, signal_delay=5.0)
@@ -183,19 +160,6 @@ def test_the_first_naming_of_a_page_by_a_source_announces_nothing() -> None:
     assert planner.pages.n_signals[:2].tolist() == [0, 1]
     assert planner.signalled([0], 3, 15.0) == 1
     assert planner.pages.n_signals[0] == 1
-
-
-def test_an_announced_page_goes_before_its_equal() -> None:
-    """A signal raises the crawl value at once."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=3)
-    for now in range(3):
-        crawl(planner, float(now), None)
-    planner.pages.crawled_at[:3] = 2.0
-    planner.frontier.refile(np.arange(3), 3.0)
-    planner.covered(np.arange(3), 0, 3.0)
-    planner.signalled([2], 0, 4.0)
-    assert planner.pick(5.0, never_rests).page == 2
 
 
 def test_a_visit_resets_the_announcements_and_counts_them_as_evidence() -> None:
@@ -278,14 +242,6 @@ def test_a_plan_learns_the_rates_of_each_host() -> None:
     assert fast > 5 * slow
     assert (made.priors > 0).all()
     assert made.priors.sum(axis=1) == pytest.approx(1.0)
-
-
-def test_a_plan_survives_json() -> None:
-    """It may be made by another process and kept in a database."""
-    planner = collection(100)
-    made = plan(planner.snapshot(), 10.0, observations(np.random.default_rng(1)))
-    again = Plan.from_dict(json.loads(json.dumps(made.to_dict())))
-    assert again.to_dict() == made.to_dict()
 
 
 def test_a_plan_keeps_its_meaning_where_hosts_have_other_numbers() -> None:
@@ -374,17 +330,6 @@ def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
     assert picking.pick(now, never_rests) is not None
 
 
-def test_the_newest_of_the_plans_that_wait_is_adopted() -> None:
-    """A plan that comes while pages are being placed by another takes its place."""
-    planner = collection(1000)
-    first, second, third = (plan(planner.snapshot(), 10.0) for _ in range(3))
-    for made in (first, second, third):
-        planner.adopt(made, 7000.0)
-    while planner.work(7000.0):
-        pass
-    assert planner.in_force.parameters.priors is third.priors
-
-
 def test_a_plan_for_another_grid_is_refused() -> None:
     """The message names both grids."""
     made = plan(Planner(1.0).snapshot(), 1.0)
@@ -466,24 +411,6 @@ def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     for _ in range(PICKS_A_SLICE):
         assert planner.work(2.0)
     assert planner.in_force.placed == 2 * PLAN_SLICE
-
-
-@pytest.mark.parametrize(("between_picks", "n_picks"), [(0.001, 1 + 19 * PICKS_A_SLICE), (0.03, 20)])
-def test_a_plan_comes_into_force_with_some_picks_or_with_each_where_these_are_rare(
-    between_picks: float, n_picks: int
-) -> None:
-    """And no newer one is to come for four times as long as that took: it costs a fifth of the time at most."""
-    planner = Planner(10.0)
-    planner.add(host=0, now=0.0, n=20 * PLAN_SLICE)
-    made = plan(planner.snapshot(), 10.0)
-    assert planner.in_force.rests_until < 2.0
-    planner.adopt(made, 2.0)
-    assert planner.in_force.rests_until == np.inf
-    picks = 1
-    while planner.work(2.0 + picks * between_picks):
-        picks += 1
-    assert picks == n_picks
-    assert planner.in_force.rests_until == pytest.approx(2.0 + (5 * picks - 4) * between_picks)
 
 
 @pytest.mark.parametrize(("longest", "n_starving"), [(20.0, 0), (None, 2)])
@@ -640,18 +567,6 @@ def test_an_explanation_says_what_decides() -> None:
     assert json.loads(json.dumps(seen.to_dict()))["state"] == "live"
 
 
-def test_an_explanation_of_a_new_page_says_that_there_is_no_copy() -> None:
-    """It is worth what its group is worth."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0)
-    seen = explain(planner, 0, 5.0)
-    assert seen.state == "new"
-    assert planner.pages.state[0] == NEW
-    assert seen.expected_freshness == 0.0
-    assert seen.elapsed == np.inf
-    assert seen.crawl_value > 0
-
-
 def test_peek_foresees_the_next_picks() -> None:
     """Rows of these pages can be fetched before they are needed."""
     planner = collection(200)
@@ -659,25 +574,6 @@ def test_peek_foresees_the_next_picks() -> None:
     foreseen = set(planner.peek(now, 60).tolist())
     picks = {planner.pick(now, never_rests).page for _ in range(10)}
     assert len(picks & foreseen) >= 8
-
-
-def test_peek_foresees_known_pages_beside_first_copies() -> None:
-    """Also where there are more new pages than slots: first copies have a share of these, and no more."""
-    planner = collection(200)
-    now = float(planner.pages.crawled_at[:200].max()) + 1.0
-    planner.add(np.zeros(200, int), now)
-    is_new = planner.pages.crawled_at[planner.peek(now, 60)[:60]] == -np.inf
-    assert 0 < is_new.sum() < 60
-
-
-def test_known_rates_are_what_the_papers_rules_use() -> None:
-    """With equal elapsed times GREEDY picks the page that gains most by the known rates."""
-    planner = Planner(1.0, crawl_value="greedy")
-    planner.load(
-        {"page": np.arange(3), "state": np.full(3, 2), "importance": np.ones(3), "crawled_at": np.zeros(3)}, None, 0.0
-    )
-    planner.set_rates(np.arange(3), [1e-4, 1e-2, 10.0])
-    assert planner.pick(100.0, never_rests).page == 1
 
 
 def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -> None:
@@ -748,15 +644,6 @@ def test_a_snapshot_of_very_many_pages_is_an_even_sample_without_periods(monkeyp
     assert (np.diff(snapshot.pages) > 0).all()
     assert (planner.pages.n_crawls[snapshot.pages] > 0).all()
     assert np.bincount(snapshot.hosts, minlength=20)[1:4].min() > 25
-
-
-def test_a_snapshot_taken_in_parts_is_that_taken_at_once() -> None:
-    """As long as nothing happens between its parts."""
-    planner = collection()
-    in_parts, whole = taken(planner, lambda: None), planner.snapshot()
-    assert whole.n_pages > 0
-    for name, value in vars(whole).items():
-        np.testing.assert_equal(getattr(in_parts, name), value, err_msg=name)
 
 
 def test_what_happens_between_the_parts_of_a_snapshot_disturbs_nothing() -> None:

@@ -7,15 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crawlsched.bandwidth import refresh_rates, refresh_rates_with_signals
 from crawlsched.crawl_value.rules_by_name import RULES
 from crawlsched.freshness import expected_freshness
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.reports.outlook import Outlook
-from tests.inputs import tries
 from tests.simulated import HOUR, World
 
 NOW = 1e6
@@ -91,43 +88,6 @@ def test_with_announcements_of_known_quality_it_is_the_optimum(signal_rate: floa
         assert outlook.freshness(bandwidth) == pytest.approx(freshness, abs=5e-3)
 
 
-def test_its_demand_is_that_of_the_plan() -> None:
-    """Without announcements, a bandwidth wants the same threshold in the outlook as in the plan's demand curve."""
-    planner = crawled(100, surely=False)
-    made = plan(planner.snapshot(), 1.0)
-    planner.adopt(made, NOW)
-    while planner.work(NOW):
-        pass
-    outlook = looked_at(planner)
-    thresholds, wanted = made.demand.T
-    from crawlsched.planner.reports.outlook import _LEVELS
-
-    ours = np.interp(thresholds, _LEVELS, outlook._wanted[:-1])
-    told = (wanted > 0.05) & (wanted < 20)
-    assert told.sum() > 10
-    # The plan counts in whole steps of 9 % of elapsed time.
-    assert ours[told] == pytest.approx(wanted[told], rel=0.09)
-
-
-@given(st.integers(0, 1000), st.booleans(), st.sampled_from([0.0, 50.0]), st.sampled_from([None, 2000.0]))
-@tries(10)
-def test_more_bandwidth_is_never_worse(seed: int, surely: bool, shortest: float, longest: float | None) -> None:
-    """Freshness is between 0 and 1, grows with bandwidth, and is not below that of crawling in turn."""
-    planner = crawled(30, seed, surely, min_crawl_interval=shortest, max_crawl_interval=longest)
-    outlook = looked_at(planner)
-    bandwidths = np.geomspace(1e-3, 10.0, 30)
-    fresh = np.array([outlook.freshness(bandwidth) for bandwidth in bandwidths])
-    assert ((fresh >= 0) & (fresh <= 1)).all()
-    assert (np.diff(fresh) >= -2e-3).all()
-    if not shortest:
-        in_turn = np.array([outlook.freshness_in_turn(bandwidth) for bandwidth in bandwidths])
-        assert (fresh >= in_turn - 2e-3).all()
-    for share in (0.3, 0.5):
-        bandwidth = outlook.bandwidth(share)
-        if outlook.freshness(1e-4) < share and np.isfinite(bandwidth):
-            assert outlook.freshness(bandwidth) == pytest.approx(share, abs=2e-3)
-
-
 def test_a_shortest_interval_bounds_what_can_be_used() -> None:
     """30 pages that may be crawled once in 50 s cannot use more than 0.6 crawls a second."""
     outlook = looked_at(crawled(30, min_crawl_interval=50.0))
@@ -144,16 +104,6 @@ def test_a_longest_interval_that_asks_for_too_much_makes_it_crawl_in_turn() -> N
     in_turn = expected_freshness(np.full(30, 0.15 / 30), rates, importance)
     assert outlook.freshness(0.15) == pytest.approx(in_turn, abs=2e-3)
     assert outlook.freshness(0.6) > outlook.freshness_in_turn(0.6)
-
-
-def test_a_page_without_a_copy_counts_as_if_it_had_one() -> None:
-    """First copies have a share of the slots, so that each page has one in the long run."""
-    planner = crawled(20, surely=False)
-    with_new = copy.deepcopy(planner)
-    new = with_new.add(0, NOW, np.full(1, 1e-5))
-    alone = Outlook(100.0)
-    alone.add(with_new, new)
-    assert alone.freshness(10.0) > alone.freshness(1e-3) > 0.0
 
 
 def test_a_sample_stands_for_all() -> None:

@@ -46,20 +46,6 @@ def pages_with_rates(rule: str, seed: int) -> tuple[PointValues, tuple[np.ndarra
     return values, (elapsed, pages.n_signals[rows], rate, recall, false, pages.importance[rows].astype(float))
 
 
-def test_every_rule_is_compared_with_the_published_one() -> None:
-    """None is left out below."""
-    assert set(PUBLISHED) == set(RULES)
-
-
-@rules
-@given(seed=st.integers(0, 10**6))
-@tries(20)
-def test_the_value_is_that_of_the_library(rule: str, seed: int) -> None:
-    """One formula stands behind all rules; the functions for users say the same."""
-    values, arguments = pages_with_rates(rule, seed)
-    assert values.value_at(np.arange(N), NOW) == pytest.approx(PUBLISHED[rule](*arguments), rel=1e-12, abs=0.0)
-
-
 @rules
 @given(seed=st.integers(0, 10**6), decades=st.floats(-6, 3))
 @tries(30)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.crawl_value import greedy, posterior_value
-from crawlsched.crawl_value.reaching import gain
+from crawlsched.crawl_value import posterior_value
 from crawlsched.estimators import Posterior
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID
@@ -64,12 +63,6 @@ def test_the_value_of_a_page_is_the_posterior_crawl_value(seed: int) -> None:
     assert values.value_at(rows[known], NOW) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_the_gain_of_a_single_rate_is_greedy() -> None:
-    """A grid of one rate gives the GREEDY crawl value."""
-    elapsed = np.geomspace(1e-2, 1e9, 200)[:, np.newaxis]
-    assert gain(elapsed, DEFAULT_GRID) == pytest.approx(np.asarray(greedy(elapsed, DEFAULT_GRID)), rel=1e-9, abs=1e-12)
-
-
 @given(st.integers(0, 10_000))
 @tries(25)
 def test_one_page_has_the_same_value_alone_as_among_others(seed: int) -> None:
@@ -96,20 +89,6 @@ def test_no_page_reaches_a_level_long_before_it_is_said(seed: int, decades: floa
     rate, _, evidence = values.announcements.gathered(rows)
     plain = (rate == 0.0) & (evidence == 0.0) & (times > NOW + 1.0) & (times < NOW + 1e9)
     assert (values.value_at(rows, np.where(plain, times, NOW))[plain] >= 0.98 * level).all()
-
-
-@given(st.integers(0, 10_000))
-@tries(25)
-def test_one_page_has_the_same_signals_alone_as_among_others(seed: int) -> None:
-    """The rate and the weight of its announcements, and how many there were, to the last bit."""
-    values, rows = collection(seed)
-    rng = np.random.default_rng(seed)
-    values._pages.n_signals_total[rows[::7]] = 0
-    values._pages.n_signals[rows[::5]] = rng.integers(0, 1000, rows[::5].size)
-    judged = {name: rng.exponential(5.0, rows.size) * (rng.random(rows.size) < 0.5) for name in COLUMNS}
-    values.announcements._own.load(rows, judged)
-    alone = np.hstack([values.announcements.known(rows[[place]]) for place in range(rows.size)])
-    assert (alone == values.announcements.known(rows)).all()
 
 
 @given(seed=st.integers(0, 10_000))
@@ -141,29 +120,3 @@ def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: i
     np.testing.assert_allclose(found[announced], alone[announced], rtol=1e-12)
     assert not found[~announced].any()
     assert found.any(axis=0).all()
-
-
-def test_a_useless_source_leaves_its_pages_as_they_would_be_without_it() -> None:
-    """With a weight of 0 an announcement changes neither value nor rate."""
-    values, _ = collection(3)
-    pages = values._pages
-    row = np.array([5])
-    pages.crawled_at[row] = NOW - 1000.0
-    pages.importance[row] = 1.0
-    pages.source[row] = -1
-    without = values.value_at(row, NOW)
-    pages.source[row], pages.n_signals[row], pages.n_signals_total[row] = 2, 9, 9
-    assert values.value_at(row, NOW) == without
-
-
-def test_a_signal_raises_the_value() -> None:
-    """One announcement more is worth more, by what the source is worth."""
-    values, _ = collection(3)
-    pages, row = values._pages, np.array([5])
-    pages.crawled_at[row], pages.importance[row], pages.source[row], pages.n_signals_total[row] = NOW - 1e4, 1.0, 0, 9
-    found = []
-    for n in range(4):
-        pages.n_signals[row] = n
-        found.append(values.value_at(row, NOW).item())
-    assert found == sorted(found)
-    assert found[0] < found[1]

@@ -15,7 +15,7 @@ from crawlsched.planner import Planner, explain, plan
 from crawlsched.planner.evidence.further_sources import MOST_SOURCES, FurtherSources
 from tests.hosts import never_rests
 
-FIRST, SECOND, THIRD = 0, 1, 2
+FIRST, SECOND = 0, 1
 
 
 def _crawled_page(n_sources: int, now: float = 0.0) -> Planner:
@@ -64,18 +64,6 @@ def test_a_change_that_a_visit_has_seen_is_no_news_from_another_source() -> None
     assert _counts(planner) == [0, 0]
     planner.signalled([0], SECOND, 205.0, since=195.0)
     assert _counts(planner) == [0, 1]
-
-
-def test_sources_that_come_together_by_chance_only_are_added_up() -> None:
-    """Both are read every 100 s and announce something each time: coming together tells nothing then."""
-    planner = _crawled_page(2)
-    for now in range(100, 3000, 100):
-        planner.signalled([0], FIRST, float(now), since=now - 100.0)
-        planner.signalled([0], SECOND, now + 1.0, since=now - 99.0)
-    before = sum(_counts(planner))
-    planner.signalled([0], FIRST, 3000.0, since=2900.0)
-    planner.signalled([0], SECOND, 3001.0, since=2901.0)
-    assert sum(_counts(planner)) - before == 2
 
 
 def test_a_page_listens_to_a_bounded_number_of_sources() -> None:

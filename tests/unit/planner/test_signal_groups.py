@@ -67,22 +67,6 @@ def test_sites_are_learned_where_a_source_has_several() -> None:
     assert _group(groups, 1, NEWS) is None
 
 
-def test_a_site_with_little_evidence_stays_near_its_source() -> None:
-    """Ten lies among thousands of true announcements leave a site between the two; nine are not looked at."""
-    rng = np.random.default_rng(6)
-    honest = _visits(rng, 3000, 3.0, 0, NEWS)
-    for n, fitted in ((10, True), (9, False)):
-        few = {
-            "elapsed": np.full(n, 1.0), "n_signals": np.ones(n, int), "changed": np.zeros(n, bool),
-            "source": np.zeros(n, int), "host": np.full(n, SHOP),
-        }  # fmt: skip
-        group = _group(plan(_planner().snapshot(), 1.0, _joined(honest, few)).signal_groups, 0, SHOP)
-        assert (group is not None) == fitted
-        if group is not None:
-            # Ten of the source's kind, of which 95 % are true, and ten lies.
-            assert -np.expm1(-group.signal_weight) == pytest.approx(0.475, abs=0.03)
-
-
 def test_a_site_that_changes_often_is_believed_beside_one_that_is_stamped_and_never_changes() -> None:
     """Taken together announcements and changes have nothing to do with each other; that must not count against it."""
     rng = np.random.default_rng(3)
@@ -160,23 +144,6 @@ def test_a_group_announces_at_a_rate_of_its_own() -> None:
 
 
 # -- what crawl values go by
-
-
-def _groups(rng: np.random.Generator, n: int) -> SignalGroups:
-    keys = {(int(rng.integers(3)), int(rng.integers(40))) for _ in range(n)}
-    return SignalGroups(SignalGroup(*key, float(rng.uniform(0, 3)), float(rng.uniform(1e-6, 1e-3)), 10) for key in keys)
-
-
-@pytest.mark.parametrize("n", [0, 1, 40])
-def test_every_page_finds_its_group(n: int) -> None:
-    """For sources and hosts with and without a group."""
-    rng = np.random.default_rng(n)
-    groups = _groups(rng, n)
-    wanted = {(source, host): weight for source, host, weight, *_ in groups.to_list()}
-    sources, hosts = rng.integers(0, 5, 300), rng.integers(0, 60, 300)
-    rows = groups.rows(sources, hosts.astype(np.int32))
-    for row, key in zip(rows.tolist(), zip(sources.tolist(), hosts.tolist(), strict=True), strict=True):
-        assert (groups.signal_weights[row] if row >= 0 else None) == wanted.get(key)
 
 
 def test_crawl_values_of_one_page_and_of_many_are_the_same_with_groups() -> None:

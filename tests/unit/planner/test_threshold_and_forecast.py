@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crawlsched.columns.array_types import FloatArray
 from crawlsched.frontier import Pick
 from crawlsched.planner import Plan, Planner, explain, forecast, plan
 from tests.hosts import never_rests
@@ -116,17 +115,6 @@ def test_a_wait_that_is_foretold_is_within_three_times_of_what_comes() -> None:
     assert np.mean(good) > 0.8
 
 
-def test_the_threshold_is_where_pages_go_that_nobody_announced() -> None:
-    """Announced ones jump over it, and their mean would tell those that wait for it to wait too long."""
-    world, values = World(200, announced=150), []
-    for _ in range(1000):
-        threshold, pick = world.planner.threshold, world.step()
-        if pick.page >= 150:
-            values.append(pick.crawl_value / threshold)
-    assert len(values) > 100
-    assert 0.8 < np.median(values) < 1.1
-
-
 @pytest.mark.statistics
 def test_where_half_of_the_pages_are_announced_four_fifths_go_within_three_times_of_what_was_said() -> None:
     """The likely time is never later than the time without announcements, by which no more than that go in time."""
@@ -146,44 +134,6 @@ def test_where_half_of_the_pages_are_announced_four_fifths_go_within_three_times
     likely, woken = np.mean(good, axis=0)
     assert likely > 0.87
     assert likely > woken + 0.05
-
-
-@pytest.mark.parametrize("announced", [0, 100, 200])
-def test_no_other_time_is_likelier_to_come_within_three_times(announced: int) -> None:
-    """Announcements are drawn one by one, and what pages go at; the time to wake is said where it is as good."""
-    world, rng = World(200, announced=announced), np.random.default_rng(4)
-    n_woken, n_sooner, lost = 0, 0, []
-    for page in rng.choice(200, 12, replace=False).tolist():
-        seen = explain(world.planner, page, world.now)
-        woken = seen.wake_time - world.now
-        if not 0.1 < woken < 1e5:
-            continue
-        waits = visits_drawn(world.planner, page, seen.signal_rate, world.now, rng)
-        told = [seen.likely_time - world.now, *np.geomspace(0.1, woken, 100)]
-        likely, *chances = [np.mean((0.3 * t <= waits) & (waits <= 3.0 * t)) for t in told]
-        lost.append(max(chances) - likely)
-        if chances[-1] > max(chances) - 0.001:
-            assert seen.likely_time == seen.wake_time
-        n_woken += seen.likely_time == seen.wake_time
-        n_sooner += seen.likely_time < seen.wake_time
-    assert np.mean(lost) < 0.02  # of a page a twelfth, where one more of the twelve values lies within
-    assert n_sooner > 0 if announced else n_woken > n_sooner
-
-
-def visits_drawn(planner: Planner, page: int, signal_rate: float, now: float, rng: np.random.Generator) -> FloatArray:
-    """Return how long a page waits in each of 4,000 futures."""
-    # With eight more announcements a page is worth as much as it ever is, but for a thousandth.
-    share, n_more = np.linspace(0.65, 1.2, 12).repeat(9), np.tile(np.arange(9), 12)
-    crawled_at, heard = planner.pages.crawled_at[page] - now, planner.announcements.known(np.array([page]))[2] + n_more
-    before, woken = np.zeros(108), np.full(108, 1e6)
-    for _ in range(50):
-        middle = 0.5 * (before + woken)
-        values = planner.crawl_values.supposing(np.full(108, page), crawled_at - middle, heard, 0.0)
-        low = values < share * planner.threshold
-        before, woken = np.where(low, middle, before), np.where(low, woken, middle)
-    coming = np.zeros((4000, 9))
-    coming[:, 1:] = np.cumsum(rng.exponential(1.0 / signal_rate, (4000, 8)), axis=1) if signal_rate else np.inf
-    return np.maximum(coming, woken.reshape(12, 9)[rng.integers(12, size=4000)]).min(axis=1)
 
 
 @pytest.mark.statistics

@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
+from crawlsched.crawl.guard import Guard
+from crawlsched.crawl.watchdog import Watchdog
 from crawlsched.exceptions import StoreError
-from crawlsched.refresh.guard import Guard
-from crawlsched.refresh.watchdog import Watchdog
 
 
 class Clock:
@@ -74,7 +74,7 @@ def test_a_success_begins_anew() -> None:
     clock, ends = Clock(), []
     guard = Guard(lambda name: None, clock)
     guard.give_up = lambda reason, sentence: ends.append(reason)
-    logging.getLogger("crawlsched.refresh.guard").setLevel(logging.CRITICAL)
+    logging.getLogger("crawlsched.crawl.guard").setLevel(logging.CRITICAL)
     for second in range(200):
         clock.now = second
         guard.run("work", failing(OSError()) if second % 4 else lambda: None)

@@ -1,16 +1,14 @@
 """Replay: what it means, slot by slot, against a brute force that shares no line with it."""
 
-import inspect
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-import crawlsched.estimators
-from crawlsched.bandwidth import low_discrepancy_schedule, poisson_crawl_rates, refresh_rates
+from crawlsched.bandwidth import low_discrepancy_schedule, refresh_rates
 from crawlsched.cli.history_options import ESTIMATORS_HELP, POLICIES_HELP
 from crawlsched.crawl_value import greedy, greedy_cis, greedy_cis_plus, greedy_ncis
-from crawlsched.estimators import Estimator, LearnedRates
+from crawlsched.estimators import LearnedRates
 from crawlsched.simulation import (
     ESTIMATOR_NAMES,
     POLICIES,
@@ -160,15 +158,6 @@ def test_with_known_rates_brute_force_agrees_on_ties_and_extremes(policy: str) -
     assert list(zip(done.rows.tolist(), done.times.tolist(), done.changed.tolist(), strict=True)) == crawls
 
 
-@pytest.mark.parametrize("policy", VALUES)
-def test_of_many_pages_those_left_out_of_a_block_of_slots_are_never_the_best(policy: str) -> None:
-    """With 600 pages, of which some come, end and are announced on the way, every pick is the argmax of all."""
-    history = simulated(31, 600, 40.0, signals=policy != "greedy")
-    done = replay(history, 20.0, policy, "known", start=0.0, end=40.0)
-    crawls = brute_force(history, 20.0, 40.0, VALUES[policy])
-    assert list(zip(done.rows.tolist(), done.times.tolist(), done.changed.tolist(), strict=True)) == crawls
-
-
 @pytest.mark.parametrize("estimator", ["naive", "momentum", "gamma_posterior"])
 def test_with_estimated_rates_every_pick_is_the_argmax_of_what_was_learned_so_far(estimator: str) -> None:
     """One number for each page, by its own visits: of all pages the best by these goes."""
@@ -205,13 +194,6 @@ def test_a_replay_may_begin_before_1970(policy: str) -> None:
     earlier = History(**{**vars(history), **{name: getattr(history, name) - 64.0 for name in names}})
     later = replay(history, 4.0, policy, start=0.0, end=60.0)
     assert replay(earlier, 4.0, policy, start=-64.0, end=-4.0).rows.tolist() == later.rows.tolist()
-
-
-def test_importances_that_differ_by_less_than_float32_can_tell_are_no_tie() -> None:
-    """The heavier page goes first, also when it is not the lowest and heavier by 10^-12 only."""
-    history = history_of([], lives=[(0.0, 9.0)] * 2, importance=[1.0, 1.0 + 1e-12])
-    known = History(**{**vars(history), "change_rate": np.ones(2)})
-    assert replay(known, 1.0, "greedy", "known").rows[0] == 1
 
 
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "poisson"])
@@ -263,41 +245,12 @@ def test_every_estimator_drives_every_kind_of_policy_and_starves_no_page(policy:
         assert np.isin(there[:3], done.rows).all()
 
 
-def test_a_slot_that_falls_on_the_end_is_used() -> None:
-    """With 300 slots an hour, which no float expresses, the last slot of an hour is at its end."""
-    for start in (0.0, 1.7e9 + 0.125):
-        times = list(slot_times(Window(start, start + 3600.0, start), 300 / 3600))
-        assert (len(times), times[0], times[-1]) == (300, start + 12.0, start + 3600.0)
-
-
 def test_slots_do_not_drift() -> None:
     """The slots are start + j/R however many there are, at a rate that is no simple fraction too."""
     rate = 1234.5678901234567
     times = list(slot_times(Window(5.0, 205.0, 5.0), rate))
     np.testing.assert_allclose(times, [5.0 + j / rate for j in range(1, len(times) + 1)], rtol=1e-15, atol=0.0)
     assert times[-1] <= 205.0 < 5.0 + (len(times) + 1) / rate
-
-
-def test_a_page_is_there_strictly_between_its_birth_and_its_end() -> None:
-    """Slots at 1, 2, 3, 4: a page of 1 to 4 is crawled at 2 and 3."""
-    done = replay(history_of([], lives=[(1.0, 4.0)]), 1.0, "round_robin", start=0.0, end=4.0)
-    assert done.times.tolist() == [2.0, 3.0]
-
-
-def test_a_page_that_lives_between_two_slots_is_never_crawled() -> None:
-    """Nothing goes wrong, and its copy is the one from its birth."""
-    history = history_of([(0, 1.5)], lives=[(1.25, 1.75), (0.0, 3.0)])
-    for policy in POLICIES:
-        done = replay(history, 1.0, policy, start=0.0, end=3.0)
-        assert done.rows.tolist() == [1, 1]
-        assert done.freshness == pytest.approx(3.25 / 3.5)
-
-
-def test_a_change_at_the_time_of_a_crawl_is_seen_by_it() -> None:
-    """The copy is fresh from then on, and the crawl found a change."""
-    done = replay(history_of([(0, 2.0)], lives=[(0.0, 9.0)]), 1.0, "round_robin", start=0.0, end=3.0)
-    assert done.changed.tolist() == [False, True, False]
-    assert done.freshness == 1.0
 
 
 def test_a_change_at_the_birth_or_at_the_start_is_in_the_first_copy() -> None:
@@ -353,18 +306,6 @@ def test_without_a_living_page_there_is_no_freshness() -> None:
     assert np.isnan(replay(history, 1.0, "round_robin", start=0.0, end=9.0, measure_from=5.0).freshness)
 
 
-def test_round_robin_goes_round_in_the_order_of_pages() -> None:
-    """A page that comes later has its place in the round."""
-    history = history_of([], lives=[(0.0, 99.0), (2.5, 99.0), (0.0, 99.0)])
-    assert replay(history, 1.0, "round_robin", start=0.0, end=8.0).rows.tolist() == [0, 2, 0, 1, 2, 0, 1, 2]
-
-
-def test_uniform_crawls_the_page_that_waits_longest() -> None:
-    """A page that comes later waits from its birth."""
-    history = history_of([], lives=[(0.0, 99.0), (2.5, 99.0), (0.0, 99.0)])
-    assert replay(history, 1.0, "uniform", start=0.0, end=8.0).rows.tolist() == [0, 2, 0, 2, 1, 0, 2, 1]
-
-
 def test_lds_with_known_rates_is_the_low_discrepancy_schedule() -> None:
     """The arm that can change its plan on the way follows Algorithm 3 of Azar et al. while it does not have to."""
     rng = np.random.default_rng(3)
@@ -374,28 +315,6 @@ def test_lds_with_known_rates_is_the_low_discrepancy_schedule() -> None:
     done = replay(history, 2.0, "lds", "known", start=0.0, end=500.0)
     rates = refresh_rates(change_rate, 1.0, 2.0).rates
     assert done.rows.tolist() == low_discrepancy_schedule(rates, 1000).tolist()
-
-
-def test_planned_crawls_come_at_their_rates() -> None:
-    """Proportional and square root: shares of the crawls, but for the last round; Poisson: to 5 standard errors."""
-    base = history_of([], lives=[(0.0, 1e4)] * 120)
-    history = History(**{**vars(base), "change_rate": np.repeat([1.0, 4.0, 16.0], 40)})
-    for policy, shares in (("proportional", [1, 4, 16]), ("square_root", [1, 2, 4])):
-        rows = replay(history, 1.0, policy, "known", start=0.0, end=8400.0).rows
-        expected = 8400 * np.array(shares) / sum(shares)
-        assert np.bincount(rows // 40) == pytest.approx(expected, rel=0.1)
-    counts = np.bincount(replay(history, 1.0, "poisson", "known", start=0.0, end=9000.0).rows, minlength=120)
-    expected = 9000 * poisson_crawl_rates(history.change_rate, 1.0, 1.0).rates
-    assert (np.abs(counts - expected) <= 5 * np.sqrt(expected) + 1e-9).all()
-
-
-def test_nutch_and_stormcrawler_come_back_sooner_to_a_page_that_changes() -> None:
-    """Of two pages that are crawled in turn at first, the one that changes all the time soon gets the most."""
-    changes = [(1, 0.25 + 0.5 * n) for n in range(400)]
-    history = history_of(changes, lives=[(0.0, 200.0)] * 2)
-    for policy in ("nutch", "stormcrawler"):
-        counts = np.bincount(replay(history, 1.0, policy).rows)
-        assert counts[1] > 5 * counts[0]
 
 
 def of_unequal_rates(seed: int, n_pages: int, duration: float) -> History:
@@ -420,24 +339,6 @@ def test_learned_rates_come_close_to_known_ones() -> None:
     assert measured("posterior") > measured("round_robin")
 
 
-def test_the_default_is_fresher_with_true_signals_and_hardly_staler_with_lies() -> None:
-    """Of the same changes nothing is told, or four in five are, or as often something that is not so."""
-    rng = np.random.default_rng(1)
-    n_pages, duration, n_changes = 30, 200.0, 600
-    rows, times = rng.integers(0, n_pages, n_changes), np.sort(rng.uniform(0.0, duration, n_changes))
-    is_told = rng.random(n_changes) < 0.8
-    base = history_of(sorted(zip(rows.tolist(), times.tolist(), strict=True)), lives=[(0.0, duration + 1.0)] * n_pages)
-
-    def measured(signal_rows: np.ndarray | None, signal_times: np.ndarray | None) -> float:
-        history = History(**{**vars(base), "signal_rows": signal_rows, "signal_times": signal_times})
-        return replay(history, 2.0, "posterior", start=0.0, end=duration, measure_from=duration / 2).freshness
-
-    without = measured(None, None)
-    assert measured(rows[is_told], times[is_told]) > without + 0.1
-    lies = np.sort(rng.uniform(0.0, duration, int(is_told.sum())))
-    assert measured(rng.integers(0, n_pages, lies.size), lies) > without - 0.03
-
-
 def test_the_default_learns_from_modification_dates_where_it_is_told_them() -> None:
     """With a visit in many changes, the date of the last one says what the visit alone cannot."""
     duration = 300.0
@@ -453,17 +354,6 @@ def test_hindsight_counts_changes_by_the_time_a_page_was_there() -> None:
     """Changes at the start have been seen, and those outside of a page's life do not count."""
     history = history_of([(0, 2.0), (0, 3.0), (0, 5.0), (1, 1.0), (1, 9.0)], lives=[(0.0, 9.0), (4.0, 8.0)])
     assert history.hindsight_rates(Window(2.0, 10.0, 2.0)).tolist() == [2 / 7, 0.0]
-
-
-def test_all_estimators_of_the_package_can_be_named() -> None:
-    """Every class that is an estimator has a name here."""
-    classes = {
-        name
-        for name, value in vars(crawlsched.estimators).items()
-        if inspect.isclass(value) and issubclass(value, Estimator) and not inspect.isabstract(value)
-    }
-    assert len(ESTIMATOR_NAMES) == len(classes) + 2
-    assert {name.replace("_", "") for name in ESTIMATOR_NAMES} - {"known", "hindsight"} == {n.lower() for n in classes}
 
 
 def test_the_help_names_all_policies_and_estimators() -> None:

@@ -2,9 +2,7 @@
 
 import csv
 import io
-from math import isnan
 
-import numpy as np
 import pytest
 
 from crawlsched.simulation.figures import FIGURES, FigureError, Row, Settings, Table, repeated
@@ -41,18 +39,6 @@ def test_more_repetitions_leave_those_before_as_they_were() -> None:
 
     assert drawn(5, seed=1)[:6] == drawn(3, seed=1)
     assert len({row.mean for row in [*drawn(5, seed=1), *drawn(5, seed=2)]}) == 20
-
-
-def test_means_and_standard_errors_are_over_the_repetitions() -> None:
-    """The standard error is that of the mean; a single repetition has none, and progress ends at the end."""
-    steps: list[tuple[int, int]] = []
-    run = repeated(["case"], lambda settings, case, rng, k: {("x", case): [1.0, 2.0, 6.0][k]}, ["a"])
-    (row,) = run(Settings(3), lambda *step: steps.append(step)).rows
-    assert (row.mean, row.repetitions) == (3.0, 3)
-    assert row.standard_error == pytest.approx(np.std([1.0, 2.0, 6.0], ddof=1) / 3**0.5)
-    assert steps == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    (alone,) = run(Settings(1), silent).rows
-    assert isnan(alone.standard_error)
 
 
 def test_a_table_is_written_with_all_digits() -> None:

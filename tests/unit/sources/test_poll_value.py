@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlsched.crawl.poll_value import Brought, first_interval, poll_interval
 from crawlsched.crawl_value import greedy
 from crawlsched.planner import Planner, plan, prospects
-from crawlsched.sources.poll_value import Brought, first_interval, poll_interval
 from tests.hosts import never_rests
 
 HOUR = 3600.0
