@@ -21,7 +21,8 @@ _WITHIN_WORDS = 64
 _OTHERS_IF_SHORT = 2
 
 
-_Edit = tuple[int, str, int]
+_Edit = tuple[int, str, str]
+"""A place, what happened there, and the text that came; the one that went where none came."""
 
 
 @dataclass(slots=True)
@@ -29,7 +30,6 @@ class _Shown:
     """Who has shown an edit: pages, with a digest of all that they say; what is around it; how many were without it."""
 
     since: float
-    text: str
     around: int
     is_whole: bool = False
     pages: dict[int, int] = field(default_factory=dict)
@@ -82,7 +82,7 @@ class SharedTexts:
         texts = {place: {*there} for place, there in said.items()}
         joined = {place: "\n".join(there) for place, there in said.items()}
         for edit, shown in open_edits:
-            place, kind, _ = edit
+            place, kind, text = edit
             if edit in shows:
                 continue
             if place not in places:
@@ -90,9 +90,9 @@ class SharedTexts:
             elif kind == Kind.ORDER:
                 is_without = True
             elif shown.is_whole:
-                is_without = (shown.text in texts[place]) == (kind == "-")
+                is_without = (text in texts[place]) == (kind == "-")
             else:
-                is_without = len(joined[place]) > _MOST_SEARCHED or _holds(joined[place], shown.text) == (kind == "-")
+                is_without = len(joined[place]) > _MOST_SEARCHED or _holds(joined[place], text) == (kind == "-")
             if is_without:
                 shown.n_without += 1
                 self.n_learned += 1
@@ -109,6 +109,9 @@ class SharedTexts:
             True if other pages have shown the same; None if this page is the first to show what looks like that; False
             if it is the page's own.
         """
+        known: dict[int, list[_Edit]] = {}
+        for edit in self._edits:
+            known.setdefault(edit[0], []).append(edit)
         whole = digest_of(repr(trace.digests))
         texts = trace.texts_at({one.place for one in found})
         said = {place: Counter(there) for place, there in texts.items()}
@@ -119,20 +122,24 @@ class SharedTexts:
             and one.kind != Kind.REST
             and (one.is_whole or n_said[one.place] <= _MOST_SEARCHED)
             and (one.n <= 1 or said[one.place][one.says] <= n_new[one.place, one.says])
-            and self._is_of_site(page, one, whole, parents.get(one.place, 0), now)
+            and self._is_of_site(page, one, whole, parents.get(one.place, 0), now, known.setdefault(one.place, []))
             for number, one in enumerate(found)
         ]
 
-    def _is_of_site(self, page: int, one: Difference, whole: int, around: int, now: float) -> bool | None:
+    def _is_of_site(
+        self, page: int, one: Difference, whole: int, around: int, now: float, there: list[_Edit]
+    ) -> bool | None:
         edit = _edit_of(one)
         is_alike = self._alike.get(one.place, False)
         shown = self._edits.get(edit)
         if shown is None:
             if one.n <= 1:  # what a page said there is over, and news if it comes back; what was contradicted stays so
-                for other, known in list(self._edits.items()):
-                    if other[0] == one.place and page in known.pages and not known.n_without:
+                for other in there:
+                    other_shown = self._edits.get(other)
+                    if other_shown and page in other_shown.pages and not other_shown.n_without:
                         del self._edits[other]
-            shown = self._edits[edit] = _Shown(now, one.new or one.old, around, one.is_whole)
+            there.append(edit)
+            shown = self._edits[edit] = _Shown(now, around, one.is_whole)
             if len(self._edits) > MOST_PLACES:
                 del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
@@ -144,7 +151,7 @@ class SharedTexts:
         if not others:
             # Among several blocks of a place those of the pages themselves may be.
             return None if is_alike and one.n <= 1 else False
-        if others < (1 if is_alike or len(shown.text.split()) >= FEW else _OTHERS_IF_SHORT):
+        if others < (1 if is_alike or len(edit[2].split()) >= FEW else _OTHERS_IF_SHORT):
             return False
         self._alike[one.place] = True
         if len(self._alike) > MOST_PLACES:
@@ -154,27 +161,27 @@ class SharedTexts:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
         edits = [
-            (*edit, shown.text, shown.around, shown.is_whole, list(shown.pages.items()), shown.n_without)
+            (*edit, shown.around, shown.is_whole, list(shown.pages.items()), shown.n_without)
             for edit, shown in self._edits.items()
         ]
-        return {"version": 3, "edits": edits, "alike": list(self._alike.items())}
+        return {"version": 4, "edits": edits, "alike": list(self._alike.items())}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SharedTexts:
         """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
-        if data.get("version") == 3:
-            for place, kind, digest, text, around, is_whole, pages, n_without in data["edits"]:
-                made._edits[place, kind, digest] = _Shown(-inf, text, around, is_whole, dict(pages), n_without)
+        if data.get("version") == 4:
+            for place, kind, text, around, is_whole, pages, n_without in data["edits"]:
+                made._edits[place, kind, text] = _Shown(-inf, around, is_whole, dict(pages), n_without)
             made._alike = dict(data["alike"])
         return made
 
 
 def _edit_of(one: Difference) -> _Edit:
     """Return what identifies an edit: the place, and what it says now; what it says no longer where nothing came."""
-    if one.kind == Kind.ORDER or one.new:
-        return one.place, Kind.ORDER if one.kind == Kind.ORDER else "+", digest_of(one.new)
-    return one.place, "-", digest_of(one.old)
+    if one.kind == Kind.ORDER:
+        return one.place, Kind.ORDER, one.new
+    return (one.place, "+", one.new) if one.new else (one.place, "-", one.old)
 
 
 def _holds(text: str, part: str) -> bool:

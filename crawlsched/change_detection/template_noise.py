@@ -179,9 +179,8 @@ class TemplateNoise:
             visits = self._visits.get(place)
             if visits is None:
                 name = trace.names.get(place) or before.names.get(place, "?")
+                self._visits = _most_telling(self._visits)
                 visits = self._visits[place] = Restless(name)
-                if len(self._visits) > MOST_PLACES:
-                    del self._visits[min(self._visits, key=lambda one: self._visits[one].differed)]
             visits.differed += 1
             if page not in visits.pages and len(visits.pages) < MOST_PAGES:
                 visits.pages.append(page)
@@ -216,9 +215,7 @@ class TemplateNoise:
     def _track(self, where: _Where, trace: Trace) -> Evidence:
         evidence = self._evidence.get(where)
         if evidence is None:
-            if len(self._evidence) >= 2 * MOST_PLACES:  # half of it at once: a search for each costs more
-                best = sorted(self._evidence, key=lambda other: -self._evidence[other].differed)
-                self._evidence = {other: self._evidence[other] for other in best[:MOST_PLACES]}
+            self._evidence = _most_telling(self._evidence)
             evidence = self._evidence[where] = Evidence(trace.names.get(where[0], "a block that is gone"))
         return evidence
 
@@ -257,6 +254,13 @@ class TemplateNoise:
             made._pages, made.n_probes, made.n_quiet = data["pages"], data["n_probes"], data["n_quiet"]
             made._suggested = {text.partition(" ")[0] for text in made.suggestions()}
         return made
+
+
+def _most_telling(places: dict[Any, Any]) -> dict[Any, Any]:
+    """Return what has differed most, if there is too much."""
+    if len(places) < 2 * MOST_PLACES:
+        return places
+    return dict(sorted(places.items(), key=lambda item: -item[1].differed)[:MOST_PLACES])
 
 
 def _covers(evidence: Evidence, one: Difference) -> bool:
