@@ -15,6 +15,7 @@ from crawlsched.change_detection import (
 )
 from crawlsched.change_detection.binary_content import GZIP
 from crawlsched.change_detection.content_kind import content_kind
+from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.crawl.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
@@ -24,8 +25,6 @@ MOST_TEXT_BYTES = 4_000_000
 # Bodies larger than this are read in a thread, so that the slot clock is not held up; below it the hand-over to a
 # thread costs more than the work.
 _QUICK_BELOW = 16_384
-# Of a longer text the beginning is measured.
-_SKETCHED = 1_000_000
 
 
 class Body(NamedTuple):
@@ -52,7 +51,7 @@ class Content:
     @cached_property
     def text_sketch(self) -> bytes:
         """From which the size of a change can be estimated; empty where there is no text. Made when it is asked for."""
-        return sketch(self.text[:_SKETCHED]) if self.text is not None else b""
+        return sketch(self.text[:MOST_KEPT]) if self.text is not None else b""
 
     @cached_property
     def likeness(self) -> bytes:
