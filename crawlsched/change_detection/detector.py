@@ -28,7 +28,7 @@ class Seen:
         """Its trace; whoever knows that it says what it said before may set that one."""
         return trace_of(self.blocks)
 
-    @property
+    @cached_property
     def parents(self) -> Mapping[int, int]:
         """The place around each place."""
         return {path: above for path, (above, _) in self.blocks.steps.items()}

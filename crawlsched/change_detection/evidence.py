@@ -106,6 +106,8 @@ class Evidence:
 
     def keep(self, tokens: Sequence[str]) -> None:
         """These tokens stood still while others differed."""
+        if self.kept == [*tokens]:
+            return
         counts = Counter(tokens) if self.kept is None else Counter(tokens) & Counter(self.kept)
         self.kept = [*counts.elements()]
 

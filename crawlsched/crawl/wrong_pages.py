@@ -136,18 +136,11 @@ class WrongPages:
     def _host(self, host: int) -> _Host:
         known = self._hosts.get(host)
         if known is None:
+            if len(self._hosts) >= _MOST_HOSTS:  # of the oldest of which there is nothing to be kept
+                self._hosts.pop(next((old for old, one in self._hosts.items() if not one.wrong), -1), None)
             known = self._hosts[host] = _Host()
-            if len(self._hosts) > _MOST_HOSTS:
-                self._forget_one()
         self._hosts.move_to_end(host)
         return known
-
-    def _forget_one(self) -> None:
-        """Forget the host that was visited longest ago among those with nothing to keep."""
-        for host, known in self._hosts.items():
-            if not known.wrong:
-                del self._hosts[host]
-                return
 
 
 def _is_home(url: str) -> bool:
