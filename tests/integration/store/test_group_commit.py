@@ -116,18 +116,3 @@ def test_a_shard_in_which_another_thread_writes_keeps_the_others_from_nothing(sh
         assert set(transactions(shared)) == {0, 2, 3}
     assert writers[1].drain(30.0)
     assert set(transactions(shared)) == {0, 1, 2, 3}
-
-
-def test_the_thread_goes_on_until_the_last_shard_has_closed(shared) -> None:
-    """And begins anew with the next one that comes."""
-    member = new_token()
-    first, *others = stores(shared, member, claim(shared, member))
-    writers = behinds(shared, [first, *others])
-    assert all(writer.close() for writer in writers[1:])
-    writers[0].submit(Batch(hosts={"a": Host("a")}))
-    assert writers[0].close()
-    assert set(transactions(shared)) == {0}
-    again = behinds(shared, others)
-    save_at_once(shared, again, [Batch(hosts={"a": Host("a")})] * len(again))
-    assert set(transactions(shared)) == {0, 1, 2, 3}
-    assert all(writer.close() for writer in again)

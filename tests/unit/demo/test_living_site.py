@@ -29,15 +29,6 @@ def host_of(site, subject):
     return next(host for host in site.cast if host.subject == subject)
 
 
-def test_one_seed_gives_one_life(site):
-    """Two sites with one seed have the same pages and change times; another seed gives others."""
-    from living_site.site import Site
-
-    lives = [(page.path, page.timeline) for page in site.pages]
-    assert [(page.path, page.timeline) for page in Site(seed=1).pages] == lives
-    assert [(page.path, page.timeline) for page in Site(seed=2).pages] != lives
-
-
 def test_sitemaps_are_honest_late_partial_and_stamped_now(site):
     """An honest lastmod is the last change, a late one is up to 8 s behind, stamped now is the moment of asking."""
     from living_site import rendering

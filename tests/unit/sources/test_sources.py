@@ -25,16 +25,6 @@ def test_two_spellings_of_one_url_are_one_source() -> None:
     assert sources.mark_due(now=1.0) == 1
 
 
-def test_of_two_spellings_that_an_earlier_version_kept_the_first_is_polled() -> None:
-    """The other one keeps its number, because announcements are kept by it."""
-    sources = Sources(3600.0)
-    spellings = ["http://a/s.xml?b=2&a=1", "http://a/s.xml?a=1&b=2"]
-    sources.load(Source(n, "sitemap", url, "a", next_poll_at=100.0) for n, url in enumerate(spellings))
-    assert [source.url for source in sources] == spellings
-    assert sources.mark_due(now=100.0) == 1
-    assert sources.next_due(lambda source: True) == 0
-
-
 def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
     """A busy host keeps it in line."""
     sources = Sources(3600.0)
