@@ -13,11 +13,11 @@ from random import Random
 
 from crawlsched.change_detection import Detector, Finding, Recipe, TemplateNoise
 from crawlsched.change_detection.visible_text import visible_text
-from crawlsched.content.learned import Learned
-from crawlsched.content.reading import Body, Content, read_content
-from crawlsched.content.verdict import Circumstances, Verdict, given_trace, judge
+from crawlsched.crawl.learned import Learned
+from crawlsched.crawl.probes import Probes
+from crawlsched.crawl.reading import Body, Content, read_content
+from crawlsched.crawl.verdict import Circumstances, Verdict, given_trace, judge
 from crawlsched.store import PageFacts
-from crawlsched.visits.probes import Probes
 
 WORDS = [f"word{number:03d}" for number in range(997)]
 # Modules of the standard library whose pages, as pydoc makes them, are real documents of up to 100 KB.

@@ -25,8 +25,8 @@ from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.extensions import Refresh
 from crawlsched.addon.scheduler import FALLBACK_SCHEDULER, Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
-from crawlsched.collection.heap import share_one_heap
-from crawlsched.collection.project import anchored, named_collection
+from crawlsched.crawl.heap import share_one_heap
+from crawlsched.crawl.project import anchored, named_collection
 from crawlsched.exceptions import CollectionInUse, SettingError, require_posix
 from crawlsched.scrapy_versions import running_command
 from crawlsched.settings import Settings, said_of_gone

@@ -21,11 +21,12 @@ from crawlsched.addon.reading import BodyReader
 from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
-from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
-from crawlsched.content.verdict import DeliveryKind
-from crawlsched.refresh.refresher import NotForTheSpider
-from crawlsched.refresh.responses import ResponseFacts
-from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
+from crawlsched.crawl.reading import MOST_TEXT_BYTES, Body, Content
+from crawlsched.crawl.refresher import NotForTheSpider, Refresher
+from crawlsched.crawl.responses import ResponseFacts
+from crawlsched.crawl.shared.shared_crawl import refresher_of
+from crawlsched.crawl.verdict import DeliveryKind
+from crawlsched.crawl.visits import NOT_RETRIED, Visit
 from crawlsched.scrapy_versions import (
     download_handlers,
     is_forbidden_by_robots,
@@ -34,7 +35,6 @@ from crawlsched.scrapy_versions import (
     take_exception_back,
 )
 from crawlsched.store import Outcome
-from crawlsched.visits.visits import NOT_RETRIED, Visit
 
 __all__ = ["RefreshMiddleware"]
 
@@ -47,7 +47,7 @@ _VALIDATORS = ("If-None-Match", "If-Modified-Since")
 class RefreshMiddleware:
     """Make requests conditional, and tell the refresher how each visit ended."""
 
-    def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
+    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
         self._refresher = refresher
         self._visits = refresher.visits

@@ -17,15 +17,15 @@ from crawlsched.addon.interpreter import INTERPRETER
 from crawlsched.addon.subscribing import HubSubscriber
 from crawlsched.addon.timers import clear_cancelled_timers
 from crawlsched.addon.web_process import WebProcess
-from crawlsched.collection.collection import FLUSH_INTERVAL
+from crawlsched.crawl.collection import FLUSH_INTERVAL
+from crawlsched.crawl.commands import obey_pending
+from crawlsched.crawl.figures import Figures
+from crawlsched.crawl.first_minute import FIRST_MINUTE, minute
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.feed.webhook import Webhook
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
-from crawlsched.refresh.commands import obey_pending
-from crawlsched.refresh.figures import Figures
-from crawlsched.refresh.first_minute import FIRST_MINUTE, minute
-from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.shared.refresher import AnyRefresher, SharedRefresher, refresher_of
 from crawlsched.scrapy_versions import (
     call_later,
     create_looping_call,
@@ -59,7 +59,7 @@ class Refresh:
         self._work: Any = None
         self._minute: Any = None
         self._first_sample: Any = None
-        self._jobs: dict[Refresher, CrawlJobs] = {}
+        self._jobs: CrawlJobs | None = None
         self._receiver: Receiver | None = None
         self._webhook: Webhook | None = None
         self._web: WebProcess | None = None
@@ -83,7 +83,7 @@ class Refresh:
         return extension
 
     @property
-    def _refresher(self) -> AnyRefresher:
+    def _refresher(self) -> Refresher:
         # Not in from_crawler: Scrapy's test helpers make extensions before there is a spider.
         return refresher_of(self._crawler)
 
@@ -110,10 +110,15 @@ class Refresh:
         refresher.long_work.on_work = self._start_working
         if refresher.long_work.has_work:
             self._start_working()
-        for part in refresher.parts:
-            self._work_for(part, True)
-        if isinstance(refresher, SharedRefresher):
-            refresher.on_part = self._work_for
+        figures = None
+        if refresher.sharing is None:  # of what several processes crawl none has the figures
+            figures = Figures(refresher, self._stat)
+            # The first soon: a crawl that has just begun is looked at most.
+            self._first_sample = call_later(_FIRST_SAMPLE, figures.sample)
+        self._jobs = CrawlJobs(refresher, figures)
+        self._jobs.start()
+        if refresher.sharing is not None:
+            refresher.on_shard = self._jobs.shard_came
             look = create_looping_call(partial(refresher.guard.run, "following the others", self._look))
             look.start(_LOOK_INTERVAL, now=False)
             self._timers.append(look)
@@ -152,8 +157,8 @@ class Refresh:
                 once.cancel()
         if self._receiver is not None:
             await self._receiver.stop()
-        for jobs in self._jobs.values():
-            jobs.stop()
+        if self._jobs is not None:
+            self._jobs.stop()
         for timer in self._timers:
             if timer.running:
                 timer.stop()
@@ -211,26 +216,13 @@ class Refresh:
 
     def _obey_commands(self) -> None:
         refresher = self._refresher
-        if refresher.is_open and isinstance(refresher, Refresher):  # where shards are, they are looked for together
+        if refresher.is_open and refresher.sharing is None:  # where shards are, they are looked for together
             refresher.rate.follow_hours(refresher.clock())
-            obey_pending(refresher)
+            obey_pending(refresher, refresher.collection.shards.only)
 
     def _look(self) -> None:
-        if isinstance(self._refresher, SharedRefresher):
-            self._refresher.look(self._refresher.clock())
-
-    def _work_for(self, part: Refresher, is_open: bool) -> None:
-        """Begin or end the jobs of a collection, or of a shard that comes or goes."""
-        if is_open:
-            figures = None
-            if part is self._refresher:  # of the shards of one process Scrapy counts all together
-                figures = Figures(part, self._stat)
-                # The first soon: a crawl that has just begun is looked at most.
-                self._first_sample = call_later(_FIRST_SAMPLE, figures.sample)
-            self._jobs[part] = CrawlJobs(part, figures)
-            self._jobs[part].start()
-        elif (jobs := self._jobs.pop(part, None)) is not None:
-            jobs.stop()
+        if self._refresher.is_open and self._refresher.sharing is not None:
+            self._refresher.sharing.look(self._refresher.clock())
 
     def _say_first_minute(self) -> None:
         self._minute = None

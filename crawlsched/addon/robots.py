@@ -17,9 +17,9 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
-from crawlsched.refresh.shared.refresher import AnyRefresher
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.visits import NOT_RETRIED
 from crawlsched.scrapy_versions import ROBOTS_PARSED, create_looping_call, download, put_robots, robots_facts
-from crawlsched.visits.visits import NOT_RETRIED
 
 __all__ = ["RobotsFiles"]
 
@@ -55,7 +55,7 @@ class RobotsFiles:
         Told of Sitemap lines, of Crawl-delay, and of pages that may be allowed again.
     """
 
-    def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
+    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
         self._refresher = refresher
         self._copies: dict[str, _Copy] = {}

@@ -32,13 +32,17 @@ from twisted.python.failure import Failure
 from crawlsched.addon.ending import exit_with_1
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals.limits import Limits
-from crawlsched.collection.request_templates import RequestTemplate, build_request, template_of
+from crawlsched.crawl.admission import AdmissionResult, PageRequest
+from crawlsched.crawl.calls import AGAIN_META, CALL_META, Call
+from crawlsched.crawl.commands import obey_waiting
+from crawlsched.crawl.fingerprints import fingerprints
+from crawlsched.crawl.pings import signal
+from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.refresher import NotForTheSpider, Refresher
+from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
+from crawlsched.crawl.shared.shared_crawl import refresher_of
+from crawlsched.crawl.visits import NOT_RETRIED, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
-from crawlsched.refresh.admission import AdmissionResult, PageRequest
-from crawlsched.refresh.commands import obey_waiting
-from crawlsched.refresh.pings import announce, known_pages
-from crawlsched.refresh.refresher import NotForTheSpider
-from crawlsched.refresh.shared.refresher import AnyRefresher, SharedRefresher, refresher_of
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
@@ -54,11 +58,7 @@ from crawlsched.scrapy_versions import (
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
 from crawlsched.slot_clock import SlotClock
-from crawlsched.sources.private_addresses import PrivateAddresses
 from crawlsched.store import Outcome, PageFacts
-from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
-from crawlsched.visits.fingerprints import fingerprints
-from crawlsched.visits.visits import NOT_RETRIED, Visit
 
 __all__ = ["FALLBACK_SCHEDULER", "Scheduler"]
 
@@ -111,7 +111,7 @@ class Scheduler(BaseScheduler):
         Keeps the requests that are not refreshable pages.
     """
 
-    def __init__(self, crawler: Crawler, refresher: AnyRefresher, fallback: BaseScheduler) -> None:
+    def __init__(self, crawler: Crawler, refresher: Refresher, fallback: BaseScheduler) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
@@ -221,7 +221,7 @@ class Scheduler(BaseScheduler):
                 refresher.rate.sent,
                 refresher.visits.get,
                 lambda host: hosts.crawl_delay.get(hosts.number(host), 0.0) if hosts.crawl_delay else 0.0,
-                refresher.may_send if isinstance(refresher, SharedRefresher) else None,
+                None if refresher.sharing is None else refresher.may_send,
             ),
         )
 
@@ -231,8 +231,7 @@ class Scheduler(BaseScheduler):
             self._arm(0.0)
 
         refresher.rate.on_rate = at_another_rate
-        if isinstance(refresher, SharedRefresher):
-            refresher.has_requests, refresher.is_ending = self._has_requests, partial(is_closing, self._crawler)
+        refresher.has_requests, refresher.is_ending = self._has_requests, partial(is_closing, self._crawler)
 
     def close(self, reason: str) -> Deferred[None] | None:
         """Write everything down; nothing is lost. Meanwhile the event loop goes on."""
@@ -391,11 +390,7 @@ class Scheduler(BaseScheduler):
         int
             How many were taken: not those of pages that were crawled or announced by the same source just now.
         """
-        now = self._refresher.clock()
-        if isinstance(self._refresher, SharedRefresher):
-            return self._refresher.signal(urls, source, now)
-        pages, _ = known_pages(self._refresher, urls)
-        return announce(self._refresher, pages, source, now)
+        return signal(self._refresher, urls, source, self._refresher.clock())
 
     # -- pages from requests
 
@@ -461,8 +456,7 @@ class Scheduler(BaseScheduler):
         if self._closed:
             exit_with_1(self._crawler)
             raise CloseSpider("crawlsched_cannot_start")
-        for part in self._refresher.parts:
-            self._refresher.guard.run("obeying commands", partial(obey_waiting, part))
+        self._refresher.guard.run("obeying commands", partial(obey_waiting, self._refresher))
         self._refresher.start_slots()
         self._arm(0.0)
 
@@ -492,7 +486,7 @@ class Scheduler(BaseScheduler):
         self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
-        is_held_up = self._refresher.rate.line.is_behind(now) or self._refresher.collection.must_wait(now)
+        is_held_up = self._refresher.rate.line.is_behind(now) or self._refresher.must_wait(now)
         if self._handed_over or engine.paused or engine.needs_backout() or is_held_up:
             # The slot is not lost: it is paid back when the engine is free again within the clock's debt.
             self._engine_was_busy = True
@@ -511,7 +505,7 @@ class Scheduler(BaseScheduler):
         if now - self._lost_looked_at < _LOST_LOOKED_AT:
             return
         self._lost_looked_at = now
-        old = [visit for part in self._refresher.parts for visit in part.visits.older_than(now - _LOST_LOOKED_AT)]
+        old = self._visits.older_than(now - _LOST_LOOKED_AT)
         if not old:
             self._perhaps_lost = set()
             return
@@ -538,7 +532,7 @@ class Scheduler(BaseScheduler):
         if self._continuations or self._fallback.has_pending_requests():
             return
         self._has_been_busy = False
-        if not self._refresher.known_pages()[0] and not any(len(part.sources) for part in self._refresher.parts):
+        if not self._refresher.known_pages()[0] and not len(self._refresher.sources):
             logger.warning(
                 "No page is known, and start() has ended without one, so this crawl waits until one is named, by a "
                 "command or a ping. Give the spider start_urls, or CRAWLSCHED_SOURCE_URLS."
@@ -557,7 +551,7 @@ class Scheduler(BaseScheduler):
             slots.take(now)
             self._refresher.rate.count_slots("used")
             return True
-        waits = self._hosts.turned_away or self._refresher.waits_for_host()
+        waits = self._hosts.turned_away or self._refresher.planner.frontier.waits_for_host()
         self._refresher.rate.count_slots("no_free_host" if waits else "idle", slots.skip(now))
         return False
 
@@ -748,7 +742,7 @@ class _VisitErrback:
 
     def __init__(
         self,
-        refresher: AnyRefresher,
+        refresher: Refresher,
         token: int,
         spiders_own: Any,
         is_ours: bool,
@@ -782,7 +776,7 @@ class _VisitErrback:
 class _DownloaderSlots:
     """May this host be asked now? By Scrapy's per-host download slots, our own count of visits, and what hosts said."""
 
-    def __init__(self, crawler: Crawler, refresher: AnyRefresher) -> None:
+    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
         self._refresher = refresher
         self._hosts = refresher.hosts

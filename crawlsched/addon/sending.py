@@ -20,7 +20,9 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from crawlsched.addon.names import Names
-from crawlsched.refresh.pacing import Line
+from crawlsched.crawl.pacing import Line
+from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.visits import Visit
 from crawlsched.scrapy_versions import (
     CannotResolveHostError,
     call_later,
@@ -31,8 +33,6 @@ from crawlsched.scrapy_versions import (
     switch_off_retries,
     was_cut_off_here,
 )
-from crawlsched.sources.private_addresses import PrivateAddresses
-from crawlsched.visits.visits import Visit
 
 __all__ = ["NotSent", "PacedHandlers", "PrivateAddress"]
 

@@ -11,9 +11,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
+from crawlsched.crawl.calls import AGAIN_META, CALL_META, Call
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.exceptions import NotThePage
-from crawlsched.refresh.shared.refresher import AnyRefresher, refresher_of
-from crawlsched.visits.calls import AGAIN_META, CALL_META, Call
 
 __all__ = ["DeliveryMiddleware"]
 
@@ -26,7 +27,7 @@ class DeliveryMiddleware:
     each method the spider, which none needs.
     """
 
-    def __init__(self, refresher: AnyRefresher) -> None:
+    def __init__(self, refresher: Refresher) -> None:
         self._refresher = refresher
         self._deliveries = refresher.deliveries
         self._clock = refresher.clock

@@ -10,17 +10,17 @@ from urllib.parse import urlencode, urljoin
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
+from crawlsched.crawl.sources import POLLED_KINDS
+from crawlsched.crawl.subscriptions import Subscription, is_reachable_hub, kept, subscription_of
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.scrapy_versions import download
-from crawlsched.sources.sources import POLLED_KINDS
-from crawlsched.sources.subscriptions import Subscription, is_reachable_hub, kept, subscription_of
 from crawlsched.store import host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from crawlsched.refresh.refresher import Refresher
+    from crawlsched.crawl.refresher import Refresher
 
 __all__ = ["HubSubscriber"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.exceptions import CrawlschedError
 
 if TYPE_CHECKING:
-    from crawlsched.collection.importing import ImportedPage
+    from crawlsched.crawl.importing import ImportedPage
     from crawlsched.store import Store
 
 __all__ = ["RunningImport"]
@@ -20,14 +20,14 @@ _ANSWER_WITHIN = 60.0
 
 
 class RunningImport:
-    """Gives pages to a running crawl, as `crawlsched.collection.importing.Import` takes them where none runs."""
+    """Gives pages to a running crawl, as `crawlsched.crawl.importing.Import` takes them where none runs."""
 
     learns = False
 
     def __init__(self, store: "Store") -> None:
         self._store = store
         self._sent: deque[int] = deque()
-        names = ("pages", "new", "forgotten", "weighed", "visits", "visits_of_their_own")
+        names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
 
     def take(self, named: "Sequence[ImportedPage]", histories: Any = None) -> None:

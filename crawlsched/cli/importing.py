@@ -14,14 +14,14 @@ from crawlsched.cli.parsing import option
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.stores import leased, n_shards_of, owner_now
 from crawlsched.cli.target import Target, find_or_make_target
-from crawlsched.collection.url_lines import UrlLine, UrlLines
+from crawlsched.crawl.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
-    from crawlsched.collection.history import Histories
-    from crawlsched.collection.importing import Import, ImportedPage
-    from crawlsched.collection.project_requests import Requests
+    from crawlsched.crawl.history import Histories
+    from crawlsched.crawl.importing import Import, ImportedPage
+    from crawlsched.crawl.project_requests import Requests
     from crawlsched.store import Store, Tombstone
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
@@ -53,7 +53,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     lines = UrlLines(arguments.file, time.time())
     if str(arguments.file) != "-" and not arguments.file.is_file():
         raise CrawlschedError(f"There is no file {str(arguments.file)!r}; name one, or - for standard input.")
-    from crawlsched.collection.project_requests import Requests
+    from crawlsched.crawl.project_requests import Requests
     from crawlsched.store import Store
 
     requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
@@ -70,7 +70,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests") -> dict[str, Any]:
-    from crawlsched.collection.importing import Import
+    from crawlsched.crawl.importing import Import
 
     forgotten_by: Counter[Tombstone] = Counter()
 
@@ -199,7 +199,7 @@ class _Visits:
         """Return all of them."""
         import numpy as np
 
-        from crawlsched.collection.history import Histories
+        from crawlsched.crawl.history import Histories
 
         return Histories.of(
             np.frombuffer(self._place, np.intp),
@@ -254,6 +254,11 @@ def say(report: dict[str, Any]) -> str:
             lines.append(f"{say_count(report[name], thing)} {what}")
     if report["forgotten"]:
         lines += [f"  {why_forgotten(Tombstone(**stone), now)}" for stone in report["forgotten_by"]]
+    if report["too_many"]:
+        lines.append(
+            f"{say_count(report['too_many'], 'URL')} left out: CRAWLSCHED_MAX_PAGES, or max_pages of a rule in "
+            "CRAWLSCHED_PAGES, allows no more pages."
+        )
     if report["columns_ignored"]:
         lines.append(f"Columns that are not used: {', '.join(report['columns_ignored'])}.")
     if report["lines_left_out"]:

@@ -10,7 +10,7 @@ from crawlsched.wording import or_dash, say_duration, say_share, say_table
 if TYPE_CHECKING:
     from crawlsched.store.members import SharedCollection
 
-__all__ = ["owner_of_all", "say_differing", "say_processes", "say_sharing", "sharing", "status_of_all"]
+__all__ = ["owner_of_all", "say_processes", "say_sharing", "sharing", "status_of_all"]
 
 
 def sharing(shared: "SharedCollection") -> dict[str, Any]:
@@ -25,7 +25,7 @@ def sharing(shared: "SharedCollection") -> dict[str, Any]:
         {
             **{name: getattr(member, name) for name in ("token", "host", "pid", "spider", "version", "granted")},
             "renewed": max(seen.now - member.renewed_at, 0.0),
-            **member.status,
+            **{name: value for name, value in member.status.items() if name != "curve"},
         }
         for member in sorted(alive.values(), key=lambda member: (member.host, member.pid))
     ]
@@ -56,13 +56,12 @@ def sharing(shared: "SharedCollection") -> dict[str, Any]:
     }
 
 
-def status_of_all(shared: Mapping[str, Any], statuses: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def status_of_all(shared: Mapping[str, Any]) -> dict[str, Any]:
     """Return the status of all members together, in the form that a single owner writes."""
     members = shared["members"]
     resolved, slots = Counter[str](), Counter[str]()
-    for status in statuses:
-        resolved.update(status.get("resolved") or {})
     for member in members:
+        resolved.update(member.get("resolved") or {})
         slots.update(member.get("slots") or {})
     rated = [(member["granted"], member["threshold"]) for member in members if member.get("threshold") is not None]
     total = sum(rate for rate, _ in rated)
@@ -104,17 +103,13 @@ def say_sharing(shared: Mapping[str, Any]) -> list[str]:
     rows = [["process", "spider", "shards", "pages", "share", "sent last minute", "threshold", "renewed"]]
     rows += [_member_row(member) for member in members]
     lines += say_table(rows, right="llrrrrrr")
-    lines += [f"  {line}" for line in say_differing(shared["threshold_spread"], "processes")]
+    if (spread := shared["threshold_spread"]) is not None:
+        lines.append(f"  the lowest threshold of the processes is {say_share(spread)} below the highest")
     waiting = shared["waiting"]
     if waiting["n"]:
         oldest = say_duration(waiting["oldest"])
         lines.append(f"  handed over and not taken in yet: {waiting['n']:,}, the oldest {oldest} ago")
     return lines
-
-
-def say_differing(spread: float | None, what: str) -> list[str]:
-    """Say by how much the thresholds differ; where they are alike, dividing the bandwidth costs nothing."""
-    return [] if spread is None else [f"the lowest threshold of the {what} is {say_share(spread)} below the highest"]
 
 
 def say_processes(n: int) -> str:

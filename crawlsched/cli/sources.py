@@ -59,7 +59,7 @@ def _sources(store: Store) -> list[Source]:
 
 
 def _visits(store: Store) -> dict[str, Any]:
-    from crawlsched.sources.source_quality import VISITS
+    from crawlsched.crawl.source_quality import VISITS
 
     return store.reader.signal_observations(0.0, VISITS)
 
@@ -86,7 +86,7 @@ def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
 
 def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
     """Return how many announcements there were, and their delay."""
-    from crawlsched.sources.source_tally import median_delay
+    from crawlsched.crawl.source_tally import median_delay
 
     delay = median_delay(tallies)
     return {
@@ -98,7 +98,7 @@ def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
 
 
 def _described(source: Source, visits: dict[str, Any], weights: Sequence[float]) -> dict[str, Any]:
-    from crawlsched.sources.source_quality import named, quality_of
+    from crawlsched.crawl.source_quality import named, quality_of
 
     number = source.source
     return {
@@ -120,8 +120,8 @@ def _described(source: Source, visits: dict[str, Any], weights: Sequence[float])
 def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
     import numpy as np
 
-    from crawlsched.sources.source_quality import quality
-    from crawlsched.sources.source_tally import together
+    from crawlsched.crawl.source_quality import quality
+    from crawlsched.crawl.source_tally import together
 
     found = []
     for host in sorted({source.host for source in sources if source.host}):
@@ -136,7 +136,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
     """Fit each source for each first directory of its pages' paths on each site, where there are several."""
     import numpy as np
 
-    from crawlsched.sources.source_quality import quality
+    from crawlsched.crawl.source_quality import quality
 
     pages = np.unique(visits["page"])
     part_of = dict(zip(pages.tolist(), _parts(store, pages), strict=True))

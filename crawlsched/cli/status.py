@@ -38,7 +38,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         parts = [_of_store(store, stores.settings_of(store), now) for store in stores]
         shared = None if stores.shared is None else sharing(stores.shared)
     statuses = [part["status"] for part in parts]
-    status = statuses[0] if shared is None else status_of_all(shared, statuses)
+    status = statuses[0] if shared is None else status_of_all(shared)
+    crawls = statuses if shared is None else shared["members"]
     host_rows = [host for part in parts for host in part["hosts"]]
     sources = [source for part in parts for source in part["sources"]]
     planner: dict[str, Any] = next((known["planner"] for known in statuses if known.get("planner")), {})
@@ -68,8 +69,8 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         "hosts": _hosts(host_rows),
         "failing_hosts": {row.host: row.counts["failing"] for row in host_rows if row.counts.get("failing")},
         "withheld": _withheld(host_rows),
-        **{name: _sums(statuses, name) for name in ("first_copies", "not_data", "failing_callbacks")},
-        "growth": [known["growth"]["says"] for known in statuses if known.get("growth")],
+        **{name: _sums(crawls, name) for name in ("first_copies", "not_data", "failing_callbacks")},
+        "growth": [known["growth"]["says"] for known in crawls if known.get("growth")],
         "sources": sorted(sources, key=lambda source: (*worth(source), source["pages"]), reverse=True),
     }
 
@@ -144,7 +145,7 @@ def _visits_together(counted: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
     """Return the hosts that serve other pages in the place of theirs, and what is known of their headers."""
-    from crawlsched.content.validators import standings
+    from crawlsched.crawl.validators import standings
 
     described = [
         {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import add_json_option
-from crawlsched.collection.project import anchored, is_named_by_arguments
+from crawlsched.crawl.project import anchored, is_named_by_arguments
 from crawlsched.exceptions import SettingError, StoreError
 from crawlsched.settings import PREFIX, Settings
 

@@ -74,7 +74,7 @@ def _facts(store: "Store", page: int, url: str) -> "PageFacts":
 
 def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", now: float) -> dict[str, Any]:
     from crawlsched.change_detection import Trace
-    from crawlsched.content.validators import standings
+    from crawlsched.crawl.validators import standings
     from crawlsched.planner import explain
     from crawlsched.store import host_of
 
@@ -152,7 +152,7 @@ def _timing(
 
 def _difference(store: "Store", page: int, url: str) -> dict[str, Any]:
     """Compare the last two texts that are kept of a page."""
-    from crawlsched.content.kept_texts import differences
+    from crawlsched.crawl.kept_texts import differences
 
     kept = store.reader.text_of(page)
     if kept is None or kept.before is None:
@@ -170,7 +170,7 @@ def _difference(store: "Store", page: int, url: str) -> dict[str, Any]:
 
 def _places(store: "Store", facts: "PageFacts") -> dict[str, Any]:
     """Return what is left out on pages of its template, and what it is suggested to leave out."""
-    from crawlsched.content.learned import places_of, template_and_site
+    from crawlsched.crawl.learned import places_of, template_and_site
 
     if facts.recipe is None:
         return {"ignored": [], "suggested": []}
@@ -182,7 +182,7 @@ def _places(store: "Store", facts: "PageFacts") -> dict[str, Any]:
 
 
 def _rules(settings: Settings, url: str) -> dict[str, Any]:
-    from crawlsched.collection.page_rules import PageRules
+    from crawlsched.crawl.page_rules import PageRules
     from crawlsched.store import host_of
 
     rule, shares = PageRules(settings.pages).of(url), dict(settings.host_shares)
@@ -201,7 +201,7 @@ def _visit(row: "ObservationRow") -> dict[str, Any]:
 
 def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
     """Say which sources list the page, and what each has proved to be worth, as `crawlsched sources` says it."""
-    from crawlsched.sources.source_quality import VISITS, named, quality_of
+    from crawlsched.crawl.source_quality import VISITS, named, quality_of
 
     listed = {number: (lastmod, n) for number, lastmod, n in store.reader.announcements_of(page)}
     sources = [source for source in store.reader.sources() if source.source in listed or source.source == first]

@@ -6,7 +6,7 @@ from typing import Any
 
 from crawlsched.cli.parsing import option
 from crawlsched.cli.stores import open_stores
-from crawlsched.content.withheld import REASONS
+from crawlsched.crawl.withheld import REASONS
 from crawlsched.wording import say_count, say_past
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
@@ -21,7 +21,7 @@ OPTIONS = (
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    from crawlsched.content.learned import places_of
+    from crawlsched.crawl.learned import places_of
 
     with open_stores(arguments) as stores:
         rows = [

@@ -86,6 +86,8 @@ class LearnedRates:
             given.setdefault("prior_time", shape / even_rate)
         try:
             self._bank = POINT_ESTIMATORS[name](n_pages, **given)
+            # What is known of a page that was never visited.
+            self._nothing = bytes(_WATCHED_BYTES) + POINT_ESTIMATORS[name](1, **given).rows_to_bytes(np.array([0]))[0]
             self.key = json.dumps({"name": name, **given}, sort_keys=True, allow_nan=False)
         except TypeError as error:
             raise ValueError(f"{name} does not take these parameters ({error})") from None
@@ -119,6 +121,10 @@ class LearnedRates:
         """Learn from a visit to a page, or to each of some distinct pages; see `Estimator.update`."""
         self._bank.update(pages, elapsed, changed, n_signals, time_since_modified)
         self._watched[pages] += elapsed
+
+    def forget(self, pages: IndexArray) -> None:
+        """Know nothing of pages any more."""
+        self.unpack(pages, [self._nothing] * pages.size)
 
     def observe_all(self, visits: Mapping[str, npt.NDArray[Any]]) -> IndexArray:
         """Learn from visits of pages, those of each page in their order, and return the pages.

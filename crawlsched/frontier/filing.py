@@ -129,6 +129,7 @@ class Filing:
         for page in inside[self._due.place[inside] > SOON].tolist():
             self._leave(page)
         self._due.place[inside] = OUT
+        self.new.forget(inside)
         for page in inside.tolist() if self._forced else ():
             self._forced.discard(page)
 

@@ -83,10 +83,6 @@ class Frontier(Filing):
                 return True
         return bool(self._resting) and self._may_go(np.arange(self._pages.n), self._now, resting=True).size > 0
 
-    def host_returns(self, now: float) -> bool:
-        """Whether a host has rested by now, and its pages are not among those that may go yet; O(1)."""
-        return self._resting.next_time() <= now
-
     def next_event(self, now: float) -> float:
         """Return the earliest time at which `pick` may give something, inf if never; amortised O(log n)."""
         if self.bound(now) > -np.inf:
@@ -131,20 +127,6 @@ class Frontier(Filing):
             return np.inf
         self._fill(now)
         return float(self._queue.going.values_at(now).max(initial=-np.inf if new is None else 0.0))
-
-    def best_value(self, now: float, host_free_at: HostFreeAt) -> float:
-        """Return the value of the page that `pick` would give, -inf for none; amortised O(log n).
-
-        It is inf for a page that goes whatever it is worth.
-        """
-        self._follow(now)
-        is_free = self._asking(now, host_free_at)
-        if self._first_out_of_turn(is_free) is not None:
-            return np.inf
-        new, best = self._choose(now, is_free)
-        if new is None:
-            return -np.inf if best is None else best[1]
-        return np.inf if self.share.is_due and self.new.matters(new) else 0.0
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out the page to crawl now, None if none may go; amortised O(log n), plus a few crawl values.

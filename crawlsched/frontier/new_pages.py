@@ -110,6 +110,10 @@ class NewPages:
         """Say which priority a page's request has; it counts when the page is put in. O(1)."""
         self._priority[page] = min(max(priority, -(2**31)), 2**31 - 1)
 
+    def forget(self, pages: IndexArray) -> None:
+        """Forget the priority of pages that are in no line. O(1) a page."""
+        self._priority[pages] = 0
+
     def _key(self, page: int) -> tuple[float, int, int]:
         columns = self._pages
         priority = float(self._priority.item(page)) if columns.importance.item(page) > 0.0 else -inf

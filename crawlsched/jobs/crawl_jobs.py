@@ -8,34 +8,39 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 from apscheduler.schedulers.base import BaseScheduler
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import newest_of_each
-from crawlsched.collection.heap import give_memory_back
-from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import load_pages, planner_for
-from crawlsched.collection.page_numbers import PageNumbers
-from crawlsched.exceptions import CrawlschedError
+from crawlsched.crawl.figures import Figures
+from crawlsched.crawl.heap import give_memory_back
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
+from crawlsched.crawl.page_numbers import PageNumbers
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shard import Shard, Shards
+from crawlsched.crawl.sources import Sources
+from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
-from crawlsched.refresh.figures import Figures
-from crawlsched.refresh.refresher import Refresher
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
 from crawlsched.settings import Settings
-from crawlsched.store import Store
+from crawlsched.store import Source, Store
 
 __all__ = ["CrawlJobs", "check_store", "make_plan", "placed", "plan_store", "prune", "visits_of_sources"]
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Visits = Mapping[str, NDArray[Any]]
 
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
@@ -65,7 +70,8 @@ def visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
 
 
 def make_plan(
-    store: Store,
+    shards: Shards,
+    sources: Sources,
     snapshot: Snapshot,
     visits: Mapping[str, NDArray[Any]],
     hosts: Sequence[str],
@@ -74,31 +80,55 @@ def make_plan(
     previous: Plan | None = None,
     counts: PageCounts | None = None,
 ) -> Plan:
-    """Make a plan and keep it in the store; takes long, changes nothing in memory.
+    """Make a plan and keep it in the stores; takes long, changes nothing in memory.
 
-    `visits` is what `visits_of_sources` read, with the ``host`` and ``part`` of their pages. The store keeps names of
-    `hosts`, since every process numbers hosts anew; it keeps `counts` with the plan, for `crawlsched status`.
+    Each shard keeps what the plan says of its hosts and sources. `visits` is what `visits_of_sources` read, with the
+    ``host`` and ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew.
+    Where there are no shards `counts` are kept with the plan, for `crawlsched status`.
     """
-    made = _with_doubts(plan(snapshot, bandwidth, visits, previous), store)
-    data = made.to_dict(hosts)
-    if counts is not None:
-        data["page_counts"] = {**counts._asdict(), "sources": list(counts.sources.items())}
-    store.plans.save(data, now)
+    made = _with_doubts(plan(snapshot, bandwidth, visits, previous), sources)
+    for shard in shards:
+        there = {number: here for here, number in shard.source_numbers.items()}
+        kept = made.for_sources([there.get(number, -1) for number in range(shard.next_source)])
+        if shards.n is not None:
+            kept = kept.of_hosts(lambda host, shard=shard: shards.of_host(host) is shard)  # type: ignore[misc]
+        data = kept.to_dict(hosts)
+        if counts is not None and shards.n is None:
+            of_sources = [(shard.source_numbers.get(source, -1), n) for source, n in counts.sources.items()]
+            data["page_counts"] = {**counts._asdict(), "sources": of_sources}
+        try:
+            shard.store.plans.save(data, now)
+        except CollectionInUse:  # its next owner makes one
+            if shards.n is None:
+                raise
     return made
 
 
-def placed(visits: Mapping[str, NDArray[Any]], planner: Planner, numbers: PageNumbers) -> dict[str, NDArray[Any]]:
-    """Return visits with their pages in memory and the hosts of these; those of pages not known are left out."""
-    rows = numbers.rows(visits["page"])
-    kept = {name: column[rows >= 0] for name, column in {**visits, "page": rows}.items()}
-    kept["host"] = planner.hosts(kept["page"])
-    return kept
+def placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shards) -> Visits:
+    """Return visits with their pages and sources in memory, and the hosts of these; those of unknown ones are left out.
+
+    Parameters
+    ----------
+    read : sequence of (Shard, mapping of str to ndarray)
+        What `visits_of_sources` read of each shard; there is one at least.
+    planner : Planner
+    shards : Shards
+    """
+    found = []
+    for shard, visits in read:
+        here = {there: number for number, there in shard.source_numbers.items()}
+        rows = shards.rows_of(shard, visits["page"])
+        sources = np.array([here.get(number, -1) for number in visits["source"].tolist()], np.int64)
+        known = (rows >= 0) & (sources >= 0)
+        found.append({name: column[known] for name, column in {**visits, "page": rows, "source": sources}.items()})
+    kept = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+    return {**kept, "host": planner.hosts(kept["page"])}
 
 
-def _with_doubts(made: Plan, store: Store) -> Plan:
+def _with_doubts(made: Plan, sources: Iterable[Source]) -> Plan:
     """Give little weight to doubtful dates, until visits have shown what they are worth."""
     weights = made.signal_weights.copy()
-    for source in store.reader.sources():
+    for source in sources:
         if source.kind == "backwards" and source.source < weights.size - 1:
             low, high = made.precision_intervals[source.source]
             if low <= 0.0 and high >= 1.0:
@@ -149,6 +179,11 @@ class CrawlJobs:
         self._scheduler.start()
         self._replan_later()
 
+    def shard_came(self) -> None:
+        """Plan soon: the plan in force knows nothing of the pages that have come."""
+        self._began_at = self._refresher.clock()
+        self._replan_later()
+
     def stop(self) -> None:
         """Stop them; what is under way in a thread ends by itself."""
         if self._scheduler is not None and self._scheduler.running:
@@ -159,18 +194,21 @@ class CrawlJobs:
     async def replan(self) -> None:
         """Make a plan in a thread, and adopt it."""
         refresher = self._refresher
-        if self._is_too_soon():
+        if self._is_too_soon() or not refresher.collection.shards.here:
             self._replan_later()
             return
-        store, bandwidth = refresher.collection.store, refresher.planner.bandwidth
+        collection, bandwidth = refresher.collection, refresher.planner.bandwidth
         try:
-            visits = await run_in_thread(visits_of_sources, store)
-            visits = placed(visits, refresher.planner, refresher.collection.numbers)
+            read = await run_in_thread(lambda: [(shard, visits_of_sources(shard.store)) for shard in collection.shards])
+            visits = placed(read, refresher.planner, collection.shards)
             hosts = refresher.hosts
             snapshot = await _between_slots(snapshot_in_parts(refresher.planner, hosts.limits))
             counts = await _between_slots(counted_in_parts(refresher.planner.pages))
             made = await run_in_thread(
-                make_plan, store, snapshot, visits, hosts.names, bandwidth, refresher.clock(), self._plan, counts
+                partial(make_plan, collection.shards, collection.sources, snapshot, visits, hosts.names, bandwidth),
+                refresher.clock(),
+                self._plan,
+                counts,
             )
             self._plan = made
             await self._adopt(made)
@@ -204,14 +242,18 @@ class CrawlJobs:
     async def prune(self) -> None:
         """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION, and unused request templates."""
         before = self._refresher.clock() - self._settings.observation_retention
-        store = self._refresher.collection.store
-        await run_in_thread(prune, store, before)
-        await run_in_thread(store.forgetting.prune_templates)
-        await run_in_thread(store.samples.thin, self._refresher.clock())
+        for shard in self._refresher.collection.shards:
+            try:
+                await run_in_thread(prune, shard.store, before)
+                await run_in_thread(shard.store.forgetting.prune_templates)
+                await run_in_thread(shard.store.samples.thin, self._refresher.clock())
+            except CollectionInUse:
+                continue  # it is another process's by now
 
     async def check_store(self) -> None:
         """Look whether the database is sound."""
-        await run_in_thread(check_store, self._refresher.collection.store)
+        for shard in list(self._refresher.collection.shards)[:1]:  # all of them are in one database
+            await run_in_thread(check_store, shard.store)
 
     def _every(self, seconds: float, job: Callable[[], Any]) -> None:
         assert self._scheduler is not None
@@ -230,10 +272,20 @@ class CrawlJobs:
 def plan_store(store: Store, settings: Settings, now: float) -> None:
     """Make a plan of a collection that nobody crawls, and leave it in the store."""
     planner, hosts, numbers = planner_for(settings, picks=False), Hosts(), PageNumbers()
-    for _ in load_pages(store, planner, hosts, now, numbers=numbers):
+    shards, shard, sources = (
+        Shards(None, planner.pages, hosts, numbers),
+        Shard(store),
+        Sources(settings.source_interval),
+    )
+    here = sources.load(store.reader.sources())
+    shard.source_numbers = {number: there for there, number in here.items()}
+    shards.here[shard.number] = shard
+    stored = stored_pages(store, planner, hosts.number)
+    for _ in load_pages(stored, planner, now, numbers=numbers, sources=here):
         pass
-    visits = placed(visits_of_sources(store), planner, numbers)
-    make_plan(store, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counted(planner.pages))
+    visits = placed([(shard, visits_of_sources(store))], planner, shards)
+    counts = counted(planner.pages)
+    make_plan(shards, sources, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counts)
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:

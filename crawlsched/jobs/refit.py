@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import planner_for
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.loading import planner_for
 from crawlsched.estimators import Posterior
 from crawlsched.exceptions import StoreError
 from crawlsched.planner import Plan, Planner, readable

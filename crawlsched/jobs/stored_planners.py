@@ -122,8 +122,8 @@ def planners(
 
     Unless it `picks` it only says what they are worth.
     """
-    from crawlsched.collection.loading import planner_for
-    from crawlsched.collection.page_rules import PageRules
+    from crawlsched.crawl.loading import planner_for
+    from crawlsched.crawl.page_rules import PageRules
 
     if not store.reader.next_page():
         return  # of many shards most may be empty

@@ -176,10 +176,52 @@ class PageIndex:
         if self._n is not None:
             self._n += 1
 
+    def add_many(self, keys: NDArray[np.uint64], pages: NDArray[np.integer]) -> None:
+        """Add pages by their `keys`, or give known keys to them; O(log n) a page, and O(1) a page that is there."""
+        order = np.argsort(keys)
+        keys, rows = keys[order], pages[order].astype(np.int32)
+        begin = 0
+        while begin < keys.size:
+            bits, segments = self._segments
+            number = int(keys[begin]) >> 64 - bits
+            segment = segments[number]
+            # The segment may stand for fewer bits than choose among them.
+            last = ((number >> bits - segment.bits) + 1 << 64 - segment.bits) - 1
+            # So few at once that halves are small enough.
+            end = min(int(keys.searchsorted(np.uint64(last), side="right")), begin + _MOST_IN_SEGMENT // 2)
+            self._put_all(number, segment, keys[begin:end], rows[begin:end])
+            begin = end
+        self._n = None
+
+    def _put_all(self, number: int, segment: _Segment, keys: NDArray[np.uint64], pages: NDArray[np.int32]) -> None:
+        """Put pages, ascending by their keys, into a segment; it is split as often as need be."""
+        new = keys >> np.uint64(64 - _KEPT - self._implied) & np.uint64((1 << _KEPT) - 1)
+        known = segment.high.astype(np.uint64) << np.uint64(16) | segment.low
+        kept, first = np.unique(np.concatenate([new, known]), return_index=True)
+        of_pages = np.concatenate([pages, segment.pages])[first]
+        high, low = (kept >> np.uint64(16)).astype(np.uint32), kept.astype(np.uint16)
+        self._put(number, segment._replace(high=high, low=low, pages=of_pages))
+
     def discard(self, pages: NDArray[np.integer]) -> None:
-        """Forget the fingerprints of some pages, which do not come again; O(pages ever forgotten)."""
+        """Forget the fingerprints of some pages, whose rows do not come again before `purged`; O(pages discarded)."""
         self._gone = np.sort(np.concatenate([self._gone, pages.astype(np.int32)]))
         self._n = None
+
+    def purged(self) -> Iterator[None]:
+        """Take what was discarded by now out of memory, step by step; its rows may come again after that. O(n)."""
+        gone, key = self._gone, 0
+        while key < 1 << 64:
+            bits, segments = self._segments
+            number = key >> 64 - bits
+            segment = segments[number]
+            stays = ~self._is_gone(segment.pages)
+            if not stays.all():
+                rows = np.flatnonzero(stays)
+                kept = segment._replace(high=segment.high[rows], low=segment.low[rows], pages=segment.pages[rows])
+                self._put(number, kept)
+            key = (key >> 64 - segment.bits) + 1 << 64 - segment.bits
+            yield
+        self._gone = np.setdiff1d(self._gone, gone)
 
     def page(self, fingerprint: bytes) -> int:
         """Return the page with this request fingerprint, or -1."""

@@ -57,8 +57,8 @@ _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
 #: simulation or a report may write those of a planner of its own.
 WRITERS: dict[str, tuple[str, ...]] = {
     "*": ("crawlsched.planner", "crawlsched.jobs.refit", "crawlsched.simulation.planner_arm"),
-    "request_digest": ("crawlsched.collection.collection",),
-    "marks": ("crawlsched.collection.collection", "crawlsched.visits.one_pass"),
+    "request_digest": ("crawlsched.crawl.collection",),
+    "marks": ("crawlsched.crawl.collection", "crawlsched.crawl.one_pass"),
 }
 _NUMBERS = tuple(name for name, _, _, is_small in _COLUMNS if is_small)
 _ARRAYS = {name: (dtype, empty) for name, dtype, empty, is_small in _COLUMNS if not is_small}
@@ -103,7 +103,7 @@ class Pages:
     # Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
     part: npt.NDArray[np.uint16]
     rare: NumberColumn  # the page's row of rare facts
-    # Of the request that made the page (`crawlsched.collection.request_templates.request_digest`); 0: not known here.
+    # Of the request that made the page (`crawlsched.crawl.request_templates.request_digest`); 0: not known here.
     request_digest: npt.NDArray[np.int64]
     marks: npt.NDArray[np.uint16]  # what has been asked of the page (`crawlsched.pages.marks`)
 

@@ -278,13 +278,16 @@ class Planner(Knowledge):
             self._refile(np.array(sorted(loaded), np.intp), self.at(now))
 
     def remove(self, pages: npt.ArrayLike) -> None:
-        """Forget pages; their numbers are not given out again. O(1) a page."""
+        """Forget pages, and all that is known of their rows. O(1) a page."""
         rows = self.rows(pages)
         self.in_flight_pages.difference_update(rows.tolist())
         self.frontier.discard(rows)
         self.announcements.free(rows)
         self.pages.free(rows)
+        self.intervals.put(rows, np.zeros(rows.size, np.uint8))
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size), np.uint16))
+        if self.learned is not None:
+            self.learned.forget(rows)
 
     # -- visits
 

@@ -13,6 +13,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
 from crawlsched.change_signals.limits import Limits
+from crawlsched.crawl.pings import pinged
+from crawlsched.crawl.sources import POLLED_KINDS
+from crawlsched.crawl.subscriptions import Subscription, kept, subscription_of
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.receiver.allowance import Allowance
 from crawlsched.receiver.connections import Connections
@@ -24,15 +27,12 @@ from crawlsched.receiver.pings import (
     is_equal,
     read_indexnow,
 )
-from crawlsched.refresh.pings import pinged
-from crawlsched.sources.sources import POLLED_KINDS
-from crawlsched.sources.subscriptions import Subscription, kept, subscription_of
 
 if TYPE_CHECKING:
     from aiohttp import web
     from aiohttp.web_protocol import RequestHandler
 
-    from crawlsched.refresh.refresher import Refresher
+    from crawlsched.crawl.refresher import Refresher
 
 __all__ = ["Receiver"]
 

@@ -1,8 +1,9 @@
-"""Demand curves: what each shard would make of more or less of the rate, and the rate divided by them."""
+"""Demand curves: what each process would make of more or less of the rate, and the rate divided by them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +11,15 @@ from numpy.typing import NDArray
 __all__ = ["LEVELS", "divided", "grown_curve", "read_curve", "written_curve"]
 
 FloatArray = NDArray[np.float64]
+Name = TypeVar("Name", str, int)
 
 #: The crawl values at which every curve is published, rising; importance times seconds.
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
-# Every shard is asked so much of an equal share at least, so that none is blind for what changes in it.
+# Everybody gets so much of an equal share at least, so that nobody is blind for what changes there.
 _LEAST_SHARE = 0.002
 # Below this a demand is as good as none; logarithms are taken of it.
 _NOTHING = 1e-12
-# What was reckoned for less than this share of a shard's pages says nothing of the rest.
+# What was reckoned for less than this share of the pages says nothing of the rest.
 _LEAST_KNOWN = 0.1
 
 
@@ -36,7 +38,7 @@ def written_curve(demand: FloatArray) -> bytes:
 
     Examples
     --------
-    >>> curve = read_curve(written_curve(np.array([[10.0, 1.0], [1.0, 4.0]])))
+    >>> curve = read_curve(written_curve(np.array([[10.0, 1.0], [1.0, 4.0]])).hex())
     >>> np.interp(1.0, LEVELS, curve).round(2)
     np.float64(4.0)
     """
@@ -51,7 +53,7 @@ def written_curve(demand: FloatArray) -> bytes:
 
 
 def grown_curve(demand: FloatArray, n_planned: int, n_pages: int) -> bytes | None:
-    """Pack a demand curve for the pages that a shard has by now: those found since are taken for what the others are.
+    """Pack a demand curve for the pages that there are by now, taken for what those are that it was reckoned for.
 
     Parameters
     ----------
@@ -60,81 +62,84 @@ def grown_curve(demand: FloatArray, n_planned: int, n_pages: int) -> bytes | Non
     n_planned : int
         Pages for which it was reckoned.
     n_pages : int
-        Pages of the shard.
+        Pages by now.
 
     Returns
     -------
     bytes or None
-        None: it says nothing of that many pages, and the shard should get its share by pages.
+        None: it says nothing of that many pages, and the share should be one by pages.
 
     Examples
     --------
     >>> demand = np.array([[10.0, 1.0], [1.0, 4.0]])
-    >>> float(np.interp(1.0, LEVELS, read_curve(grown_curve(demand, n_planned=10, n_pages=30))).round(2))
+    >>> float(np.interp(1.0, LEVELS, read_curve(grown_curve(demand, n_planned=10, n_pages=30).hex())).round(2))
     12.0
     >>> grown_curve(demand, n_planned=10, n_pages=1000) is None
     True
     """
     if not len(demand) or n_planned < _LEAST_KNOWN * n_pages:
         return None
-    return written_curve(np.asarray(demand) * (1.0, max(1.0, n_pages / n_planned)))
+    return written_curve(np.asarray(demand) * (1.0, n_pages / n_planned))
 
 
-def read_curve(packed: bytes) -> FloatArray | None:
-    """Unpack what `written_curve` has packed; None if it is something else."""
-    if len(packed) != 4 * LEVELS.size:
+def read_curve(packed: object) -> FloatArray | None:
+    """Unpack what `written_curve` has packed, in hexadecimal digits; None if it is something else."""
+    try:
+        curve = np.frombuffer(bytes.fromhex(packed), "<f4").astype(np.float64)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
         return None
-    curve = np.frombuffer(packed, "<f4").astype(np.float64)
+    if curve.size != LEVELS.size:
+        return None
     return curve if np.isfinite(curve).all() and (curve >= 0).all() else None
 
 
-def divided(rate: float, curves: Mapping[int, FloatArray | None], n_pages: Mapping[int, int]) -> dict[int, float]:
-    """Divide a rate so that the last crawl of each shard is worth the same.
+def divided(rate: float, curves: Mapping[Name, FloatArray | None], n_pages: Mapping[Name, int]) -> dict[Name, float]:
+    """Divide a rate so that the last crawl of each process is worth the same.
 
     Parameters
     ----------
     rate : float
         Crawls per second, of all together.
-    curves : mapping of int to ndarray or None
-        By shard, the demand at `LEVELS`; None: not known yet, and the shard gets its share by pages.
-    n_pages : mapping of int to int
-        Pages of each shard.
+    curves : mapping of str to ndarray or None
+        By process, the demand at `LEVELS`; None: not known yet, and it gets its share by pages.
+    n_pages : mapping of str to int
+        Pages of each process.
 
     Returns
     -------
-    dict of int to float
-        Crawls per second of each shard; they sum to the rate.
+    dict of str to float
+        Crawls per second of each process; they sum to the rate.
 
     Examples
     --------
     >>> busy, calm = (np.maximum(1e3 - LEVELS, 0) * n for n in (3.0, 1.0))
-    >>> shares = divided(8.0, {0: busy, 1: calm}, {0: 10, 1: 10})
-    >>> round(shares[0] / shares[1], 1), round(sum(shares.values()), 6)
+    >>> shares = divided(8.0, {"a": busy, "b": calm}, {"a": 10, "b": 10})
+    >>> round(shares["a"] / shares["b"], 1), round(sum(shares.values()), 6)
     (3.0, 8.0)
-    >>> divided(8.0, {0: None, 1: None}, {0: 2, 1: 0})
-    {0: 6.0, 1: 2.0}
+    >>> divided(8.0, {"a": None, "b": None}, {"a": 2, "b": 0})
+    {'a': 6.0, 'b': 2.0}
     """
     if not curves:
         return {}
-    weights = {shard: n_pages.get(shard, 0) + 1.0 for shard in curves}
+    weights = {name: n_pages.get(name, 0) + 1.0 for name in curves}
     total = sum(weights.values())
-    shares = {shard: rate * weights[shard] / total for shard in curves if curves[shard] is None}
-    known = [shard for shard in curves if shard not in shares]
+    shares = {name: rate * weights[name] / total for name in curves if curves[name] is None}
+    known = [name for name in curves if name not in shares]
     left = rate - sum(shares.values())
     if known:
         least = _LEAST_SHARE * rate / len(curves)
         floors = min(least * len(known), left)
-        for shard, share in zip(known, _at_one_level(left - floors, known, curves, weights), strict=True):
-            shares[shard] = share + floors / len(known)
-    return {shard: float(shares[shard]) for shard in curves}
+        for name, share in zip(known, _at_one_level(left - floors, known, curves, weights), strict=True):
+            shares[name] = share + floors / len(known)
+    return {name: float(shares[name]) for name in curves}
 
 
 def _at_one_level(
-    rate: float, known: list[int], curves: Mapping[int, FloatArray | None], weights: dict[int, float]
+    rate: float, known: list[Name], curves: Mapping[Name, FloatArray | None], weights: Mapping[Name, float]
 ) -> FloatArray:
-    wanted = np.array([curves[shard] for shard in known], np.float64)
+    wanted = np.array([curves[name] for name in known], np.float64)
     total = wanted.sum(axis=0)
-    pages = np.array([weights[shard] for shard in known])
+    pages = np.array([weights[name] for name in known])
     if not total.max() > 0.0:
         by_pages: FloatArray = rate * pages / pages.sum()
         return by_pages

@@ -52,20 +52,29 @@ class Access:
         """Change something, if this process still may; the error of a row that is refused is given on as it is."""
         with self.turn, self.database.explained("written"), self.database.writing() as connection:
             if self.lease is not None and not self.lease.is_own(connection):
-                if isinstance(self.lease, ShardLease):
-                    raise CollectionInUse(
-                        f"The shard {self.key[0]} of the collection {self.name!r} was taken over by another process, "
-                        "for this one was silent too long; nothing more of it is written by this one."
-                    )
-                raise CollectionInUse(
-                    f"The collection {self.name!r} was taken over by another process, and nothing more is "
-                    "written by this one; stop this crawl (crawlsched status shows the new owner)."
-                )
+                raise self.taken_over()
             return change(connection)
+
+    def taken_over(self) -> CollectionInUse:
+        """Return the error of who writes what is another process's."""
+        if isinstance(self.lease, ShardLease):
+            return CollectionInUse(
+                f"The shard {self.key[0]} of the collection {self.name!r} was taken over by another process, for this "
+                "one was silent too long; nothing more of it is written by this one."
+            )
+        return CollectionInUse(
+            f"The collection {self.name!r} was taken over by another process, and nothing more is written by this one; "
+            "stop this crawl (crawlsched status shows the new owner)."
+        )
 
     def write_slice(self, change: Callable[[Connection], T]) -> T:
         """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
-        started = time.monotonic()
+        began = time.monotonic()
         result = self.write(change)
-        time.sleep(min(1.0, time.monotonic() - started))
+        self.rest(began)
         return result
+
+    @staticmethod
+    def rest(began: float) -> None:
+        """Rest as long as a slice took that began then, seconds of the monotonic clock."""
+        time.sleep(min(1.0, time.monotonic() - began))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -147,11 +148,13 @@ class Forgetting:
             unused = _unused_templates(connection, access.key, limit)
         deleted = 0
         for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
+            began = time.monotonic()
             with access.turn:
                 # A page may have come to one of them meanwhile.
                 some = [one for one in unused[start : start + _TEMPLATES_AT_ONCE] if one not in written]
-                access.write_slice(partial(_delete_templates, key=access.key, digests=some))
+                access.write(partial(_delete_templates, key=access.key, digests=some))
                 deleted += len(some)
+            access.rest(began)
         with access.turn:
             self._templates = None
         return deleted
@@ -270,12 +273,12 @@ def _prune_texts(connection: Connection, key: Key, share: float) -> None:
 def _prune(connection: Connection, key: Key, before: float, limit: int) -> int:
     """Delete at most `limit` of the oldest observations and changes before a time, and commands done before it."""
     deleted = 0
-    for table, time in (
+    for table, at in (
         (models.observations, models.observations.c.time),
         (models.commands, models.commands.c.done_at),
     ):
         own = (table.c.shard == key[0], table.c.collection == key[1])
-        oldest = select(table.c.id).where(*own, time < before).order_by(time).limit(limit)
+        oldest = select(table.c.id).where(*own, at < before).order_by(at).limit(limit)
         result = connection.execute(delete(table).where(*own, table.c.id.in_(oldest)))
         deleted = max(deleted, result.rowcount)
     return max(deleted, changes.prune(connection, key, before, limit))

@@ -22,9 +22,8 @@ from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me, process_has_en
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import outgoing_row
 from crawlsched.store.schema import ADVISORY_LOCK
-from crawlsched.store.statements import put
+from crawlsched.store.statements import OWN, put
 from crawlsched.store.store import Store
-from crawlsched.store.writing import Writing
 
 __all__ = [
     "MemberSeen",
@@ -105,7 +104,6 @@ class ShardSeen(NamedTuple):
     epoch: int
     ready: bool
     n_pages: int
-    curve: bytes | None
 
 
 class Received(NamedTuple):
@@ -163,8 +161,6 @@ class SharedCollection:
         self.name = name
         self.number = number
         self.n_shards = n_shards
-        #: Writes the batches of all shards of this process.
-        self.writing = Writing()
 
     @classmethod
     def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
@@ -247,18 +243,9 @@ class SharedCollection:
             budget.rate,
             budget.paused_since,
             {member.token: member for member in seen},
-            {row.shard: ShardSeen(row.member, row.epoch, bool(row.ready), row.n_pages, row.curve) for row in shards},
+            {row.shard: ShardSeen(row.member, row.epoch, bool(row.ready), row.n_pages) for row in shards},
             budget.pass_since,
         )
-
-    def statuses(self) -> dict[int, dict[str, Any]]:
-        """Read what the owner of each shard has said of it last."""
-        table = models.leases
-        with self.database.reading() as connection:
-            found = (
-                select(table.c.shard, table.c.status).where(table.c.collection == self.number).order_by(table.c.shard)
-            )
-            return {row.shard: json_like(row.status, {}, "the lease") for row in connection.execute(found)}
 
     def renew(
         self,
@@ -328,15 +315,26 @@ class SharedCollection:
         """Return the right to write a shard that a member has claimed."""
         return ShardLease(self.database, (shard, self.number), member, epoch, {})
 
-    def publish(self, shard: int, token: str, *, n_pages: int, curve: bytes | None, ready: bool = True) -> None:
-        """Say whether a shard is loaded, how large it is, and what it would make of more or less of the rate.
-
-        Without a curve it gets its share by pages; one of an owner before may be of fewer.
-        """
+    def publish(self, shard: int, token: str, *, n_pages: int, ready: bool = True) -> None:
+        """Say whether a shard is loaded, and how large it is."""
         table = models.leases
         own = table.c.collection == self.number, table.c.shard == shard, table.c.token == token
         with self.database.explained("written"), self.database.at_once() as connection:
-            connection.execute(update(table).where(*own).values(ready=int(ready), n_pages=n_pages, curve=curve))
+            connection.execute(update(table).where(*own).values(ready=int(ready), n_pages=n_pages))
+
+    def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
+        """Say of shards, with the tokens of their leases, how large they are, and what the next owners have to know."""
+        if not said:
+            return
+        rows = [
+            {OWN + "shard": shard, OWN + "token": token, "n_pages": n, "status": to_json(dict(status))}
+            for shard, token, n, status in said
+        ]
+        with self.database.explained("written"), self.database.writing() as connection:
+            connection.exec_driver_sql(NOT_LONG_IDLE)
+            now = self.database.clock(connection)
+            of_all = {OWN + "collection": self.number, "heartbeat_at": now}
+            put(connection, models.leases, [{**row, **of_all} for row in rows], "update")
 
     def hand_over(self, rows: Sequence[Outgoing]) -> None:
         """Leave something for shards, whoever owns them; what comes out of a visit goes with its batch instead."""

@@ -386,7 +386,6 @@ leases = Table(
     Column("epoch", BigInteger, nullable=False, server_default=text("0")),  # higher with each owner
     Column("ready", SmallInteger, nullable=False, server_default=text("0")),  # 0: its owner is still loading it
     Column("n_pages", BigInteger, nullable=False, server_default=text("0")),
-    Column("curve", LargeBinary),  # its demand at `crawlsched.sharing.LEVELS`; NULL: not known yet
     PrimaryKeyConstraint("shard", "collection"),
 )
 

@@ -399,6 +399,11 @@ class Reader:
         with self._reading() as connection:
             return changes.next_number(connection, self._key)
 
+    def next_source(self) -> int:
+        """Give the first number of a source that is free at the end."""
+        with self._reading() as connection:
+            return _largest_source(connection, self._key) + 1
+
     def end_of_sources(self) -> int:
         """Give a number that no source of this collection reaches."""
         with self._reading() as connection:

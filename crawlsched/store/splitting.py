@@ -54,8 +54,14 @@ _COPIED = {
     " THEN split_part(substr(t.template, 3), ' ', 1) ELSE split_part(t.template, '/', 1) END)",
     "tombstones": "true",
     "followers": "true",
+    # A plan of all pages is as good for some of them.
+    "plans": "true",
     "commands": "t.done_at IS NULL",
 }
+_OLD_PLANS = (
+    "DELETE FROM plans t WHERE t.collection = :collection AND t.id <"
+    " (SELECT max(id) FROM plans p WHERE p.shard = t.shard AND p.collection = t.collection)"
+)
 _COPY_TEMPLATES = (
     "INSERT INTO request_templates (shard, collection, digest, data) SELECT DISTINCT p.shard, t.collection, t.digest,"
     " t.data FROM request_templates t JOIN pages p ON p.collection = t.collection AND p.template = t.digest"
@@ -76,11 +82,7 @@ _FORGET_SOURCES = (
     " (SELECT 1 FROM sources s WHERE s.shard = t.shard AND s.collection = t.collection AND s.source = t.parent)",
 )
 _WITH_HOSTS = ("pages", "hosts", "sources")
-_COUNTED = ("n", "n_visited")
-_COUNT = (
-    "SELECT shard, count(*) AS n, count(*) FILTER (WHERE n_crawls > 0) AS n_visited FROM pages"
-    " WHERE collection = :collection GROUP BY shard"
-)
+_COUNT = "SELECT shard, count(*) AS n FROM pages WHERE collection = :collection GROUP BY shard"
 
 
 class Split(NamedTuple):
@@ -168,8 +170,13 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
     with database.explained("written"), database.writing() as connection:
         # Without statistics the server reads far too much to find one page.
         connection.execute(text("ANALYZE"))
-        counted = {row.shard: row.n for row in connection.execute(text(_COUNT), {"collection": number})}
-    return Split(n_before or 1, n_after, rate, tuple(counted.get(shard, 0) for shard in range(n_after)))
+        return Split(n_before or 1, n_after, rate, tuple(_counted(connection, number, n_after)))
+
+
+def _counted(connection: Connection, collection: int, n_shards: int) -> list[int]:
+    """Count the pages of each shard."""
+    counted = {row.shard: row.n for row in connection.execute(text(_COUNT), {"collection": collection})}
+    return [counted.get(shard, 0) for shard in range(n_shards)]
 
 
 def _lock(database: Database, connection: Connection, name: str, number: int) -> None:
@@ -211,6 +218,7 @@ def _move(division: _Division) -> None:
         division.do(_MOVE_PAGES.format(table=table))
     for statement in _MOVE_BY_HOST:
         division.do(statement)
+    division.do(_OLD_PLANS)
     for table, condition in _COPIED.items():
         names = [column.name for column in models.metadata.tables[table].columns if column.name != "shard"]
         columns, others = ", ".join(["shard", *names]), ", ".join(f"t.{name}" for name in names)
@@ -218,12 +226,11 @@ def _move(division: _Division) -> None:
     division.do(_COPY_TEMPLATES)
     for statement in _FORGET_SOURCES:
         division.do(statement)
+    # Which says how many pages there were before.
+    division.do("UPDATE plans SET data = (data::jsonb - 'page_counts')::text WHERE collection = :collection")
     division.do("DELETE FROM first_pages WHERE collection = :collection")  # a plan makes them anew
-    counted = {row.shard: row for row in division.do(_COUNT)}
-    n_pages, n_visited = ([getattr(counted.get(s), name, 0) for s in range(division.n_after)] for name in _COUNTED)
     _divide_collections(division, given)
-    _divide_plans(division, n_visited)
-    _divide_leases(division, n_pages)
+    _divide_leases(division, _counted(division.connection, division.number, division.n_after))
     _address_anew(division)
 
 
@@ -249,30 +256,6 @@ def _divide_collections(division: _Division, given: Mapping[int, int]) -> None:
             if child != shard:
                 key = {"shard": child, "collection": division.number, "name": division.name}
                 connection.execute(insert(table).values(**key, pages_given=given[shard]))
-
-
-def _divide_plans(division: _Division, n_visited: list[int]) -> None:
-    """Let each shard begin with the plan of the whole; of the bandwidth, and of the demand, it has its share."""
-    connection, table = division.connection, models.plans
-    for shard in range(division.n_before):
-        own = table.c.shard == shard, table.c.collection == division.number
-        newest = connection.execute(select(table).where(*own).order_by(table.c.id.desc()).limit(1)).one_or_none()
-        connection.execute(delete(table).where(*own))
-        plan = {} if newest is None else json_like(newest.data, {}, "the newest plan")
-        if newest is None or not plan:
-            continue
-        all_visited = sum(n_visited[child] for child in division.children(shard))
-        for child in division.children(shard):
-            share = n_visited[child] / all_visited if all_visited else 1.0
-            # A shard whose pages were never crawled has a plan of none, and that of the whole for its pages to come.
-            mine = {
-                **{name: value for name, value in plan.items() if name != "page_counts"},
-                "n_pages": round(plan["n_pages"] * share),
-                "bandwidth": plan["bandwidth"] * (share or 1.0),
-                "demand": [[value, rate * share] for value, rate in plan["demand"]] if share else [],
-            }
-            values = {**newest._asdict(), "shard": child, "data": to_json(mine)}
-            connection.execute(insert(table).values(**values))
 
 
 def _divide_leases(division: _Division, n_pages: list[int]) -> None:

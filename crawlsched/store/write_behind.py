@@ -1,24 +1,31 @@
 """Write-behind: batches are written in their order beside the crawling thread, which never waits for a disk."""
 
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from math import inf
+from contextlib import ExitStack
+
+from sqlalchemy import Connection
 
 from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
+from crawlsched.store import saving
 from crawlsched.store.batch import Batch, PageFacts, facts_with
+from crawlsched.store.database import is_row_error
+from crawlsched.store.lease import ShardLease, still_own
 from crawlsched.store.saving import Saved
 from crawlsched.store.store import Store
-from crawlsched.store.writing import Found, Writing
 
 __all__ = ["WriteBehind"]
 
 logger = logging.getLogger("crawlsched.store")
 
+#: What is handed over at one moment: a batch for each store.
+Parts = Sequence[tuple[Store, Batch]]
 
-# Seconds from a first failure to the next attempt, and where a batch was left out for a moment.
-_FIRST_PAUSE, _SOON = 0.1, 0.02
+# Seconds from a first failure to the next attempt.
+_FIRST_PAUSE = 0.1
 # At the end a writing that is under way is waited for, seconds.
 _LONGEST_ATTEMPT = 5.0
 
@@ -26,18 +33,19 @@ _LONGEST_ATTEMPT = 5.0
 class WriteBehind:
     """Writes batches in another thread and never drops one.
 
-    A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1 s, then ever more
-    rarely up to `retry_interval`; those that come meanwhile wait behind it, and are then written in one transaction.
+    What is handed over at one moment is written in one transaction, whatever stores it is for: all of it, or, after a
+    crash, nothing. A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1 s,
+    then ever more rarely up to `retry_interval`; those that come meanwhile wait behind it, and are then written with
+    it. What is for a shard that another process has claimed is left out.
 
     Parameters
     ----------
-    store : Store
     retry_interval : float
         Longest pause between two attempts, in seconds.
     on_event : callable, optional
         Called in the writing thread with "failed", "recovered" or "lost" and a sentence.
-    writing : Writing, optional
-        The thread. None: one of its own.
+    on_left_out : callable, optional
+        Called there with each batch that is left out, because another process has claimed its shard.
 
     Attributes
     ----------
@@ -50,42 +58,36 @@ class WriteBehind:
     n_saved, n_rows, n_cleaned : int
         Batches and rows written, and texts cleaned, since the start.
     last_duration : float
-        Seconds that the last batch took.
-    is_being_written : bool
-        Whether the thread has a batch of this one in hand; it says so.
+        Seconds that the last attempt took.
     """
 
     def __init__(
         self,
-        store: Store,
         *,
         retry_interval: float = 5.0,
         on_event: Callable[[str, str], None] | None = None,
-        writing: Writing | None = None,
+        on_left_out: Callable[[Batch], None] = lambda batch: None,
     ) -> None:
         self.failure: str | None = None
         self.lost: str | None = None
         self.refused: Counter[str] = Counter()
         self.n_saved = self.n_rows = self.n_cleaned = 0
         self.last_duration = 0.0
-        self.is_being_written = False
-        self.store: Store = store
         self._retry_interval = retry_interval
         self._on_event = on_event or (lambda event, sentence: None)
-        self._writing = Writing() if writing is None else writing
-        self._changed = self._writing.changed
-        self._waiting: list[Batch] = []
+        self._on_left_out = on_left_out
+        self._changed = threading.Condition()
+        self._waiting: list[Parts] = []
         self._closing = False
-        self._attempt_at, self._pause = -inf, _FIRST_PAUSE
-        self._attempt_began = 0.0
         self._failed_at: float | None = None
         #: For each reading of facts that is under way: the batches that are put over what it finds.
-        self._put_over: list[list[Batch]] = []
+        self._put_over: list[tuple[Store, list[Batch]]] = []
         self._oldest_unsaved_at: float | None = None
-        self._writing.begin(self)
+        self._thread = threading.Thread(target=self._run, name="crawlsched-store", daemon=True)
+        self._thread.start()
 
-    def submit(self, batch: Batch) -> None:
-        """Hand over a batch, without waiting; it must not be touched afterwards.
+    def submit(self, *parts: tuple[Store, Batch]) -> None:
+        """Hand over batches that are written together, without waiting; they must not be touched afterwards.
 
         Raises
         ------
@@ -95,11 +97,11 @@ class WriteBehind:
         with self._changed:
             if self._closing:
                 raise StoreError("The write-behind is closed; nothing can be written any more.")
-            self._waiting.append(batch)
-            for batches in self._put_over:
-                batches.append(batch)
+            self._waiting.append(parts)
+            for asked, batches in self._put_over:
+                batches += [batch for store, batch in parts if store is asked]
             self._look_at_times()
-            self._writing.announce()
+            self._changed.notify_all()
 
     @property
     def in_flight(self) -> bool:
@@ -111,19 +113,18 @@ class WriteBehind:
         """Time of the oldest change (`Batch.since`) not written yet, without waiting; None if there is none."""
         return self._oldest_unsaved_at
 
-    def facts(self, pages: Sequence[int]) -> list[PageFacts | None]:
+    def facts(self, store: Store, pages: Sequence[int]) -> list[PageFacts | None]:
         """Read pages' facts, with what was submitted but not written yet put over them."""
         numbers = [int(page) for page in pages]
         with self._changed:
-            batches = list(self._waiting)
+            batches = [batch for parts in self._waiting for other, batch in parts if other is store]
             # What is submitted meanwhile may be written before it is read, or after. It counts in any case.
-            self._put_over.append(batches)
+            self._put_over.append((store, batches))
         try:
-            with self._writing.asking:
-                facts = self.store.reader.facts(numbers)
+            facts = store.reader.facts(numbers)
         finally:
             with self._changed:
-                self._put_over = [others for others in self._put_over if others is not batches]
+                self._put_over = [other for other in self._put_over if other[1] is not batches]
         return facts_with(facts, numbers, batches)
 
     def drain(self, timeout: float) -> bool:
@@ -137,8 +138,9 @@ class WriteBehind:
         drained = self.drain(timeout)
         with self._changed:
             self._closing = True
-            left = sum(len(batch) for batch in self._waiting)
-        self._writing.end(self, _LONGEST_ATTEMPT)
+            left = sum(len(batch) for parts in self._waiting for _, batch in parts)
+            self._changed.notify_all()
+        self._thread.join(_LONGEST_ATTEMPT)
         if not drained:
             logger.error(
                 "%d rows could not be written within %g s of the end and are lost: %s",
@@ -150,53 +152,50 @@ class WriteBehind:
 
     def _look_at_times(self) -> None:
         """Note the time of the oldest change, with each batch that comes or is written: each slot asks for it."""
-        times = [batch.since for batch in self._waiting if batch.since is not None]
+        times = [batch.since for parts in self._waiting for _, batch in parts if batch.since is not None]
         self._oldest_unsaved_at = min(times, default=None)
 
-    # -- what `Writing` calls, in its thread
+    # -- the thread
 
-    def next_attempt(self) -> float | None:
-        """Return when something may be written, seconds of the monotonic clock; None: there is nothing."""
-        if self.is_being_written or self.lost is not None or not self._waiting:
-            return None
-        return self._attempt_at
+    def _run(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or (self._waiting and self.lost is None))
+                if self._closing:
+                    return
+                waiting = list(self._waiting)
+            began = time.monotonic()
+            try:
+                found, left_out = _write(waiting)
+            except (CollectionInUse, DatabaseReplaced) as error:
+                self._tell("lost", str(error))
+            except Exception as error:
+                self._failed_at = self._failed_at or began
+                self._failed(error)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._closing, pause)
+                pause = min(2 * pause, self._retry_interval)
+            else:
+                pause = _FIRST_PAUSE
+                for batch in left_out:
+                    self._on_left_out(batch)
+                self._saved(len(waiting), found, began)
 
-    def take(self) -> list[Batch]:
-        """Return what is to be written now: all that waits."""
-        self._attempt_began = time.monotonic()
-        with self._changed:
-            return list(self._waiting)
-
-    def written(self, found: Found) -> None:
-        """Hear what became of it; None: it is to be tried again soon."""
-        if found is None:
-            self._attempt_at = time.monotonic() + _SOON
-        elif isinstance(found, CollectionInUse | DatabaseReplaced):
-            self._tell("lost", str(found))
-        elif isinstance(found, Exception):
-            self._failed_at = self._failed_at or self._attempt_began
-            self._failed(found)
-            self._attempt_at = time.monotonic() + self._pause
-            self._pause = min(2 * self._pause, self._retry_interval)
-        else:
-            self._saved(found)
-        with self._changed:
-            self.is_being_written = False
-            self._changed.notify_all()
-
-    def _saved(self, found: Sequence[Saved]) -> None:
+    def _saved(self, n: int, found: Sequence[Saved], began: float) -> None:
         now = time.monotonic()
-        self.last_duration = now - self._attempt_began
+        self.last_duration = now - began
         if self._failed_at is not None:
             self._recovered(now - self._failed_at)
-        self._failed_at, self._pause, self._attempt_at = None, _FIRST_PAUSE, -inf
-        with self._changed:
-            del self._waiting[: len(found)]
-            self._look_at_times()
+            self._failed_at = None
         for saved in found:
             self.refused.update(saved.refused)
             self.n_saved, self.n_rows = self.n_saved + 1, self.n_rows + saved.rows
             self.n_cleaned += saved.cleaned
+        with self._changed:
+            del self._waiting[:n]
+            self._look_at_times()
+            self._changed.notify_all()
 
     def _failed(self, error: Exception) -> None:
         """Remember why; only the first failure of an episode makes a line in the log."""
@@ -222,3 +221,46 @@ class WriteBehind:
             self._changed.notify_all()
         logger.error(sentence)
         self._on_event(event, sentence)
+
+
+def _write(waiting: Sequence[Parts]) -> tuple[list[Saved], list[Batch]]:
+    """Write what waits in one transaction; return what became of it, and what is not this process's any more."""
+    stores = {store.key: store for parts in waiting for store, _ in parts}
+    with ExitStack() as turns:
+        for store in stores.values():
+            turns.enter_context(store.turn)
+        first = next(iter(stores.values()))
+        try:
+            with first.database.explained("written"), first.database.writing() as connection:
+                own = _still_own(connection, list(stores.values()))
+                found: list[Saved] = []
+                for parts in waiting:
+                    saved = [(Saved(), part) for part in parts if part[0].key in own]
+                    rows = [store.prepared(batch, told) for told, (store, batch) in saved]
+                    saving.write(connection, rows)
+                    found += [told for told, _ in saved]
+            return found, [batch for parts in waiting for store, batch in parts if store.key not in own]
+        except Exception as error:
+            if not is_row_error(error):
+                raise
+        # One row is refused, or more: each batch by itself, so that they cost no other.
+        found, left_out = [], []
+        for store, batch in (part for parts in waiting for part in parts):
+            try:
+                found.append(store.save(batch))
+            except CollectionInUse:
+                if not isinstance(store.lease, ShardLease):
+                    raise
+                left_out.append(batch)
+        return found, left_out
+
+
+def _still_own(connection: Connection, stores: Sequence[Store]) -> set[tuple[int, int]]:
+    """Return the keys of those stores that this process may write."""
+    found = set()
+    for store, is_own in zip(stores, still_own(connection, [store.lease for store in stores]), strict=True):
+        if is_own:
+            found.add(store.key)
+        elif not isinstance(store.lease, ShardLease):
+            raise store.taken_over()
+    return found

@@ -209,7 +209,6 @@ def upgrade() -> None:
         sa.Column("epoch", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("ready", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("n_pages", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.Column("curve", sa.LargeBinary()),
         sa.PrimaryKeyConstraint("shard", "collection", name="pk_leases"),
     )
     op.create_table(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from crawlsched.content.validators import standings
+from crawlsched.crawl.validators import standings
 from tests import children
 from tests.changing_site import HOSTS, LYING, PAGES_PER_HOST, WALLED
 from tests.crawling import Crawl, Project

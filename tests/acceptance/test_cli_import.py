@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import load_pages
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.loading import load_pages, stored_pages
+from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Plan, Planner, plan
 from crawlsched.store import Store
@@ -120,13 +121,14 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) 
 
     brought_in, hosts = Planner(bandwidth), Hosts()
     store = Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")
-    for _ in load_pages(store, brought_in, hosts, now):
+    stored = stored_pages(store, brought_in, hosts.number)
+    for _ in load_pages(stored, brought_in, now, numbers=PageNumbers()):
         pass
     place = [int(facts.url.rpartition("/")[2]) for facts in store.reader.facts(np.arange(n_pages)) if facts is not None]
-    stored = store.plans.newest()
+    newest = store.plans.newest()
     store.close()
-    assert stored is not None
-    brought_in.adopt(Plan.from_dict(stored.data, hosts.number), now)
+    assert newest is not None
+    brought_in.adopt(Plan.from_dict(newest.data, hosts.number), now)
     freshness = [
         freshness_of(planner, rates[order], now, seed=6)
         for planner, order in ((crawled, np.arange(n_pages)), (brought_in, np.array(place)))

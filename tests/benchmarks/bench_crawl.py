@@ -49,7 +49,7 @@ _SPIDER = '''
 import asyncio, collections, json, math, os, resource, signal, threading, time
 import scrapy
 from scrapy import signals
-from crawlsched.refresh.shared.refresher import refresher_of
+from crawlsched.crawl.refresher import Refresher
 
 
 class Recorder:
@@ -85,7 +85,7 @@ class Recorder:
                 if thread.ident and thread.name.startswith("crawlsched"):
                     self.threads[thread.name] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
             # Finite as soon as a plan is in force for all pages.
-            if self.waits_for_plan and math.isfinite(refresher_of(self.crawler).planner.in_force.rests_until):
+            if self.waits_for_plan and math.isfinite(Refresher.of(self.crawler).planner.in_force.rests_until):
                 open("in_force", "w").close()
                 self.waits_for_plan = False
         if self.watch is None:

@@ -1,6 +1,6 @@
 """What sharing a collection costs: freshness, the database's part of 1,000 requests a second, and handing links over.
 
-*Freshness*: one planner beside 16 and 64, which divide the bandwidth by demand curves, as processes do, or equally. All
+*Freshness*: one process beside 4 and 16, which divide the bandwidth by demand curves, or equally. All
 learn rates from their visits, a third of the pages is announced, and the ten largest hosts have no Crawl-delay, one of
 160 slots, or one that leaves them half of their share (the largest may be asked at every 13th slot). Differences are
 means over worlds, each beside one process in the same world, with their standard errors.
@@ -24,15 +24,15 @@ import numpy as np
 from sqlalchemy import text
 
 from crawlsched.addon.interpreter import INTERPRETER
-from crawlsched.content.reading import Body
+from crawlsched.crawl.calls import Call
+from crawlsched.crawl.collection import FLUSH_INTERVAL
+from crawlsched.crawl.reading import Body
+from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.planner import Plan, Planner, plan
-from crawlsched.refresh.responses import ResponseFacts
-from crawlsched.refresh.shared.turns import Turns
 from crawlsched.sharing import divided, grown_curve, read_curve, shard_of
 from crawlsched.store import host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
-from crawlsched.visits.calls import Call
 from tests.benchmarks.faults import faults
 from tests.benchmarks.ratios import keep
 from tests.integration.refresh.processes import asked, process
@@ -74,19 +74,18 @@ class World:
 
 def _curve(made: Plan | None, n_pages: int) -> np.ndarray | None:
     packed = None if made is None else grown_curve(made.demand, made.n_pages, n_pages - made.n_held)
-    return None if packed is None else read_curve(packed)
+    return None if packed is None else read_curve(packed.hex())
 
 
-def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> float:
-    """Let one planner, or one for each shard, crawl the world; return the share of time that copies were fresh.
+def crawl(world: World, n_processes: int, by_curves: bool) -> float:
+    """Let one process, or several, crawl the world; return the share of time that copies were fresh.
 
-    Processes have their slots one after the other, as often as their shards' shares of the bandwidth say.
+    Each has a planner, the hosts of 64 shards between them, and slots as often as its share of the bandwidth says.
     """
-    shard_of_host = np.array(
-        [shard_of(f"host{host}", n_shards) if n_shards > 1 else 0 for host in range(world.delay.size)]
-    )
-    shards = shard_of_host[world.host]
-    members = [np.flatnonzero(shards == shard) for shard in range(n_shards)]
+    process_of_host = np.array([shard_of(f"host{host}", 64) % n_processes for host in range(world.delay.size)])
+    shards = process_of_host[world.host]
+    members = [np.flatnonzero(shards == process) for process in range(n_processes)]
+    n_shards = n_processes
     local = np.empty(world.n_pages, np.intp)
     planners = []
     for pages in members:
@@ -100,8 +99,7 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
     plans = [None] * n_shards
     free = np.zeros(world.delay.size)
     limits = np.divide(1.0, world.delay, out=np.full(world.delay.size, np.inf), where=world.delay > 0)
-    of_process = [range(process, n_shards, n_processes) for process in range(n_processes)]
-    turns, owed = [Turns() for _ in of_process], np.zeros(n_processes)
+    owed = np.zeros(n_processes)
     fresh, last = 0.0, np.full(world.n_pages, -1.0)
     heard, next_plan, n_plans = 0, world.end / 500, 0
 
@@ -131,25 +129,11 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
                 shares = divided(world.bandwidth, curves, {s: pages.size for s, pages in enumerate(members)})
                 for shard, share in shares.items():
                     planners[shard].set_bandwidth(max(share, 1e-9), now)
-        owed += [sum(shares[shard] for shard in some) / world.bandwidth for some in of_process]
-        process = int(owed.argmax())
-
-        def bound(shard: int, now: float = now) -> float:
-            return planners[shard].bound(now)
-
-        def value(shard: int, now: float = now) -> float:
-            return planners[shard].best_value(now, host_free_at)
-
-        def has_risen(shard: int, now: float = now) -> bool:
-            return planners[shard].host_returns(now)
-
-        for shard in turns[process].order(of_process[process], bound, value, has_risen):
-            pick = planners[shard].pick(now, host_free_at)
-            if pick is not None:
-                break
-        else:
+        owed += [shares[process] / world.bandwidth for process in range(n_processes)]
+        shard = process = int(owed.argmax())
+        pick = planners[process].pick(now, host_free_at)
+        if pick is None:
             continue
-        turns[process].took(shard, {each: shares[each] for each in of_process[process]})
         owed[process] -= 1.0
         page = members[shard][pick.page]
         free[world.host[page]] = now + world.delay[world.host[page]]
@@ -171,12 +155,8 @@ def crawl(world: World, n_shards: int, n_processes: int, by_curves: bool) -> flo
 
 
 ARMS = (
-    *[(f"{n} shards, each with an equal part", n, n, False) for n in (16, 64)],
-    *[
-        (f"{n} shards in {m} process{'es' * (m > 1)}", n, m, True)
-        for n, ms in ((16, (1, 4)), (64, (1, 4, 16)))
-        for m in ms
-    ],
+    *[(f"{n} processes, each with an equal part", n, False) for n in (4, 16)],
+    *[(f"{n} processes", n, True) for n in (4, 16)],
 )
 
 
@@ -186,7 +166,7 @@ def freshness(n_seeds: int = 4) -> None:
         ones, found = [], np.empty((len(ARMS), n_seeds))
         for seed in range(n_seeds):
             world = World(seed + 1, delay)
-            ones.append(crawl(world, 1, 1, by_curves=True))
+            ones.append(crawl(world, 1, by_curves=True))
             found[:, seed] = [crawl(world, *arm) / ones[-1] for _, *arm in ARMS]
         print(f"ten largest hosts: {what}; one process: {np.mean(ones):.4f} of the time fresh, {n_seeds} worlds")
         for (name, *_, by_curves), ratios in zip(ARMS, found, strict=True):
@@ -213,34 +193,34 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
     rng, sent, links = np.random.default_rng(os.getpid()), [], 0
     with process(SharedCollection.open(database, "bench")) as refresher:
         for host, page in product(HOSTS if is_first else (), range(PAGES_PER_HOST)):  # while it has all shards
-            refresher.requested(asked(f"http://{host}/{page}"), refresher.clock())
+            refresher.admission.requested(asked(f"http://{host}/{page}"), refresher.clock())
         refresher.start_slots()
         looked = flushed = 0.0
         while (now := refresher.clock()) < ends.value:
             if now - looked > 0.1:
                 looked = now
-                refresher.look(now)
-            if now - flushed > refresher.settings.flush_interval:
+                refresher.sharing.look(now)
+            if now - flushed > FLUSH_INTERVAL:
                 flushed = now
                 refresher.flush(now)
-            if refresher.has_work:
-                refresher.go_on(0.002)
-            is_due = not refresher.rests and refresher.slots.is_due(now) and not refresher.must_wait(now)
-            begun = refresher.next_page(now, lambda host, now: now) if is_due else None
+            if refresher.long_work.has_work:
+                refresher.long_work.go_on(0.002)
+            is_due = not refresher.rate.rests and refresher.rate.slots.is_due(now) and not refresher.must_wait(now)
+            begun = refresher.dispatcher.next_page(now, lambda host, now: now) if is_due else None
             if begun is None:
                 # Scrapy's timers wake a crawl for the next slot, and for what is to be looked at.
-                time.sleep(min(max(refresher.slots.next_time(now) - now, 0.0005), 0.004))
+                time.sleep(min(max(refresher.rate.slots.next_time(now) - now, 0.0005), 0.004))
                 continue
-            refresher.slots.take(now)
+            refresher.rate.slots.take(now)
             visit, _ = begun
             body = b"<p>Page %d of its host, as of %d</p>" % (visit.page, rng.integers(10))
-            read, _ = refresher.reading(visit, Body(body, "text/html", "utf-8", visit.url), None)
-            refresher.crawled(visit, ResponseFacts(200, read(), size=len(body)), now)
+            read, _ = refresher.dispatcher.reading(visit, Body(body, "text/html", "utf-8", visit.url), None)
+            refresher.responses.crawled(visit, ResponseFacts(200, read(), size=len(body)), now)
             call = Call(visit.token, visit.page)
-            shard = shard_of(host_of(visit.url), N_SHARDS)
+            shard, page = shard_of(host_of(visit.url), N_SHARDS), refresher.collection.numbers.item(visit.page)
             for number, host in enumerate(rng.choice(HOSTS, n_links)):
                 links += 1
-                refresher.requested(asked(f"http://{host}/link/{shard}/{visit.page}/{number}/{now}", call), now)
+                refresher.admission.requested(asked(f"http://{host}/link/{shard}/{page}/{number}/{now}", call), now)
             refresher.deliveries.called_back(visit.token, now)
             refresher.deliveries.output_ended(visit.token, now)
             sent.append(now)
@@ -323,8 +303,8 @@ def killing(n_kills: int = 100, n_processes: int = 3, n_links: int = 10, seconds
         with process(SharedCollection.open(database, "bench")) as last:  # takes in what waits still
             until = last.clock() + WARM_UP
             while last.clock() < until and _asked(database, "SELECT count(*) FROM inbox"):
-                last.look(last.clock())
-                last.work(0.01)
+                last.sharing.look(last.clock())
+                last.long_work.go_on(0.01)
                 last.flush(last.clock())
         with database.reading() as connection:
             wanted = "SELECT shard, page, time FROM observations WHERE outcome IN ('new', 'changed')"

@@ -149,8 +149,8 @@ def reading(store: Store, n: int, rng: np.random.Generator) -> list[tuple[str, f
 def lateness(store: Store, n: int, rng: np.random.Generator, seconds: float = 10.0) -> list[tuple[str, float, float]]:
     """Time a 2 ms ticker while batches of 500 are written behind it every 0.3 s, beside one with nothing to write."""
     batches = [one_batch(rng.choice(n, 500, replace=False), 10**9 + 500 * i, rng) for i in range(int(seconds / 0.3))]
-    writer = WriteBehind(store)
-    busy = _ticker(seconds, lambda: writer.submit(batches.pop()) if batches else None)
+    writer = WriteBehind()
+    busy = _ticker(seconds, lambda: writer.submit((store, batches.pop())) if batches else None)
     assert writer.close()
     idle = _ticker(seconds, lambda: None)
     return [

@@ -136,7 +136,7 @@ class Ring:
         shared = SharedCollection.open(database, "test", N_SHARDS, RATE)
         with process(shared) as refresher:
             for host in HOSTS:
-                refresher.requested(asked(f"http://{host}:{self.port}/0"), refresher.clock())
+                refresher.admission.requested(asked(f"http://{host}:{self.port}/0"), refresher.clock())
         given = {"page", "url", "request_fingerprint", "url_digest"}
         with database.writing() as connection:
             # As if a crawl had found them; the fingerprints of another fingerprinter are computed anew by each owner.

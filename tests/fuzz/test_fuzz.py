@@ -21,15 +21,16 @@ import pytest
 
 from crawlsched.change_signals import read_sitemap, robots_sitemaps
 from crawlsched.cli import main
-from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import load_pages, planner_for
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
+from crawlsched.crawl.page_numbers import PageNumbers
+from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.retry_after import retry_after
+from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import SettingError
 from crawlsched.receiver.pings import PingRefused, read_indexnow
-from crawlsched.refresh.retry_after import retry_after
 from crawlsched.settings import SETTINGS, Settings
 from crawlsched.showing import shown, without_secrets
-from crawlsched.sources.private_addresses import PrivateAddresses
-from crawlsched.sources.sources import Sources
 from crawlsched.store import Store
 from crawlsched.store.rows import json_like
 from tests.simulated import crawl
@@ -188,7 +189,8 @@ def test_a_damaged_row_costs_that_row(sound: Path, tmp_path: Path) -> None:
             store = Store.open(f"sqlite:///{path}", "news")
             try:
                 planner = planner_for(Settings())
-                for _ in load_pages(store, planner, Hosts(), time.time(), ""):
+                stored = stored_pages(store, planner, Hosts().number, "")
+                for _ in load_pages(stored, planner, time.time(), numbers=PageNumbers()):
                     pass
                 Sources(3600.0).load(store.reader.sources())
                 store.reader.hosts(), store.plans.newest(), store.reader.undelivered(), store.commands.pending()

@@ -70,6 +70,36 @@ class Plan:
         learned = self.priors, group_of_host, weights, signal_rates
         return Parameters(*learned, rates, even_rate, self.signal_groups, learning_rate=LIKELIHOOD_POWER)
 
+    def for_sources(self, numbers: Sequence[int]) -> Self:
+        """Return the plan for sources that are numbered otherwise.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            By their new numbers, the numbers that they have in this plan; -1: it does not know them.
+        """
+        unknown = self.signal_weights.size - 1
+        known = np.array([*numbers, -1], np.intp)
+        known[(known < 0) | (known > unknown)] = unknown
+        at = {old: new for new, old in enumerate(numbers) if old >= 0}
+        return replace(
+            self,
+            signal_weights=self.signal_weights[known],
+            signal_rates=self.signal_rates[known],
+            precision_intervals=self.precision_intervals[known],
+            signal_groups=self.signal_groups.for_sources(at),
+        )
+
+    def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
+        """Return the plan with what it says of these hosts, and of all together, and of no others."""
+        rows = [row for row, host in enumerate(self.group_hosts) if are_meant(host)]
+        return replace(
+            self,
+            priors=self.priors[[0, *(row + 1 for row in rows)]],
+            group_hosts=tuple(self.group_hosts[row] for row in rows),
+            signal_groups=self.signal_groups.of_hosts(are_meant),
+        )
+
     def to_dict(self, host_names: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the plan as JSON can hold it; with names of hosts it suits a process with other host numbers."""
         data = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -56,6 +56,16 @@ class SignalGroups:
             at = np.minimum(self._keys.searchsorted(keys), self._keys.size - 1)
             found[inside] = np.where(self._keys[at] == keys, at, -1)
         return found
+
+    def for_sources(self, numbers: Mapping[int, int]) -> Self:
+        """Return the groups of those sources that have new numbers, under these."""
+        return type(self)(
+            group._replace(source=numbers[group.source]) for group in self._groups if group.source in numbers
+        )
+
+    def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
+        """Return the groups of those hosts that are meant."""
+        return type(self)(group for group in self._groups if are_meant(group.host))
 
     def to_list(self, host_names: Sequence[str] | None = None) -> list[list[Any]]:
         """Return plain numbers and lists, as JSON can hold them; hosts by name if names are given."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from crawlsched.content.validators import standings
+from crawlsched.crawl.validators import standings
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views.context import Context, empty, section, table

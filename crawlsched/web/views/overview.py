@@ -172,7 +172,7 @@ def _changes(context: Context) -> Html:
 
 
 def _withheld(seen: Vitals) -> Html | None:
-    from crawlsched.content.withheld import REASONS
+    from crawlsched.crawl.withheld import REASONS
 
     lines = [
         tag("li", tag("b", words.number(n)), f" {reason}: pages that {REASONS.get(reason, '')}")

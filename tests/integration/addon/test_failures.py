@@ -19,7 +19,7 @@ from tests.site import Site
 SPIDER = """
 import os, resource, scrapy
 from scrapy.utils.asyncio import call_later
-from crawlsched.collection import collection
+from crawlsched.crawl import collection
 
 collection._LAST_WRITES = 2.0
 

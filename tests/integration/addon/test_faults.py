@@ -21,23 +21,23 @@ CALLS = [
     *("frontier.frontier.Frontier.release_host", "frontier.frontier.Frontier.waits_for_host"),
     *("frontier.frontier.Frontier.next_event", "planner.planner.Planner.crawled", "planner.planner.Planner.failed"),
     *("frontier.frontier.Frontier.pick", "frontier.frontier.Frontier.peek"),
-    *("collection.unsaved.Unsaved.take", "collection.unsaved.Unsaved.observation", "collection.unsaved.Unsaved.page"),
-    *("collection.collection.Collection.facts_of", "collection.collection.Collection.flush"),
-    *("collection.collection.Collection.read_ahead", "collection.collection.Collection.put_facts"),
-    *("collection.collection.Collection.must_wait", "collection.side_thread.Aside.collect"),
-    *("visits.visits.Visits.open", "visits.visits.Visits.resolve", "visits.visits.Visits.older_than"),
+    *("crawl.unsaved.Unsaved.take", "crawl.unsaved.Unsaved.observation", "crawl.unsaved.Unsaved.page"),
+    *("crawl.collection.Collection.facts_of", "crawl.collection.Collection.flush"),
+    *("crawl.collection.Collection.read_ahead", "crawl.collection.Collection.put_facts"),
+    *("crawl.collection.Collection.must_wait", "crawl.side_thread.Aside.collect"),
+    *("crawl.visits.Visits.open", "crawl.visits.Visits.resolve", "crawl.visits.Visits.older_than"),
     *(
-        "refresh.dispatcher.Dispatcher.next_source",
-        "refresh.dispatcher.Dispatcher.next_probe",
-        "refresh.dispatcher.Dispatcher.validators",
+        "crawl.dispatcher.Dispatcher.next_source",
+        "crawl.dispatcher.Dispatcher.next_probe",
+        "crawl.dispatcher.Dispatcher.validators",
     ),
     *(
-        "refresh.dispatcher.Dispatcher.reading",
-        "refresh.responses.Responses._crawled",
-        "refresh.responses.Responses.end",
+        "crawl.dispatcher.Dispatcher.reading",
+        "crawl.responses.Responses._crawled",
+        "crawl.responses.Responses.end",
     ),
-    *("refresh.refresher.Refresher.status", "refresh.rate.CrawlRate.follow_hours"),
-    *("refresh.rate.CrawlRate.count_slots", "slot_clock.SlotClock.take", "sources.sources.Sources.next_due"),
+    *("crawl.refresher.Refresher.status", "crawl.rate.CrawlRate.follow_hours"),
+    *("crawl.rate.CrawlRate.count_slots", "slot_clock.SlotClock.take", "crawl.sources.Sources.next_due"),
 ]
 
 ERRORS = ("MemoryError", "StoreError", "OSError")
@@ -46,7 +46,7 @@ SPIDER = """
 import importlib, json, scrapy
 from scrapy.utils.asyncio import call_later
 from crawlsched.exceptions import StoreError
-from crawlsched.refresh.refresher import Refresher
+from crawlsched.crawl.refresher import Refresher
 
 ERRORS = {{"MemoryError": MemoryError(), "StoreError": StoreError("injected"), "OSError": OSError(5, "injected")}}
 

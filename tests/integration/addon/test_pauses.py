@@ -24,7 +24,7 @@ from pathlib import Path
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from crawlsched.addon import extensions
-from crawlsched.refresh import guard, watchdog
+from crawlsched.crawl import guard, watchdog
 
 extensions._WATCH_INTERVAL, watchdog._LONGEST_SILENCE, guard._HOPELESS_SECONDS = 0.2, 0.6, 0.8
 machine, ahead = time.time, float(Path("ahead").read_text())
@@ -161,8 +161,8 @@ def test_a_pause_is_no_failure(seen: SimpleNamespace) -> None:
 HELD = """
 import scrapy
 from scrapy.utils.asyncio import call_later
-from crawlsched.refresh import refresher as refreshing
-from crawlsched.refresh.refresher import Refresher
+from crawlsched.crawl import refresher as refreshing
+from crawlsched.crawl.refresher import Refresher
 
 refreshing._SWEEP_INTERVAL = 0.1
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from aiohttp import web
 
-from crawlsched.refresh.shared.membership import Membership
+from crawlsched.crawl.shared.membership import Membership
 from crawlsched.sharing import shard_of
 from crawlsched.store import schema
 from crawlsched.store.database import Database

@@ -73,7 +73,7 @@ import asyncio
 import json
 
 import scrapy
-from crawlsched.refresh.shared.refresher import refresher_of
+from crawlsched.crawl.refresher import Refresher
 
 class Spider(scrapy.Spider):
     name = "test"
@@ -84,7 +84,7 @@ class Spider(scrapy.Spider):
             yield scrapy.Request(url)
 
     async def watch(self):
-        refresher = refresher_of(self.crawler)
+        refresher = Refresher.of(self.crawler)
         with open("watched.txt", "w") as file:
             while True:
                 print(json.dumps([len(refresher.rate.line), refresher.visits.dispatched]), file=file, flush=True)

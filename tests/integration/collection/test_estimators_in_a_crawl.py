@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.estimators import LearnedRates
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 from tests import children

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from crawlsched.collection.request_templates import RequestTemplate
+from crawlsched.crawl.admission import AdmissionResult, PageRequest
+from crawlsched.crawl.calls import Call
+from crawlsched.crawl.delivery_book import Before
+from crawlsched.crawl.pings import known_pages
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
 from crawlsched.pages.variants import asked_variant, variant_fingerprint
-from crawlsched.refresh.admission import AdmissionResult, PageRequest
-from crawlsched.refresh.delivery_book import Before
-from crawlsched.refresh.pings import known_pages
-from crawlsched.refresh.refresher import Refresher
 from crawlsched.settings import Settings
 from crawlsched.store import Outcome
-from crawlsched.visits.calls import Call
 
 URL = "http://a.example/page"
 Open = Callable[[], Refresher]

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.settings import Settings
 from crawlsched.store import ChangeRow, Store
 
@@ -64,7 +64,7 @@ def test_rows_are_dense_and_numbers_stay(opened: Opened) -> None:
     kept = {url: collection.index.page(_name(url)) for url in URLS}
     assert list(kept.values()) == [0, -1, 1, 2, 3, -1]
     assert collection.numbers.of([0, 1, 2, 3]).tolist() == [0, 2, 3, 4]
-    assert collection.rows_of([4, 1, 0, 9]).tolist() == [3, -1, 0, -1]
+    assert collection.shards.rows_of(collection.shards.only, [4, 1, 0, 9]).tolist() == [3, -1, 0, -1]
     assert collection.facts_of(2).url == URLS[3]
     assert collection.facts_of(2).page == 2
     collection.close(NOW)
@@ -90,7 +90,9 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) ->
         NOW + 5.0, page, elapsed=None, n_signals=0, source=-1, changed=None, outcome="changed"
     )
     collection.unsaved.told(page, NOW + 5.0, "new", 0)
-    collection.unsaved.announcement(page, 0, 7.0, 1, NOW + 5.0)
+    source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)
+    assert source is not None
+    collection.unsaved.announcement(page, source.source, 7.0, 1, NOW + 5.0)
     collection.close(NOW + 5.0)
     store = opened.store()
     (facts,) = store.reader.facts([3])
@@ -114,12 +116,14 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) ->
 def test_what_is_forgotten_meanwhile_is_not_written(opened: Opened) -> None:
     """What waits of a forgotten page goes; that of the page whose row has its number stays."""
     collection = opened.open()
+    source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)
+    assert source is not None
     for page in (2, 3):
-        collection.unsaved.announcement(page, 0, 7.0, 1, NOW)
+        collection.unsaved.announcement(page, source.source, 7.0, 1, NOW)
         collection.unsaved.told(page, NOW, "new", None)
     collection.forget(np.array([2]))
-    batch = collection.unsaved.take(collection.planner.columns, collection.planner.further.stored)
-    assert batch is not None
+    ((_, batch),) = collection.unsaved.take(collection.planner.columns, collection.planner.further.stored)
+
     assert list(batch.announcements) == [(4, 0)]
     assert batch.changes == [ChangeRow(2, 4, NOW, "new", None)]
     collection.close(NOW)

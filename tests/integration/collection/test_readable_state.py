@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sqlalchemy import create_engine, text
 
-from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.planner import explain
 from crawlsched.settings import Settings
 from crawlsched.store import schema

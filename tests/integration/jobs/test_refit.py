@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from crawlsched.collection.collection import Collection, FoundPage
+from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.shared.membership import Membership
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.jobs import refit as module
 from crawlsched.jobs.refit import refit
 from crawlsched.planner import Planner, plan
-from crawlsched.refresh.shared.membership import Membership
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Store, schema
 from crawlsched.store.database import Database

@@ -10,15 +10,16 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 from sqlalchemy import text
 
-from crawlsched.collection.request_templates import RequestTemplate
-from crawlsched.refresh.admission import PageRequest
-from crawlsched.refresh.handing_over import PAGE
-from crawlsched.refresh.shared.refresher import SharedRefresher
+from crawlsched.crawl.admission import PageRequest
+from crawlsched.crawl.calls import Call
+from crawlsched.crawl.handing_over import PAGE
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.request_templates import RequestTemplate
+from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing, host_of
 from crawlsched.store.members import SharedCollection
-from crawlsched.visits.calls import Call
 
 N_SHARDS = 4
 # The first host of each shard.
@@ -26,19 +27,20 @@ HOSTS = [next(h for i in range(100) if shard_of(h := f"h{i}.example", N_SHARDS) 
 
 
 @contextmanager
-def process(shared: SharedCollection, **given) -> Iterator[SharedRefresher]:
+def process(shared: SharedCollection, **given) -> Iterator[Refresher]:
     """A process that crawls a shared collection, without Scrapy; it ends as one that is told to."""
     stats = Counter[str]()
     settings = Settings(
         database_url=shared.database.text, collection=shared.name, shards=N_SHARDS, bandwidth=1000.0, **given
     )
-    refresher = SharedRefresher(
+    refresher = Refresher(
         settings,
         "spider",
         clock=time.time,
         count=lambda name, n=1: stats.update({name: n}),
         request_fingerprint=lambda url: fingerprint(Request(url)),
         rng=Random(0),
+        share=SharedCrawl,
     )
     refresher.open()
     refresher.stats = stats
@@ -72,21 +74,21 @@ def inbox(shared: SharedCollection) -> list[tuple[int, int]]:
         return [tuple(row) for row in connection.execute(found, {"number": shared.number})]
 
 
-def look_until(refresher: SharedRefresher, what, seconds: float = 10.0) -> None:
+def look_until(refresher: Refresher, what, seconds: float = 10.0) -> None:
     """Do what the timers of a crawl do."""
     until = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < until
-        refresher.look(refresher.clock())
-        refresher.go_on(0.01)
+        refresher.sharing.look(refresher.clock())
+        refresher.long_work.go_on(0.01)
         refresher.flush(refresher.clock())
         time.sleep(0.02)
 
 
-def visit(refresher: SharedRefresher, url: str) -> Call:
+def visit(refresher: Refresher, url: str) -> Call:
     """Begin a visit, and the call of its callback."""
-    refresher.requested(asked(url), refresher.clock())
-    begun, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
+    refresher.admission.requested(asked(url), refresher.clock())
+    begun, _ = refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
     assert begun.url == url
     return Call(begun.token, begun.page)
 

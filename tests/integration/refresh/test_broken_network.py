@@ -13,8 +13,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from sqlalchemy import event, make_url, text
 
-from crawlsched.content.reading import Body
-from crawlsched.refresh.responses import ResponseFacts
+from crawlsched.crawl.reading import Body
+from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
@@ -46,15 +46,15 @@ class Crawl:
         self.lost = Counter[str]()
         for host in HOSTS:
             for page in range(PAGES_PER_HOST):
-                self.processes[0].requested(asked(f"http://{host}/{page}"), time.time())
+                self.processes[0].admission.requested(asked(f"http://{host}/{page}"), time.time())
         for refresher in self.processes:
             refresher.start_slots()
-        self.until(self.is_divided)
+        self.until(self.is_divided, 60.0)
 
     def is_divided(self) -> bool:
-        """Whether each process has shards, and all are crawled."""
-        n = [len(refresher.parts) for refresher in self.processes]
-        return min(n) > 0 and sum(n) == N_SHARDS and all(row.ready for row in self.near.look().shards.values())
+        """Whether each process has as many shards, so that none moves any more, and all are crawled."""
+        n = [len(refresher.collection.shards.here) for refresher in self.processes]
+        return n == [N_SHARDS // 2] * 2 and all(row.ready for row in self.near.look().shards.values())
 
     def n_now(self, number: int) -> int:
         return len(self.made[number])
@@ -63,7 +63,9 @@ class Crawl:
         """Crawl until something is so."""
         until = time.monotonic() + seconds
         while not what():
-            assert time.monotonic() < until, [(len(p.parts), p.rests, p.must_wait(time.time())) for p in self.processes]
+            assert time.monotonic() < until, [
+                (len(p.collection.shards.here), p.rate.rests, p.must_wait(time.time())) for p in self.processes
+            ]
             self.step()
             time.sleep(0.002)
 
@@ -79,25 +81,29 @@ class Crawl:
     def step(self) -> None:
         for number, refresher in enumerate(self.processes):
             now = refresher.clock()
-            refresher.look(now)
-            refresher.go_on(0.002)
+            refresher.sharing.look(now)
+            refresher.long_work.go_on(0.002)
             refresher.flush(now)
-            if refresher.rests or not refresher.slots.is_due(now) or refresher.must_wait(now):
+            if refresher.rate.rests or not refresher.rate.slots.is_due(now) or refresher.must_wait(now):
                 continue
-            begun = refresher.next_page(now, lambda host, now: now)
+            begun = refresher.dispatcher.next_page(now, lambda host, now: now)
             if begun is not None and refresher.may_send(begun[0].token):
                 self.visit(number, begun[0], now)
 
     def visit(self, number: int, visit, now: float) -> None:
         refresher = self.processes[number]
-        shard = refresher._tokens.shard_of(visit.token)
-        refresher.slots.take(now)
+        shards = refresher.collection.shards
+        shard, number_there = (
+            shards.number_of(refresher.hosts.names[visit.host]),
+            refresher.collection.numbers.item(visit.page),
+        )
+        refresher.rate.slots.take(now)
         body = Body(b"<p>One</p>", "text/html", "utf-8", visit.url)
-        read, _ = refresher.reading(visit, body, None)
-        refresher.crawled(visit, ResponseFacts(200, read(), size=len(body.body)), now)
+        read, _ = refresher.dispatcher.reading(visit, body, None)
+        refresher.responses.crawled(visit, ResponseFacts(200, read(), size=len(body.body)), now)
         refresher.deliveries.called_back(visit.token, now)
         refresher.deliveries.output_ended(visit.token, now)
-        self.made[number].append((now, shard, visit.page))
+        self.made[number].append((now, shard, number_there))
 
     def all_made(self) -> Counter:
         return Counter((shard, page) for visits in self.made.values() for _, shard, page in visits)
@@ -105,8 +111,7 @@ class Crawl:
     def all_stored(self) -> Counter:
         for refresher in self.processes:
             refresher.flush(time.time())
-            for part in refresher.parts:
-                assert part.collection.write_behind.drain(10.0)
+            assert refresher.collection.write_behind.drain(10.0)
         with self.near.database.reading() as connection:
             rows = text("SELECT shard, page FROM observations WHERE collection = :n AND outcome <> 'dropped'")
             return Counter((row.shard, row.page) for row in connection.execute(rows, {"n": self.near.number}))
@@ -170,16 +175,16 @@ def test_a_commit_that_is_not_answered_is_made_once(crawl, proxy, how, is_passed
 def test_who_is_cut_off_stops_by_its_own_clock_and_comes_back(crawl, proxy) -> None:
     """Its connections stay open, and nothing is heard on them. The other has its shards as soon as it has stopped."""
     far, near = crawl.processes
-    far._database.answer_within = 2.0  # after that a connection on which nothing is heard is given up
+    far.sharing._database.answer_within = 2.0  # after that a connection on which nothing is heard is given up
     cut_at = time.time()
     proxy.is_silent = True
-    crawl.until(lambda: len(near.parts) == N_SHARDS)
+    crawl.until(lambda: len(near.collection.shards.here) == N_SHARDS)
     crawl.crawls_for(1.0)
     sent = [visit for visit in crawl.made[0] if visit[0] > cut_at]
     assert sent  # it goes on for a while
     assert sent[-1][0] < cut_at + LEASE
     proxy.is_silent = False
-    crawl.until(crawl.is_divided, 40.0)
+    crawl.until(crawl.is_divided, 60.0)
     crawl.lost = crawl.all_made() - crawl.all_stored()
     assert crawl.lost <= Counter((shard, page) for _, shard, page in [*sent, *crawl.made[0][-len(sent) - 20 :]])
     crawl.all_is_well()
@@ -224,7 +229,7 @@ def test_what_cannot_be_written_for_a_lock_is_written_later(crawl, database, cap
 
     for refresher in crawl.processes:
         # Not new connections instead: those that are in use now would be nobody's.
-        event.listen(refresher._database.engine, "checkout", set_timeout)
+        event.listen(refresher.sharing._database.engine, "checkout", set_timeout)
     with held(database, lock):
         crawl.goes_on()
         crawl.until(lambda: "Nothing can be written" in caplog.text)

@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from crawlsched.content.reading import Body
+from crawlsched.crawl.admission import PageRequest
+from crawlsched.crawl.reading import Body
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.feed import Cursor, Feed
-from crawlsched.refresh.admission import PageRequest
-from crawlsched.refresh.refresher import Refresher
-from crawlsched.refresh.responses import ResponseFacts
 from crawlsched.settings import Settings
 from crawlsched.web.vitals import checks, vitals
 

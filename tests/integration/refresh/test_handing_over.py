@@ -1,15 +1,18 @@
 """What is found for another shard arrives there once, whatever is lost on the way."""
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import text
 
+from crawlsched.crawl.admission import AdmissionResult
+from crawlsched.crawl.handing_over import FOUND
+from crawlsched.crawl.shared.membership import Membership
 from crawlsched.exceptions import StoreError
-from crawlsched.refresh.admission import AdmissionResult
-from crawlsched.refresh.handing_over import FOUND
-from crawlsched.refresh.shared.membership import Membership
-from crawlsched.sharing import shard_of
+from crawlsched.sharing import Renewal, shard_of
 from crawlsched.store import host_of
 from crawlsched.store.members import about_me, new_token
 from tests.integration.refresh.processes import (
@@ -72,7 +75,7 @@ def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
     """It is read again until it is deleted; a database that does not take the batch makes no second signal of it."""
     url = f"http://{HOSTS[2]}/page"
     with process(shared) as refresher:
-        refresher.requested(asked(url), refresher.clock())
+        refresher.admission.requested(asked(url), refresher.clock())
         refresher.flush(refresher.clock())
         shared.hand_over([row(url, 1, "signal", {"urls": [url], "source": "desk"})])
         with shared.database.writing() as connection:
@@ -98,48 +101,90 @@ def test_a_shard_that_takes_nothing_in_keeps_nothing_from_the_others(shared) -> 
 
 
 def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit(shared) -> None:
-    """Two shards are written by two transactions: a crash between them would keep the visit and lose the link."""
+    """Both are written in one transaction: a crash keeps both, or neither, and the visit is made again."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.requested(asked(there, call), refresher.clock()) is AdmissionResult.ELSEWHERE
-        assert refresher.requested(asked(f"http://{HOSTS[0]}/own", call), refresher.clock()) is AdmissionResult.NEW
-        assert there not in {url for _, url in pages(shared)}
-        look_until(refresher, lambda: (1, there) in pages(shared) and not inbox(shared))
-        # A page that is known there needs no row, also after it was handed over.
-        assert refresher.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
-        assert refresher.stats["crawlsched/handed_over"] == 1
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.NEW
+        assert (
+            refresher.admission.requested(asked(f"http://{HOSTS[0]}/own", call), refresher.clock())
+            is AdmissionResult.NEW
+        )
+        look_until(refresher, lambda: (1, there) in pages(shared))
+        with shared.database.reading() as connection:
+            of_all = text("SELECT DISTINCT xmin::text FROM pages WHERE collection = :number")
+            assert len(connection.execute(of_all, {"number": shared.number}).all()) == 1
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
+        assert refresher.stats["crawlsched/handed_over"] == 0
+
+
+def test_what_a_visit_finds_for_a_shard_that_is_lost_is_handed_on(shared) -> None:
+    """The visit is written down, so nobody would find the link again; whoever has the shard next gets it."""
+    here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
+    with process(shared) as refresher:
+        call = visit(refresher, here)
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.NEW
+        with shared.database.writing() as connection:
+            taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 1"
+            connection.execute(text(taken), {"n": shared.number})
+        look_until(refresher, lambda: (1, there) in pages(shared))
+        assert (0, here) in pages(shared)
+        assert refresher.stats["crawlsched/shards/lost"] == 1
+
+
+@contextmanager
+def another(shared, *shards: int) -> Iterator[None]:
+    """A process that has shards, and does nothing with them."""
+    token = new_token()
+    shared.renew(Renewal(token, 1, 0.0, 1.0, shards), {**about_me("spider"), "machine": "elsewhere"}, {})
+    ends = threading.Event()
+
+    def live() -> None:
+        number = 2
+        while not ends.wait(0.5):
+            shared.renew(Renewal(token, number, 0.0, 1.0), {**about_me("spider"), "machine": "elsewhere"}, {})
+            number += 1
+
+    living = threading.Thread(target=live)
+    living.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        living.join()
+        shared.leave(token)
 
 
 def test_the_same_link_on_many_pages_is_handed_over_once(shared) -> None:
     """Scrapy puts the page that it stands on and that page's depth into each request; they say nothing new."""
-    with process(shared) as refresher:
+    with another(shared, 1), process(shared) as refresher:
         call = visit(refresher, f"http://{HOSTS[0]}/")
         for page in range(20):
             places = {"headers": [["Referer", f"http://{HOSTS[0]}/{page}"]], "meta": {"depth": page, "link_text": "x"}}
             link = asked(f"http://{HOSTS[1]}/menu", call, **places)._replace(meta={"depth": page, "link_text": "x"})
-            refresher.requested(link, refresher.clock())
+            refresher.admission.requested(link, refresher.clock())
         assert refresher.stats["crawlsched/handed_over"] == 1
         other = asked(f"http://{HOSTS[1]}/menu", call, headers=[["Accept-Language", "de"]])
-        assert refresher.requested(other, refresher.clock()) is AdmissionResult.ELSEWHERE
+        assert refresher.admission.requested(other, refresher.clock()) is AdmissionResult.ELSEWHERE
+        look_until(refresher, lambda: len(inbox(shared)) == 2)
 
 
 def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(shared) -> None:
     """The row was in a batch of the shard; another process may have claimed it before the batch was written."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
-    with process(shared) as refresher:
+    with another(shared, 1, 2, 3), process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.requested(asked(there, call), refresher.clock()) is AdmissionResult.ELSEWHERE
-        assert refresher.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.ELSEWHERE
+        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
         with shared.database.writing() as connection:  # as if it had been silent for too long
             taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 0"
             connection.execute(text(taken), {"n": shared.number})
         look_until(refresher, lambda: refresher.stats["crawlsched/shards/lost"])
-        look_until(refresher, lambda: len(refresher.parts) == N_SHARDS)
-        assert pages(shared) == inbox(shared) == []
+        look_until(refresher, lambda: len(refresher.collection.shards.here) == 1)
+        assert 1 not in {shard for shard, _ in inbox(shared)}
         again = visit(refresher, here)
-        assert refresher.requested(asked(there, again), refresher.clock()) is AdmissionResult.ELSEWHERE
-        look_until(refresher, lambda: (1, there) in pages(shared))
+        assert refresher.admission.requested(asked(there, again), refresher.clock()) is AdmissionResult.ELSEWHERE
+        look_until(refresher, lambda: 1 in {shard for shard, _ in inbox(shared)})
 
 
 def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared) -> None:
@@ -202,7 +247,7 @@ def test_nobody_crawls_on_while_too_much_waits_to_be_taken_in(shared) -> None:
             connection.execute(text(statement), {"shard": 2, "number": shared.number})
 
     with process(shared) as refresher:
-        refresher.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
+        refresher.admission.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
         write(many)
         look_until(refresher, lambda: refresher.must_wait(refresher.clock()))
         assert refresher.stuck(refresher.clock() + 10_000.0, may_send=True) is None
@@ -214,37 +259,6 @@ def test_nobody_crawls_on_while_too_much_waits_to_be_taken_in(shared) -> None:
     assert not shared.waits(100_000)
 
 
-def test_a_shard_whose_demand_is_not_known_any_more_gets_its_share_by_pages(shared) -> None:
-    """A curve of an owner before may be of fewer pages, and would keep the shard small until the next plan."""
-    membership = Membership(shared, new_token(), about_me("spider"))
-    membership.renew()
-    token = shared.lease(1, membership.token, membership.mine()[1]).token
-    shared.publish(1, token, n_pages=3, curve=b"of three pages")
-    assert shared.look().shards[1].curve == b"of three pages"
-    shared.publish(1, token, n_pages=3000, curve=None)
-    assert shared.look().shards[1].curve is None
-    shared.leave(membership.token)
-
-
-def test_a_shard_that_cannot_be_closed_keeps_no_other_from_being_closed(shared, caplog) -> None:
-    """What was learned of the others is written down, and all are free for other processes."""
-
-    def fail() -> None:
-        raise RuntimeError("a fault of ours")
-
-    urls = [f"http://{host}/" for host in HOSTS]
-    with process(shared) as refresher:
-        for url in urls:
-            refresher.requested(asked(url), refresher.clock())
-        first, second = refresher.parts[:2]
-        first.collection.before_release.append(fail)
-        second.probes = None  # its closing fails at once
-    assert sorted(url for _, url in pages(shared)) == sorted(urls)
-    assert "A shard is not closed as it should be: RuntimeError (a fault of ours)" in caplog.text
-    assert "A shard is not closed as it should be: AttributeError" in caplog.text
-    assert {row.member for row in shared.look().shards.values()} == {None}
-
-
 def test_a_process_that_cannot_begin_keeps_no_shard(shared) -> None:
     """Its thread would renew for as long as the process lives, which may have other things to do."""
     with renamed(shared, "sources"), pytest.raises(StoreError), process(shared):
@@ -253,7 +267,7 @@ def test_a_process_that_cannot_begin_keeps_no_shard(shared) -> None:
     assert not seen.has_members()
     assert {row.member for row in seen.shards.values()} == {None}
     with process(shared) as refresher:
-        assert len(refresher.parts) == N_SHARDS
+        assert len(refresher.collection.shards.here) == N_SHARDS
 
 
 def test_what_cannot_be_handed_over_yet_costs_no_grant(shared, caplog) -> None:
@@ -273,8 +287,8 @@ def test_what_cannot_be_handed_over_yet_costs_no_grant(shared, caplog) -> None:
 def test_a_host_has_its_share_of_the_bandwidth_of_all_shards(shared) -> None:
     """CRAWLSCHED_HOST_SHARES counts in a shared collection too, of the rate of all processes together."""
     with process(shared, host_shares=((HOSTS[0], 0.01),)) as refresher:
-        refresher.look(refresher.clock())
+        refresher.sharing.look(refresher.clock())
         host, now = refresher.hosts.number(HOSTS[0]), refresher.clock()
         refresher.hosts.asked(host, now)
-        rate = refresher.shared.look().rate
+        rate = refresher.sharing.shared.look().rate
         assert refresher.hosts.free_at(host, now) == pytest.approx(now + 100.0 / rate)

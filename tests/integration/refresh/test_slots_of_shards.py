@@ -2,9 +2,9 @@
 
 import pytest
 
-from crawlsched.content.reading import Body
+from crawlsched.crawl.probes import Probe
+from crawlsched.crawl.reading import Body
 from crawlsched.store import Outcome
-from crawlsched.visits.probes import Probe
 from tests.integration.refresh.processes import HOSTS, asked, look_until, process
 
 
@@ -13,10 +13,11 @@ def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
     with process(shared) as refresher:
         for host in HOSTS:
             sitemaps = [f"http://{host}/sitemap-{n}.xml" for n in range(20 if host == HOSTS[0] else 1)]
-            refresher.robots_seen(f"http://{host}/robots.txt", host, sitemaps, None, refresher.clock())
-        for part in refresher.parts:
-            part.sources.mark_due(refresher.clock())
-        asked = [refresher.next_source(refresher.clock(), lambda host, now: now) for _ in range(2 * len(HOSTS))]
+            refresher.polls.robots_seen(f"http://{host}/robots.txt", host, sitemaps, None, refresher.clock())
+        refresher.sources.mark_due(refresher.clock())
+        asked = [
+            refresher.dispatcher.next_source(refresher.clock(), lambda host, now: now) for _ in range(2 * len(HOSTS))
+        ]
         hosts = [source.host for _, source in asked[: len(HOSTS)]]
         assert sorted(hosts) == sorted(HOSTS)
         assert {source.host for _, source in asked[len(HOSTS) :]} == {HOSTS[0]}
@@ -27,20 +28,20 @@ def test_after_a_silence_a_process_pays_back_a_fifth_of_a_second(shared) -> None
     with process(shared) as refresher:
         begun = refresher.clock()
         refresher.start_slots()
-        refresher.slots.set_rate(50.0, begun)
-        refresher.slots.take(begun + 100.0)
-        assert refresher.slots.missed == pytest.approx((100.0 - 0.2) * 50.0, abs=2.0)
+        refresher.rate.slots.set_rate(50.0, begun)
+        refresher.rate.slots.take(begun + 100.0)
+        assert refresher.rate.slots.missed == pytest.approx((100.0 - 0.2) * 50.0, abs=2.0)
 
 
 def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
     """As where another process joins, and the rate falls between two looks. In one pass each page still has its try."""
     with process(shared, one_pass=True) as refresher:
         for page in range(3):
-            refresher.requested(asked(f"http://{HOSTS[0]}/{page}"), refresher.clock())
+            refresher.admission.requested(asked(f"http://{HOSTS[0]}/{page}"), refresher.clock())
         refresher.start_ended()
-        grant, sent = refresher._membership.grant, list[str]()
+        grant, sent = refresher.sharing._membership.grant, list[str]()
         for is_granted in (True, False, True, False, False, True):
-            visit, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
+            visit, _ = refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
             deadline = grant.deadline
             if not is_granted:
                 grant.deadline = 0.0
@@ -48,38 +49,37 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
             grant.deadline = deadline
             sent.append(visit.url)
             if is_granted:
-                refresher.resolve(visit, Outcome.REFUSED, refresher.clock())
+                refresher.responses.resolve(visit, Outcome.REFUSED, refresher.clock())
         assert sent[1] == sent[2]
         assert sent[3] == sent[4] == sent[5]
         assert len(set(sent)) == 3
-        assert refresher.next_page(refresher.clock(), lambda host, now: now) is None
+        assert refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now) is None
 
 
 def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared) -> None:
     """What it was to teach is lost; the page itself was visited in this pass, and judged."""
     with process(shared, one_pass=True) as refresher:
-        refresher.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
+        refresher.admission.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
         refresher.start_ended()
-        visit, _ = refresher.next_page(refresher.clock(), lambda host, now: now)
-        content = refresher.reading(visit, Body(b"<p>One</p>", "text/html", "utf-8", visit.url), None)[0]()
+        visit, _ = refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
+        content = refresher.dispatcher.reading(visit, Body(b"<p>One</p>", "text/html", "utf-8", visit.url), None)[0]()
         visit.probe = Probe(visit.page, visit.host, content, False, False, refresher.clock())
-        refresher._membership.grant.deadline = 0.0
+        refresher.sharing._membership.grant.deadline = 0.0
         assert not refresher.may_send(visit.token)
-        assert refresher.next_page(refresher.clock(), lambda host, now: now) is None
+        assert refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now) is None
 
 
 def test_which_pages_are_read_ahead_is_looked_at_less_often_than_is_written(shared) -> None:
     """What the next slots need is known after each look, and a look costs more than a flush of few rows."""
     with process(shared) as refresher:
         url = f"http://{HOSTS[0]}/page"
-        refresher.requested(asked(url), refresher.clock())
-        look_until(refresher, lambda: not any(part.collection.write_behind.in_flight for part in refresher.parts))
-        part = next(part for part in refresher.parts if part.known_pages()[0])
-        facts, aside = part.collection.facts, part.collection.aside
+        refresher.admission.requested(asked(url), refresher.clock())
+        look_until(refresher, lambda: not refresher.collection.write_behind.in_flight)
+        facts, aside = refresher.collection.facts, refresher.collection.aside
 
         def is_read(now: float) -> bool:
             facts.discard(0)
-            part.flush(now)
+            refresher.flush(now)
             ended: list[bool] = []
             aside.run("what comes after it", lambda: True, ended.append)
             while not ended:

@@ -6,7 +6,7 @@ import time
 import pytest
 from sqlalchemy import text
 
-from crawlsched.refresh.shared.membership import Membership
+from crawlsched.crawl.shared.membership import Membership
 from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
 from crawlsched.store.lease import process_start
 from crawlsched.store.members import about_me, new_token
@@ -113,12 +113,13 @@ def test_a_shard_that_is_being_given_away_has_no_share(shared, sleeper) -> None:
     """Nothing is sent for it any more, and the others have its part of the rate at once."""
     with process(shared) as refresher:
         joins(shared, sleeper)  # as one that has nothing
-        under_way = [refresher.requested(asked(f"http://{host}/"), refresher.clock()) for host in HOSTS]
+        under_way = [refresher.admission.requested(asked(f"http://{host}/"), refresher.clock()) for host in HOSTS]
         assert under_way
         for _ in HOSTS:
-            refresher.next_page(refresher.clock(), lambda host, now: now)
-        look_until(refresher, lambda: refresher._holding._draining)
-        look_until(refresher, lambda: len(refresher._membership.targets) == N_SHARDS - 1)
-        assert sum(refresher._membership.targets.values()) == pytest.approx(1000.0)
-        assert len(refresher.parts) == N_SHARDS
+            refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
+        look_until(refresher, lambda: refresher.sharing._holding._draining)
+        look_until(refresher, lambda: sum(row.ready for row in shared.look().shards.values()) == N_SHARDS - 1)
+        targets = refresher.sharing._membership.targets
+        assert list(targets.values()) == [pytest.approx(1000.0)]
+        assert len(refresher.collection.shards.here) == N_SHARDS
         assert sum(row.ready for row in shared.look().shards.values()) == N_SHARDS - 1

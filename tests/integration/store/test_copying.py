@@ -7,8 +7,9 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from crawlsched.cli import main
-from crawlsched.collection.hosts import Hosts
-from crawlsched.collection.loading import load_pages
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.loading import load_pages, stored_pages
+from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.exceptions import StoreError
 from crawlsched.planner import Plan, Planner
 from crawlsched.store import Batch, KeptText, Store, schema
@@ -65,7 +66,8 @@ def loaded(url):
     """What a crawl that starts on it knows: the planner's columns, by name."""
     store = Store.open(url, "news")
     planner, hosts = Planner(simulated.HOUR), Hosts()
-    for _ in load_pages(store, planner, hosts, NOW, "scrapy"):
+    stored = stored_pages(store, planner, hosts.number, "scrapy")
+    for _ in load_pages(stored, planner, NOW, numbers=PageNumbers()):
         pass
     plan = store.plans.newest()
     assert plan is not None

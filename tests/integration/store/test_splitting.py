@@ -2,14 +2,13 @@
 
 import json
 
-import numpy as np
 import pytest
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 from sqlalchemy import select, text
 
 from crawlsched.cli import main
-from crawlsched.collection.hosts import Hosts
+from crawlsched.crawl.hosts import Hosts
 from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.pages.counts import counted
 from crawlsched.planner import Plan
@@ -107,6 +106,7 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, c
     """From SQLite into four shards, and eight: state, visits, signals, texts; each host in its shard."""
     before = all_rows(crawled_url)
     plan = json.loads(before["plans"][-1]["data"])
+    del plan["page_counts"]
     assert main(["db", "copy", crawled_url, postgresql_url]) == 0
     for n_shards, words in ((4, ["4"]), (8, [])):
         assert main(["db", "split", *words, "--database", postgresql_url]) == 0
@@ -139,12 +139,7 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, c
         ]
         assert {row["status"] for row in after["leases"]} == {'{"recipes":{"html":"blocks/4"}}'}
         plans = [json.loads(row["data"]) for row in after["plans"]]
-        assert all(one["priors"] == plan["priors"] for one in plans)
-        assert plan["page_counts"]["hosts"] == len(HOSTS)
-        assert not any("page_counts" in one for one in plans)  # of the whole: each shard counts its own
-        assert sum(one["n_pages"] for one in plans) == pytest.approx(plan["n_pages"], abs=n_shards)
-        demand = np.sum([one["demand"] for one in plans if one["n_pages"]], axis=0)
-        assert demand[:, 1] == pytest.approx(np.array(plan["demand"])[:, 1])
+        assert all(one == plan for one in plans)
         assert all(Plan.from_dict(one, Hosts().number).rates_id == plan["rates_id"] for one in plans)
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from crawlsched.content.kept_texts import packed, unpacked
+from crawlsched.crawl.kept_texts import packed, unpacked
 from crawlsched.store import Batch, KeptText, NewPage, ObservationRow, Store, WriteBehind
-from crawlsched.store.writing import Writing
 
 NOW = 1.7e9
 
@@ -29,9 +28,9 @@ def test_traces_come_with_the_facts_and_a_page_without_has_none(store):
     first, second = store.reader.facts([0, 1])
     assert (first.history, first.text_sketch, first.block_sketch) == (b"", b"", b"")
     assert (second.history, second.text_sketch, second.block_sketch) == (b"b" * 8, b"b" * 256, b"b" * 4)
-    behind = WriteBehind(store)
-    behind.submit(Batch(traces={0: trace(b"c")}))
-    assert behind.facts([0])[0].history == b"c" * 8
+    behind = WriteBehind()
+    behind.submit((store, Batch(traces={0: trace(b"c")})))
+    assert behind.facts(store, [0])[0].history == b"c" * 8
     behind.close()
 
 
@@ -54,11 +53,10 @@ def test_the_text_before_is_kept_with_the_text(store):
         store.save(batch)
     kept = store.reader.text_of(1)
     assert (unpacked(kept.text), unpacked(kept.before), kept.before_seen_at) == ("text 1", "text 0", NOW)
-    writing = Writing()
-    behind = WriteBehind(store, writing=writing)
-    with writing.together():
+    behind = WriteBehind()
+    with store.turn:
         for text in (one, two, three):
-            behind.submit(Batch(texts={2: text}))
+            behind.submit((store, Batch(texts={2: text})))
     assert behind.close()
     kept = store.reader.text_of(2)
     assert (unpacked(kept.text), unpacked(kept.before)) == ("text 2", "text 1")

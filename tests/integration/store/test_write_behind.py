@@ -52,12 +52,12 @@ def ids(store, page=0):
 
 def test_submitting_does_not_wait_for_the_database(sqlite_store):
     """While the file is locked by another process, handing over a batch takes no time."""
-    writer = WriteBehind(sqlite_store)
+    writer = WriteBehind()
     with locked(sqlite_store):
         slowest = 0.0
         for number in range(50):
             started = time.perf_counter()
-            writer.submit(Batch(observations=observations(number, 1)))
+            writer.submit((sqlite_store, Batch(observations=observations(number, 1))))
             slowest = max(slowest, time.perf_counter() - started)
         assert writer.in_flight
         assert slowest < 1.0  # the lock is waited for during 5 s
@@ -85,11 +85,11 @@ def test_a_lock_of_another_process_is_waited_out(sqlite_url, monkeypatch, caplog
     monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
     store = Store.open(sqlite_url, "spider")
     events = []
-    writer = WriteBehind(store, on_event=lambda name, sentence: events.append(name))
+    writer = WriteBehind(on_event=lambda name, sentence: events.append(name))
     with locked(store):
-        writer.submit(Batch(since=NOW, observations=observations(0, 5)))
+        writer.submit((store, Batch(since=NOW, observations=observations(0, 5))))
         wait_until(lambda: writer.failure)
-        writer.submit(Batch(since=NOW + 1, observations=observations(5, 5)))
+        writer.submit((store, Batch(since=NOW + 1, observations=observations(5, 5))))
         assert "another process holds the database locked" in writer.failure
         assert writer.oldest_unsaved_at == NOW
         assert not writer.drain(0.5)
@@ -115,13 +115,13 @@ def test_a_full_disk_is_named_and_nothing_is_lost(sqlite_store, caplog):
         # Asked for fewer pages than there are, SQLite takes as many as there are: not one more can be added.
         connection.exec_driver_sql(f"PRAGMA max_page_count={1 if full.is_set() else 2**30}")
 
-    writer = WriteBehind(sqlite_store, retry_interval=0.2)
+    writer = WriteBehind(retry_interval=0.2)
     for number in range(20):
         batch = Batch(observations=observations(100 * number, 100))
         batch.new_pages = {
             page: new_page(page, f"http://a.example/{page}/{'x' * 2000}") for page in range(5 * number, 5 * number + 5)
         }
-        writer.submit(batch)
+        writer.submit((sqlite_store, batch))
     wait_until(lambda: writer.failure)
     assert "the disk is full" in writer.failure
     assert not writer.drain(0.5)
@@ -137,7 +137,7 @@ def test_a_full_disk_is_named_and_nothing_is_lost(sqlite_store, caplog):
 def test_a_lost_connection_is_made_anew(postgresql_url):
     """The server ends our connections (as at its restart); the batch is written by a new one."""
     store = Store.open(postgresql_url, "spider", upgrade=True)
-    writer = WriteBehind(store)
+    writer = WriteBehind()
     engine = create_engine(postgresql_url.replace("postgresql:", "postgresql+psycopg:"))
     for number in range(20):
         with engine.begin() as connection:
@@ -147,7 +147,7 @@ def test_a_lost_connection_is_made_anew(postgresql_url):
                     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
             )
-        writer.submit(Batch(observations=observations(10 * number, 10)))
+        writer.submit((store, Batch(observations=observations(10 * number, 10))))
         time.sleep(0.02)
     assert writer.close()
     assert ids(store) == list(range(200))
@@ -163,14 +163,14 @@ def test_a_server_that_refuses_connections_is_waited_for(postgresql_url):
         postgresql_url.replace("postgresql:", "postgresql+psycopg:").replace(f"/{name}?", "/postgres?"),
         isolation_level="AUTOCOMMIT",
     )
-    writer = WriteBehind(store, retry_interval=0.2)
+    writer = WriteBehind(retry_interval=0.2)
     with other.connect() as connection:
         connection.execute(text(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false"))
         connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"))
-        writer.submit(Batch(observations=observations(0, 3)))
+        writer.submit((store, Batch(observations=observations(0, 3))))
         wait_until(lambda: writer.failure)
         assert "cannot be written" in writer.failure
-        writer.submit(Batch(observations=observations(3, 3)))
+        writer.submit((store, Batch(observations=observations(3, 3))))
         connection.execute(text(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true"))
     assert writer.close()
     assert ids(store) == list(range(6))
@@ -181,25 +181,25 @@ def test_a_server_that_refuses_connections_is_waited_for(postgresql_url):
 def test_facts_include_what_is_not_written_yet(sqlite_store):
     """A page asked for between a visit and its writing is known as the visit left it, and a new one is known at all."""
     sqlite_store.save(Batch(new_pages={0: new_page(0)}, contents={0: {"etag": "old", "recipe": "r"}}))
-    writer = WriteBehind(sqlite_store)
+    writer = WriteBehind()
     with locked(sqlite_store):
-        writer.submit(Batch(contents={0: {"etag": "newer"}}))
+        writer.submit((sqlite_store, Batch(contents={0: {"etag": "newer"}})))
         new = Batch(new_pages={1: new_page(1)._replace(template=b"t")}, templates={b"t": {"callback": "parse"}})
-        writer.submit(new)
-        writer.submit(Batch(contents={0: {"etag": "newest"}, 1: {"etag": "first"}}))
-        zero, one, missing = writer.facts([0, 1, 2])
+        writer.submit((sqlite_store, new))
+        writer.submit((sqlite_store, Batch(contents={0: {"etag": "newest"}, 1: {"etag": "first"}})))
+        zero, one, missing = writer.facts(sqlite_store, [0, 1, 2])
         assert (zero.etag, zero.recipe) == ("newest", "r")
         assert (one.url, one.etag, one.template_data) == ("http://a.example/1", "first", {"callback": "parse"})
         assert missing is None
     assert writer.close()
-    assert writer.facts([0, 1, 2]) == [zero, one, None] == sqlite_store.reader.facts([0, 1, 2])
+    assert writer.facts(sqlite_store, [0, 1, 2]) == [zero, one, None] == sqlite_store.reader.facts([0, 1, 2])
 
 
 def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store):
     """A reading ends although something is handed over all the time, and has the newest of what was before."""
-    writer = WriteBehind(sqlite_store)
+    writer = WriteBehind()
     n = 2_000
-    writer.submit(Batch(new_pages={page: new_page(page) for page in range(n)}))
+    writer.submit((sqlite_store, Batch(new_pages={page: new_page(page) for page in range(n)})))
     assert writer.drain(30)
     submitted, has_read, too_long = [0], threading.Event(), threading.Event()
 
@@ -207,7 +207,7 @@ def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store)
         until = time.monotonic() + 20.0
         while not has_read.wait(0.002):
             number = submitted[0] + 1
-            writer.submit(Batch(contents={page: {"etag": str(number)} for page in (0, n - 1)}))
+            writer.submit((sqlite_store, Batch(contents={page: {"etag": str(number)} for page in (0, n - 1)})))
             submitted[0] = number
             if time.monotonic() > until:
                 too_long.set()
@@ -218,7 +218,7 @@ def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store)
     try:
         for _ in range(5):
             before = submitted[0]
-            facts = writer.facts(range(n))
+            facts = writer.facts(sqlite_store, range(n))
             assert not too_long.is_set()
             assert len(facts) == n
             assert all(int(facts[page].etag or 0) >= before for page in (0, n - 1))
@@ -232,9 +232,9 @@ def test_closing_gives_up_when_the_time_is_over_and_says_what_is_not_written(sql
     """The process must end even when the disk stays full; the log says how much was lost, and why."""
     monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
     store = Store.open(sqlite_url, "spider")
-    writer = WriteBehind(store)
+    writer = WriteBehind()
     with locked(store):
-        writer.submit(Batch(observations=observations(0, 7)))
+        writer.submit((store, Batch(observations=observations(0, 7))))
         started = time.monotonic()
         assert not writer.close(timeout=0.5)
         assert time.monotonic() - started < 5
@@ -247,10 +247,10 @@ def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
     """Another process owns the collection now: nothing more is written, and the crawling thread can see why."""
     store.take_lease("news", NOW)
     events = []
-    writer = WriteBehind(store, on_event=lambda name, sentence: events.append(name))
+    writer = WriteBehind(on_event=lambda name, sentence: events.append(name))
     other = Store.open(store.database.text, "spider")
     other.take_lease("news", NOW + 60, force=True)
-    writer.submit(Batch(observations=observations(0, 1)))
+    writer.submit((store, Batch(observations=observations(0, 1))))
     wait_until(lambda: writer.lost)
     assert "taken over by another process" in writer.lost
     started = time.monotonic()

@@ -35,7 +35,7 @@ def test_no_edit_is_missed_and_hardly_a_change_made_up(names: list[str]) -> None
 @pytest.mark.parametrize("name", SLOW)
 def test_what_changes_slowly_is_told_and_suggested_to_be_left_out(name: str, caplog: pytest.LogCaptureFixture) -> None:
     """A counter that differs at each visit, and in no two fetches made at once, may be what the page is about."""
-    with caplog.at_level(logging.INFO, "crawlsched.content.learned"):
+    with caplog.at_level(logging.INFO, "crawlsched.crawl.learned"):
         result = run(name)
     assert not result.missed, (name, result.errors)
     said = [record.getMessage() for record in caplog.records if "is told each time" in record.getMessage()]

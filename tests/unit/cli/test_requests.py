@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from crawlsched.collection.project_requests import Requests
-from crawlsched.collection.url_lines import UrlLine
+from crawlsched.crawl.project_requests import Requests
+from crawlsched.crawl.url_lines import UrlLine
 from crawlsched.store import host_of
 
 REQUESTS = Requests()

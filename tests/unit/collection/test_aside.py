@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from crawlsched.collection.side_thread import Aside
+from crawlsched.crawl.side_thread import Aside
 
 
 def test_what_follows_happens_on_the_thread_that_collects() -> None:

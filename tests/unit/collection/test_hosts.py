@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from crawlsched.collection.hosts import Hosts
+from crawlsched.crawl.hosts import Hosts
 
 
 def test_a_crawl_delay_counts_from_the_last_request() -> None:

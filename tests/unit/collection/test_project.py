@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlsched.collection.project import anchored, named_collection
+from crawlsched.crawl.project import anchored, named_collection
 from crawlsched.exceptions import SettingError
 
 

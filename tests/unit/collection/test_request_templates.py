@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
 
-from crawlsched.collection.request_templates import RequestDigest, build_request, template_of
+from crawlsched.crawl.request_templates import RequestDigest, build_request, template_of
 
 
 class _Spider(Spider):

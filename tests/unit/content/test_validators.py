@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from crawlsched.content.validators import ValidatorTrials
+from crawlsched.crawl.validators import ValidatorTrials
 
 
 def trials(share: float = 0.1, seed: int = 1) -> ValidatorTrials:

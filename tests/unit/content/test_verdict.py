@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crawlsched.change_detection import Finding, Recipe
-from crawlsched.content.reading import Body, Content, read_content
-from crawlsched.content.verdict import (
+from crawlsched.crawl.reading import Body, Content, read_content
+from crawlsched.crawl.verdict import (
     Circumstances,
     DeliveryKind,
     Refetch,
@@ -17,7 +17,7 @@ from crawlsched.content.verdict import (
     judge_cut_short,
     judge_status,
 )
-from crawlsched.content.withheld import REASONS
+from crawlsched.crawl.withheld import REASONS
 from crawlsched.pages.marks import RECRAWL
 from crawlsched.store import Outcome, PageFacts
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from crawlsched.content.withheld import Withheld
+from crawlsched.crawl.withheld import Withheld
 
 
 def test_it_is_counted_and_said_once(caplog: pytest.LogCaptureFixture) -> None:

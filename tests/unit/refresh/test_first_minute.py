@@ -1,6 +1,6 @@
 """The line after the first minute names what keeps the bandwidth from being used."""
 
-from crawlsched.refresh.first_minute import minute
+from crawlsched.crawl.first_minute import minute
 
 
 def test_the_bandwidth_is_not_too_much_where_nothing_answers() -> None:

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from crawlsched.refresh.growth import Growth
+from crawlsched.crawl.growth import Growth
 
 SITE = "http://a.example"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from crawlsched.crawl.guard import Guard
+from crawlsched.crawl.watchdog import Watchdog
 from crawlsched.exceptions import StoreError
-from crawlsched.refresh.guard import Guard
-from crawlsched.refresh.watchdog import Watchdog
 
 
 class Clock:

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.refresh.pacing import Line, Pace
+from crawlsched.crawl.pacing import Line, Pace
 from tests.inputs import tries
 from tests.site import most_in_a_second
 

@@ -61,10 +61,11 @@ def test_a_published_curve_is_read_back(points) -> None:
     levels = sorted({round(level, 6) for level, _ in points if level > 0}, reverse=True)
     rates = sorted(rate for _, rate in points)[: len(levels)]
     demand = np.array(list(zip(levels, rates, strict=False)), float).reshape(-1, 2)
-    found = read_curve(written_curve(demand))
+    found = read_curve(written_curve(demand).hex())
     assert found is not None
     assert found.shape == LEVELS.shape
-    assert read_curve(b"something else") is None
+    for other in (None, "something else", b"x".hex(), 5):
+        assert read_curve(other) is None
 
 
 @given(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crawlsched.collection.loading import planner_for
+from crawlsched.crawl.loading import planner_for
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
 from crawlsched.pages import LIVE
 from crawlsched.settings import Settings

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlsched.crawl.poll_value import Brought, first_interval, poll_interval
 from crawlsched.crawl_value import greedy
-from crawlsched.sources.poll_value import Brought, first_interval, poll_interval
 
 HOUR = 3600.0
 

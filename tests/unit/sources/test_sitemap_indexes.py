@@ -1,7 +1,7 @@
 """Sitemap indexes: their dates spare fetches while they prove true, and only then."""
 
-from crawlsched.sources.sitemap_indexes import SitemapIndexes
-from crawlsched.sources.sources import Sources
+from crawlsched.crawl.sitemap_indexes import SitemapIndexes
+from crawlsched.crawl.sources import Sources
 
 
 def _index_with_child() -> tuple[Sources, SitemapIndexes, int, int]:

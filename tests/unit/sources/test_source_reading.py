@@ -11,8 +11,8 @@ from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 
 from crawlsched.change_signals import parse_lastmod
+from crawlsched.crawl.source_reading import SourceRead, read_source
 from crawlsched.pages.page_index import PageIndex
-from crawlsched.sources.source_reading import SourceRead, read_source
 from crawlsched.store import Batch, Source, Store
 
 MAP = "http://a.example/sitemap.xml"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from crawlsched.change_signals import newest_of_each
+from crawlsched.crawl.source_reading import PartRead, SourceRead
+from crawlsched.crawl.source_tally import median_delay, tallied, together
 from crawlsched.planner import Planner, plan
-from crawlsched.sources.source_reading import PartRead, SourceRead
-from crawlsched.sources.source_tally import median_delay, tallied, together
 
 NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
 

@@ -1,6 +1,6 @@
 """Sources: polled when their time has come, once."""
 
-from crawlsched.sources.sources import Sources
+from crawlsched.crawl.sources import Sources
 from crawlsched.store import Source
 
 
@@ -23,6 +23,20 @@ def test_two_spellings_of_one_url_are_one_source() -> None:
         assert sources.number("sitemap", spelling) == first.source
     assert sources.number("sitemap", "http://a.example/S.xml?b=2&a=~1") is None
     assert sources.mark_due(now=1.0) == 1
+
+
+def test_sources_that_leave_are_not_polled_and_come_back_under_their_numbers() -> None:
+    """What is learned of a source is kept by its number as long as a process runs."""
+    sources = Sources(3600.0)
+    rows = [Source(n, "sitemap", f"http://a/{n}.xml", "a", next_poll_at=100.0) for n in (7, 9)]
+    assert sources.load(rows) == {7: 0, 9: 1}
+    sources.drop([0])
+    assert [source.source for source in sources] == [1]
+    assert sources.number("sitemap", "http://a/7.xml") is None
+    assert sources.mark_due(now=200.0) == 1
+    assert sources.load(rows[:1]) == {7: 0}
+    assert sources.mark_due(now=200.0) == 2
+    assert len(sources) == sources.n_polled == 2
 
 
 def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
@@ -57,15 +71,15 @@ def test_pings_are_never_polled() -> None:
     assert sources.mark_due(now=1e9) == 0
 
 
-def test_sources_of_the_store_keep_their_numbers_and_times() -> None:
-    """What was polled before a restart is not polled again at once."""
+def test_sources_of_the_store_keep_their_times() -> None:
+    """What was polled before a restart is not polled again at once; numbers begin anew."""
     sources = Sources(3600.0)
-    sources.load([Source(4, "sitemap", "http://a/s.xml", "a", next_poll_at=100.0)])
+    assert sources.load([Source(4, "sitemap", "http://a/s.xml", "a", next_poll_at=100.0)]) == {4: 0}
     assert sources.mark_due(now=99.0) == 0
     assert sources.mark_due(now=100.0) == 1
     added = sources.add("sitemap", "http://a/t.xml", "a", now=0.0)
     assert added is not None
-    assert added.source == 5
+    assert added.source == 1
 
 
 def test_a_source_that_was_asked_for_in_between_is_not_polled_twice() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.change_signals import Hubs, linked_hubs, read_sitemap
-from crawlsched.sources.subscriptions import Subscription, discovered, is_reachable_hub, kept, subscription_of
+from crawlsched.crawl.subscriptions import Subscription, discovered, is_reachable_hub, kept, subscription_of
 from crawlsched.store import Source
 
 FEED = "https://a.example/feed"

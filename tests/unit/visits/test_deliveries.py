@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.visits.deliveries import Deliveries
+from crawlsched.crawl.deliveries import Deliveries
 
 
 class _Ends:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from crawlsched.collection.hosts import Hosts
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.one_pass import OnePass
 from crawlsched.planner import Planner
-from crawlsched.visits.one_pass import OnePass
 
 
 def _free(host: int, now: float) -> float:

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawlsched.crawl.visits import Visits
 from crawlsched.store import Outcome
-from crawlsched.visits.visits import Visits
 
 
 def test_the_first_outcome_wins() -> None:

@@ -1,0 +1,455 @@
+"""Pages and sources come in: a request names a new page, or says something new of one that is known already."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from crawlsched.crawl.calls import Call
+from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.growth import Growth
+from crawlsched.crawl.handing_over import FOUND, PAGE, SOURCE, Elsewhere, found_again
+from crawlsched.crawl.page_importance import PageImportance
+from crawlsched.crawl.request_templates import PLACE_META, RequestDigest, RequestTemplate
+from crawlsched.crawl.sources import POLLED_KINDS
+from crawlsched.crawl.starts import Starts
+from crawlsched.pages import NEW
+from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
+from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
+from crawlsched.settings import Settings
+from crawlsched.store import Outgoing, Source, host_of
+
+__all__ = ["Admission", "AdmissionResult", "PageRequest"]
+
+logger = logging.getLogger(__name__)
+
+# Meta of one dispatch of a request, which say nothing of its page.
+_OF_ONE_DISPATCH = ("crawlsched_", "is_start_request", "_")
+
+
+class AdmissionResult(StrEnum):
+    """What became of a request."""
+
+    #: There is a page now.
+    NEW = "new"
+    #: The page is known; what the request carries has been taken over where it was other.
+    KNOWN = "known"
+    #: The page is known, and the request goes out once, as it stands.
+    ONCE = "once"
+    #: It is for a shard that another process owns, and was handed over.
+    ELSEWHERE = "elsewhere"
+    #: It was told to be forgotten.
+    FORGOTTEN = "forgotten"
+    #: There are as many pages as there may be.
+    TOO_MANY = "too_many"
+
+
+class PageRequest(NamedTuple):
+    """What a spider's request says.
+
+    Attributes
+    ----------
+    url : str
+    request_fingerprint : bytes
+        Of the URL.
+    host : str
+    template : RequestTemplate or None
+        What has to be kept of it.
+    importance : float or None
+        As it states it.
+    meta : mapping
+    again : bool
+        ``dont_filter``.
+    call : Call or None
+        Which yielded it; None: nobody knows.
+    """
+
+    url: str
+    request_fingerprint: bytes
+    host: str
+    template: RequestTemplate | None
+    importance: float | None
+    meta: Mapping[str, Any]
+    again: bool
+    call: Call | None = None
+
+    @property
+    def is_start(self) -> bool:
+        """Whether start() made it."""
+        return bool(self.meta.get("is_start_request"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the owner of another shard needs, as JSON."""
+        return {
+            "url": self.url,
+            "fingerprint": self.request_fingerprint.hex(),
+            "host": self.host,
+            "template": None if self.template is None else self.template.data,
+            "importance": self.importance,
+            "meta": _plain(self.meta),
+            # start() yields the same requests in every process, and the owner of the shard has its own.
+            "again": self.again and not self.is_start,
+        }
+
+    def says(self) -> list[Any]:
+        """Return what tells this request from others, wherever the link to it stands, as JSON."""
+        meta = {name: value for name, value in _plain(self.meta).items() if name not in PLACE_META}
+        digest = RequestDigest.of(self.template.data if self.template else None)
+        return [self.request_fingerprint.hex(), int(digest), self.importance, meta]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PageRequest:
+        """Return the request that another process has handed over."""
+        return cls(
+            str(data["url"]),
+            bytes.fromhex(data["fingerprint"]),
+            str(data["host"]),
+            RequestTemplate(dict(data["template"])) if data["template"] else None,
+            data["importance"],
+            dict(data["meta"]),
+            bool(data["again"]),
+        )
+
+
+def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep of a request's meta what can be written down; the template has the rest, as it is kept of any page."""
+    kept: dict[str, Any] = {}
+    for name, value in meta.items():
+        if name == "crawlsched_page" or not str(name).startswith(_OF_ONE_DISPATCH):
+            try:
+                kept[str(name)] = json.loads(json.dumps(value))
+            except (TypeError, ValueError):
+                continue
+    return kept
+
+
+class Admission:
+    """How pages and sources come in.
+
+    Parameters
+    ----------
+    collection : Collection
+        Where they come in.
+    settings : Settings
+        Checked settings.
+    count : callable
+        ``count(name, n=1)`` adds to a statistic.
+    owe : callable
+        ``owe(page, marks, now)`` asks for a delivery at the next visit.
+    request_fingerprint : callable
+        Gives the 20-byte request fingerprint of a URL.
+    starts : Starts
+        Hears of start requests.
+    asks_robots : bool
+        Whether robots.txt has to be asked for here: with ROBOTSTXT_OBEY Scrapy reads it, and tells us what it says.
+    growth : Growth
+        Hears of what links and sitemaps lead to.
+    elsewhere : Elsewhere, optional
+        Takes what sites name of other shards; None: there are none.
+    hand_over : callable, optional
+        ``hand_over(asked, now)`` takes requests of other shards.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        settings: Settings,
+        count: Callable[..., None],
+        *,
+        owe: Callable[[int, int, float], None],
+        request_fingerprint: Callable[[str], bytes],
+        starts: Starts,
+        asks_robots: bool,
+        growth: Growth,
+        elsewhere: Elsewhere | None = None,
+        hand_over: Callable[[PageRequest, float], AdmissionResult] | None = None,
+    ) -> None:
+        self._collection = collection
+        self.growth = growth
+        self._settings = settings
+        self._count = count
+        self._owe = owe
+        self._request_fingerprint = request_fingerprint
+        self._starts = starts
+        self._asks_robots = asks_robots and settings.find_sources
+        self._elsewhere = elsewhere
+        self._hand_over = hand_over
+        self.weighing = PageImportance(collection, settings, count)
+        self._said_too_many = False
+        self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
+        # By fingerprint of the URL, what is taken in together at the end; None: each page by itself.
+        self._together: dict[bytes, tuple[FoundPage, int]] | None = None
+
+    # -- a request is made
+
+    def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
+        """The spider asks for a page; return what became of that."""
+        if self._hand_over is not None and self._collection.shards.of_name(asked.host) is None:
+            return self._hand_over(asked, now)
+        result, page = self._requested(asked, now)
+        if result is AdmissionResult.NEW:
+            self._collection.n_awaited += 1
+        if asked.is_start and page >= 0 and result is not AdmissionResult.ONCE:
+            self._starts.asked(page)
+        return result
+
+    def take_over(self, kind: str, data: Mapping[str, Any], now: float) -> None:
+        """Take in what another process has found for this shard."""
+        if kind == PAGE:
+            asked = PageRequest.from_dict(data)
+            result = self.requested(asked, now)
+            if result is AdmissionResult.ONCE and (page := self._page_of(asked)) >= 0:
+                self._owe(page, RECRAWL, now)
+                self._collection.planner.force([page], now)
+        elif kind == SOURCE:
+            self.add_source(str(data["kind"]), str(data["url"]), now, named_by=data["named_by"])
+        elif kind == FOUND:
+            self.found(found_again(data), now)
+        else:
+            raise ValueError(f"{kind!r} is handed over by another version; let all processes have the same.")
+
+    def _requested(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
+        self._add_before(asked.request_fingerprint, now)
+        variant = asked_variant(asked.meta)
+        page = self._page_of(asked)
+        if page < 0:
+            return self._found(asked, variant, now)
+        if self._settings.ignore_parameters:
+            self._collection.put_url(page, asked.url, now)
+        if asked.template is not None and self._collection.credentials_came(page, asked.template, now):
+            self._owe(page, 0, now)
+        pages = self._collection.planner.pages
+        marks = pages.marks.item(page)
+        if asked.call is not None and page == asked.call.page and not asked.again and not marks & BY_START:
+            # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
+            return self._known(asked, now), page
+        # A site has named it, or an earlier run: nobody has visited it, and this is the first request of this run.
+        is_first = pages.state.item(page) == NEW and not marks & AWAITED
+        is_claimed = bool(marks & (BY_START | AWAITED))  # by another request of this run
+        again = asked.again or self._is_new_to_filter(page, marks, asked)
+        goes_itself = again and not is_first and (is_claimed or not asked.is_start)
+        # Of a page that nobody has visited the first request of a run counts, as Scrapy's filter lets the first pass.
+        stays = (goes_itself and is_claimed) or (pages.state.item(page) == NEW and not is_first)
+        self._take_over(page, asked, now, stays=stays, is_news=not (is_first or goes_itself))
+        if asked.is_start:
+            self._owe(page, START, now)
+            self._collection.mark(page, BY_START, now)
+        if is_first:
+            self._collection.mark(page, AWAITED, now)
+            return AdmissionResult.NEW, page
+        if goes_itself:
+            self._count("crawlsched/requests/once")
+            return AdmissionResult.ONCE, page
+        return self._known(asked, now), page
+
+    def _is_new_to_filter(self, page: int, marks: int, asked: PageRequest) -> bool:
+        """Whether Scrapy's filter, which looks at no start request, would let this one pass: the first for its page."""
+        if not marks & BY_START or asked.is_start or page in self._passed:
+            return False
+        digest = RequestDigest.of(asked.template.data if asked.template else None)
+        if digest.named == self._collection.request_digest(page).named:
+            return False  # with the same callback it would be the same item once more
+        self._passed.add(page)
+        return True
+
+    def knows(self, asked: PageRequest) -> bool:
+        """Whether a request would make nothing new, neither a page nor a visit; owners of other shards judge it."""
+        is_here = self._elsewhere is None or self._elsewhere.is_here(asked.host)
+        return not is_here or (not asked.again and self._page_of(asked) >= 0)
+
+    def _page_of(self, asked: PageRequest) -> int:
+        return self._collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
+
+    def _known(self, asked: PageRequest, now: float) -> AdmissionResult:
+        self._count("crawlsched/known")
+        self._collection.withheld.note(asked.host, "known", asked.url, now)
+        return AdmissionResult.KNOWN
+
+    def _found(self, asked: PageRequest, variant: str | None, now: float) -> tuple[AdmissionResult, int]:
+        if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
+            self._say_too_many(asked.url)
+            return AdmissionResult.ONCE, -1
+        found = FoundPage(
+            asked.url,
+            asked.request_fingerprint,
+            asked.host,
+            self.weighing.importance(asked.url, asked.meta, asked.importance),
+            asked.template,
+            int(asked.meta.get("depth", 0)),
+            variant,
+            asked.importance is not None,
+        )
+        if (reason := self._collection.kept_out([found], now)[0]) == "forgotten":
+            self._count("crawlsched/forgotten")
+            self._collection.withheld.note(asked.host, "forgotten", asked.url, now)
+            return AdmissionResult.FORGOTTEN, -1
+        if reason is not None:
+            self._count("crawlsched/withheld/max_pages")
+            return AdmissionResult.TOO_MANY, -1
+        if not asked.is_start:
+            self.growth.found(asked.url)
+        if variant is not None:
+            self._count("crawlsched/variants")
+        marks = AWAITED | (START | BY_START if asked.is_start else 0)
+        if self._together is not None:
+            self._together[asked.request_fingerprint] = found, marks
+            return AdmissionResult.NEW, -1
+        (page,) = self.add([found], now)
+        self._collection.mark(page, marks, now)
+        return AdmissionResult.NEW, page
+
+    @contextmanager
+    def together(self, now: float) -> Iterator[None]:
+        """Take in what is new at the end, in one go: of many pages that costs a fraction. Their numbers are -1 here."""
+        self._together = {}
+        try:
+            yield
+            self.add_together(now)
+        finally:
+            self._together = None
+
+    def _add_before(self, request_fingerprint: bytes, now: float) -> None:
+        """Take in what waits, if something of the same URL is among it."""
+        if self._together and request_fingerprint in self._together:
+            self.add_together(now)
+
+    def add_together(self, now: float) -> None:
+        """Take in what waits for the end of `together`."""
+        if self._together:
+            several, self._together = list(self._together.values()), {}
+            for page, (_, marks) in zip(self.add([found for found, _ in several], now), several, strict=True):
+                self._collection.mark(page, marks, now)
+
+    def _say_too_many(self, url: str) -> None:
+        self._count("crawlsched/variants/too_many")
+        if not self._said_too_many:
+            self._said_too_many = True
+            logger.warning(
+                "%s has %d variants, and no more are kept fresh; further ones are crawled once (this is said once). "
+                "Name those that matter by meta['crawlsched_page'].",
+                url,
+                MOST_OF_A_URL,
+            )
+
+    def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
+        """The newest request counts: its template is the page's from now on, and other data are news of the page.
+
+        What goes itself brings its data to the callback, and at the page's next visit they are news no more.
+        """
+        digest = RequestDigest.of(asked.template.data if asked.template else None)
+        known = self._collection.request_digest(page)
+        is_other = known != digest and not stays
+        if is_other:
+            self._collection.put_template(page, asked.template, digest, now)
+            self._count("crawlsched/requests/replaced")
+            if is_news and known.handed != digest.handed:
+                self._count("crawlsched/links/news")
+                self._owe(page, NEWS, now)
+        if asked.importance is not None or (self._settings.importance and is_other):
+            importance = self.weighing.importance(asked.url, asked.meta, asked.importance)
+            self.weighing.weigh([page], [importance], now, stated=asked.importance is not None)
+
+    # -- pages and sources come in
+
+    def add(self, found: Sequence[FoundPage], now: float) -> list[int]:
+        """Take pages in; return their numbers."""
+        n_hosts = len(self._collection.hosts)
+        numbers = self._collection.add_pages(found, now)
+        self._count("crawlsched/pages/found", len(found))
+        if self._asks_robots and len(self._collection.hosts) > n_hosts:
+            for page in found:
+                self.add_source("robots", "/".join(page.url.split("/", 3)[:3]) + "/robots.txt", now)
+        return numbers
+
+    def named(self, importance: Mapping[str, float | None], now: float) -> dict[str, int]:
+        """Somebody names pages, and says what some of them are worth.
+
+        Returns
+        -------
+        dict of str to int
+            How many are ``new``, are ``weighed`` otherwise than before, were ``forgotten`` and stay so, and are
+            ``too_many``.
+        """
+        names = {url: self._request_fingerprint(url) for url in importance}
+        known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
+        stated = {page: weight for url, page in known.items() if (weight := importance[url]) is not None}
+        weighed = self.weighing.weigh(list(stated), list(stated.values()), now) if stated else 0
+        unknown = [
+            FoundPage(
+                url,
+                names[url],
+                host_of(url),
+                self.weighing.importance(url, {}, importance[url]),
+                importance_stated=importance[url] is not None,
+            )
+            for url in names
+            if url not in known
+        ]
+        reasons = self._collection.kept_out(unknown, now)
+        if found := [page for page, reason in zip(unknown, reasons, strict=True) if reason is None]:
+            self.add(found, now)
+        return {
+            "new": len(found),
+            "weighed": weighed,
+            "forgotten": reasons.count("forgotten"),
+            "too_many": reasons.count("max_pages"),
+        }
+
+    def found(self, found: FoundPage, now: float) -> None:
+        """Take in a page that another process's site has named, unless it is known or was told to be forgotten."""
+        self._add_before(found.request_fingerprint, now)
+        if self._collection.variants.pages(found.request_fingerprint):
+            return
+        if self._collection.kept_out([found], now)[0] is None:
+            self.add([found], now)
+
+    def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
+        """Hand a page that was found on a host over if its shard is not here; return whether it was."""
+        if self._elsewhere is None or self._elsewhere.is_here(found.host):
+            return False
+        of = self._collection.shards.number_of(found_on)
+        self._send(of, self._elsewhere.found(found, of, now), now)
+        return True
+
+    def _send(self, of: int, row: Outgoing | None, now: float) -> None:
+        if row is not None:
+            self._collection.unsaved.outgoing(of, row, now)
+            self._count("crawlsched/handed_over")
+
+    def add_source(
+        self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
+    ) -> bool:
+        """Take a source of ChangeSignals in, unless it is known; return False if another shard gets it.
+
+        `named_by` is the host whose robots.txt names it.
+        """
+        if self._elsewhere is not None and kind in POLLED_KINDS and not self._elsewhere.is_here(host := host_of(url)):
+            found_on = named_by or (host if parent is None else self._collection.sources[parent].host)
+            of = self._collection.shards.number_of(found_on)
+            self._send(of, self._elsewhere.source(kind, url, host, named_by, of, now), now)
+            return False
+        is_new = self._collection.sources.number(kind, url) is None
+        source = self._collection.sources.add(kind, url, host_of(url), now, parent, named_by)
+        if source is not None:
+            self._collection.unsaved.source(source, now)
+            if is_new:
+                self._count(f"crawlsched/sources/{kind}")
+        return True
+
+    def source_of(self, kind: str, url: str, now: float) -> Source:
+        """Return the source of this kind and URL, adding it if it is new."""
+        self.add_source(kind, url, now)
+        number = self._collection.sources.number(kind, url)
+        assert number is not None
+        return self._collection.sources[number]
+
+    def leave_source(self, kind: str, url: str, now: float) -> None:
+        """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""
+        number = self._collection.sources.number(kind, url)
+        if number is not None:
+            for source in self._collection.sources.leave(number):
+                self._collection.unsaved.source(source, now)

@@ -1,0 +1,788 @@
+"""A collection in memory: its pages and their planner, with the store that they come from and go to."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.change_signals import part_number
+from crawlsched.crawl.credentials import Credentials, without_credentials
+from crawlsched.crawl.facts_cache import FactsCache
+from crawlsched.crawl.heap import give_memory_back
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.kept_texts import TextBudget
+from crawlsched.crawl.learned import Learned
+from crawlsched.crawl.loading import Block, StoredPages, load_pages, planner_for, stored_pages
+from crawlsched.crawl.page_limits import PageLimits
+from crawlsched.crawl.page_numbers import PageNumbers
+from crawlsched.crawl.page_rules import PageRules
+from crawlsched.crawl.request_templates import RequestDigest, RequestTemplate
+from crawlsched.crawl.shard import Shard, Shards
+from crawlsched.crawl.side_thread import Aside
+from crawlsched.crawl.sources import Sources
+from crawlsched.crawl.unsaved import Unsaved
+from crawlsched.crawl.validators import ValidatorTrials
+from crawlsched.crawl.withheld import Withheld
+from crawlsched.crawl.wrong_pages import WrongPages
+from crawlsched.exceptions import DamagedRow, StoreError
+from crawlsched.pages import FREE, NEW
+from crawlsched.pages.marks import AWAITED, RECRAWL, RUN_ONLY
+from crawlsched.pages.page_index import PageIndex
+from crawlsched.pages.variants import Variants, variant_fingerprint
+from crawlsched.planner import Plan, readable
+from crawlsched.settings import Settings
+from crawlsched.store import (
+    TRACE_COLUMNS,
+    Batch,
+    Host,
+    KeptText,
+    NewPage,
+    PageFacts,
+    Source,
+    Store,
+    StoredPlan,
+    WriteBehind,
+)
+
+__all__ = ["FLUSH_INTERVAL", "LOADED_AT_ONCE", "Collection", "FoundPage", "StoredShard"]
+
+logger = logging.getLogger(__name__)
+
+# Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
+_LONGEST_UNSAVED = 2.0
+#: How often what happened is written down, seconds; a crash forgets at most this and 0.2 s.
+FLUSH_INTERVAL = 0.3
+# How many bytes all kept texts may have; the oldest go.
+_KEPT_TEXTS_BYTES = 1_000_000_000
+# The share of visits without If-None-Match and If-Modified-Since, to see whether they move when the page does.
+_VALIDATOR_TRIALS = 0.1
+# The facts of the pages likely to be picked within so many seconds are read ahead.
+_READ_AHEAD_SECONDS, _READ_AHEAD_EVERY = 1.5, 0.7
+_READ_AHEAD_LEAST = 64
+_READ_AHEAD_MOST = 1_500
+# So many pages are read together where one was not foreseen.
+_READ_TOGETHER = 32
+# Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
+_MOST_ASIDE = 200
+# After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
+# when most is in memory.
+_BLOCKS_LEFT_OVER = 200
+# At the end: seconds for work in the other thread, for what is left to write, and for each answer of the database.
+_LAST_WORK_ASIDE = 5.0
+_LAST_WRITES = 15.0
+_LAST_ANSWERS = 4.0
+#: Pages that are read together where all are read.
+LOADED_AT_ONCE = 5_000
+# Pages that are taken out of memory in one step.
+_LEFT_AT_ONCE = 250
+# A row is given to another page so many seconds after its page left: whoever still speaks of that has ended by then.
+_LEFT_FOR = 900.0
+# When there is no more room for texts, the oldest go until so much of it is used.
+_TEXTS_LEFT = 0.9
+
+
+def _priority(template: RequestTemplate | None) -> int:
+    return 0 if template is None else int(template.data.get("priority", 0))
+
+
+class FoundPage(NamedTuple):
+    """A URL that is to become a page."""
+
+    url: str
+    request_fingerprint: bytes
+    host: str
+    importance: float = 1.0
+    template: RequestTemplate | None = None
+    depth: int = 0
+    variant: str | None = None
+    importance_stated: bool = False  # and not what CRAWLSCHED_IMPORTANCE says
+
+
+class StoredShard(NamedTuple):
+    """What a store keeps of a shard, or of a collection without any."""
+
+    shard: Shard
+    pages: StoredPages
+    sources: list[Source]
+    hosts: list[Host]
+    variants: list[tuple[int, bytes]]
+    undelivered: list[int]
+    learned: list[str]
+    n_bytes_of_texts: int
+    plan: StoredPlan | None
+
+
+class Collection:
+    """Open a collection, keep it, write it down.
+
+    Parameters
+    ----------
+    settings : Settings
+        Checked settings.
+    spider : str
+        The spider's name, for the lease.
+    request_fingerprint : callable
+        Gives the 20-byte request fingerprint of a URL.
+    fingerprinter : str
+        Names the class that makes them.
+    rng : random.Random
+        Chooses which visits put validators on trial.
+    n_shards : int, optional
+        How many shards the collection has; None: it is one of this process.
+
+    Attributes
+    ----------
+    planner, hosts, sources, index, facts, learned, unsaved
+        What is known, in memory; only the crawling thread changes it.
+    numbers : PageNumbers
+        Under which the store knows the pages.
+    validators, wrong_pages
+        What is thought of the hosts' validators, and what they serve in the place of pages.
+    shards : Shards
+        Where pages are kept, by their hosts.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        spider: str,
+        request_fingerprint: Callable[[str], bytes],
+        fingerprinter: str,
+        rng: Random,
+        n_shards: int | None = None,
+    ) -> None:
+        self.settings = settings
+        self.hosts = Hosts(shares=dict(settings.host_shares))
+        self.rules = PageRules(settings.pages)
+        self.limits = PageLimits(settings.max_pages, [rule.max_pages for rule in settings.pages])
+        self.sources = Sources(settings.source_interval)
+        self.index = PageIndex()
+        self.variants = Variants(self.index)
+        self.facts = FactsCache()
+        self.aside = Aside()
+        self.planner = planner_for(settings)
+        self.numbers = PageNumbers()
+        self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
+        key = "" if self.planner.learned is None else self.planner.learned.key
+        self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, key)
+        self.learned = Learned(self._read_learned)
+        self.texts = TextBudget(_KEPT_TEXTS_BYTES, 0)
+        self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
+        self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
+        self.withheld = Withheld(settings.withhold)
+        self.credentials = Credentials(settings.keep_credentials)
+        #: Pages that requests of this run have made, and that have not ended yet.
+        self.n_awaited = 0
+        #: The hosts most of whose pages fail: since when, and how.
+        self.failing_hosts: dict[int, dict[str, Any]] = {}
+        #: What has something to do between the last write and the end of the lease.
+        self.before_release: list[Callable[[], None]] = []
+        self._spider = spider
+        self._request_fingerprint = request_fingerprint
+        self._fingerprinter = fingerprinter
+        self._read_ahead_at = -np.inf
+        # Pages whose turn has come while the store could not be asked for what their requests are made of.
+        self._stepped_aside: dict[int, bool] = {}
+        self._read_failed = False
+        self._not_submitted: list[tuple[Store, Batch]] = []
+        self._n_written = 0
+        # By template or site, the shard that has what was learned of it.
+        self._learned_in: dict[str, Shard] = {}
+        #: What was not written any more, of shards that are another process's now.
+        self.left_out: deque[Batch] = deque()
+        # Rows of pages that are another process's now, and when they were left.
+        self._left_rows: deque[tuple[float, NDArray[np.intp]]] = deque()
+
+    # -- opening and closing
+
+    def open(self, now: float) -> None:
+        """Open the store, take the lease, load everything; of a collection without shards.
+
+        Raises
+        ------
+        StoreError
+            If the database cannot be used, or another process owns the collection.
+        """
+        settings = self.settings
+        assert settings.collection is not None
+        store = Store.open(settings.database_url, settings.collection)
+        try:
+            shard = Shard(store)
+            self.lease = store.take_lease(self._spider)
+            for _ in self.take_in(self.read_shard(shard), now):
+                pass
+        except BaseException:
+            store.close()
+            raise
+        self.begin_writing()
+        give_memory_back()
+
+    def begin_writing(self) -> None:
+        """Begin the thread that writes."""
+        self.write_behind = WriteBehind(on_left_out=self.left_out.append)
+
+    @property
+    def store(self) -> Store:
+        """The store of a collection without shards."""
+        return self.shards.only.store
+
+    def close(self, now: float) -> None:
+        """Write everything down and give the lease back; in half a minute at most, whatever the database does."""
+        self.store.database.answer_within = _LAST_ANSWERS
+        try:
+            self.write_last(now)
+            for last_word in self.before_release:
+                last_word()
+            self.lease.release()
+        except StoreError as error:
+            logger.error("The lease is not given back, so the next start may have to wait for half a minute: %s", error)
+        finally:
+            self.store.close()
+
+    def write_last(self, now: float) -> None:
+        """Write down what is left, and nothing more after that."""
+        self.aside.close(_LAST_WORK_ASIDE)
+        self.flush(now)
+        writer = self.write_behind
+        if not writer.close(_LAST_WRITES) and writer.lost is None:
+            raise StoreError(writer.failure or "the database does not answer.")
+
+    # -- shards come and go
+
+    def read_shard(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
+        """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""
+        store, reader = shard.store, shard.store.reader
+        if not self.credentials.keep:
+            store.forgetting.rewrite_templates(without_credentials)
+        pages = stored_pages(store, self.planner, self.hosts.number, self._fingerprinter, at_once or LOADED_AT_ONCE)
+        return StoredShard(
+            shard,
+            pages if at_once is None else pages.at_once(),
+            reader.sources(),
+            reader.hosts(),
+            [(page, self._request_fingerprint(url)) for page, url in reader.variants()],
+            reader.undelivered(),
+            [*reader.masked_templates(), *reader.learned_sites()],
+            reader.bytes_of_texts(),
+            store.plans.newest(),
+        )
+
+    def take_in(self, stored: StoredShard, now: float) -> Iterator[None]:
+        """Take a shard in, step by step; it is here after the last one."""
+        shard, planner = stored.shard, self.planner
+        here = self.sources.load(stored.sources, now)
+        shard.source_numbers = {number: there for there, number in reversed(here.items())}
+        # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
+        if planner.plan is None and (plan := self._plan_of(stored)) is not None:
+            planner.adopt(plan, now)
+            planner.work(now)
+        yield from self._take_pages_in(stored, here, now)
+        for host in stored.hosts:
+            self._take_host_in(host)
+        for name in stored.learned:
+            self._learned_in[name] = shard
+            self.learned.stored(name)
+        self.texts.add(stored.n_bytes_of_texts)
+        self.shards.here[shard.number] = shard
+        shard.n_pages = len(self.index) if self.shards.n is None else self.shards.pages_of(shard.number).size
+        for number in self.shards.hosts_of(shard.number) if self.shards.n is not None else ():
+            planner.frontier.release_host(number)
+        undelivered = self.shards.rows_of(shard, stored.undelivered)
+        if undelivered.size:
+            logger.info("%d changes had not been delivered when the last crawl ended; they go first.", undelivered.size)
+            planner.force(undelivered[undelivered >= 0], now)
+
+    def _take_pages_in(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[None]:
+        shard, planner, settings = stored.shard, self.planner, self.settings
+        is_only = self.shards.n is None
+        blocks = load_pages(
+            stored.pages,
+            planner,
+            now,
+            numbers=self.numbers,
+            sources=here,
+            rows_for=None if is_only else partial(self._rows_for, now=now),
+        )
+        n_before, n_others, asked = planner.clipped, 0, []
+
+        def keys() -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
+            nonlocal n_others
+            for number, block in enumerate(blocks, 1):
+                n_others += int(np.count_nonzero(block["other_fingerprinter"]))
+                rows = block["row"]
+                if (marks := planner.pages.marks[rows]).any():
+                    planner.pages.marks[rows] = marks = marks & ~np.uint16(RUN_ONLY)
+                    asked.append(rows[marks & RECRAWL != 0])
+                yield PageIndex.keys(self._request_fingerprints(shard, block)), rows
+                if number % _BLOCKS_LEFT_OVER == 0:
+                    give_memory_back()
+
+        if is_only:
+            found = keys()
+            found = self._without_the_same(shard, found) if settings.ignore_parameters else found
+            self.index.load(found, stored.pages.n_pages)
+            self.limits.n = len(self.index)
+        else:
+            # Nothing is sent before it is here.
+            parts = []
+            for found_keys, found_rows in keys():
+                for host in np.unique(planner.pages.host[found_rows]).tolist():
+                    planner.frontier.rest_host(host, np.inf)
+                parts.append((found_keys, found_rows))
+                yield
+            known: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+            rows: list[NDArray[np.integer]] = [np.empty(0, np.intp)]
+            for part_keys, part_rows in self._without_the_same(shard, parts) if settings.ignore_parameters else parts:
+                known.append(part_keys)
+                rows.append(part_rows)
+            all_keys, all_rows = np.concatenate(known), np.concatenate(rows)
+            for start in range(0, all_rows.size, LOADED_AT_ONCE):
+                part = slice(start, start + LOADED_AT_ONCE)
+                self.index.add_many(all_keys[part], all_rows[part])
+                yield
+            self.limits.n += all_rows.size
+        variants = self.shards.rows_of(shard, [number for number, _ in stored.variants]).tolist()
+        self.variants.load((row, name) for row, (_, name) in zip(variants, stored.variants, strict=True) if row >= 0)
+        yield from self.limits.count_known(shard.store, self.rules)
+        if asked:
+            planner.force(np.concatenate(asked), now)
+        if n_others:
+            logger.warning(
+                "%d pages were found with another REQUEST_FINGERPRINTER_CLASS, or other CRAWLSCHED_IGNORE_PARAMETERS; "
+                "their fingerprints are computed anew.",
+                n_others,
+            )
+        if (n_clipped := planner.clipped - n_before) > 0:
+            logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
+
+    def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
+        """Return rows for so many pages: those that have been left long ago first."""
+        given, n_given = [np.empty(0, np.intp)], 0
+        while n_given < n and self._left_rows and now - self._left_rows[0][0] >= _LEFT_FOR:
+            left_at, rows = self._left_rows.popleft()
+            if rows.size > n - n_given:
+                self._left_rows.appendleft((left_at, rows[n - n_given :]))
+            given.append(rows[: n - n_given])
+            n_given += given[-1].size
+        return np.concatenate([*given, self.planner.pages.n + np.arange(n - n_given)])
+
+    def _take_host_in(self, host: Host) -> None:
+        number = self.hosts.number(host.host)
+        self.hosts.rest(number, host.rest_until)
+        self.hosts.set_crawl_delay(number, host.crawl_delay)
+        self.validators.load(number, host.counts.get("validators", {}))
+        self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
+        self.withheld.load(host.host, host.counts.get("withheld", {}))
+        if failing := host.counts.get("failing"):
+            self.failing_hosts[number] = failing
+            self.hosts.failed_before(number, failing["since"], self.settings.error_interval)
+
+    def leave(self, number: int) -> Iterator[None]:
+        """Let a shard go; what is not handed over by now is dropped. Its pages are taken out of memory step by step."""
+        shard = self.shards.here.pop(number)
+        self.left_out.append(self.unsaved.leave(number))
+        hosts, now = self.shards.hosts_of(number), self.planner.now
+        for host in hosts:
+            self.planner.frontier.rest_host(host, np.inf)
+            self.failing_hosts.pop(host, None)
+        elsewhere = {source for other in self.shards for source in other.source_numbers}
+        self.sources.drop(shard.source_numbers.keys() - elsewhere)
+        self.learned.drop([name for name, owner in self._learned_in.items() if owner is shard])
+        self._learned_in = {name: owner for name, owner in self._learned_in.items() if owner is not shard}
+        pages = self.shards.pages_of(number)
+        for start in range(0, pages.size, _LEFT_AT_ONCE):
+            self._take_out(pages[start : start + _LEFT_AT_ONCE])
+            yield
+        self.index.discard(pages)
+        yield from self.index.purged()
+        for host in hosts:
+            self.planner.frontier.release_host(host)
+        self._left_rows.append((now, pages))
+
+    def _take_out(self, pages: NDArray[np.integer]) -> None:
+        self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
+        self.limits.gave_up(self.planner.intervals.rules_of(pages))
+        for number, n_pages in zip(*np.unique(self.shards.numbers_of(pages), return_counts=True), strict=True):
+            if (shard := self.shards.here.get(int(number))) is not None:
+                shard.n_pages -= int(n_pages)
+        self.planner.remove(pages)
+        for page in pages.tolist():
+            self.facts.discard(page)
+            self._stepped_aside.pop(page, None)
+            self.credentials.waiting.discard(page)
+
+    def _without_the_same(
+        self, shard: Shard, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]
+    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
+        """Of pages that differ in ignored parameters only keep those that were found first, and delete the others."""
+        found = list(blocks)
+        if not found:
+            return
+        keys, pages = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        _, first = np.unique(keys, return_index=True)
+        same = np.delete(pages, first)
+        if same.size:
+            self.planner.remove(same)
+            logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
+            numbers = self.numbers.of(same)
+            self.aside.run("deleting what is the same page", lambda: shard.store.forgetting.delete(numbers))
+        yield keys[first], pages[first]
+
+    def _plan_of(self, stored: StoredShard) -> Plan | None:
+        if stored.plan is None:
+            return None
+        try:
+            plan = Plan.from_dict(stored.plan.data, self.hosts.number)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            logger.warning("The plan in the database is damaged and not used, a new one is made soon: %s.", error)
+            return None
+        there = stored.shard.source_numbers
+        return plan.for_sources([there.get(number, -1) for number in range(max(there, default=-1) + 1)])
+
+    def _request_fingerprints(self, shard: Shard, block: Block) -> NDArray[np.uint8]:
+        names, others = block["request_fingerprint"], block["other_fingerprinter"]
+        if others.any():
+            # The project has another REQUEST_FINGERPRINTER_CLASS than when these pages were found.
+            pages = block["page"][others]
+            found = [
+                variant_fingerprint(self._request_fingerprint(facts.url), facts.variant)
+                for facts in shard.store.reader.facts(pages)
+                if facts is not None
+            ]
+            names = names.copy()
+            names[others] = np.frombuffer(b"".join(found), np.uint8).reshape(-1, 20)
+        return names
+
+    def _read_learned(self, name: str) -> Any:
+        shard = self._learned_in.get(name)
+        return None if shard is None else shard.store.reader.noise_mask(name)
+
+    # -- pages
+
+    def add_pages(self, found: Sequence[FoundPage], now: float) -> list[int]:
+        """Take pages in, in one go; return them."""
+        hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
+        importance = np.array([page.importance for page in found])
+        parts = np.array([part_number(page.url) for page in found], np.intp)
+        rules = self.rules.numbers([page.url for page in found])
+        priority = [_priority(page.template) for page in found]
+        added = self.planner.add(hosts, now, importance, part=parts, interval_rules=rules, priority=priority)
+        rows: list[int] = added.tolist()
+        self.numbers.put(added, self._new_numbers(added))
+        for row, number, page in zip(rows, self.numbers.of(added).tolist(), found, strict=True):
+            name = variant_fingerprint(page.request_fingerprint, page.variant)
+            self.index.add(name, row)
+            if page.variant is not None:
+                self.variants.add(page.request_fingerprint, row)
+            digest = page.template.digest if page.template else None
+            data = page.template.data if page.template else None
+            to_write = self.credentials.to_write(page.template) if page.template else None
+            self.planner.pages.request_digest[row] = RequestDigest.of(data)
+            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self._fingerprinter, page.variant)
+            self.unsaved.new_page(row, new, to_write, now)
+            if page.importance_stated:
+                self.unsaved.importance_stated(row, now)
+            facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
+            facts = facts._replace(variant=page.variant)
+            self.facts.put(facts, self.unsaved.number)
+        return rows
+
+    def _new_numbers(self, pages: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Give numbers to new pages, each in the store of its shard."""
+        shards, numbers = self.shards.numbers_of(pages), np.empty(pages.size, np.int64)
+        for number in np.unique(shards).tolist():
+            mine = shards == number
+            shard, n_pages = self.shards.here[number], int(np.count_nonzero(mine))
+            numbers[mine] = shard.give(n_pages)
+            shard.n_pages += n_pages
+        return numbers
+
+    def kept_out(self, found: Sequence[FoundPage], now: float) -> list[str | None]:
+        """Return why each of these is not taken in, a key of `REASONS`; None: it is, and counts."""
+        reasons: list[str | None] = []
+        for page in found:
+            shard = self.shards.of_name(page.host)
+            is_forgotten = shard is not None and shard.store.tombstones.cover([page.url])[0]
+            has_room = not is_forgotten and self.limits.takes(self.rules.number(page.url))
+            reasons.append("forgotten" if is_forgotten else None if has_room else "max_pages")
+            if reasons[-1] == "max_pages":
+                self.withheld.note(page.host, "max_pages", page.url, now)
+        return reasons
+
+    def knows(self, page: int) -> bool:
+        """Whether this is a page of ours, and has not been forgotten."""
+        return self.shards.of_page(page) is not None
+
+    def facts_of(self, page: int) -> PageFacts:
+        """Return what is needed to make a page's request and to judge its response."""
+        facts = self.facts.get(page)
+        if facts is None:
+            # Reading ahead did not foresee this page. Those that are likely to be next come with it: a row takes a
+            # tenth of what a statement does.
+            likely = self.planner.peek(self.planner.now, _READ_TOGETHER).tolist()
+            others = [other for other in likely if other != page and other not in self.facts]
+            shard = self.shards.of_page(page)
+            others = [other for other in others if self.shards.of_page(other) is shard]
+            try:
+                facts, *read = self._reading([page, *others])()
+            except StoreError:
+                self._read_failed = True
+                raise
+            if facts is None:  # the planner knows only pages that are in the store or on their way to it
+                raise DamagedRow(
+                    f"The page number {self.numbers.item(page)} is not in the database any more, or its row is damaged."
+                )
+            self.facts.add([facts, *read])
+        return facts
+
+    def _reading(self, pages: Sequence[int]) -> Callable[[], list[PageFacts | None]]:
+        """Return what reads the facts of pages, in whatever thread."""
+        rows = np.array(pages, np.intp)
+        shards, numbers = self.shards.numbers_of(rows), self.numbers.of(rows)
+        parts = [
+            (shard.store, rows[shards == shard.number].tolist(), numbers[shards == shard.number].tolist())
+            for shard in self.shards
+            if (shards == shard.number).any()
+        ]
+
+        def read() -> list[PageFacts | None]:
+            found: dict[int, PageFacts | None] = {}
+            for store, some, their_numbers in parts:
+                for page, facts in zip(some, self.write_behind.facts(store, their_numbers), strict=True):
+                    found[page] = facts and facts._replace(page=page)
+            return [found.get(page) for page in pages]
+
+        return read
+
+    def announced_before(
+        self, pages: NDArray[np.integer], source: int
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Read what a source of a site last announced of its pages (`Reader.announcements_for`); any thread may."""
+        shard = self.shards.of_name(self.sources[source].host)
+        if shard is None:
+            raise StoreError("The shard of a sitemap that is being read is another process's by now.")
+        return shard.store.reader.announcements_for(self.numbers.of(pages), shard.source_numbers.get(source, -1))
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the store may be asked by the crawling thread: it answered the last time."""
+        return not self._read_failed and self.write_behind.failure is None
+
+    def step_aside(self, page: int, *, forced: bool) -> None:
+        """Keep a page that was picked from being picked again until the other thread has read what it needs."""
+        self._stepped_aside[page] = forced
+
+    @property
+    def aside_pages(self) -> Iterable[int]:
+        """The pages that have stepped aside."""
+        return self._stepped_aside.keys()
+
+    def come_back(self, pages: Sequence[int], now: float) -> None:
+        """Let pages that have stepped aside be picked again."""
+        for page in pages:
+            forced = self._stepped_aside.pop(page, False)
+            if self.knows(page) and self.planner.in_flight(page):
+                self.planner.release(page, now)
+                if forced:
+                    self.planner.force([page], now)
+
+    def _bring_back(self, facts: Sequence[PageFacts | None], asked: Sequence[int], now: float) -> None:
+        self._read_failed = False
+        self.facts.add(facts)
+        self.come_back(asked, now)
+
+    def put_facts(self, facts: PageFacts, now: float) -> None:
+        """Take over what a visit taught about a page's content."""
+        known = self.facts.get(facts.page)
+        if known == facts:
+            return
+        self.facts.put(facts, self.unsaved.number)
+        self.unsaved.content(facts, now)
+        if known is None or any(getattr(known, name) != getattr(facts, name) for name in TRACE_COLUMNS):
+            self.unsaved.trace(facts, now)
+
+    def request_digest(self, page: int) -> RequestDigest:
+        """Return the digest of the request by which a page is visited."""
+        known = self.planner.pages.request_digest.item(page)
+        if not known:  # of a version that kept none: it is asked for once
+            known = RequestDigest.of(self.facts_of(page).template_data)
+            self.planner.pages.request_digest[page] = known
+        return RequestDigest(known)
+
+    def put_template(self, page: int, template: RequestTemplate | None, digest: RequestDigest, now: float) -> None:
+        """Visit a page by another request from now on."""
+        name, data = (None, None) if template is None else (template.digest, template.data)
+        self.facts.put(self.facts_of(page)._replace(template=name, template_data=data), self.unsaved.number)
+        self.planner.pages.request_digest[page] = digest
+        if self.planner.pages.state.item(page) == NEW:
+            self.planner.set_priority(page, _priority(template), now)
+        to_write = self.credentials.to_write(template) if template else None
+        self.unsaved.template(page, name, to_write, now)
+        self.unsaved.page(page, now)
+
+    def put_url(self, page: int, url: str, now: float) -> None:
+        """Ask for a page by another URL from now on, which differs in ignored parameters only."""
+        known = self.facts.get(page)
+        if known is None or known.url != url:
+            self.unsaved.url(page, url, now)
+        if known is not None:
+            self.facts.put(known._replace(url=url), self.unsaved.number)
+
+    def credentials_came(self, page: int, template: RequestTemplate, now: float) -> bool:
+        """The spider asks for a page with this template; return whether it has waited for that, which is over."""
+        self.credentials.to_write(template)
+        if page not in self.credentials.waiting:
+            return False
+        self.credentials.waiting.discard(page)
+        self.come_back([page], now)
+        return True
+
+    def mark(self, page: int, marks: int, now: float) -> None:
+        """Set some of a page's marks."""
+        self.set_marks(page, self.planner.pages.marks.item(page) | marks, now)
+
+    def set_marks(self, page: int, marks: int, now: float) -> None:
+        """Give a page other marks; those that outlive the run are written down."""
+        before = self.planner.pages.marks.item(page)
+        if before != marks:
+            self.planner.pages.marks[page] = marks
+            if (before ^ marks) & ~RUN_ONLY:
+                self.unsaved.page(page, now)
+
+    def first_visit_ended(self, page: int) -> None:
+        """Nobody waits any more for the first visit of a page that a request of this run has made."""
+        self.planner.pages.marks[page] &= ~AWAITED & 0xFFFF
+        self.n_awaited -= 1
+
+    def keep_learned(self, page: int, url: str, recipe: str, now: float) -> None:
+        """Write down what was learned of a page's template and site, if it is much more than was written."""
+        shard = self.shards.of_page(page)
+        for name, data in self.learned.to_write(url, recipe, self.unsaved.number):
+            if shard is not None:
+                self._learned_in[name] = shard
+            self.unsaved.mask(page, name, data, now)
+
+    def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
+        """Keep what a page says now, if there is room."""
+        if self.texts.take(len(packed_text)):
+            self.unsaved.text(page, KeptText(now, packed_text), now)
+
+    def read_ahead(self, now: float) -> None:
+        """Fetch the facts of the pages that are likely to be picked soon."""
+        wanted = min(_READ_AHEAD_LEAST + int(_READ_AHEAD_SECONDS * self.planner.bandwidth), _READ_AHEAD_MOST)
+        if self._stepped_aside:
+            asked = list(self._stepped_aside)[:_READ_AHEAD_MOST]
+            self.aside.run(
+                "reading what the next visits need",
+                self._reading(asked),
+                lambda facts: self._bring_back(facts, asked, now),
+            )
+            return
+        if now - self._read_ahead_at < _READ_AHEAD_EVERY:
+            return  # which pages these are takes longer than all else of a flush
+        self._read_ahead_at = now
+        pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
+        if pages:
+            self.aside.run("reading ahead", self._reading(pages), self.facts.add)
+
+    def set_importance(
+        self, pages: NDArray[np.integer], importance: NDArray[np.float64], now: float, *, stated: bool
+    ) -> int:
+        """Weigh distinct pages anew, and file those whose weight is another one; return how many there are.
+
+        Parameters
+        ----------
+        pages : ndarray of int, shape (n,)
+        importance : ndarray, shape (n,)
+            0 or more.
+        now : float
+            POSIX seconds.
+        stated : bool
+            Whether somebody said so of these very pages; CRAWLSCHED_IMPORTANCE is not asked about them any more.
+        """
+        differ = pages[self.planner.pages.importance[pages] != importance.astype(np.float32)]
+        self.planner.set_importance(pages, importance, now)
+        self.unsaved.pages(differ, now)
+        if stated:
+            for page in differ.tolist():
+                self.unsaved.importance_stated(page, now)
+        return int(differ.size)
+
+    def forget(self, pages: NDArray[np.integer]) -> None:
+        """Take pages out of memory; the store has deleted them already."""
+        pages = pages[self.planner.pages.state[pages] != FREE]
+        self.unsaved.forget(pages)
+        self._take_out(pages)
+        self.index.discard(pages)
+
+    # -- writing down
+
+    def flush(self, now: float) -> None:
+        """Hand what is not yet written to the writing thread."""
+        if self._not_submitted:
+            self.write_behind.submit(*self._not_submitted)
+            self._not_submitted = []
+        for host in self.withheld.take_unwritten():
+            self.save_host(self.hosts.number(host), now)
+        n_written = self.n_written
+        self.facts.written(n_written)
+        self.learned.written(n_written)
+        taken = self.unsaved.take(lambda pages: self._stored_columns(pages, now), self.planner.further.stored)
+        if taken:
+            # Whatever happens now, it is handed over at the next flush.
+            self._not_submitted = taken
+            self.write_behind.submit(*taken)
+            self._not_submitted = []
+        if self.texts.is_full and self.shards.here:
+            room = int(_TEXTS_LEFT * self.texts.limit) // len(self.shards.here)
+            stores = [shard.store for shard in self.shards]
+            self.aside.run(
+                "deleting old texts",
+                lambda: sum(store.forgetting.prune_texts(room) for store in stores),
+                self.texts.refill,
+            )
+
+    @property
+    def n_written(self) -> int:
+        """How many batches are known to be written, of those before the one that is being collected (`unsaved`)."""
+        if not self._not_submitted and not self.write_behind.in_flight:
+            self._n_written = self.unsaved.number - 1
+        return self._n_written
+
+    def _stored_columns(self, pages: NDArray[np.intp], now: float) -> dict[str, Any]:
+        return {**self.planner.columns(pages), **readable(self.planner, pages, now)}
+
+    def must_wait(self, now: float) -> bool:
+        """Whether the store is so far behind that no more may be crawled until it has caught up."""
+        if len(self._stepped_aside) >= _MOST_ASIDE:
+            return True
+        return self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
+
+    def unsaved_for(self, now: float) -> float:
+        """For how many seconds the oldest of what is not written yet has waited; 0: there is nothing."""
+        # What is not handed over yet counts, too: a crawl that cannot hand over learns nothing that stays.
+        waiting = (
+            *(self.unsaved.since, self.write_behind.oldest_unsaved_at),
+            *(batch.since for _, batch in self._not_submitted),
+        )
+        return max((now - since for since in waiting if since is not None), default=0.0)
+
+    def save_host(self, host: int, now: float) -> None:
+        """Write down what a host asked for, and what was learned of it."""
+        name = self.hosts.names[host]
+        counts: dict[str, Any] = {
+            "validators": self.validators.to_dict(host),
+            "wrong_pages": self.wrong_pages.to_list(host),
+            "withheld": self.withheld.of(name),
+        }
+        if host in self.failing_hosts:
+            counts["failing"] = self.failing_hosts[host]
+        row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
+        self.unsaved.host(row, now)

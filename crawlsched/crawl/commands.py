@@ -1,0 +1,271 @@
+"""Commands: what the command line asks of a running crawl, through the database."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from statistics import median_low
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.pings import announce, known_pages
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.sources import POLLED_KINDS
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.pages.marks import RECRAWL
+from crawlsched.planner import forecast
+from crawlsched.settings import parse_bandwidth
+from crawlsched.showing import in_words
+from crawlsched.store import FORGET_KINDS, Command
+
+__all__ = ["obey_pending", "obey_waiting"]
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_DRAIN = 30.0
+_ASKED_AT_ONCE = 64
+# A page that comes in takes some 50 microseconds.
+_IMPORTED_AT_ONCE = 16
+
+
+def obey_pending(refresher: Refresher, shard: Shard) -> None:
+    """Do what the command line has asked who has a shard; the database is read beside the crawling thread."""
+    collection = refresher.collection
+    collection.aside.collect()
+
+    def found(commands: list[Command]) -> None:
+        refresher.has_read_commands = True
+        # What has been written down as done is not read again.
+        shard.commands_under_way &= {command.id for command in commands}
+        _obey(refresher, shard, commands)
+
+    collection.aside.run(f"reading commands ({shard.number})", shard.store.commands.pending, found)
+
+
+def obey_waiting(refresher: Refresher) -> None:
+    """Do what was asked for while no crawl ran, before the first slot: a pause lets nothing go out."""
+    for shard in refresher.collection.shards:
+        _obey(refresher, shard, shard.store.commands.pending())
+
+
+def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> None:
+    """Do what each command says, and write its result where the sender waits for it.
+
+    A command that cannot be done has the result ``{"error": sentence}``.
+    """
+    for command in commands:
+        if command.id in shard.commands_under_way:
+            continue
+        shard.commands_under_way.add(command.id)
+        now = refresher.clock()
+        act = _ACTIONS.get(command.name)
+        try:
+            if not isinstance(command.arguments, dict):
+                raise ValueError(f"The arguments of the command {command.name!r} are damaged; send it again.")
+            if command.name == "forget":  # its result comes later
+                _forget(refresher, shard, command.arguments, now, command.id)
+                continue
+            if command.name == "take_back":
+                _take_back(refresher, shard, command.arguments, command.id)
+                continue
+            if command.name == "recrawl" and "kind" in command.arguments:
+                _recrawl_all(refresher, shard, command.arguments, command.id)
+                continue
+            if command.name == "import":
+                _import(refresher, shard, command.arguments, command.id)
+                continue
+            if act is None:
+                raise ValueError(f"This version does not know the command {command.name!r}.")
+            result = act(refresher, shard, command.arguments, now)
+        except (CrawlschedError, ValueError) as error:
+            result = {"error": str(error)}
+        except Exception as error:  # arguments that no command line sends, or a fault of ours
+            logger.exception("The command %r (number %d) cannot be obeyed.", command.name, command.id)
+            result = {"error": f"The crawl could not do {command.name!r}: {in_words(error)}; its log says more."}
+        refresher.collection.unsaved.command(shard, command.id, result, now)
+
+
+def _bandwidth(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    before = refresher.planner.bandwidth
+    refresher.rate.set_bandwidth(parse_bandwidth(arguments["bandwidth"]), now)
+    return {"bandwidth": refresher.planner.bandwidth, "before": before}
+
+
+def _pause(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    refresher.rate.pause(now)
+    return {"paused_since": refresher.rate.paused_since}
+
+
+def _resume(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    refresher.rate.resume(now)
+    return {"paused_since": None}
+
+
+def _recrawl(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    pages, unknown = known_pages(refresher, _urls(arguments), shard)
+    _ask_again(refresher, pages, now)
+    return {"pages": len(pages), "unknown": unknown}
+
+
+def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> None:
+    for page in pages.tolist():
+        refresher.book.ask(page, RECRAWL, now)
+    refresher.planner.force(pages, now)
+
+
+def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], command: int) -> None:
+    """Crawl all pages of a host or a pattern, or all there are: they are looked for beside this thread."""
+    collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
+
+    def found(numbers: NDArray[np.int64]) -> None:
+        refresher.long_work.add(steps(_here(collection, shard, numbers)))
+
+    def steps(pages: NDArray[np.intp]) -> Iterator[None]:
+        for start in range(0, pages.size, _ASKED_AT_ONCE):
+            some = [page for page in pages[start : start + _ASKED_AT_ONCE].tolist() if collection.knows(page)]
+            _ask_again(refresher, np.array(some, np.intp), refresher.clock())
+            yield
+        collection.unsaved.command(shard, command, {"pages": int(pages.size), "unknown": []}, refresher.clock())
+
+    collection.aside.run(
+        f"looking for {value} ({shard.number})", lambda: shard.store.forgetting.matching(kind, value), found
+    )
+
+
+def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], command: int) -> None:
+    """Take in pages that somebody names, in slices between the slots; the importance stated of known ones counts."""
+    pages = arguments["pages"]
+    if not isinstance(pages, dict):
+        raise ValueError(f"pages must be URLs with their importance or null, got {pages!r:.100}.")
+    named = list(pages.items())
+    told = dict.fromkeys(("new", "weighed", "forgotten", "too_many"), 0)
+
+    def steps() -> Iterator[None]:
+        for start in range(0, len(named), _IMPORTED_AT_ONCE):
+            some = refresher.admission.named(dict(named[start : start + _IMPORTED_AT_ONCE]), refresher.clock())
+            for name, n in some.items():
+                told[name] += n
+            yield
+        refresher.collection.unsaved.command(shard, command, told, refresher.clock())
+
+    refresher.long_work.add(steps())
+
+
+def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    """Name the pages whose visits end next: those that have been asked for already, then those that will be."""
+    planner, collection, n = refresher.planner, refresher.collection, int(arguments["n"])
+    asked = [(visit.page, visit.opened_at) for visit in refresher.visits if visit.page >= 0]
+    asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page is fetched once more
+    under_way = {page: at for page, at in asked if collection.knows(page)}
+    pages = np.array([*under_way, *forecast(planner, now, n, _pauses(refresher, now))][:n], np.intp)
+    pages = pages[collection.shards.numbers_of(pages) == shard.number]  # who has the others is asked, too
+    columns = planner.crawl_values.value_at(pages, now), planner.pages.crawled_at[pages]
+    named = [
+        {
+            "url": collection.facts_of(page).url,
+            "crawl_value": value,
+            "crawled_at": crawled_at,
+            "sent_at": under_way.get(page),
+        }
+        for page, value, crawled_at in zip(pages.tolist(), *(column.tolist() for column in columns), strict=True)
+    ]
+    return {"pages": named, "threshold": planner.threshold, "time": now}
+
+
+def _pauses(refresher: Refresher, now: float) -> Callable[[int], float]:
+    """Return what gives the seconds between two requests to a host: it wants them, or takes so long to answer."""
+    ages: dict[int, list[float]] = {}
+    for visit in refresher.visits:
+        ages.setdefault(visit.host, []).append(now - visit.opened_at)
+    limits = refresher.hosts.limits()
+
+    def pause(host: int) -> float:
+        wanted = 1.0 / limits.item(host)
+        # Half of an answer's time has passed for half of what is open; of a single visit nothing can be said.
+        open_for = ages.get(host, [])
+        return max(wanted, 2.0 * median_low(open_for) / len(open_for)) if len(open_for) > 1 else wanted
+
+    return pause
+
+
+def _signal(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    pages, unknown = known_pages(refresher, _urls(arguments), shard)
+    source = arguments.get("source", "command line")
+    if not isinstance(source, str) or not source:
+        raise ValueError(f"source must be a text that is not empty, got {source!r:.100}.")
+    taken = announce(refresher, pages, source, now)
+    return {"pages": len(pages), "taken": taken, "unknown": unknown}
+
+
+def _poll(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+    wanted = arguments.get("url")
+    asked = (source for source in refresher.sources if source.kind in POLLED_KINDS)
+    shards = refresher.collection.shards
+    polled = [s for s in asked if wanted in (None, s.url) and shards.number_of(s.host) == shard.number]
+    for source in polled:
+        refresher.sources.poll(source.source)
+    return {"sources": len(polled)}
+
+
+def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float, command: int) -> None:
+    """Take the pages out of memory, then out of the store; finding and deleting them is done beside this thread."""
+    collection = refresher.collection
+    store, kind, value = shard.store, arguments["kind"], arguments["value"]
+    if kind not in FORGET_KINDS or not isinstance(value, str):
+        raise ValueError(f"forget takes one of {', '.join(FORGET_KINDS)} and a text, got {kind!r} and {value!r}.")
+
+    def found(numbers: NDArray[np.int64]) -> None:
+        collection.forget(_here(collection, shard, numbers))
+        collection.flush(refresher.clock())
+        collection.aside.run(f"deleting {value} ({shard.number})", delete, deleted)
+
+    def delete() -> NDArray[np.int64]:
+        # What was written of a page after it is gone would be kept under its number.
+        collection.write_behind.drain(_LONGEST_DRAIN)
+        return store.forgetting.forget(kind, value, now)
+
+    def deleted(numbers: NDArray[np.int64]) -> None:
+        collection.forget(_here(collection, shard, numbers))  # those that were found meanwhile
+        collection.unsaved.command(shard, command, {"pages": len(numbers)}, refresher.clock())
+
+    collection.aside.run(f"forgetting {value} ({shard.number})", lambda: store.forgetting.matching(kind, value), found)
+
+
+def _here(collection: Collection, shard: Shard, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the pages under some numbers of a shard's store that are in memory."""
+    rows = collection.shards.rows_of(shard, numbers)
+    return rows[rows >= 0]
+
+
+def _take_back(refresher: Refresher, shard: Shard, arguments: dict[str, Any], command: int) -> None:
+    """Let what was forgotten come back; it is written beside this thread."""
+    collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
+
+    def done(was_forgotten: bool) -> None:
+        collection.unsaved.command(shard, command, {"was_forgotten": was_forgotten}, refresher.clock())
+
+    collection.aside.run(
+        f"taking back {value} ({shard.number})", lambda: shard.store.forgetting.take_back(kind, value), done
+    )
+
+
+def _urls(arguments: dict[str, Any]) -> list[str]:
+    urls = arguments["urls"]
+    if not isinstance(urls, list) or not all(isinstance(url, str) for url in urls):
+        raise ValueError(f"urls must be a list of texts, got {urls!r:.100}.")
+    return urls
+
+
+_ACTIONS: dict[str, Callable[[Refresher, Shard, dict[str, Any], float], dict[str, Any]]] = {
+    "bandwidth": _bandwidth,
+    "next": _next,
+    "pause": _pause,
+    "poll": _poll,
+    "recrawl": _recrawl,
+    "resume": _resume,
+    "signal": _signal,
+}

@@ -1,0 +1,243 @@
+"""A slot ticks: which visit begins, with which validators, and how its response is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import inf
+
+from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.delivery_book import DeliveryBook
+from crawlsched.crawl.one_pass import OnePass
+from crawlsched.crawl.probes import Probes
+from crawlsched.crawl.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
+from crawlsched.crawl.recipe_choice import Recipes, meant_for
+from crawlsched.crawl.starts import Starts
+from crawlsched.crawl.visit_errors import VisitErrors
+from crawlsched.crawl.visits import Visit, Visits
+from crawlsched.exceptions import DamagedRow, StoreError
+from crawlsched.pages.marks import START
+from crawlsched.store import PageFacts, Source, host_of
+
+__all__ = ["Dispatcher"]
+
+# While pages get their first copies, a source that was read is read again after so many of its intervals only.
+_INTERVALS_DURING_FIRST_CRAWLS = 8
+# No slot goes through more pages than this that cannot be sent for.
+_TRIES = 20
+
+
+class Dispatcher:
+    """How visits begin.
+
+    Parameters
+    ----------
+    collection : Collection
+        The pages and sources.
+    visits : Visits
+        The open visits.
+    probes : Probes
+        What is to be fetched a second time.
+    recipes : Recipes
+        By which responses are read.
+    errors : VisitErrors
+        Told of pages that cannot be sent for.
+    count : callable
+        ``count(name, n=1)`` adds to a statistic.
+    book : DeliveryBook
+        Says which visits are delivered whatever they find.
+    starts : Starts
+        Who goes first.
+    one_pass : OnePass or None
+        None: the crawl does not end by itself.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        visits: Visits,
+        probes: Probes,
+        recipes: Recipes,
+        errors: VisitErrors,
+        count: Callable[..., None],
+        *,
+        book: DeliveryBook,
+        starts: Starts,
+        one_pass: OnePass | None,
+    ) -> None:
+        self._errors = errors
+        self._book = book
+        self._starts = starts
+        self._one_pass = one_pass
+        self._collection = collection
+        self._visits = visits
+        self._probes = probes
+        self._recipes = recipes
+        self._count = count
+
+    def warm_up(self) -> None:
+        """Read a page of nothing: the first reading takes ten times as long as the next, for what it loads."""
+        read_content(Body(b"<p>", "text/html", None, ""), self._recipes.of(""))
+
+    def next_page(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return the page that is worth most among those whose host may be asked now, and begin its visit."""
+        one_pass, planner = self._one_pass, self._collection.planner
+        if one_pass is not None and one_pass.is_full:
+            return None
+        for _ in range(_TRIES):
+            pick = planner.pick(now, host_free_at)
+            while pick is not None and one_pass is not None and not one_pass.may_go(pick.page):
+                pick = planner.pick(now, host_free_at)
+            if one_pass is not None:
+                one_pass.is_drained = pick is None
+            if pick is None:
+                return None
+            if (begun := self._begin(pick.page, pick.reason, now)) is not None:
+                return begun
+        return None
+
+    def next_start(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return the page of the next start request that goes before all others, and begin its visit."""
+        line, planner = self._starts.line, self._collection.planner
+        for _ in range(len(line)):
+            page = line.popleft()
+            if not self._collection.knows(page) or planner.in_flight(page):
+                continue
+            if host_free_at(planner.pages.host.item(page), now) > now:
+                line.append(page)
+                continue
+            planner.hold(page)
+            if (begun := self._begin(page, "start", now)) is not None:
+                return begun
+        return None
+
+    def _begin(self, page: int, reason: str, now: float) -> tuple[Visit, PageFacts] | None:
+        facts = self._facts_to_send(page, now, forced=reason in ("forced", "start"))
+        if facts is None:
+            return None
+        try:
+            host = self._collection.planner.pages.host.item(page)
+            visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
+        except Exception as error:
+            self._errors.of_page(page, error, now)
+            return None
+        if self._one_pass is not None:
+            self._one_pass.tried(page)
+        self._count("crawlsched/dispatched")
+        if reason != "value":
+            self._count(f"crawlsched/dispatched/{reason}")
+        return visit, facts
+
+    def _facts_to_send(self, page: int, now: float, *, forced: bool = False) -> PageFacts | None:
+        """Return what a page's request is made of; None if the page steps aside, until the store can be asked for it.
+
+        A store that is away or hangs costs no slot: the other thread asks it, and pages that are in memory go.
+        """
+        try:
+            if self._collection.is_readable or page in self._collection.facts:
+                return self._with_credentials(self._collection.facts_of(page), now)
+        except DamagedRow as error:
+            self._errors.of_page(page, error, now)
+            return None
+        except StoreError:
+            pass
+        except Exception as error:
+            self._errors.of_page(page, error, now)
+            return None
+        self._collection.step_aside(page, forced=forced)
+        return None
+
+    def _with_credentials(self, facts: PageFacts, now: float) -> PageFacts | None:
+        """Return what a page's request is made of; None if it waits for what was not written down."""
+        data = self._collection.credentials.complete(facts.template, facts.template_data)
+        if data is not None:
+            return facts if data is facts.template_data or not data else facts._replace(template_data=dict(data))
+        self._collection.credentials.waiting.add(facts.page)
+        self._collection.withheld.note(host_of(facts.url), "credentials", facts.url, now)
+        self._count("crawlsched/withheld/credentials")
+        if self._one_pass is not None:
+            self._one_pass.passed_over(facts.page)
+        return None
+
+    def next_source(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, Source] | None:
+        """Return a sitemap that is due, and begin its visit."""
+        collection = self._collection
+        # What a source that was read lately may bring is worth less than the first copies that others wait for.
+        least = now - _INTERVALS_DURING_FIRST_CRAWLS * collection.sources.interval
+        waits = bool(collection.planner.frontier.new)
+        number = collection.sources.next_due(
+            lambda source: (
+                collection.shards.of_name(source.host) is not None
+                and (not waits or source.polled_at is None or source.polled_at <= least)
+                and host_free_at(collection.hosts.number(source.host), now) <= now
+            )
+        )
+        if number is None:
+            return None
+        try:
+            source = self._collection.sources[number]
+            visit = self._visits.open(
+                source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
+            )
+        except Exception as error:
+            self._errors.of_source(number, error, now)
+            return None
+        self._count("crawlsched/dispatched")
+        return visit, source
+
+    def next_probe(self, now: float, host_free_at: Callable[[int, float], float]) -> tuple[Visit, PageFacts] | None:
+        """Return what has to be fetched before a visit can be judged, longest asked for first, and begin its visit."""
+        while (probe := self._probes.next_due(now, lambda host: host_free_at(host, now) <= now)) is not None:
+            if not self._collection.knows(probe.page):  # forgotten meanwhile
+                continue
+            page = probe.page
+            known = self._facts_to_send(page, now)
+            if known is None:
+                continue
+            facts = known._replace(url=probe.impossible_url or known.url)
+            visit = self._visits.open(page=page, host=probe.host, url=facts.url, now=now)
+            visit.probe = probe
+            self._count("crawlsched/dispatched")
+            self._count("crawlsched/dispatched/probe")
+            return visit, facts
+        return None
+
+    def validators(self, visit: Visit) -> tuple[str | None, str | None]:
+        """Return the ETag and Last-Modified with which a visit may be made conditional."""
+        if visit.source >= 0:
+            source = self._collection.sources[visit.source]
+            return source.etag, source.last_modified
+        facts = self._collection.facts_of(visit.page)
+        recipe = self._recipes.of(facts.url, meant_for(facts.template_data))
+        # A change that has not been delivered must come back as content, and so must the second fetch of a probe; and
+        # another recipe has to see it, too.
+        if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
+            return None, None
+        if self._book.wants_content(visit.page, visit.opened_at) or not is_current(facts.recipe, recipe):
+            return None, None
+        return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
+
+    def is_asked_for(self, visit: Visit) -> bool:
+        """Whether a visit is what the spider asked for itself in this run, and no later one of the same page."""
+        pages = self._collection.planner.pages
+        return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
+
+    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[partial[Content], bool]:
+        """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
+        recipe = self._recipes.of(body.url, meant)
+        most = MOST_TEXT_BYTES
+        if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":
+            body = body._replace(body=body.body[:most])
+        facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
+        before = None
+        if facts is not None and is_current(facts.recipe, recipe):
+            before = facts.pending_fingerprint or facts.fingerprint
+        address = None
+        if visit.probe is not None and visit.probe.impossible_url is not None:
+            address = body.url
+            # By the URL of the page that may have been replaced, so that the two can be compared.
+            body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
+            before = None
+        text_bytes = self._collection.settings.kept_text_bytes
+        read = partial(read_content, body, recipe, before=before, text_bytes=text_bytes, address=address)
+        return read, is_quick(body, recipe)

@@ -1,0 +1,142 @@
+"""Handing over: what was found for a shard that another process owns, on its way there and when it comes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from crawlsched.crawl.collection import FoundPage
+from crawlsched.crawl.request_templates import RequestTemplate
+from crawlsched.crawl.shard import Shards
+from crawlsched.sharing import shard_of
+from crawlsched.store import Outgoing
+
+__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "Handover", "found_again", "found_data"]
+
+#: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
+PAGE, FOUND, SOURCE = "page", "found", "source"
+# What a process has handed over is remembered, so that the same link on a thousand pages goes once; 8 bytes of each.
+_REMEMBERED = 1_000_000
+
+
+class Handover:
+    """What one process hands over, numbered, and each thing once.
+
+    A row is written with the batch of the shard in which it was found. If that is lost, so is the row: the visit is
+    made again, and what it finds has to be handed over again. So what is gone is remembered for as long as the shard
+    stays here.
+
+    Parameters
+    ----------
+    sender : str
+        The token of this member.
+    n_shards : int
+
+    Examples
+    --------
+    >>> handing_over = Handover("me", n_shards=4)
+    >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=5.0, of=3)
+    Outgoing(shard=2, sender='me', number=1, kind='found', data={'url': 'https://example.com/'}, created_at=5.0)
+    >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=6.0, of=3) is None
+    True
+    >>> handing_over.forget(3)
+    >>> handing_over.row("example.com", "found", {"url": "https://example.com/"}, now=7.0, of=3).number
+    2
+    """
+
+    def __init__(self, sender: str, n_shards: int) -> None:
+        self._sender = sender
+        self._n_shards = n_shards
+        self._numbers = itertools.count(1)
+        self._gone: dict[int | None, set[bytes]] = {}
+
+    def row(
+        self, host: str, kind: str, data: dict[str, Any], now: float, *, of: int | None, says: Any = None
+    ) -> Outgoing | None:
+        """Return what is to be written down; None if the same was handed over already.
+
+        Parameters
+        ----------
+        host : str
+            Whose shard gets it.
+        kind : str
+        data : dict
+            JSON.
+        now : float
+        of : int or None
+            The shard in whose batch it is written; None: it is of none.
+        says : JSON, optional
+            The part of the data that says something new; None: all of it.
+        """
+        said = json.dumps([kind, data if says is None else says], sort_keys=True)
+        name = blake2b(said.encode(), digest_size=8).digest()
+        if name in self._gone.setdefault(of, set()) and not data.get("again"):
+            return None
+        if sum(map(len, self._gone.values())) >= _REMEMBERED:
+            self._gone = {of: set()}
+        self._gone[of].add(name)
+        return Outgoing(shard_of(host, self._n_shards), self._sender, next(self._numbers), kind, data, now)
+
+    def forget(self, shard: int) -> None:
+        """Note that pages found in a shard may not arrive: the shard was lost, or begins again."""
+        self._gone.pop(shard, None)
+
+
+class Elsewhere:
+    """What is found of shards that are not here.
+
+    Parameters
+    ----------
+    handing_over : callable
+        Gives the `Handover` of this process, once that has joined the others.
+    shards : Shards
+    """
+
+    def __init__(self, handing_over: Callable[[], Handover], shards: Shards) -> None:
+        self._handing_over, self._shards = handing_over, shards
+
+    def is_here(self, host: str) -> bool:
+        """Whether the pages of a host are this process's."""
+        return self._shards.of_name(host) is not None
+
+    def found(self, page: FoundPage, of: int, now: float) -> Outgoing | None:
+        """Hand over a URL that a site names."""
+        return self._handing_over().row(page.host, FOUND, found_data(page), now, of=of)
+
+    def source(self, kind: str, url: str, host: str, named_by: str | None, of: int, now: float) -> Outgoing | None:
+        """Hand over a sitemap or feed."""
+        data = {"kind": kind, "url": url, "named_by": named_by}
+        return self._handing_over().row(host, SOURCE, data, now, of=of)
+
+
+def found_data(page: FoundPage) -> dict[str, Any]:
+    """Return a URL as it is handed over."""
+    return {
+        "url": page.url,
+        "fingerprint": page.request_fingerprint.hex(),
+        "host": page.host,
+        "importance": page.importance,
+        "template": None if page.template is None else page.template.data,
+        "depth": page.depth,
+        "stated": page.importance_stated,
+    }
+
+
+def found_again(data: Mapping[str, Any]) -> FoundPage:
+    """Return the URL that was handed over."""
+    return FoundPage(
+        str(data["url"]),
+        bytes.fromhex(data["fingerprint"]),
+        str(data["host"]),
+        float(data["importance"]),
+        _template(data),
+        int(data["depth"]),
+        importance_stated=bool(data["stated"]),
+    )
+
+
+def _template(data: Mapping[str, Any]) -> RequestTemplate | None:
+    return RequestTemplate(dict(data["template"])) if data["template"] else None

@@ -1,0 +1,92 @@
+"""Kept texts: what pages said at their last two changes, so that it can be shown what changed; bounded."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from difflib import unified_diff
+
+__all__ = ["TextBudget", "differences", "packed", "unpacked"]
+
+# A text that is one long line is compared sentence by sentence.
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
+
+
+def packed(text: str, max_bytes: int) -> bytes:
+    """Compress a text to at most so many bytes; of what is too long, the beginning is kept.
+
+    Examples
+    --------
+    >>> unpacked(packed("Tea " * 1000, 100)) == "Tea " * 1000
+    True
+    >>> text = "".join(map(chr, range(65, 1000)))
+    >>> len(packed(text, 100)) <= 100, text.startswith(unpacked(packed(text, 100)))
+    (True, True)
+    """
+    data = text.encode("utf-8", "replace")
+    compressed = zlib.compress(data)
+    while len(compressed) > max_bytes:
+        # What is left is compressed about as well as the whole, and a little worse.
+        data = data[: int(0.9 * len(data) * max_bytes / len(compressed))]
+        compressed = zlib.compress(data) if data else b""
+    return compressed
+
+
+def unpacked(data: bytes) -> str:
+    """Return the text that was packed."""
+    return zlib.decompress(data).decode("utf-8", "ignore") if data else ""
+
+
+def differences(before: bytes, after: bytes, context: int = 1) -> list[str]:
+    """Return what differs between two packed texts: lines with "-", "+" or " ", and "@@" before each place.
+
+    Examples
+    --------
+    >>> differences(packed("Tea. Now 3 euros.", 99), packed("Tea. Now 4 euros.", 99), context=0)
+    ['@@ -2 +2 @@', '-Now 3 euros.', '+Now 4 euros.']
+    """
+    old, new = ([line for line in _SENTENCE_END.split(unpacked(text)) if line] for text in (before, after))
+    return list(unified_diff(old, new, n=max(context, 0), lineterm=""))[2:]
+
+
+class TextBudget:
+    """How many bytes all kept texts may have together.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes.
+    used : int
+        Bytes that are kept already.
+
+    Examples
+    --------
+    >>> budget = TextBudget(100, used=40)
+    >>> budget.take(50), budget.take(50), budget.is_full
+    (True, False, True)
+    >>> budget.refill(20)
+    >>> budget.take(50), budget.is_full
+    (True, False)
+    """
+
+    def __init__(self, limit: int, used: int) -> None:
+        self.limit = limit
+        self.is_full = False
+        self._used = used
+
+    def take(self, n_bytes: int) -> bool:
+        """Whether a text of this size may be kept."""
+        if self._used + n_bytes > self.limit:
+            self.is_full = True
+            return False
+        self._used += n_bytes
+        return True
+
+    def add(self, used: int) -> None:
+        """So many bytes more are kept already."""
+        self._used += used
+
+    def refill(self, used: int) -> None:
+        """Old texts were deleted; so many bytes are kept now."""
+        self._used = used
+        self.is_full = False

@@ -1,0 +1,119 @@
+"""What is known of templates and sites, in memory: that of those that are likely to be needed next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from logging import getLogger
+from typing import Any
+
+from crawlsched.change_detection import Detector, SharedTexts, TemplateNoise, template_of
+from crawlsched.store import SITE
+
+__all__ = ["Learned", "places_of", "template_and_site"]
+
+logger = getLogger(__name__)
+
+
+class Learned:
+    """The `TemplateNoise` of each template and the `SharedTexts` of each site; only the crawling thread asks for them.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(name)`` gives the data that is kept in the store under a name, or None.
+    limit : int
+        So many of each stay in memory, and those that are newer than the store.
+
+    Examples
+    --------
+    >>> learned = Learned(read=lambda name: None)
+    >>> learned.detector("https://example.com/news/2026/tea-is-back", "blocks/6").noise.n_probes
+    0
+    """
+
+    def __init__(self, read: Callable[[str], Mapping[str, Any] | None], limit: int = 5_000) -> None:
+        self._read = read
+        self._limit = limit
+        self._known: dict[str, TemplateNoise | SharedTexts] = {}
+        self._stored: set[str] = set()
+        self._pinned: dict[str, int] = {}  # name to the number of the batch that carries it
+        self._n_written: dict[str, int] = {}
+
+    def stored(self, name: str) -> None:
+        """A template or site has data in the store."""
+        self._stored.add(name)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Templates and sites are another process's from now on."""
+        for name in names:
+            self._stored.discard(name)
+            for known in (self._known, self._pinned, self._n_written):
+                known.pop(name, None)
+
+    def detector(self, url: str, recipe: str) -> Detector:
+        """Return what judges a page."""
+        template, site = template_and_site(url, recipe)
+        return Detector(self._of(template, TemplateNoise), self._of(site, SharedTexts))
+
+    def to_write(self, url: str, recipe: str, batch: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield what has been learned of a page's template and site, to be carried to the store by this batch.
+
+        Notes
+        -----
+        What is known is written when it has grown by a tenth: a crawl that is killed forgets that much of it.
+        """
+        for name in template_and_site(url, recipe):
+            known = self._known.get(name)
+            for suggestion in known.new_suggestions() if isinstance(known, TemplateNoise) else ():
+                logger.info("Of pages like %s %s.", name, suggestion)
+            if known is not None and known.n_learned > 1.1 * self._n_written.get(name, 0):
+                self._n_written[name] = known.n_learned
+                self._pinned[name] = batch
+                self._stored.add(name)
+                yield name, known.to_dict()
+
+    def written(self, batch: int) -> None:
+        """All batches up to this one are in the store."""
+        self._pinned = {name: carrier for name, carrier in self._pinned.items() if carrier > batch}
+
+    def _of(self, name: str, kind: Any) -> Any:
+        known = self._known.pop(name, None)
+        if known is None:
+            data = self._read(name) if name in self._stored else None
+            known = kind() if data is None else kind.from_dict(data)
+            for old in list(self._known)[: max(len(self._known) - 2 * self._limit, 0)]:
+                if old not in self._pinned:
+                    del self._known[old]
+        self._known[name] = known  # the youngest
+        return known
+
+
+def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the places that are left out on pages of some templates, and those that it is suggested to leave out.
+
+    Parameters
+    ----------
+    read : callable
+        As for `Learned`.
+    names : iterable of str
+        The templates.
+    """
+    for name in names:
+        noise = TemplateNoise.from_dict(read(name) or {})
+        for hidden in noise.known():
+            yield {"template": name, **hidden}
+        for suggestion in noise.suggestions():
+            yield {"template": name, "suggestion": suggestion}
+
+
+def template_and_site(url: str, recipe: str) -> tuple[str, str]:
+    """Return the names by which a page's template and site are kept.
+
+    Examples
+    --------
+    >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/6")
+    ('example.com/https/news/#/*', '//example.com https blocks/6')
+    """
+    template = template_of(url)
+    host, scheme = template.split("/")[:2] if template else ("", "")
+    return f"{template.partition('?')[0].rpartition('/')[0]}/*", f"{SITE}{host} {scheme} {recipe}"

@@ -1,0 +1,77 @@
+"""Page numbers: what names a page in the database, by its row in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.columns.growing import grown
+
+__all__ = ["PageNumbers"]
+
+
+class PageNumbers:
+    """The numbers of pages in the database; 8 bytes a page.
+
+    A number is given once and never changes, in whatever process, shard or copy of the database the page is. Its row in
+    memory is that of one run.
+
+    Examples
+    --------
+    >>> numbers = PageNumbers()
+    >>> numbers.put(np.array([0, 1, 2]), np.array([3, 70, 71]))
+    >>> numbers.of([2, 0])
+    array([71,  3])
+    >>> numbers.rows(np.array([70, 3, 5]))
+    array([ 1,  0, -1])
+
+    Where there are several shards, each with its own numbers, it is said whose pages are meant:
+
+    >>> numbers.put(np.array([3, 1]), np.array([3, 70]))
+    >>> numbers.rows(np.array([70, 3]), among=np.array([3, 1]))
+    array([1, 3])
+    """
+
+    def __init__(self) -> None:
+        self._numbers = np.empty(0, np.int64)
+        self._n = 0
+
+    def reserve(self, n_pages: int) -> None:
+        """Make room for so many pages."""
+        if n_pages > self._numbers.size:
+            self._numbers = grown(self._numbers, max(n_pages, self._n + self._n // 4))
+
+    def put(self, rows: NDArray[np.integer], numbers: NDArray[np.integer]) -> None:
+        """Say which numbers pages have."""
+        if rows.size:
+            self._n = max(self._n, int(rows.max()) + 1)
+            self.reserve(self._n)
+            self._numbers[rows] = numbers
+
+    def of(self, pages: NDArray[np.integer] | list[int]) -> NDArray[np.int64]:
+        """Return the numbers of pages."""
+        found: NDArray[np.int64] = self._numbers[pages]
+        return found
+
+    def item(self, page: int) -> int:
+        """Return the number of one page."""
+        return self._numbers.item(page)
+
+    def rows(self, numbers: NDArray[np.integer], among: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+        """Return the pages that have these numbers; -1: none has.
+
+        Parameters
+        ----------
+        numbers : ndarray of int, shape (n,)
+        among : ndarray of int, shape (m,), optional
+            The pages that are meant; O(m log m). None: all, whose numbers ascend then; O(n log m).
+        """
+        if among is None:
+            known, order = self._numbers[: self._n], None
+        else:
+            order = among[np.argsort(self._numbers[among])]
+            known = self._numbers[order]
+        if not known.size:
+            return np.full(len(numbers), -1)
+        at = np.minimum(known.searchsorted(numbers), known.size - 1)
+        return np.where(known[at] == numbers, at if order is None else order[at], -1)

@@ -1,0 +1,73 @@
+"""Pings reach the crawl: who says that pages have changed, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shard import Shard
+
+__all__ = ["announce", "known_pages", "pages_of", "pinged", "signal"]
+
+# URLs that are looked up and announced between two looks at the clock.
+_URLS_AT_ONCE = 16
+
+
+def known_pages(
+    refresher: Refresher, urls: Iterable[str], shard: Shard | None = None
+) -> tuple[NDArray[np.intp], list[str]]:
+    """Return the pages with these URLs, of a shard if one is given, and the URLs that are no such pages."""
+    of_page = refresher.collection.shards.of_page
+    found = {url: [p for p in pages_of(refresher, url) if shard in (None, of_page(p))] for url in urls}
+    pages = np.array(sorted({page for pages in found.values() for page in pages}), np.intp)
+    return pages, [url for url, pages in found.items() if not pages]
+
+
+def pages_of(refresher: Refresher, url: str) -> list[int]:
+    """Return the pages with this URL."""
+    try:
+        return refresher.collection.variants.pages(refresher.request_fingerprint(url))
+    except ValueError:  # no request can be made of it, so it is no page
+        return []
+
+
+def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: float) -> int:
+    """Somebody says that these pages may have changed; return how many ChangeSignals were taken.
+
+    A page of which the same sender has said so since its last crawl is not announced again: saying it twice makes it no
+    truer, and what it is worth is learned from what the next visit finds.
+    """
+    if not pages.size:
+        return 0
+    source = refresher.admission.source_of("ping", sender, now).source
+    planner = refresher.planner
+    planner.covered(pages, source, now)
+    fresh = np.array([page for page in pages.tolist() if not planner.announced_by(page, source)], np.intp)
+    refresher.count("crawlsched/change_signals/received", int(pages.size))
+    refresher.count("crawlsched/change_signals/repeated", int(pages.size - fresh.size))
+    if not fresh.size:
+        return 0
+    taken = planner.signalled(fresh, source, now)
+    refresher.count("crawlsched/change_signals/taken", taken)
+    refresher.collection.unsaved.pages(fresh, now)
+    return taken
+
+
+def signal(refresher: Refresher, urls: Sequence[str], sender: str, now: float) -> int:
+    """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""
+    if refresher.sharing is not None:
+        return refresher.sharing.signal(urls, sender, now)
+    pages, _ = known_pages(refresher, urls)
+    return announce(refresher, pages, sender, now)
+
+
+def pinged(refresher: Refresher, urls: tuple[str, ...], sender: str) -> Iterator[None]:
+    """Take a ping over, some URLs at a time."""
+    for start in range(0, len(urls), _URLS_AT_ONCE):
+        pages, unknown = known_pages(refresher, urls[start : start + _URLS_AT_ONCE])
+        refresher.count("crawlsched/change_signals/unknown_url", len(unknown))
+        announce(refresher, pages, sender, refresher.clock())
+        yield

@@ -1,0 +1,401 @@
+"""ChangeSignals arrive: sitemaps are polled, read in a thread, and taken over in slices between the slots."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from crawlsched.change_signals import Problem, absolute_sitemaps
+from crawlsched.crawl.admission import Admission
+from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.linked_sources import linked_sources
+from crawlsched.crawl.long_work import LongWork
+from crawlsched.crawl.named_by_pages import NamedByPages
+from crawlsched.crawl.poll_value import Brought, first_interval, poll_interval
+from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.responses import ResponseFacts, Responses
+from crawlsched.crawl.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
+from crawlsched.crawl.source_reading import SourceRead, UnknownEntry, read_source
+from crawlsched.crawl.source_tally import tallied
+from crawlsched.crawl.subscriptions import discovered
+from crawlsched.crawl.verdict import judge_status
+from crawlsched.crawl.visit_errors import VisitErrors
+from crawlsched.crawl.visits import Visit
+from crawlsched.planner import prospects
+from crawlsched.settings import Settings
+from crawlsched.store import Outcome, Source, host_of
+
+__all__ = ["Polls"]
+
+logger = logging.getLogger(__name__)
+
+# Entries of a sitemap taken over between two looks at the clock.
+_ENTRIES_AT_ONCE = 16
+_DEEPEST_INDEX = 16
+# Notices that a source has something new are heeded once in this share of the interval between polls.
+_BETWEEN_NOTICES = 1 / 64
+
+
+class Polls:
+    """What sources announce, from the end of their visits to the planner.
+
+    Parameters
+    ----------
+    collection : Collection
+        The pages and the sources.
+    admission : Admission
+        Takes unknown URLs in.
+    responses : Responses
+        Ends visits.
+    long_work : LongWork
+        Takes what sources say over in steps.
+    errors : VisitErrors
+        Where exceptions end.
+    settings : Settings
+        Checked settings.
+    count : callable
+        ``count(name, n=1)`` adds to a statistic.
+    request_fingerprint : callable
+        Gives the 20-byte request fingerprint of a URL.
+    clock : callable
+        Gives POSIX seconds.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        admission: Admission,
+        responses: Responses,
+        long_work: LongWork,
+        errors: VisitErrors,
+        settings: Settings,
+        *,
+        count: Callable[..., None],
+        request_fingerprint: Callable[[str], bytes],
+        clock: Callable[[], float],
+    ) -> None:
+        self._collection = collection
+        self._planner = collection.planner
+        self._sources = collection.sources
+        self._indexes = SitemapIndexes(collection.sources)
+        # Of polls under way: what they have brought so far, and which are made because an index told of something new.
+        self._brought: dict[int, tuple[float, float]] = {}
+        self._told_by_index: set[int] = set()
+        self._admission = admission
+        self._responses = responses
+        self._long_work = long_work
+        self._errors = errors
+        # The sitemaps that each robots.txt named when it was read last.
+        self._named_by: dict[str, list[str]] = {}
+        self._settings = settings
+        self._count = count
+        self._request_fingerprint = request_fingerprint
+        self._clock = clock
+        self._named = NamedByPages()
+        self._private = PrivateAddresses(settings.private_addresses)
+
+    def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
+        """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
+        number = visit.source
+        return read_source(
+            self._sources[number],
+            url,
+            body,
+            request_fingerprint=self._request_fingerprint,
+            pages_of=partial(self._pages_of, self._sources[number].host),
+            announced_before=self._collection.announced_before,
+            ancestors=[above.url for above in self._above(number)],
+            hosts={host for source in (self._sources[number], *self._above(number)) for host in _spoken_for(source)},
+        )
+
+    def _pages_of(self, host: str, request_fingerprint: bytes) -> list[int]:
+        """Return the pages of a URL that are of one shard with a host: a sitemap announces no others."""
+        shards, pages = self._collection.shards, self._collection.variants.pages(request_fingerprint)
+        return pages if shards.n is None else [page for page in pages if shards.of_page(page) is shards.of_name(host)]
+
+    def _above(self, number: int) -> list[Source]:
+        above: list[Source] = []
+        parent = self._sources[number].parent
+        # A chain in the store that bites its own tail ends at the limit of the reader.
+        while parent is not None and len(above) <= _DEEPEST_INDEX:
+            above.append(self._sources[parent])
+            parent = above[-1].parent
+        return above
+
+    def poll_soon(self, number: int, now: float) -> None:
+        """Somebody says that a source has something new: poll it in the next slot, unless that has just been done."""
+        polled_at = self._sources[number].polled_at
+        if polled_at is None or now - polled_at >= self._sources.interval * _BETWEEN_NOTICES:
+            self._count("crawlsched/pings/notices")
+            self._sources.poll(number)
+
+    def nothing_new(self, number: int, now: float, *, ok: bool) -> None:
+        """A source gave no new content: it has not changed, or (`ok` false) it failed."""
+        self._count("crawlsched/sources/unchanged" if ok else "crawlsched/sources/failed")
+        if ok:
+            self._indexes.read(number, brought=False)
+            self._indexes.listed_again(number)
+        self._polled(number, now, ok=ok)
+
+    def _polled(self, number: int, now: float, *, ok: bool, **changes: object) -> None:
+        """A poll has ended: note that, and how long the source can be left alone."""
+        wait = None
+        if ok:
+            brought = self._bring(number, now)
+            planner, interval = self._planner, self._sources.interval
+            first = first_interval(interval, planner.pages.n, self._sources.n_polled, planner.bandwidth)
+            wait = poll_interval(brought, planner.threshold, first)
+            wait *= SKIPPED_FOR if self._indexes.may_skip(number) else 1.0
+        planned = {**self._sources[number].quality, "interval": self._sources.interval}
+        polled = self._sources.polled(number, now, ok=ok, wait=wait, quality=planned, **changes)
+        self._collection.unsaved.source(polled, now)
+
+    def _bring(self, number: int, now: float) -> Brought:
+        """Note what the poll that ends now has brought, and give the index that told of it its share."""
+        source = self._sources[number]
+        gain, loss = self._brought.pop(number, (0.0, 0.0))
+        brought = Brought.of(source.quality.get("brought", {}))
+        if source.polled_at is not None:  # what the first one brings has been there for ever
+            brought = brought.polled(now - source.polled_at, gain, loss)
+            if source.parent is not None and number in self._told_by_index:
+                above = self._brought.get(source.parent, (0.0, 0.0))
+                self._brought[source.parent] = above[0] + gain, above[1] + loss
+        self._told_by_index.discard(number)
+        self._sources.describe(number, quality={**source.quality, "brought": brought.plain()})
+        return brought
+
+    def _gained(self, number: int, gain: float, loss: float) -> None:
+        before = self._brought.get(number, (0.0, 0.0))
+        self._brought[number] = before[0] + gain, before[1] + loss
+
+    def _arrived(
+        self, number: int, read: SourceRead, etag: str | None, last_modified: str | None, now: float
+    ) -> Iterator[None]:
+        """A source was read; return the steps in which what it says is taken over."""
+        source = self._sources[number]
+        validators = {"etag": etag, "last_modified": last_modified}
+        if read.digest == source.fingerprint:
+            self._sources.describe(number, **validators)
+            self.nothing_new(number, now, ok=True)
+            return iter(())
+        self._count("crawlsched/sources/read")
+        for problem in read.problems:
+            self._report(source.url, problem)
+        return self._take_over(number, read, validators, now)
+
+    def source_read(
+        self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
+    ) -> None:
+        """A source was read: its announcements become ChangeSignals, in slices between the slots."""
+        if visit.outcome is not None:  # ended meanwhile, with its shard
+            return
+        with self._errors.caught(visit, now):
+            known = read.digest == self._sources[visit.source].fingerprint
+            self._responses.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
+            self._long_work.add(
+                self._as_long_as_here(visit.source, self._arrived(visit.source, read, etag, last_modified, now))
+            )
+
+    def _as_long_as_here(self, number: int, steps: Iterator[None]) -> Iterator[None]:
+        """Do the steps as long as the source is this process's."""
+        while number in self._sources:
+            try:
+                next(steps)
+            except StopIteration:
+                return
+            yield
+
+    def source_answered(self, visit: Visit, status: int, now: float) -> None:
+        """A source gave no new content: not modified, gone, or an error."""
+        if visit.outcome is not None:
+            return
+        with self._errors.caught(visit, now):
+            self._responses.end(visit, judge_status(status).outcome, now, ResponseFacts(status))
+            self.nothing_new(visit.source, now, ok=status == 304)
+
+    def robots_seen(self, url: str, host: str, sitemaps: list[str], crawl_delay: float | None, now: float) -> None:
+        """A robots.txt was read."""
+        number = self._collection.hosts.number(host)
+        if self._collection.hosts.set_crawl_delay(number, crawl_delay):
+            self._collection.save_host(number, now)
+        if self._settings.find_sources:
+            named = absolute_sitemaps(sitemaps, url)
+            for problem in named.problems:
+                self._report(url, problem)
+            for sitemap in named.url:
+                self._admission.add_source("sitemap", sitemap, now, named_by=host)
+            before, self._named_by[url] = self._named_by.get(url, []), list(named.url)
+            for gone in set(before).difference(self._settings.source_urls, *self._named_by.values()):
+                self._admission.leave_source("sitemap", gone, now)
+
+    def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
+        """A page that is new or has changed may name feeds and sitemaps, which become sources."""
+        page = visit.page
+        if page < 0 or not self._settings.find_sources:
+            return
+        for named in linked_sources(body, url):
+            host = host_of(named)
+            if self._sources.number("sitemap", named) is not None:
+                continue
+            if not self._named.is_wanted(named, page, self._sources.n_named_by_pages(host)):
+                continue
+            self._admission.add_source("sitemap", named, now, named_by=host_of(url))
+            number = self._sources.number("sitemap", named)
+            if number is not None:  # another shard's otherwise
+                self._collection.unsaved.source(self._sources.named_by_page(number), now)
+
+    def _report(self, url: str, problem: Problem) -> None:
+        """Say what was wrong with a source, and count it."""
+        logger.warning("%s: %s", url, problem)
+        self._count(f"crawlsched/sources/problems/{problem.kind}", problem.count)
+
+    def _list(self, number: int, read: SourceRead, now: float) -> Iterator[None]:
+        """Take in the sitemaps that an index or a robots.txt names, some at a time; read those whose date is new."""
+        source = self._sources[number]
+        named_by = source.host if source.kind == "robots" else None
+        refused: list[str] = []
+        for position, child in enumerate(read.children):
+            if position % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
+                yield
+            known = self._sources.number("sitemap", child.url)
+            if not self._admission.add_source("sitemap", child.url, now, parent=number, named_by=named_by):
+                continue
+            child_number = self._sources.number("sitemap", child.url)
+            if child_number is None:
+                refused.append(child.url)
+                continue
+            if self._sources[child_number].parent != number:
+                continue  # two indexes name it, and the first one's dates count
+            is_news = self._indexes.listed(child_number, child.lastmod)
+            self._collection.unsaved.source(self._sources[child_number], now)
+            if is_news and known is not None:
+                self._sources.poll(known)
+                self._told_by_index.add(known)
+        if refused:
+            problem = Problem("too-many-children", len(refused), refused[0])
+            self._report(source.url, problem)
+            read.problems = [*read.problems, problem]
+        self._indexes.listed_again(number)
+
+    def _take_over(
+        self, number: int, read: SourceRead, validators: dict[str, str | None], now: float
+    ) -> Iterator[None]:
+        """Take a sitemap's children and entries over, some at a time."""
+        if read.usable:
+            yield from self._list(number, read, now)
+        for start in range(0, len(read.pages), _ENTRIES_AT_ONCE):
+            self._signalled(number, read, slice(start, start + _ENTRIES_AT_ONCE))
+            yield
+        if not self._settings.sitemap_discovery:
+            self._count("crawlsched/change_signals/unknown_url", len(read.unknown))
+        else:
+            for start in range(0, len(read.unknown), _ENTRIES_AT_ONCE):
+                self._discovered(number, read, slice(start, start + _ENTRIES_AT_ONCE))
+                yield
+        # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
+        if read.usable:
+            self._indexes.read(number, brought=bool(read.announced.any() or read.unknown))
+            quality = tallied(self._sources[number].quality, read, self._clock())
+            self._sources.describe(number, quality=discovered(quality, read.hubs, self._sources[number].url))
+            self._sources.describe(number, fingerprint=read.digest, **validators)
+        self._polled(
+            number,
+            self._clock(),
+            ok=read.usable,
+            n_entries=len(read.pages) + len(read.unknown),
+            problems={problem.kind: problem.count for problem in read.problems},
+        )
+
+    def _signalled(self, number: int, read: SourceRead, part: slice) -> None:
+        """Announcements of known pages."""
+        now = self._clock()
+        pages, announced = read.pages[part], read.announced[part]
+        if not self._planner.pages.state[pages].all():  # forgotten since it was read
+            return
+        self._planner.covered(pages, number, now)
+        if announced.any():
+            # The poll under way is noted at its end, so this is when the source was read before.
+            since, backwards = self._sources[number].polled_at, read.backwards[part]
+            # What a page was changed to before its last visit, that visit has seen, if the date is right.
+            seen = announced & ~backwards & (read.until[part] <= self._planner.pages.crawled_at[pages])
+            doubtful = backwards | seen
+            surplus, fresh = prospects(self._planner, pages[announced], now)
+            taken = self._planner.signalled(pages[announced & ~doubtful], number, now, since)
+            if doubtful.any():
+                doubted = self._doubted(number, now)
+                self._planner.covered(pages[doubtful], doubted, now)
+                taken += self._planner.signalled(pages[doubtful], doubted, now, since)
+                self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
+                self._count("crawlsched/change_signals/seen", int(seen.sum()))
+                quality = self._sources[number].quality
+                told = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
+                self._sources.describe(number, quality=told)
+            later, still_fresh = prospects(self._planner, pages[announced], now)
+            # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
+            lifted = later > surplus
+            self._gained(number, float((later - surplus)[lifted].sum()), float((fresh - still_fresh)[lifted].sum()))
+            self._count("crawlsched/change_signals/received", int(announced.sum()))
+            self._count("crawlsched/change_signals/taken", taken)
+        for page, lastmod, n in zip(pages.tolist(), read.lastmod[part], read.n_announced[part], strict=True):
+            self._collection.unsaved.announcement(page, number, lastmod, n, now)
+        self._collection.unsaved.pages(pages, now)
+
+    def _doubted(self, number: int, now: float) -> int:
+        """Return the source that doubtful dates of a sitemap count for: what they are worth is learned by itself."""
+        url = self._sources[number].url
+        self._admission.add_source("backwards", url, now, parent=number)
+        doubted = self._sources.number("backwards", url)
+        assert doubted is not None
+        return doubted
+
+    def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
+        """Entries of unknown URLs: they become pages, unless they were told to be forgotten."""
+        now = self._clock()
+        entries = self._public(number, read.unknown[part])
+        host = self._sources[number].host
+        if self._collection.shards.n is not None:
+            entries = [entry for entry in entries if not self._admission.is_elsewhere(self._found(entry), host, now)]
+        unknown: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
+        for entry in entries:
+            if not self._collection.variants.pages(entry.request_fingerprint):
+                unknown.setdefault(entry.request_fingerprint, entry)
+        found = {name: self._found(entry) for name, entry in unknown.items()}
+        reasons = self._collection.kept_out(list(found.values()), now)
+        found = {name: page for (name, page), reason in zip(found.items(), reasons, strict=True) if reason is None}
+        if not found:
+            return
+        pages = self._admission.add(list(found.values()), now)
+        for page_found in found.values():
+            self._admission.growth.found(page_found.url)
+        shards = self._collection.shards
+        mine = {page for page in pages if shards.of_page(page) is shards.of_name(host)}
+        for page, entry in zip(pages, map(unknown.__getitem__, found), strict=True):
+            if page in mine:  # what it says of other shards' pages is not theirs
+                self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
+        pages = [page for page in pages if page in mine]
+        self._planner.covered(np.array(pages), number, now)
+        surplus, _ = prospects(self._planner, np.array(pages), now)
+        # Every second without a copy loses the whole importance of a page.
+        lost = self._planner.pages.importance[pages][surplus > 0].sum()
+        self._gained(number, float(surplus.sum()), float(lost))
+
+    def _public(self, number: int, entries: list[UnknownEntry]) -> list[UnknownEntry]:
+        """Leave out what leads to a private address, unless the sitemap is one that the project has named itself."""
+        private = [entry for entry in entries if self._private.forbids(host_of(entry.url))]
+        own = self._settings.source_urls
+        if not private or any(source.url in own for source in (self._sources[number], *self._above(number))):
+            return entries
+        self._report(self._sources[number].url, Problem("private-address", len(private), private[0].url))
+        return [entry for entry in entries if entry not in private]
+
+    def _found(self, entry: UnknownEntry) -> FoundPage:
+        importance = self._admission.weighing.importance(entry.url, {}, None)
+        return FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
+
+
+def _spoken_for(source: Source) -> list[str]:
+    """Return the hosts whose robots.txt let a source speak of their pages; its own host is always among them."""
+    return [source.host, *source.hosts]

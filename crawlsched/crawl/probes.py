@@ -1,0 +1,238 @@
+"""Probes: second fetches by which a visit is judged, or by which is learned what changes by itself."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import inf
+from random import Random
+
+from crawlsched.change_detection import Finding, TemplateNoise
+from crawlsched.crawl.reading import Content
+
+__all__ = ["APART", "Probe", "Probes"]
+
+APART = 0.95
+"""Seconds between fetches from which is learned: clocks of seconds differ in 19 of 20 then, edits fall hardly ever.
+
+With a whole second the slot after the next one was taken, and on fast sites one edit more in six fell between them."""
+
+# Visits that look changed are all probed until so many probes in a row have found nothing that was not known.
+_QUIET_PROBES = 5
+# This share of the visits that find nothing but noise is probed, so that it can return.
+_SHARE_OF_NOISE = 0.02
+_SHARE_UNTIL_CONFIRMED = 0.1
+_CONFIRMED = 12
+_RETURNS = 5.0
+_MOST_WAITING = 50
+# Second fetches of visits that are judged: as long as there were fewer than this share of visits that could find a
+# change, and so many more.
+_SHARE, _AT_LEAST = 0.04, 6
+# An announcement speaks for a change. Of templates that are not known such visits are put off as long as there were
+# fewer than this share: just after first copies were made all visits are of that kind, and each slot finds a change.
+_SHARE_IF_ANNOUNCED = 1 / 6
+# All second fetches, those of visits that are put off among them: where each page is a template of its own, what looks
+# changed is told without one beyond that. Where pages share a template, what is learned of it serves all of them: there
+# twice as many are made until it is confirmed.
+_SHARE_OF_ALL, _AT_LEAST_OF_ALL, _TIMES_IF_SHARED = 0.05, 30, 2
+# Until so many visits were made, second fetches take slots from first copies only as far as pages are visited again
+# beside them, and at most so many: what differs at each visit is told of each of these otherwise.
+_ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
+
+
+@dataclass(slots=True, eq=False)
+class Probe:
+    """A second fetch, which a first one has asked for.
+
+    Attributes
+    ----------
+    page : int
+        The page; it is in flight until the probe has ended.
+    host : int
+        The host's row number.
+    first : Content
+        What the first fetch gave.
+    is_held : bool
+        Whether the visit is judged by this fetch.
+    was_conditional : bool
+        Whether the first fetch was.
+    asked_at : float
+        POSIX seconds.
+    elapsed : float
+        Seconds since the visit before the first fetch; infinite if there was none.
+    is_urgent : bool
+        Whether it goes out as soon as there is a slot, and not a second after the first.
+    impossible_url : str or None
+        Of the page that cannot exist, if that is what is fetched.
+    """
+
+    page: int
+    host: int
+    first: Content
+    is_held: bool
+    was_conditional: bool
+    asked_at: float
+    elapsed: float = inf
+    is_urgent: bool = False
+    impossible_url: str | None = None
+
+
+class Probes:
+    """The probes that wait for a slot, and the choice of what is probed.
+
+    Parameters
+    ----------
+    rng : random.Random
+        Chooses.
+    makes_first_copies : callable
+        Says whether slots go to pages of which there is no copy yet; a second fetch is worth less than those.
+    enabled : bool, default True
+        False: nothing is ever probed.
+    has_room : callable, optional
+        ``has_room(host)`` says whether a second fetch there takes nothing from pages that wait; None: always.
+
+    Notes
+    -----
+    A visit is put off where a second fetch has to tell, as `ruling` says, and where a page looks changed of a template
+    that was not probed three times yet; the latter not after an announcement, if there was a second fetch for each six
+    visits. The rest is judged at once, and some probed nevertheless: those that look changed until five in a row have
+    shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.
+    All second fetches together are 5 in a hundred visits and 30 more at most; twice as many where pages share a
+    template that was not probed twelve times yet. At most half of them only confirm what is left out. Visits are those
+    of pages that were seen before.
+    """
+
+    def __init__(
+        self,
+        rng: Random,
+        makes_first_copies: Callable[[], bool],
+        *,
+        enabled: bool = True,
+        has_room: Callable[[int], bool] | None = None,
+    ) -> None:
+        self._rng = rng
+        self._has_room = has_room or (lambda host: True)
+        self._makes_first_copies = makes_first_copies
+        self._enabled = enabled
+        self._waiting: deque[Probe] = deque()
+        self._not_again: set[int] = set()
+        self._n_visits = 0
+        self._n_again = 0
+        self.n_asked = 0
+
+    def __iter__(self) -> Iterator[Probe]:
+        """Those that wait, longest asked for first."""
+        return iter(tuple(self._waiting))
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def visited(self, *, is_again: bool) -> None:
+        """Count a visit; `is_again`: of a page that was seen before, so that it may look changed."""
+        self._n_visits += 1
+        self._n_again += is_again
+
+    @property
+    def _have_turn(self) -> bool:
+        """Whether second fetches have room, and are worth as much as what goes out now."""
+        if not self._enabled or len(self._waiting) >= _MOST_WAITING:
+            return False
+        if self._n_visits >= _ENOUGH_VISITS or not self._makes_first_copies():
+            return True
+        return self.n_asked < min(self._n_again, _BESIDE_FIRST_COPIES)
+
+    def may_ask(self, page: int, host: int, noise: TemplateNoise | None) -> bool:
+        """Whether a visit of a page of a host may be put off; `noise` is what is known of its template.
+
+        Notes
+        -----
+        A page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
+        judged.
+        """
+        most = _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
+        if noise is not None and noise.n_pages > 1 and noise.n_probes < _CONFIRMED:
+            most *= _TIMES_IF_SHARED
+        if not self._have_turn or self.n_asked >= most:
+            return False
+        if page in self._not_again:
+            self._not_again.discard(page)
+            return False
+        return self._has_room(host)
+
+    def confirms_return(self, noise: TemplateNoise | None) -> bool:
+        """Decide whether a page that says what it said before has to say so twice.
+
+        Notes
+        -----
+        Where n such pages of a template in a row have, fewer are asked: the share 5/(n + 1) after five.
+        """
+        n = 0 if noise is None else noise.n_returns
+        return self._rng.random() * (n + 1) < _RETURNS
+
+    def knows(self, noise: TemplateNoise | None, *, announced: bool = False) -> bool:
+        """Tell whether a change can be told without a second fetch: by what is known of a template or was announced."""
+        if noise is None or noise.is_known:
+            return True
+        return announced and self.n_asked >= _SHARE_IF_ANNOUNCED * self._n_again
+
+    def is_wanted(self, host: int, finding: Finding, noise: TemplateNoise) -> bool:
+        """Decide whether a visit that has been judged is worth a second fetch.
+
+        Parameters
+        ----------
+        host : int
+            The row number of its host.
+        finding : Finding
+            What it found.
+        noise : TemplateNoise
+            What is known of the page's template.
+        """
+        if not self._have_turn or not self._has_room(host):
+            return False
+        if finding.reason == "noise" and finding.is_suspect:
+            return 2 * self.n_asked < _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
+        if self.n_asked >= _AT_LEAST + _SHARE * self._n_again:
+            return False
+        if finding.is_news:
+            return noise.n_quiet < _QUIET_PROBES or self._rng.random() * (noise.n_quiet + 2) < 1.0
+        if finding.reason == "noise":
+            share = _SHARE_OF_NOISE if noise.n_probes >= _CONFIRMED else _SHARE_UNTIL_CONFIRMED
+            return self._rng.random() < share
+        return False
+
+    def ask(self, probe: Probe) -> None:
+        """Put a probe in line for a slot."""
+        self._waiting.append(probe)
+        self.n_asked += 1
+
+    def next_due(self, now: float, is_free: Callable[[int], bool]) -> Probe | None:
+        """Take out the probe that has waited longest among those whose host may be asked now, for `APART` at least."""
+        for number, probe in enumerate(self._waiting):
+            may_go = probe.is_urgent or now - probe.asked_at >= APART
+            if may_go and is_free(probe.host) and (probe.is_held or self._has_room(probe.host)):
+                del self._waiting[number]
+                return probe
+        return None
+
+    def leave(self, is_meant: Callable[[int], bool]) -> list[Probe]:
+        """Give up those of some hosts, with no word on whether their pages are to be probed again."""
+        left = [probe for probe in self._waiting if is_meant(probe.host)]
+        self._waiting = deque(probe for probe in self._waiting if probe not in left)
+        return left
+
+    def give_up(self, asked_before: float) -> list[Probe]:
+        """Take out the probes that have waited since before this time: seconds apart is what they are about.
+
+        And those that only would have taught something, where pages wait for what they would take.
+        """
+        old = [
+            probe
+            for probe in self._waiting
+            if probe.asked_at < asked_before or not (probe.is_held or self._has_room(probe.host))
+        ]
+        for probe in old:
+            self._waiting.remove(probe)
+            self._not_again.add(probe.page)
+        return old

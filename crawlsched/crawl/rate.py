@@ -1,0 +1,193 @@
+"""The rate of a crawl: its slots, its second gate, its pauses and its hours."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from math import inf, isfinite
+from typing import Any
+
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.pacing import Line, Pace
+from crawlsched.crawl.share import Share
+from crawlsched.planner import Planner
+from crawlsched.settings import Settings
+from crawlsched.slot_clock import SlotClock
+
+__all__ = ["CrawlRate"]
+
+logger = logging.getLogger(__name__)
+
+_MEAN_FOR = 3600.0
+# All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
+_LONGEST_SHARED_DEBT = 0.2
+# Below so many requests a second each is written down at once.
+_SELDOM = 1.0
+
+
+class CrawlRate:
+    """When requests go out.
+
+    Parameters
+    ----------
+    settings : Settings
+    planner : Planner
+        Reckons with the mean rate.
+    hosts : Hosts
+        Have their shares of it.
+    count : callable
+        ``count(name, n=1)`` adds to a statistic.
+    note : callable
+        ``note(now)`` writes down at once when the last request was sent, and whether the crawl pauses.
+    now : float
+        POSIX seconds.
+    sharing : Share, optional
+        Has what was granted to this process, of a rate that several share; None: this is the only one.
+
+    Attributes
+    ----------
+    slots : SlotClock
+        The grid of slots.
+    line : Line
+        What waits to be written.
+    on_rate : callable or None
+        Told of another rate, and of the beginning and end of rests.
+    last_sent_at : float or None
+        When the last request was written.
+    paused_since : float or None
+        Since when this crawl is told to send nothing; None: it is not.
+    rested_at : float
+        When nothing went out last because the crawl rests: what waits at the second gate then is not lost.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        planner: Planner,
+        hosts: Hosts,
+        count: Callable[..., None],
+        note: Callable[[float], object],
+        now: float,
+        sharing: Share | None = None,
+    ) -> None:
+        self._sharing = sharing
+        self.slots = self._clock_of(settings.bandwidth, now)
+        self.line: Line[Any] = Line(Pace(settings.bandwidth))
+        self.on_rate: Callable[[], None] | None = None
+        self.last_sent_at: float | None = None
+        self.paused_since: float | None = None
+        self.rested_at = -inf
+        self.slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid", "paused"), 0)
+        self._planner = planner
+        self._hosts = hosts
+        self._hosts.bandwidth = settings.bandwidth
+        self._count = count
+        self._note = note
+        self._hours = settings.hours
+        self._rests_by_hours = False
+        self._mean_until = -inf
+
+    def take_over(self, notes: Mapping[str, Any], now: float) -> None:
+        """Know what the last run has left with the lease: when it sent its last request, whether it was to pause."""
+        last, paused_since = notes.get("last_sent_at"), notes.get("paused_since")
+        self.last_sent_at = min(float(last), now) if isinstance(last, int | float) and isfinite(last) else None
+        self.paused_since = float(paused_since) if isinstance(paused_since, int | float) else None
+
+    def begin(self, now: float) -> None:
+        """Let the grid go on from the last request of the last run: restarts send no more than one run."""
+        if self.paused_since is not None:
+            logger.warning("The crawl is paused and sends nothing; `crawlsched bandwidth resume` lets it go on.")
+        if self._sharing is None:
+            self.follow_hours(now)
+        self._rest_or_go_on()
+        rate = self.slots.rate if self._sharing is None else self._sharing.rate
+        last = -inf if self.last_sent_at is None else self.last_sent_at
+        self.slots = self._clock_of(rate, max(now, last + 1.0 / rate))
+        self.line.pace = Pace(rate, last)
+
+    def _clock_of(self, rate: float, begin: float) -> SlotClock:
+        return SlotClock(rate, begin) if self._sharing is None else SlotClock(rate, begin, debt=_LONGEST_SHARED_DEBT)
+
+    def sent(self, now: float, unpaid: bool) -> None:
+        """A request is written now; `unpaid` says that no slot was taken for it yet."""
+        self.last_sent_at = now
+        if unpaid:
+            self.pay(now)
+        if self.slots.rate < _SELDOM and self._sharing is None:
+            # Where slots are rare a restart has to know of each: a supervisor in a crash loop exceeds no rate.
+            self._note(now)
+
+    def pay(self, now: float) -> None:
+        """Give a slot up for a request that came from none."""
+        self.slots.pay(now)
+        self.count_slots("paid")
+
+    def count_slots(self, kind: str, n: int = 1) -> None:
+        """Count what became of slots: used, idle, no_free_host, paused, or paid for a request that came from none."""
+        self.slot_counts[kind] += n
+        self._count(f"crawlsched/slots/{kind}", n)
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing may go out: in a pause, or by the hours of CRAWLSCHED_BANDWIDTH."""
+        if self._sharing is not None:
+            return self._sharing.rests
+        return self.paused_since is not None or self._rests_by_hours
+
+    def set_bandwidth(self, bandwidth: float, now: float) -> None:
+        """Crawl at another rate from now on; where the collection is shared, all processes do within some seconds."""
+        if self._sharing is not None:
+            self._sharing.set_bandwidth(bandwidth)
+            return
+        self._set(bandwidth, now)
+        self._planner.set_bandwidth(bandwidth, now)
+        logger.info("The bandwidth is %g crawls a second from now on.", bandwidth)
+        # What is asked for by hand stands until the next start.
+        self._hours, self._rests_by_hours = None, False
+        self._rest_or_go_on()
+
+    def follow_hours(self, now: float) -> None:
+        """Go at the rate that CRAWLSCHED_BANDWIDTH has for this time; the planner reckons with the mean of the day."""
+        if self._hours is None:
+            return
+        rate = self._hours.rate_at(now)
+        if now >= self._mean_until:  # it is another one where the clocks are changed
+            self._mean_until = now + _MEAN_FOR
+            self._planner.set_bandwidth(self._hours.mean(now), now)
+        rests, was = rate == 0.0, (self._rests_by_hours, self.slots.rate)
+        self._rests_by_hours = rests
+        if not rests and rate != self.slots.rate:
+            self._set(rate, now)
+        if (rests, self.slots.rate) != was:
+            said = "nothing goes out" if rests else f"{rate:g} crawls a second go out"
+            logger.info("By the hours of CRAWLSCHED_BANDWIDTH %s from now on.", said)
+            self._rest_or_go_on()
+
+    def pause(self, now: float) -> None:
+        """Send nothing until `resume`, also after a restart."""
+        if self.paused_since is None:
+            self.paused_since = now
+            logger.info("The crawl pauses: nothing goes out until it is resumed.")
+        self._rest_or_go_on()
+        self._note(now)
+
+    def resume(self, now: float) -> None:
+        """Go on after a pause."""
+        if self.paused_since is not None:
+            self.paused_since = None
+            logger.info("The crawl goes on.")
+        self._rest_or_go_on()
+        self._note(now)
+
+    def _rest_or_go_on(self) -> None:
+        # Behind the slots, too: robots.txt, media and what waited for a name are sent without a slot.
+        self.line.is_held = self.rests and self._sharing is None  # what has no grant waits before it is sent
+        if self.on_rate is not None:
+            self.on_rate()
+
+    def _set(self, rate: float, now: float) -> None:
+        self.slots.set_rate(rate, now)
+        self._hosts.bandwidth = rate
+        self.line.pace.set_rate(rate, now)
+        if self.on_rate is not None:
+            self.on_rate()

@@ -1,0 +1,145 @@
+"""Reading a response: from its bytes to what of them counts; runs in a thread where the body is large."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from crawlsched.change_detection import (
+    Fingerprint,
+    Recipe,
+    Seen,
+    likeness,
+    sketch,
+)
+from crawlsched.change_detection.content_kind import content_kind
+from crawlsched.crawl.kept_texts import packed
+
+__all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
+
+#: So much of a page's text is read to see whether it has changed, unpacked. What is no text is compared whole.
+MOST_TEXT_BYTES = 4_000_000
+# Bodies larger than this are read in a thread, so that the slot clock is not held up; below it the hand-over to a
+# thread costs more than the work.
+_QUICK_BELOW = 16_384
+# Of a longer text the beginning is measured.
+_SKETCHED = 1_000_000
+
+
+class Body(NamedTuple):
+    """What a recipe is given."""
+
+    body: bytes
+    content_type: str | None
+    encoding: str | None
+    url: str
+
+
+@dataclass(slots=True, eq=False)
+class Content:
+    """What of a body counts.
+
+    Attributes
+    ----------
+    url : str
+        By which it was read.
+    fingerprint : Fingerprint
+    text : str or None
+        What counts, a line for each block; None where bytes do, or the content is the same as before.
+    seen : Seen or None
+        Its blocks, as the detector takes them; None where the recipe has none.
+    is_html : bool
+        Whether it is a page for people.
+    packed_text : bytes or None
+        The text, compressed, where it is to be kept.
+    address : str
+        What the page is called by.
+    """
+
+    url: str
+    fingerprint: Fingerprint
+    text: str | None
+    seen: Seen | None = None
+    is_html: bool = False
+    packed_text: bytes | None = None
+    address: str = ""
+    _sketch: bytes | None = None
+    _likeness: bytes | None = None
+
+    @property
+    def text_sketch(self) -> bytes:
+        """From which the size of a change can be estimated; empty where there is no text. Made when it is asked for."""
+        if self._sketch is None:
+            self._sketch = sketch(self.text[:_SKETCHED]) if self.text is not None else b""
+        return self._sketch
+
+    @property
+    def likeness(self) -> bytes:
+        """What it has in common with pages that are made by one sentence: 8 bytes, see `change_detection.likeness`."""
+        if self._likeness is None:
+            alike = likeness(self.text, self.address) if self.is_html and self.text else None
+            self._likeness = alike or self.fingerprint.digest[:8]
+        return self._likeness
+
+
+def read_content(
+    body: Body, recipe: Recipe, *, before: bytes | None = None, text_bytes: int = 0, address: str | None = None
+) -> Content:
+    r"""Read a response.
+
+    Parameters
+    ----------
+    body : Body
+    recipe : Recipe
+    before : bytes, optional
+        The digest of the content that was seen last by this recipe; of the same content no text and no sketch is made.
+    text_bytes : int, default 0
+        Compress the text to at most so many bytes; 0: not at all.
+    address : str, optional
+        What the page is called by, where that is not the URL by which it is read.
+
+    Returns
+    -------
+    Content
+
+    Examples
+    --------
+    >>> content = read_content(Body(b"<p>Tea<p>Milk", "text/html", None, "http://a/"), Recipe("blocks"))
+    >>> content.text, len(content.seen.trace)
+    ('Tea\nMilk', 2)
+    """
+    kind = content_kind(*body[:3])
+    seen = None
+    if recipe.method == "blocks":
+        blocks = recipe.blocks(*body[:3])
+        seen = Seen(address or body.url, blocks)
+        recipe_id, content = recipe.id, blocks.text
+        # Where one block ends and the next begins is markup, or white space.
+        fingerprint = Fingerprint.of(recipe_id, content.replace("\n", " "))
+    else:
+        recipe_id, content = recipe.content(*body)  # type: ignore[assignment]
+        fingerprint = Fingerprint.of(recipe_id, content)
+    text = content if isinstance(content, str) else None
+    is_known = fingerprint.digest == before
+    if seen is not None and not is_known:
+        assert seen.trace is not None  # made here, which may be in a thread
+    return Content(
+        url=body.url,
+        fingerprint=fingerprint,
+        text=None if is_known else text,
+        seen=seen,
+        is_html=kind == "html",
+        packed_text=packed(text, text_bytes) if text_bytes and text is not None and not is_known else None,
+        address=address or body.url,
+    )
+
+
+def is_quick(body: Body, recipe: Recipe) -> bool:
+    """Whether a body is read within a few milliseconds, so that no thread is needed."""
+    # Parsers, extraction libraries and functions of the user's may take long even for little.
+    return len(body.body) < _QUICK_BELOW and recipe.method in ("blocks", "visible_text", "raw_bytes")
+
+
+def is_current(recipe_id: str | None, recipe: Recipe) -> bool:
+    """Whether a fingerprint with this id can be compared to one that is made now."""
+    return recipe_id is not None and (recipe_id == recipe.id or recipe_id.startswith(f"{recipe.id}/"))

@@ -1,0 +1,617 @@
+"""The refresher of a crawl: the one place where its parts are made and wired, and the timers that go through all.
+
+* *a request is made* by the spider: `admission`
+* *a slot ticks*: `rate` has the slots, `dispatcher` says which visit begins
+* *a response arrives*: `dispatcher` says how it is read, `responses` judges it (`content.verdict`) and carries that
+  out, `book` has what is delivered; `probes` are what is fetched a second time
+* *ChangeSignals arrive*: `polls`
+* *re-planning*: `planner`, by `jobs`
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+
+from crawlsched.crawl.admission import Admission
+from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.delivery_book import DeliveryBook
+from crawlsched.crawl.dispatcher import Dispatcher
+from crawlsched.crawl.failing_hosts import FailingHosts
+from crawlsched.crawl.fingerprints import fingerprints
+from crawlsched.crawl.first_minute import beginning
+from crawlsched.crawl.growth import Growth
+from crawlsched.crawl.guard import Guard
+from crawlsched.crawl.handing_over import Elsewhere
+from crawlsched.crawl.long_work import LongWork
+from crawlsched.crawl.one_pass import OnePass
+from crawlsched.crawl.polls import Polls
+from crawlsched.crawl.probes import Probes
+from crawlsched.crawl.project import anchored, argument_digests, named_collection
+from crawlsched.crawl.rate import CrawlRate
+from crawlsched.crawl.recipe_choice import Recipes
+from crawlsched.crawl.responses import Responses
+from crawlsched.crawl.retry_after import retry_after
+from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.share import Share
+from crawlsched.crawl.starts import Starts
+from crawlsched.crawl.visit_errors import VisitErrors
+from crawlsched.crawl.visits import Visits
+from crawlsched.crawl.watchdog import Watchdog
+from crawlsched.exceptions import DatabaseReplaced
+from crawlsched.pages import REFUSED
+from crawlsched.settings import Settings
+from crawlsched.store import Outcome, host_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+__all__ = ["NotForTheSpider", "Refresher"]
+
+logger = logging.getLogger(__name__)
+
+# Long work rests when so many rows wait for the next flush: handing them over takes some milliseconds of the crawling
+# thread, writing them about a tenth of a second of the other.
+_MOST_ROWS_PER_FLUSH = 1_200
+_CLOSING_STEP = 0.002
+# A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
+_LONGEST_PROBE = 60.0
+_SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
+# A visit whose end nobody announced is looked for this often.
+_SWEEP_INTERVAL = 5.0
+# At a low rate a request may have to wait for so many slots: its own turn, and that of a robots.txt before it.
+SLOTS_OF_PATIENCE = 4.0
+
+
+class NotForTheSpider(IgnoreRequest):
+    """The response told us what we wanted to know, and there is nothing new in it for the spider."""
+
+
+class Refresher:
+    """Keep a collection fresh.
+
+    There is one for each crawler, shared by the scheduler, the middlewares and the extension (`Refresher.of`), which
+    call its parts. It reads no clock but the one it is given.
+
+    Parameters
+    ----------
+    settings : Settings
+        Checked settings.
+    spider : str
+        The spider's name.
+    count : callable
+        ``count(name, n=1)`` adds to a statistic.
+    request_fingerprint : callable
+        Gives the 20-byte request fingerprint of a URL.
+    clock : callable
+        Gives POSIX seconds and never goes back.
+    rng : random.Random
+        Chooses which visits are probed.
+    arguments : mapping of str to str, optional
+        Digests of the spider's arguments.
+    share : callable, optional
+        ``share(refresher, spider)`` gives what CRAWLSCHED_SHARDS needs; it is asked if that is set.
+
+    Attributes
+    ----------
+    collection, planner, hosts, sources
+        What is known.
+    visits, probes, book, starts, one_pass
+        What is under way, and what is owed.
+    rate, admission, dispatcher, responses, polls
+        The flows; see the module.
+    long_work, guard, watchdog, errors, growth
+        How work is done beside the slots, and what is noticed.
+    """
+
+    _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()
+
+    def __init__(
+        self,
+        settings: Settings,
+        spider: str,
+        *,
+        count: Callable[..., None],
+        request_fingerprint: Callable[[str], bytes],
+        clock: Callable[[], float],
+        rng: Random,
+        fingerprinter: str = "",
+        obeys_robots: bool = True,
+        least_delay: float = 0.0,
+        arguments: Mapping[str, str] | None = None,
+        share: Callable[[Refresher, str], Share] | None = None,
+    ) -> None:
+        self._arguments = dict(arguments or {})
+        self.settings = settings
+        self.clock = clock
+        self.count = count
+        self.request_fingerprint = request_fingerprint
+        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards)
+        self.planner = self.collection.planner
+        self.hosts = self.collection.hosts
+        self.planner.frontier.new.limit = self.hosts.limit
+        self.hosts.least_delay = least_delay
+        self.sources = self.collection.sources
+        self.is_open = False
+        self._swept_at = 0.0
+        self._owned = True
+        self.has_read_commands = False
+        #: Whether Scrapy has requests in line; the scheduler says how to know.
+        self.has_requests: Callable[[], bool] = lambda: True
+        #: Whether Scrapy closes the spider, and sends nothing any more; what is under way may take minutes still.
+        self.is_ending: Callable[[], bool] = lambda: False
+        #: What is told when a shard has come.
+        self.on_shard: Callable[[], None] | None = None
+        #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
+        self.lost_database: str | None = None
+        #: Callbacks whose requests could not be written down, and how often.
+        self.not_data: dict[str, int] = {}
+        #: What there is to do besides where several processes crawl the collection; None: this is the only one.
+        self.sharing: Share | None = None
+        if settings.shards is not None:
+            assert share is not None
+            self.sharing = share(self, spider)
+        self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
+        self.guard = Guard(count, clock)
+        self.watchdog = Watchdog(clock())
+        self.growth = Growth(self._n_copies, lambda: self.planner.bandwidth, clock())
+        self.long_work = LongWork(
+            clock, lambda: self.is_open, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH
+        )
+        self.visits = Visits()
+        self.errors = VisitErrors(self.collection, self.visits, count)
+        self.probes = Probes(
+            rng,
+            lambda: bool(self.planner.frontier.new),
+            enabled=settings.probes,
+            has_room=self._has_room_for_probes,
+        )
+        self.starts = Starts(settings.starts_first)
+        self.one_pass = None
+        if settings.one_pass:
+            most = None if settings.one_pass is True else settings.one_pass
+            self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
+        self.book = DeliveryBook(
+            self.collection,
+            clock(),
+            count,
+            (lambda page, now: None) if self.one_pass is None else self.one_pass.released,
+        )
+        self.deliveries = self.book.deliveries
+        elsewhere = None
+        if (sharing := self.sharing) is not None:
+            elsewhere = Elsewhere(lambda: sharing.handing_over, self.collection.shards)
+        self.admission = Admission(
+            self.collection,
+            settings,
+            count,
+            owe=self.book.ask,
+            request_fingerprint=request_fingerprint,
+            starts=self.starts,
+            asks_robots=not obeys_robots,
+            growth=self.growth,
+            elsewhere=elsewhere,
+            hand_over=None if sharing is None else sharing.hand_over,
+        )
+        self.dispatcher = Dispatcher(
+            self.collection,
+            self.visits,
+            self.probes,
+            Recipes(settings),
+            self.errors,
+            count,
+            book=self.book,
+            starts=self.starts,
+            one_pass=self.one_pass,
+        )
+        self._failing_hosts = FailingHosts(self.collection)
+        self.responses = Responses(
+            self.collection,
+            self.visits,
+            self.probes,
+            count,
+            request_fingerprint,
+            lambda source, now: self.polls.nothing_new(source, now, ok=False),
+            self.book,
+            self._failing_hosts,
+            (lambda page: None) if self.one_pass is None else self.one_pass.taken_back,
+            self.admission.is_elsewhere,
+            self.growth,
+            self.errors,
+        )
+        self.polls = Polls(
+            self.collection,
+            self.admission,
+            self.responses,
+            self.long_work,
+            self.errors,
+            settings,
+            count=count,
+            request_fingerprint=request_fingerprint,
+            clock=clock,
+        )
+
+    @classmethod
+    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
+        """Return the refresher of a crawler, making it if it is the first to be asked for."""
+        refresher = cls._of.get(crawler)
+        if refresher is None:
+            refresher = cls._of[crawler] = cls._for(crawler, share)
+        return refresher  # type: ignore[return-value]
+
+    @classmethod
+    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
+        assert crawler.stats is not None
+        # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
+        offset = time.time() - time.monotonic()
+        # Tests of other components make middlewares, and no crawl, without a spider.
+        spider = crawler.spider
+        name, arguments = ("", {}) if spider is None else (spider.name, vars(spider))
+        settings = Settings.from_scrapy(crawler.settings, name)
+        settings = replace(settings, database_url=anchored(settings.database_url, Path.cwd()))
+        if spider is not None and settings.collection is not None:
+            settings = replace(settings, collection=named_collection(settings.collection, name, arguments))
+        fingerprinter, fingerprint = fingerprints(crawler.request_fingerprinter, settings.ignore_parameters)
+        return cls(
+            settings,
+            name,
+            arguments=argument_digests(arguments),
+            share=share,
+            count=crawler.stats.inc_value,
+            request_fingerprint=lambda url: fingerprint(Request(url)),
+            clock=lambda: offset + time.monotonic(),
+            rng=Random(),
+            fingerprinter=fingerprinter,
+            obeys_robots=crawler.settings.getbool("ROBOTSTXT_OBEY"),
+            least_delay=crawler.settings.getfloat("DOWNLOAD_DELAY"),
+        )
+
+    # -- opening and closing
+
+    def open(self) -> None:
+        """Open the store and load the collection, or join those who share it."""
+        if self.sharing is not None:
+            self.is_open = True
+            try:
+                self.sharing.open()
+            except BaseException:
+                self.is_open = False
+                raise
+            return
+        self.collection.open(self.clock())
+        self.is_open = True
+        now = self.clock()
+        self._say_other_arguments()
+        self.rate.take_over(self.collection.lease.notes, now)
+        logger.info(
+            "%s",
+            beginning(
+                self.collection.store.name,
+                self.collection.store.database.name,
+                *self.known_pages(),
+                self.planner.bandwidth,
+                self.settings.one_pass,
+            ),
+        )
+        self.came(self.collection.shards.only)
+        demand = self.planner.overdue_demand()
+        if demand > self.planner.bandwidth:
+            logger.warning(
+                "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
+                "CRAWLSCHED_BANDWIDTH: pages will be overdue, the oldest go first.",
+                demand,
+                len(self.collection.index),
+                self.planner.bandwidth,
+            )
+
+    def came(self, shard: Shard) -> None:
+        """A shard, or the whole of a collection without any, is here from now on."""
+        self.admission.weighing.weigh_all(shard, self.clock, self.long_work.add)
+        for url in self.settings.source_urls:
+            if self.collection.shards.of_name(host_of(url)) is shard:
+                self.admission.add_source("sitemap", url, self.clock())
+        if self.sharing is None:
+            return
+        if self.one_pass is not None and self.sharing.pass_since is not None:
+            self.one_pass.tried_since(self.sharing.pass_since)
+        # What a former stay of the shard here has found may be lost with it, and is handed over again when it is found.
+        self.sharing.handing_over.forget(shard.number)
+        if self.on_shard is not None:
+            self.on_shard()
+
+    def is_busy_with(self, shard: int) -> bool:
+        """Whether a visit or a delivery of a shard is under way."""
+        number_of, names = self.collection.shards.number_of, self.hosts.names
+        if any(number_of(names[visit.host]) == shard for visit in self.visits if visit.tracked):
+            return True
+        of_page = self.collection.shards.of_page
+        return any((there := of_page(page)) and there.number == shard for page in self.deliveries.pages())
+
+    def ends(self, shard: int | None = None) -> None:
+        """End what is under way of a shard; None: of all."""
+        now, number_of, names = self.clock(), self.collection.shards.number_of, self.hosts.names
+        for visit in [visit for visit in self.visits if visit.tracked or shard is None]:
+            if shard is None or number_of(names[visit.host]) == shard:
+                self.responses.end(visit, Outcome.DROPPED, now)
+                if visit.page >= 0:
+                    self.planner.release(visit.page, now)
+        # Nothing was kept of what these pages said; the next crawl finds it again.
+        for probe in self.probes.leave(lambda host: shard is None or number_of(names[host]) == shard):
+            if self.collection.knows(probe.page):
+                self.planner.release(probe.page, now)
+        if shard is not None:
+            self.deliveries.leave(self.collection.shards.has(shard), now)
+
+    def known_pages(self) -> tuple[int, int]:
+        """Return how many pages are known, and how many of them were crawled; O(pages)."""
+        pages = self.planner.pages
+        return len(self.collection.index), int(np.count_nonzero(pages.crawled_at[: pages.n] > -np.inf))
+
+    def _say_other_arguments(self) -> None:
+        before = self.collection.shards.only.last_status.get("arguments", self._arguments)
+        others = sorted(name for name in {*before, *self._arguments} if before.get(name) != self._arguments.get(name))
+        if others and len(self.collection.index):
+            logger.warning(
+                "The collection %r was last crawled with another %s, and those pages are kept fresh, too; "
+                "CRAWLSCHED_COLLECTION = '{name}-{%s}' keeps them apart.",
+                self.settings.collection,
+                " and ".join(repr(name) for name in others),
+                others[0],
+            )
+
+    def start_slots(self) -> None:
+        """Let the grid of slots begin now: the time that loading took is not paid back."""
+        self.dispatcher.warm_up()
+        # What it has brought about meanwhile is looked at before the first slot, and not in it.
+        self.planner.frontier.advance(self.clock())
+        self.rate.begin(self.clock())
+        self.starts.begin(self.clock(), self.planner.bandwidth)
+
+    def closing(self) -> Iterator[Callable[[], None] | None]:
+        """Resolve what is still open, write everything down, close the store, step by step.
+
+        Yields
+        ------
+        callable or None
+            What waits for the disk and can be run in a thread before the next step; None between steps of work.
+        """
+        if not self.is_open:
+            return
+        now = self.clock()
+        if self.sharing is not None:
+            self.sharing.ends()
+        self.ends()
+        self.collection.come_back([*self.collection.aside_pages, *self.collection.credentials.waiting], now)
+        while self.long_work.has_work:
+            self.long_work.go_on(_CLOSING_STEP)
+            yield None
+            if len(self.collection.unsaved) > _MOST_ROWS_PER_FLUSH:
+                self.collection.flush(self.clock())
+                yield None
+        self.is_open = False
+        self.collection.flush(now)
+        if self.sharing is not None:
+            yield partial(self.sharing.close, now)
+            return
+        # Last of all: where the database does not answer, the seconds that are left are for what was learned.
+        self.collection.before_release.append(lambda: self._heartbeat_now(now))
+        yield lambda: self.collection.close(now)
+
+    # -- what the slots ask for
+
+    def must_wait(self, now: float) -> bool:
+        """Whether nothing may be dispatched until the store has caught up, or those to whom things were handed over."""
+        return self.collection.must_wait(now) or (self.sharing is not None and self.sharing.is_full)
+
+    def may_send(self, token: object = None) -> bool:
+        """Say whether a request may be written at this moment: the last look, right before it goes."""
+        if self.sharing is None:
+            return True
+        visit, shard = self.visits.get(token), None
+        if visit is not None and visit.tracked:
+            shard = self.collection.shards.number_of(self.hosts.names[visit.host])
+        elif token is not None and visit is None:
+            return False  # it has ended: its shard is another process's
+        if self.sharing.may_send(shard):
+            return True
+        if visit is not None and visit.tracked:
+            self.responses.not_sent(visit, self.clock())
+        return False
+
+    def start_ended(self) -> None:
+        """start() has ended."""
+        self.starts.has_ended = True
+
+    def leads(self, page: int, token: int) -> bool:
+        """Whether a response is of a start request that goes first, or of what it led to."""
+        return self.starts.leads(page, token)
+
+    def others_may_go(self, now: float) -> bool:
+        """Whether the pages that wait for the first start requests may go."""
+        return self.starts.look(
+            now,
+            lambda page: self.planner.in_flight(page) or self.deliveries.is_called_back(page),
+            self.deliveries.is_waited_for,
+        )
+
+    def is_quiet(self) -> bool:
+        """Whether start(), and all pages and requests that this run has asked for, have ended."""
+        self.book.look_at_ended()
+        return self.starts.has_ended and not self.collection.n_awaited and not self.deliveries.n_untracked
+
+    def pass_is_over(self, now: float) -> bool:
+        """Whether a run of one pass has nothing left to do but what Scrapy knows of, which is callbacks and items."""
+        return self.nothing_is_left(now) if self.sharing is None else self.sharing.pass_is_over
+
+    def nothing_is_left(self, now: float) -> bool:
+        """Whether one pass over the pages that are here is over."""
+        if self.one_pass is None or not self.starts.has_ended or self.visits or self.probes:
+            return False
+        if self.long_work.has_work or not self.has_read_commands or self.sources.mark_due(now):
+            return False
+        if any(shard.commands_under_way for shard in self.collection.shards):
+            return False
+        return self.one_pass.is_over(now)
+
+    def _has_room_for_probes(self, host: int) -> bool:
+        """Whether a second fetch at a host takes nothing from first copies, or in one pass from any page."""
+        is_slow = self.hosts.limit(host) < self.rate.slots.rate
+        if self.one_pass is not None:
+            return not is_slow and self.one_pass.is_drained
+        return not is_slow or not self.planner.frontier.new.of_host[host]
+
+    def not_the_page(self, token: object, url: str, now: float) -> None:
+        """The spider's callback says that a response is not the page it should be."""
+        self._failing_hosts.have_news = True
+        self.book.not_the_page(token, url, now)
+
+    # -- what hosts ask for
+
+    def host_rests(self, host: str, value: str, now: float) -> None:
+        """A host sent Retry-After."""
+        until = retry_after(value, now)
+        if until is not None and self.hosts.rest(self.hosts.number(host), until):
+            self.count("crawlsched/hosts/rested")
+            self.collection.save_host(self.hosts.number(host), now)
+
+    def ask_again(self, host: str, now: float) -> None:
+        """A host's robots.txt has changed: what it had forbidden may be asked for at once."""
+        pages, number = self.planner.pages, self.hosts.number(host)
+        refused = np.flatnonzero((pages.state[: pages.n] == REFUSED) & (pages.host[: pages.n] == number))
+
+        def steps() -> Iterator[None]:
+            for page in refused.tolist():
+                if pages.state.item(page) == REFUSED and not self.planner.in_flight(page):
+                    self.planner.put_off(page, self.clock(), self.clock())
+                yield
+
+        self.long_work.add(steps())
+
+    # -- what timers call
+
+    def stuck(self, now: float, *, may_send: bool) -> str | None:
+        """Return why this crawl has to end if nothing goes out although something could; None: all is well.
+
+        Parameters
+        ----------
+        now : float
+            POSIX seconds.
+        may_send : bool
+            Whether the engine takes requests; False in a pause.
+        """
+        waits = self.must_wait(now) or self.planner.frontier.waits_for_host()
+        may = may_send and not self.rate.rests and not waits
+        return self.watchdog.look(
+            now,
+            dispatched=self.visits.dispatched + self.rate.slots.taken,
+            # A slot that nobody takes, or a page whose time has come and that no slot takes.
+            may=may and (self.rate.slots.is_due(now) or self.planner.frontier.next_event(now) <= now),
+            distance=1.0 / self.rate.slots.rate,
+        )
+
+    def flush(self, now: float) -> None:
+        """Hand what is not written yet to the store, and fetch what will be needed."""
+        for name, step in (
+            ("the flush", lambda: self.collection.flush(now)),
+            ("what follows on work in the other thread", self.collection.aside.collect),
+            ("which first visits have ended", self.book.look_at_ended),
+            ("reading ahead", lambda: self.collection.read_ahead(now)),
+            ("what grows without end", lambda: self.growth.look(now)),
+        ):
+            self.guard.run(name, step)
+        if now - self._swept_at > _SWEEP_INTERVAL:
+            self.guard.run("ending old visits", lambda: self._sweep(now))
+
+    def _sweep(self, now: float) -> None:
+        """End the visits and deliveries whose end nobody announced, and look which hosts fail."""
+        self._swept_at = now
+        if self._failing_hosts.is_due(now):
+            self.long_work.add(self._failing_hosts.look(now))
+        if self.rate.rests:
+            self.rate.rested_at = now
+        patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.rate.slots.rate)
+        if now - self.rate.rested_at > patience:
+            for visit in self.visits.older_than(now - patience):
+                self.responses.resolve(visit, Outcome.DROPPED, now)
+            self.deliveries.give_up(now - patience, now)
+        for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
+            self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
+            if self.collection.knows(probe.page):
+                self.planner.release(probe.page, now)
+
+    def heartbeat(self, now: float) -> bool:
+        """Tell the store that this process lives; return False once another has taken its place."""
+        if self.sharing is not None:
+            self.sharing.heartbeat()
+            return True
+        status = self.status(now)
+        self.collection.aside.run("the heartbeat", lambda: self._beat(status))
+        return self._owned
+
+    def _beat(self, status: dict[str, Any]) -> None:
+        try:
+            self._owned = self.collection.lease.heartbeat(None, status)
+        except DatabaseReplaced as error:
+            self.lost_database = str(error)
+
+    def _heartbeat_now(self, now: float) -> None:
+        try:
+            self._beat(self.status(now))
+        except Exception as error:  # the crawl ends anyway, and nothing depends on this
+            logger.warning("The last heartbeat could not be written: %s", error)
+
+    def _n_copies(self) -> int:
+        return len(self.collection.index) - len(self.planner.frontier.new)
+
+    def status(self, now: float) -> dict[str, Any]:
+        """What a running crawl says of itself, for `crawlsched status`."""
+        return {
+            "bandwidth": self.planner.bandwidth,
+            "dispatched": self.visits.dispatched,
+            "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
+            "open": len(self.visits),
+            "arguments": self._arguments,
+            "not_data": self.not_data,
+            "growth": self.growth.told,
+            "first_copies": {
+                "made": self.growth.n_first_copies,
+                "waiting": len(self.planner.frontier.new),
+                "per_second": self.growth.pace(now),
+            },
+            **self.status_of_shard(),
+            "failing_callbacks": self.book.failing,
+            "slots": {**self.rate.slot_counts, "missed": self.rate.slots.missed},
+            "time": now,
+            "last_sent_at": self.rate.last_sent_at,
+            "paused_since": self.rate.paused_since,
+            "rests": self.rate.rests,
+            "silence": self.watchdog.silence,
+            "unsaved_for": self.collection.unsaved_for(now),
+            "pages": len(self.collection.index),
+            "states": self._failing_hosts.states,
+        }
+
+    def status_of_shard(self) -> dict[str, Any]:
+        """What who crawls a shard says of it, for its next owner and for commands."""
+        return {
+            "threshold": self.planner.threshold,
+            "planner": {
+                "crawl_value": self.settings.crawl_value,
+                "estimator": self.settings.estimator,
+                "discovery_share": self.planner.frontier.share.share,
+                "error_interval": self.settings.error_interval,
+                "pages": [rule.said() for rule in self.settings.pages],
+                "host_shares": dict(self.settings.host_shares),
+            },
+        }

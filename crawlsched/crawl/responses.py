@@ -1,0 +1,589 @@
+"""A response arrives: its verdict is carried out, from what is learned to what goes to the spider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from typing import Any, NamedTuple
+
+from scrapy import Request
+
+from crawlsched.change_detection import Detector, Finding
+from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.delivery_book import Before, DeliveryBook
+from crawlsched.crawl.failing_hosts import FailingHosts
+from crawlsched.crawl.growth import Growth
+from crawlsched.crawl.probes import APART, Probe, Probes
+from crawlsched.crawl.reading import Content
+from crawlsched.crawl.request_templates import RequestTemplate
+from crawlsched.crawl.retry_after import retry_after
+from crawlsched.crawl.validators import seconds_since
+from crawlsched.crawl.verdict import (
+    ChangeSize,
+    Circumstances,
+    DeliveryKind,
+    Refetch,
+    Verdict,
+    given_trace,
+    is_new,
+    judge,
+    judge_cut_short,
+    judge_status,
+)
+from crawlsched.crawl.visit_errors import VisitErrors
+from crawlsched.crawl.visits import Visit, Visits
+from crawlsched.pages import LIVE
+from crawlsched.pages.variants import variant_fingerprint
+from crawlsched.store import Outcome, PageFacts, host_of
+
+__all__ = ["AS_SERVED", "ResponseFacts", "Responses"]
+
+#: Of a page that is no more, or whose response could not be judged.
+AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
+# What was cut short is asked for again after so many seconds, and each further time in a row after twice as many.
+_CUT_SHORT_WAIT = 2.0
+_REACHED = frozenset(
+    {Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED},
+)
+# Why nothing is told although validators should have moved.
+_OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
+
+
+class ResponseFacts(NamedTuple):
+    """What a response said, as far as the refresher cares.
+
+    `content` is None where there was none; `moved_to` is the final request if every redirect on the way was
+    permanent, `location` the URL of one that was not followed.
+    """
+
+    status: int
+    content: Content | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    size: int = 0
+    moved_to: Request | None = None
+    retry_after: str | None = None
+    date: str | None = None
+    location: str | None = None
+    is_cut_short: bool = False
+
+    @property
+    def validators(self) -> tuple[str | None, str | None]:
+        """ETag and Last-Modified."""
+        return self.etag, self.last_modified
+
+
+def _is_like(first: Content, second: Content) -> bool:
+    """Whether two contents can be compared block by block."""
+    both = first.seen is not None and second.seen is not None
+    return both and first.fingerprint.recipe == second.fingerprint.recipe
+
+
+class Responses:
+    """How visits end.
+
+    verdict → observation → posterior → crawl value → due time → frontier; the page is marked for the next write.
+
+    Parameters
+    ----------
+    collection : Collection
+        The pages.
+    visits : Visits
+        The open visits.
+    probes : Probes
+        What is to be fetched a second time.
+    count : callable
+        ``count(name, n=1)`` adds to a statistic.
+    request_fingerprint : callable
+        Gives the 20-byte request fingerprint of a URL.
+    source_ended : callable
+        Told of a source whose visit brought nothing: its number, the time.
+    book : DeliveryBook
+        Knows what the spider is to get.
+    failing_hosts : FailingHosts
+        Hears how pages fail and come back.
+    taken_back : callable
+        Told of a page for whose visit nothing was sent.
+    is_elsewhere : callable
+        Hands a page over if it is another shard's, and says whether it was.
+    growth : Growth
+        Hears of what visits brought.
+    errors : VisitErrors
+        Where exceptions end.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        visits: Visits,
+        probes: Probes,
+        count: Callable[..., None],
+        request_fingerprint: Callable[[str], bytes],
+        source_ended: Callable[[int, float], None],
+        book: DeliveryBook,
+        failing_hosts: FailingHosts,
+        taken_back: Callable[[int], None],
+        is_elsewhere: Callable[[FoundPage, str, float], bool],
+        growth: Growth,
+        errors: VisitErrors,
+    ) -> None:
+        self._growth = growth
+        self._book = book
+        self._errors = errors
+        self._failing_hosts = failing_hosts
+        # By page, how many bodies in a row were cut short.
+        self._n_cut_short: dict[int, int] = {}
+        self._collection = collection
+        self._planner = planner = collection.planner
+        self._leave = {Outcome.GONE: planner.gone, Outcome.REFUSED: planner.refused, Outcome.MOVED: planner.moved}
+        self._visits = visits
+        self._probes = probes
+        self._count = count
+        self._request_fingerprint = request_fingerprint
+        self._source_ended = source_ended
+        self._taken_back = taken_back
+        self._is_elsewhere = is_elsewhere
+
+    def crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
+        """A visit got a response; return what that means."""
+        with self._errors.caught(visit, now):  # and the spider gets what it would have got without us
+            return self._crawled(visit, fetched, now)
+        return AS_SERVED
+
+    def _crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
+        content, probe = fetched.content, visit.probe
+        if self._was_forgotten(visit, now):
+            return AS_SERVED
+        if probe is not None and probe.impossible_url is not None:
+            return self._impossible_answered(visit, probe, now, fetched)
+        if fetched.is_cut_short:
+            return self._cut_short(visit, fetched, now)
+        if content is None:
+            return self._without_content(visit, fetched, now)
+        if visit.is_lesson:
+            return self._second_fetched(visit, fetched, content, now)
+        if fetched.moved_to is not None:
+            return self._moved(visit, fetched.moved_to, fetched, content, now)
+        return self._judged(visit, visit.page, fetched, content, now)
+
+    def _was_forgotten(self, visit: Visit, now: float) -> bool:
+        # `crawlsched forget` may take a page away while it is being visited; then there is nothing left to learn.
+        if visit.page < 0 or self._collection.knows(visit.page):
+            return False
+        self.end(visit, Outcome.DROPPED, now)
+        return True
+
+    # -- responses that say nothing of a content
+
+    def _cut_short(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
+        """A body was cut short: the page is asked for again soon."""
+        self._count("crawlsched/truncated")
+        page = visit.page
+        if visit.is_lesson:
+            self.end(visit, Outcome.PROBED, now, fetched)
+            self._planner.release(page, now)
+            return Verdict(Outcome.PROBED)
+        facts, n_before = self._collection.facts_of(page), self._n_cut_short.get(page, 0)
+        verdict = judge_cut_short(facts, self._book.circumstances(page, now), is_again=n_before > 0)
+        observation = self.end(visit, verdict.outcome, now, fetched)
+        self._planner.release(page, now)
+        self._n_cut_short[page] = n_before + 1
+        wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self._collection.settings.error_interval)
+        self._planner.put_off(page, now + wait, now)
+        before = Before(facts, self._planner.columns([page]), observation) if verdict.is_delivered else None
+        self._deliver(visit, facts.url, before, verdict, now)
+        return verdict
+
+    def _without_content(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
+        if fetched.status == 304:
+            is_known = self._collection.facts_of(visit.page).fingerprint is not None
+            doubt = self._collection.validators.doubt(visit.host, *visit.sent)
+            verdict = judge_status(304, is_known=is_known, is_believed=doubt is not None)
+            self._learn(visit, visit.page, fetched, verdict, now, doubt=doubt or 0.0)
+            return verdict
+        verdict = judge_status(fetched.status)
+        if verdict.outcome is Outcome.MOVED:
+            facts = self._collection.facts_of(visit.page)
+            self._collection.put_facts(facts._replace(moved_to=fetched.location), now)
+        self._back_off(visit, verdict.outcome, now, fetched, retry_after(fetched.retry_after, now))
+        return verdict
+
+    # -- content
+
+    def _judged(self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
+        """Content was seen at a page: judge it, and do what the verdict says."""
+        self._n_cut_short.pop(page, None)
+        if content.fingerprint.is_empty:
+            self._count("crawlsched/content/empty")
+        around = self._circumstances(visit, page, content, now)
+        verdict = judge(self._collection.facts_of(page), content, fetched.validators, around)
+        if page != visit.page:
+            verdict = verdict._replace(outcome=Outcome.MOVED)
+        self._carry_out(visit, page, fetched, content, verdict, around.finding, now)
+        return verdict
+
+    def _circumstances(self, visit: Visit, page: int, content: Content, now: float) -> Circumstances:
+        facts, around = self._collection.facts_of(page), self._book.circumstances(page, now)
+        detector = None if content.seen is None else self._detector(content)
+        noise = None if detector is None else detector.noise
+        first = visit.probe.first if visit.probe is not None else None
+        around = around._replace(
+            finding=None if detector is None else self._finding(detector, visit, facts, content, now), first=first
+        )
+        if page != visit.page:
+            return around
+        suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
+        self._probes.visited(is_again=facts.fingerprint is not None)
+        return around._replace(
+            suspicion=suspicion,
+            may_refetch=first is None and self._probes.may_ask(page, visit.host, noise),
+            confirms_return=self._probes.confirms_return(noise),
+            knows_template=self._probes.knows(noise, announced=not self._planner.announcements.is_silent(page)),
+        )
+
+    def _finding(self, detector: Detector, visit: Visit, facts: PageFacts, content: Content, now: float) -> Finding:
+        """Let the detector judge content, and learn from a second fetch."""
+        assert content.seen is not None
+        given, probe = given_trace(facts, content), visit.probe
+        if probe is None and given is not None and content.text is None:  # the digest says that it is as it was
+            content.seen.trace = given
+        if probe is not None and _is_like(probe.first, content):
+            self._learn_at_once(detector, probe, facts, content, now)
+        return detector.judge(content.seen, given, now, asked_at=visit.opened_at, learns=probe is None)
+
+    def _learn_at_once(self, detector: Detector, probe: Probe, facts: PageFacts, content: Content, now: float) -> None:
+        self._count("crawlsched/probes/made")
+        if now - probe.asked_at < APART:  # what counts seconds may agree by chance
+            return
+        may_be_old = content.fingerprint != probe.first.fingerprint and not is_new(facts, content)
+        assert probe.first.seen is not None
+        assert content.seen is not None
+        apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
+        is_surprised = detector.learn_at_once(probe.first.seen, content.seen, now, apart, may_be_old=may_be_old)
+        if is_surprised:
+            self._count("crawlsched/probes/noise_found")
+
+    def _detector(self, content: Content) -> Detector:
+        return self._collection.learned.detector(content.url, content.fingerprint.recipe)
+
+    def _carry_out(
+        self,
+        visit: Visit,
+        page: int,
+        fetched: ResponseFacts,
+        content: Content,
+        verdict: Verdict,
+        finding: Finding | None,
+        now: float,
+    ) -> None:
+        """Do what a verdict on content says: fetch again, teach, learn, keep, deliver; each once, in this order."""
+        collection, facts = self._collection, self._collection.facts_of(page)
+        elapsed = now - self._planner.pages.crawled_at.item(page)
+        if verdict.outcome is Outcome.WRONG:
+            collection.withheld.note(host_of(facts.url), verdict.reason, facts.url, now)
+            self._back_off(visit, Outcome.WRONG, now, fetched)
+            return
+        if verdict.refetch is not None:
+            is_question = verdict.refetch is Refetch.IMPOSSIBLE_PAGE
+            url = collection.wrong_pages.impossible_url(facts.url) if is_question else None
+            self.end(visit, Outcome.PROBED, now, fetched)
+            self._probes.ask(Probe(page, visit.host, content, True, visit.validated, now, elapsed, is_question, url))
+            return
+        detector = self._teach(visit, page, fetched, content, verdict, now)
+        before = Before(facts, self._planner.columns([page])) if verdict.is_delivered else None
+        observation = self._learn(visit, page, fetched, verdict, now)
+        if page != visit.page and fetched.moved_to is not None:
+            self._leave_address(visit, fetched.moved_to, observation, now)
+        collection.put_facts(verdict.facts or facts, now)
+        self._growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
+        may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
+        if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
+            self._planner.hold(page)
+            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
+        if verdict.kind and content.packed_text is not None:
+            collection.keep_text(page, content.packed_text, now)
+        if before is not None:
+            before = before._replace(observation=observation)
+        self._deliver(visit, facts.url, before, verdict, now)
+
+    def _deliver(self, visit: Visit, url: str, before: Before | None, verdict: Verdict, now: float) -> None:
+        if before is not None:
+            self._book.begin(visit.token, before, verdict.owed, now)
+        elif verdict.deliver is DeliveryKind.UNDER_WAY:
+            self._count("crawlsched/deliveries/under_way")
+        elif verdict.reason:
+            self._collection.withheld.note(host_of(url), verdict.reason, url, now)
+
+    def _teach(
+        self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, verdict: Verdict, now: float
+    ) -> Detector | None:
+        """Learn of the page's template, its host's validators and what passes for its pages; return its detector."""
+        collection, facts = self._collection, self._collection.facts_of(page)
+        detector = None if content.seen is None else self._detector(content)
+        if detector is not None:
+            is_earlier = verdict.kind == "returned" or verdict.reason == "flapping"
+            if visit.probe is not None and is_earlier:  # it was put off because it said what it had said before
+                detector.noise.n_returns = 0 if verdict.reason == "flapping" else detector.noise.n_returns + 1
+            collection.keep_learned(page, content.url, content.fingerprint.recipe, now)
+        if verdict.reason == "template":
+            self._count("crawlsched/template_edits")
+        if page == visit.page:
+            self._try_validators(visit, facts, fetched, verdict, now)
+            self._note_passing(visit, facts, content, now)
+        return detector
+
+    def _note_passing(self, visit: Visit, facts: PageFacts, content: Content, now: float) -> None:
+        """Something else was served in the place of this page a moment ago, and now the page is itself again."""
+        probe = visit.probe
+        if probe is None or not probe.is_held or probe.first.likeness == content.likeness:
+            return
+        wrong_pages = self._collection.wrong_pages
+        has_passed = wrong_pages.is_replaced(facts, probe.first) and not wrong_pages.is_replaced(facts, content)
+        if has_passed and wrong_pages.passed(visit.host, facts.url, probe.first):
+            self._collection.save_host(visit.host, now)
+
+    def _try_validators(
+        self, visit: Visit, facts: PageFacts, fetched: ResponseFacts, verdict: Verdict, now: float
+    ) -> None:
+        """Content came that nobody had made conditional: did the validators move as it did?"""
+        if visit.validated or verdict.changed is None or (visit.probe is not None and visit.probe.was_conditional):
+            return
+        before = facts.etag, facts.last_modified
+        is_other = bool(verdict.changed or verdict.kind or verdict.reason in _OTHER_CONTENT)
+        if self._collection.validators.compared(visit.host, before, fetched.validators, changed=is_other):
+            self._count("crawlsched/validators/trials")
+            self._collection.save_host(visit.host, now)
+
+    # -- second fetches
+
+    def _second_fetched(self, visit: Visit, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
+        """A second fetch taught what is noise, and nothing else: whether the page changed was judged by the first."""
+        assert visit.probe is not None
+        first = visit.probe.first.seen
+        if _is_like(visit.probe.first, content):
+            detector = self._detector(content)
+            facts = self._collection.facts_of(visit.page)
+            self._learn_at_once(detector, visit.probe, facts, content, now)
+            assert first is not None
+            assert content.seen is not None
+            finding = detector.judge(content.seen, first.trace, now, learns=False)
+            if finding.is_change and not finding.is_suspect:
+                # It was edited between the two fetches: the spider is to have what came second, too.
+                return self._judged(visit, visit.page, fetched, content, now)
+            self._collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
+        self.end(visit, Outcome.PROBED, now, fetched)
+        self._planner.release(visit.page, now)
+        return Verdict(Outcome.PROBED)
+
+    def _impossible_answered(
+        self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None
+    ) -> Verdict:
+        """A host was asked for a page that cannot exist: what it answers with is served in the place of pages."""
+        content = None if fetched is None or fetched.is_cut_short else fetched.content
+        wrong_pages = self._collection.wrong_pages
+        wrong_pages.answered(visit.host, probe.first.likeness)
+        if content is not None and not content.fingerprint.is_empty:
+            # Pages that scripts draw have no text, and are none the worse for it.
+            wrong_pages.learn(visit.host, content)
+            self._collection.save_host(visit.host, now)
+        if content is None or content.likeness != probe.first.likeness:
+            self.end(visit, Outcome.PROBED, now, fetched)
+            self._probes.ask(replace(probe, impossible_url=None, asked_at=now))
+            return Verdict(Outcome.PROBED, refetch=Refetch.PAGE)
+        url = self._collection.facts_of(visit.page).url
+        self._collection.withheld.note(host_of(url), "wrong_page", url, now)
+        self._back_off(visit, Outcome.WRONG, now, fetched)
+        return Verdict(Outcome.WRONG, reason="wrong_page")
+
+    # -- pages that have moved
+
+    def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
+        """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
+        old = self._collection.facts_of(visit.page)
+        base = self._request_fingerprint(to.url)
+        page = self._collection.index.page(variant_fingerprint(base, old.variant))
+        if page == visit.page:  # an address that this project's fingerprinter takes for the same
+            return self._judged(visit, page, fetched, content, now)
+        if page < 0:
+            importance = float(self._planner.pages.importance[visit.page])
+            data = self._collection.credentials.complete(old.template, old.template_data)
+            template = RequestTemplate(dict(data)) if data else None
+            found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
+            if self._is_elsewhere(found, host_of(old.url), now):  # its owner crawls it, and delivers what it says
+                self._leave_address(visit, to, self.end(visit, Outcome.MOVED, now, fetched), now)
+                return Verdict(Outcome.MOVED)
+            self._collection.limits.count(self._collection.rules.number(to.url))
+            page = self._collection.add_pages([found], now)[0]
+            self._count("crawlsched/pages/found")
+        self._book.moved(visit.page, page, now)
+        if self._planner.in_flight(page):
+            # The page itself is being visited at this moment; that visit will tell.
+            self._leave_address(visit, to, self.end(visit, Outcome.MOVED, now, fetched), now)
+            return Verdict(Outcome.MOVED)
+        return self._judged(visit, page, fetched, content, now)
+
+    def _leave_address(self, visit: Visit, to: Request, observation: int | None, now: float) -> None:
+        before = self._planner.standing(visit.page)
+        self._planner.moved(visit.page, now)
+        facts = self._collection.facts_of(visit.page)
+        self._collection.put_facts(facts._replace(moved_to=to.url), now)
+        self._tell(visit.page, before, observation, now)
+
+    # -- what is learned of a page
+
+    def _learn(
+        self, visit: Visit, page: int, fetched: ResponseFacts, verdict: Verdict, now: float, doubt: float = 0.0
+    ) -> int | None:
+        """Learn from a visit that reached content; return the number under which it is kept."""
+        since = None
+        if verdict.changed and self._collection.validators.tells_time(visit.host):
+            since = seconds_since(fetched.last_modified, fetched.date, now)
+        before = self._planner.standing(page)
+        if self._planner.pages.state.item(page) != LIVE and self._planner.pages.n_errors.item(page):
+            self._failing_hosts.returned(self._planner.pages.host.item(page))
+        learned = self._planner.crawled(page, now, verdict.changed, doubt=doubt, time_since_modified=since)
+        self._collection.unsaved.page(page, now)
+        if verdict.changed:
+            self._collection.unsaved.changed(page, now)
+        if learned is not None and verdict.changed:
+            self._count("crawlsched/changes_found")
+        observation = self.end(visit, verdict.outcome, now, fetched, learned=learned, size=verdict.size)
+        self._tell(page, before, observation, now)
+        return observation
+
+    def _back_off(
+        self,
+        visit: Visit,
+        outcome: Outcome,
+        now: float,
+        fetched: ResponseFacts | None = None,
+        retry_at: float | None = None,
+        *,
+        leave: Callable[..., None] | None = None,
+    ) -> None:
+        """A visit ended without content: its page backs off, and whoever follows the feed hears if that is news."""
+        observation = self.end(visit, outcome, now, fetched)
+        page, hosts = visit.page, self._collection.hosts
+        if visit.source >= 0:
+            self._source_ended(visit.source, now)
+        if page < 0:
+            return
+        before = self._planner.standing(page)
+        free_at = hosts.free_at(visit.host, now)
+        retry_at = max(retry_at or 0.0, free_at if free_at > now else 0.0) or None
+        leave = leave or self._leave.get(outcome, self._planner.failed)
+        leave(page, now, retry_at, of_host=hosts.fails(visit.host))
+        self._failing_hosts.have_news = True
+        self._collection.unsaved.page(page, now)
+        self._tell(page, before, observation, now)
+
+    def _tell(self, page: int, before: str, observation: int | None, now: float) -> None:
+        """Put it into the feed if a page stands otherwise than before; the same batch has its state."""
+        standing = self._planner.standing(page)
+        if standing == before:
+            return
+        back = "recovered" if before == "failing" else "back"
+        self._collection.unsaved.told(page, now, back if standing == "live" else standing, observation)
+
+    # -- visits without a response
+
+    def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
+        """A visit ended with an error: the page is tried again later, ever more rarely."""
+        with self._errors.caught(visit, now):
+            self._failed(visit, now, retry_at)
+
+    def _failed(self, visit: Visit, now: float, retry_at: float | None = None) -> None:
+        if self._was_forgotten(visit, now):
+            return
+        if visit.probe is not None and visit.probe.impossible_url is not None:
+            self._impossible_answered(visit, visit.probe, now)
+            return
+        self._back_off(visit, Outcome.ERROR, now, None, retry_at)
+
+    def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
+        """A visit ended without a response."""
+        with self._errors.caught(visit, now):
+            self._resolve(visit, outcome, now)
+
+    def _resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
+        is_question = visit.probe is not None and visit.probe.impossible_url is not None
+        if outcome is Outcome.ERROR or is_question:
+            self._failed(visit, now)
+        elif not self._was_forgotten(visit, now):
+            # What some other component dropped would be picked again at once, so it backs off like an error.
+            leave = self._planner.not_allowed if outcome is Outcome.REFUSED else self._planner.failed
+            self._back_off(visit, outcome, now, leave=leave)
+
+    def not_sent(self, visit: Visit, now: float) -> None:
+        """A visit was taken back before anything was sent: its page, which may have been told to go, goes next."""
+        with self._errors.caught(visit, now):
+            if self._was_forgotten(visit, now):
+                return
+            self.end(visit, Outcome.DROPPED, now)
+            if visit.source >= 0:
+                self._source_ended(visit.source, now)
+            elif visit.page >= 0:
+                self._planner.release(visit.page, now)
+                if not visit.is_lesson:
+                    self._planner.force([visit.page], now)
+                    self._taken_back(visit.page)
+
+    def end(
+        self,
+        visit: Visit,
+        outcome: Outcome,
+        now: float,
+        fetched: ResponseFacts | None = None,
+        *,
+        learned: Any = None,
+        size: ChangeSize | None = None,
+    ) -> int | None:
+        """Resolve a visit: the one place where it is counted and written down; return the number of what is kept."""
+        if self._visits.resolve(visit.token, outcome) is None or not visit.tracked:
+            return None
+        self._count("crawlsched/resolved")
+        self._count(f"crawlsched/resolved/{outcome}")
+        self._hear_of_host(visit, outcome, fetched, now)
+        self._planner.frontier.release_host(visit.host)
+        if visit.page < 0 or not self._collection.knows(visit.page):
+            return None
+        if outcome is not Outcome.PROBED:
+            self._book.ended_pages.append(visit.page)
+        observation = self._collection.unsaved.observation(
+            now,
+            visit.page if learned is None else learned.page,
+            elapsed=None if learned is None else learned.elapsed,
+            n_signals=0 if learned is None else learned.n_signals,
+            source=-1 if learned is None else learned.source,
+            further=() if learned is None else learned.further,
+            changed=None if learned is None else learned.changed,
+            time_since_modified=None if learned is None else learned.time_since_modified,
+            outcome=str(outcome),
+            status=None if fetched is None else fetched.status,
+            size=None if fetched is None else fetched.size,
+            changed_share=None if size is None else size.changed_share,
+            similarity=None if size is None else size.similarity,
+        )
+        self._collection.unsaved.page(visit.page, now)
+        return observation
+
+    def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: ResponseFacts | None, now: float) -> None:
+        """Errors of a server, refusals and wrong pages are the host's: its pages are not tried one after the other."""
+        hosts, host = self._collection.hosts, visit.host
+        status = 0 if fetched is None else fetched.status
+        is_whole = host in self._collection.failing_hosts
+        if outcome in _REACHED:
+            if visit.page >= 0 or not is_whole:  # a sitemap says nothing of the pages
+                hosts.answered(host)
+            return
+        is_of_host = outcome is Outcome.ERROR and (visit.unanswered or status >= 500 or status == 429)
+        if fetched is not None and visit.page >= 0 and outcome in (Outcome.REFUSED, Outcome.WRONG, Outcome.GONE):
+            # That pages of which one knows it are forbidden or gone is no news of their host.
+            is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
+            is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
+        if is_of_host:
+            hosts.failed(host, visit.opened_at, now, self._collection.settings.error_interval)
+        if visit.page >= 0 and outcome not in (Outcome.PROBED, Outcome.DROPPED):
+            said = "another page in their place" if outcome is Outcome.WRONG else str(status or "no answer")
+            self._failing_hosts.answers[host] = said

@@ -1,0 +1,133 @@
+"""Shards: the hosts of a collection by where they are kept; those of which this process has the pages in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.page_numbers import PageNumbers
+from crawlsched.pages import FREE, Pages
+from crawlsched.sharing import shard_of
+from crawlsched.store import Store
+
+__all__ = ["Shard", "Shards"]
+
+
+class Shard:
+    """A set of hosts whose pages are in memory: the store that keeps them, and the numbers that are given out there.
+
+    A collection that one process owns is a single one.
+
+    Attributes
+    ----------
+    store : Store
+        With the lease.
+    number : int
+    n_pages : int
+        How many are in memory.
+    next_page, next_observation, next_change, next_source : int
+        Given to the next that comes.
+    source_numbers : dict of int to int
+        The numbers that sources have there, by those that they have in this process.
+    last_status : dict
+        What its last owner said of itself.
+    """
+
+    def __init__(self, store: Store) -> None:
+        reader, owner = store.reader, store.owner()
+        self.store = store
+        self.number = store.key[0]
+        self.n_pages = 0
+        self.next_page, self.next_observation = reader.next_page(), reader.next_observation()
+        self.next_change, self.next_source = reader.next_change(), reader.next_source()
+        self.source_numbers: dict[int, int] = {}
+        #: Numbers of the commands that were begun, and are not written down as done yet.
+        self.commands_under_way: set[int] = set()
+        self.last_status: dict[str, Any] = {} if owner is None else owner.status
+
+    def give(self, n_pages: int) -> range:
+        """Return the numbers of so many new pages."""
+        first = self.next_page
+        self.next_page += n_pages
+        return range(first, self.next_page)
+
+
+class Shards:
+    """The shards that this process has in memory, by their numbers, and which pages are of which.
+
+    Parameters
+    ----------
+    n : int or None
+        How many the collection has; None: it is a single one, with the number 0.
+    pages : Pages
+    hosts : Hosts
+    numbers : PageNumbers
+    """
+
+    def __init__(self, n: int | None, pages: Pages, hosts: Hosts, numbers: PageNumbers) -> None:
+        self.n = n
+        self.here: dict[int, Shard] = {}
+        self._pages, self._hosts, self._numbers = pages, hosts, numbers
+        self._of_host = np.empty(0, np.int32)
+
+    def __iter__(self) -> Iterator[Shard]:
+        return iter(list(self.here.values()))
+
+    @property
+    def only(self) -> Shard:
+        """The shard of a collection that has one."""
+        return self.here[0]
+
+    def number_of(self, host: str) -> int:
+        """Return the number of a host's shard."""
+        return 0 if self.n is None else shard_of(host, self.n)
+
+    def of_name(self, host: str) -> Shard | None:
+        """Return the shard of a host; None: it is not here."""
+        return self.here.get(self.number_of(host))
+
+    def of_host(self, host: int) -> Shard | None:
+        """Return the shard of a host by the number that this has in memory; None: it is not here."""
+        return self.here.get(0 if self.n is None else self._known(host + 1).item(host))
+
+    def of_page(self, page: int) -> Shard | None:
+        """Return the shard of a page; None: it is not here any more, or the page has been forgotten."""
+        return None if self._pages.state.item(page) == FREE else self.of_host(self._pages.host.item(page))
+
+    def _known(self, n_hosts: int) -> NDArray[np.int32]:
+        known = self._of_host
+        if n_hosts > known.size:
+            new = [self.number_of(name) for name in self._hosts.names[known.size :]]
+            known = self._of_host = np.concatenate([known, np.array(new, np.int32)])
+        return known  # another thread may have put a shorter one in its place
+
+    def has(self, number: int) -> Callable[[int], bool]:
+        """Return what says whether a page is of a shard."""
+        return lambda page: self.number_of(self._hosts.names[self._pages.host.item(page)]) == number
+
+    def hosts_of(self, number: int) -> list[int]:
+        """Return the hosts of a shard that were ever heard of."""
+        found: list[int] = np.flatnonzero(self._known(len(self._hosts)) == number).tolist()
+        return found
+
+    def numbers_of(self, pages: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Return the number of the shard of each page."""
+        if self.n is None:
+            return np.zeros(pages.size, np.int32)
+        found: NDArray[np.int32] = self._known(len(self._hosts))[self._pages.host[pages]]
+        return found
+
+    def pages_of(self, number: int) -> NDArray[np.intp]:
+        """Return the pages of a shard; O(n)."""
+        rows = np.flatnonzero(self._pages.state[: self._pages.n] != FREE)
+        found: NDArray[np.intp] = rows[self.numbers_of(rows) == number]
+        return found
+
+    def rows_of(self, shard: Shard, numbers: NDArray[np.integer] | Sequence[int]) -> NDArray[np.intp]:
+        """Return the pages that the store of a shard has under these numbers; -1: there is none."""
+        among = None if self.n is None else self.pages_of(shard.number)
+        return self._numbers.rows(np.asarray(numbers, np.int64), among)

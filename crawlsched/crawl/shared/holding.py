@@ -1,0 +1,206 @@
+"""Holding: the shards that this process has; they are claimed, loaded, crawled, and given back or lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crawlsched.crawl.collection import LOADED_AT_ONCE, StoredShard
+from crawlsched.crawl.heap import give_memory_back
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.shared.inbox import Inbox
+from crawlsched.crawl.shared.membership import Membership, Published
+from crawlsched.crawl.side_thread import Aside
+from crawlsched.showing import in_words
+from crawlsched.store.members import Received, SharedCollection
+
+__all__ = ["Holding"]
+
+logger = logging.getLogger(__name__)
+
+# A process that begins loads what it can claim before its spider starts, for so many seconds at most.
+_LONGEST_BEGINNING = 10.0
+_BETWEEN_LOOKS = 3.0
+# A shard that is given away ends its visits first, for so many seconds at most.
+_LONGEST_DRAIN = 4.0
+# The others are told of a shard that has grown by this share, at most every so many seconds.
+_GROWN, _BETWEEN_NEWS = 0.1, 2.0
+# So many pages of a shard are taken in between two looks at the clock, while the crawl goes on.
+_TAKEN_AT_ONCE = 500
+
+
+class _Loaded(NamedTuple):
+    """What another thread has read of a shard, and what waits there to be taken in."""
+
+    stored: StoredShard
+    waiting: list[Received]
+
+
+class Holding:
+    """Follows what the membership has heard: loads what was claimed, and ends what is given away or lost.
+
+    Parameters
+    ----------
+    refresher : Refresher
+        Whose collection takes shards in and leaves them.
+    shared : SharedCollection
+    membership : Membership
+    inbox : Inbox
+    aside : Aside
+        Where shards are read.
+    """
+
+    def __init__(
+        self, refresher: Refresher, shared: SharedCollection, membership: Membership, inbox: Inbox, aside: Aside
+    ) -> None:
+        self._refresher, self._collection = refresher, refresher.collection
+        self._here = refresher.collection.shards.here
+        self._shared = shared
+        self._membership = membership
+        self._inbox = inbox
+        self._aside = aside
+        self._epochs: dict[int, int] = {}
+        # Those that are being loaded, or whose pages are being taken out of memory.
+        self._moving: set[int] = set()
+        # Until when a shard that is given away may end its visits.
+        self._draining: dict[int, float] = {}
+        # Those that are written down when so many batches are.
+        self._leaving: dict[int, int] = {}
+        self._published: dict[int, tuple[float, int]] = {}
+
+    def begin(self) -> None:
+        """Load what nobody has, before the spider starts: its first requests are then for pages that are known."""
+        until = self._refresher.clock() + _LONGEST_BEGINNING
+        membership = self._membership
+        membership.renewed.wait(_LONGEST_BEGINNING)
+        while self._refresher.clock() < until:
+            claimed = {shard: e for shard, e in membership.mine().items() if shard not in self._here}
+            for shard, epoch in sorted(claimed.items()):
+                if self._refresher.clock() >= until:
+                    break  # the rest is loaded beside the crawl, and others may have some of it
+                for _ in self._taking_in(shard, epoch, self._read(shard, epoch, LOADED_AT_ONCE)):
+                    pass
+            membership.renewed.clear()
+            membership.renewed.wait(_BETWEEN_LOOKS)
+            is_known = membership.seen is not None and membership.failure is None
+            if is_known and self._here.keys() >= membership.mine().keys() and not membership.is_claiming:
+                return
+
+    def look(self, now: float) -> None:
+        """Take up what the database said since the last call; a timer calls this several times a second."""
+        owned = self._membership.mine()
+        for shard in [shard for shard in self._here if owned.get(shard) != self._epochs[shard]]:
+            self._lose(shard)
+        for shard, epoch in owned.items():
+            if self._membership.is_leaving and shard not in self._here:
+                self._membership.stops(shard, epoch)  # there is nothing to write down
+                self._membership.is_done_with(shard)
+            elif shard not in self._here and shard not in self._moving:
+                self._load(shard, epoch)
+        for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
+            if shard in self._here and shard not in self._draining:
+                self._draining[shard] = now + _LONGEST_DRAIN
+                self._publish(shard, now, ready=False)
+        for shard, until in list(self._draining.items()):
+            if shard not in self._here:
+                del self._draining[shard]
+            elif now >= until or not (self._refresher.is_busy_with(shard) or self._inbox.is_taking_in(shard)):
+                self._give_back(shard, now)
+        for shard in [shard for shard, batch in self._leaving.items() if batch <= self._collection.n_written]:
+            del self._leaving[shard]
+            self._membership.is_done_with(shard)
+
+    def tell(self, now: float) -> None:
+        """Tell the others of the shards that have grown since they were told."""
+        for shard in self._here.keys() - self._draining.keys():
+            at, before = self._published[shard]
+            if abs(self._here[shard].n_pages - before) > _GROWN * before and now - at >= _BETWEEN_NEWS:
+                self._publish(shard, now)
+
+    # -- one comes
+
+    def _read(self, shard: int, epoch: int, at_once: int = _TAKEN_AT_ONCE) -> _Loaded:
+        """Read a shard, in blocks of so many pages, and what waits for it; any thread may."""
+        store = self._shared.store(shard)
+        store.lease = self._shared.lease(shard, self._membership.token, epoch)
+        stored = self._collection.read_shard(Shard(store), at_once=at_once)
+        return _Loaded(stored, self._inbox.waiting(shard))
+
+    def _load(self, shard: int, epoch: int) -> None:
+        self._moving.add(shard)
+
+        def load() -> _Loaded | Exception:
+            try:
+                return self._read(shard, epoch)
+            except Exception as error:
+                return error
+
+        def loaded(found: _Loaded | Exception) -> None:
+            if isinstance(found, Exception):
+                self._moving.discard(shard)
+                logger.error(
+                    "The shard %d cannot be loaded, and is left to another process: %s", shard, in_words(found)
+                )
+                self._membership.stops(shard, epoch, failed=True)
+                self._membership.is_done_with(shard)
+            elif self._membership.mine().get(shard) != epoch or self._membership.is_leaving:
+                self._moving.discard(shard)
+            else:
+                self._refresher.long_work.add(self._taking_in(shard, epoch, found))
+
+        self._aside.run(f"loading the shard {shard}", load, loaded)
+
+    def _taking_in(self, shard: int, epoch: int, loaded: _Loaded) -> Iterator[None]:
+        """Take a shard in, step by step; then it gets its share."""
+        now = self._refresher.clock()
+        yield from self._collection.take_in(loaded.stored, now)
+        self._moving.discard(shard)
+        self._epochs[shard] = epoch
+        self._refresher.came(loaded.stored.shard)
+        self._inbox.begun(shard, loaded.waiting)
+        self._publish(shard, now)
+        self._refresher.count("crawlsched/shards/claimed")
+
+    def _publish(self, shard: int, now: float, *, ready: bool = True) -> None:
+        token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
+        n_pages = self._here[shard].n_pages
+        self._published[shard] = (now, n_pages)
+        self._membership.publish(Published(shard, token, n_pages, ready))
+
+    # -- one goes
+
+    def _stop_for(self, shard: int) -> None:
+        """Send nothing more for a shard, and end what is under way."""
+        self._membership.stops(shard, self._epochs.pop(shard))
+        self._draining.pop(shard, None)
+        self._refresher.ends(shard)
+        self._inbox.ended(shard)
+
+    def _give_back(self, shard: int, now: float) -> None:
+        """Write a shard down and give it back, for another process should have it."""
+        self._stop_for(shard)
+        self._refresher.count("crawlsched/shards/released")
+        self._collection.flush(now)
+        self._leaving[shard] = self._collection.unsaved.number - 1
+        self._take_out(shard)
+
+    def _lose(self, shard: int) -> None:
+        """Another process has claimed a shard, for this one was silent: what is not written is not ours any more."""
+        self._stop_for(shard)
+        self._refresher.count("crawlsched/shards/lost")
+        logger.warning("The shard %d was taken over by another process, for this one was silent too long.", shard)
+        self._take_out(shard)
+
+    def _take_out(self, shard: int) -> None:
+        self._moving.add(shard)
+        steps = self._collection.leave(shard)
+        next(steps, None)  # from now on it is not here
+
+        def to_the_end() -> Iterator[None]:
+            yield from steps
+            self._moving.discard(shard)
+            self._aside.run("giving memory back", give_memory_back)
+
+        self._refresher.long_work.add(to_the_end())

@@ -1,0 +1,204 @@
+"""The inbox: what was left for the shards of this process, until it has become a part of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import inf
+from typing import NamedTuple
+
+from crawlsched.crawl.commands import obey_pending
+from crawlsched.crawl.pings import announce, known_pages
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.side_thread import Aside
+from crawlsched.exceptions import DamagedRow, StoreError
+from crawlsched.showing import in_words
+from crawlsched.store.members import Received, SharedCollection
+
+__all__ = ["SIGNAL", "Inbox"]
+
+logger = logging.getLogger(__name__)
+
+#: A kind of row: somebody says that pages of the shard may have changed.
+SIGNAL = "signal"
+_INTERVAL = 0.5
+# A shard that has half of these under way is read again when they are written: who cannot keep up is not buried.
+_AT_ONCE = 1_000
+_IN_ONE_STEP = 32
+# So many of the rows that are deleted are remembered of each shard: a sender that has lost the answer writes its batch
+# again, and with it rows that were taken in meanwhile.
+_REMEMBERED = 1_000
+
+# While more than this waits for all shards together, nobody crawls on: what is found has to be taken in first.
+_MOST_WAITING = 100_000
+
+Name = tuple[str, int]
+
+
+class _Stay(NamedTuple):
+    """A shard that is here when a reading begins.
+
+    A shard may leave and come back before the reading ends; what was read before that may have been deleted since.
+    """
+
+    #: The same object as long as the shard stays.
+    under_way: dict[Name, int]
+    #: Rows that are deleted by now: a reading that begins from now on brings them only if they were written again.
+    written: list[Name]
+
+
+class Inbox:
+    """Takes in what other processes and the command line have left for the shards of this process.
+
+    A row is deleted in the transaction that writes down what has come of it. Until that is done it is read again and
+    again, so it is remembered here, and taken in once. A shard that ends here before that leaves the row to the next.
+
+    Parameters
+    ----------
+    shared : SharedCollection
+    refresher : Refresher
+        Whose collection has the shards that are here.
+
+    Attributes
+    ----------
+    is_full : bool
+        Whether so much waits, for all shards of the collection, that nobody should find more.
+    """
+
+    def __init__(self, shared: SharedCollection, refresher: Refresher) -> None:
+        self._shared = shared
+        self._refresher = refresher
+        self._shards = refresher.collection.shards
+        self._unsaved = refresher.collection.unsaved
+        self._guard, self._count, self._clock = refresher.guard, refresher.count, refresher.clock
+        # Not the thread that loads and closes shards: what is handed over does not wait for these.
+        self._aside = Aside()
+        self.is_full = False
+        self._read_at = -inf
+        # Of each shard the rows that were taken in, by the batch that deletes them; 0: their turn is to come.
+        self._under_way: dict[int, dict[Name, int]] = {}
+        self._deleted: dict[int, dict[Name, None]] = {}
+
+    def waiting(self, shard: int) -> list[Received]:
+        """Read what waits for a shard that is being loaded; any thread may."""
+        return self._shared.received([shard], _AT_ONCE)
+
+    def begun(self, shard: int, rows: Sequence[Received]) -> None:
+        """A shard is loaded, and these rows have waited for it.
+
+        They are its first work, and giving a shard back ends its work first. So rows are taken in even if shards go
+        from hand to hand faster than inboxes are read.
+        """
+        self._under_way[shard], self._deleted[shard] = {}, {}
+        self._arrived(shard, rows)
+        self._read_at = -inf  # the command line may have left a word, too
+
+    def ended(self, shard: int) -> None:
+        """A shard is not here any more."""
+        self._under_way.pop(shard, None)
+        self._deleted.pop(shard, None)
+
+    def is_taking_in(self, shard: int) -> bool:
+        """Whether rows of a shard have been read, and their turn is to come."""
+        return 0 in self._under_way.get(shard, {}).values()
+
+    def look(self, now: float) -> None:
+        """Take in what has come; a timer calls this some times a second."""
+        self._aside.collect()
+        if now - self._read_at >= _INTERVAL and self._shards.here:
+            self._read_at = now
+            stays = {shard: _Stay(rows, self._written(shard)) for shard, rows in self._under_way.items()}
+            wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < _AT_ONCE // 2]
+            read = partial(self._read, wanted, list(self._shards.here))
+            self._aside.run("reading what was handed over", read, partial(self._took, stays))
+
+    def close(self, timeout: float) -> None:
+        """Read no more."""
+        self._aside.close(timeout)
+
+    def _written(self, shard: int) -> list[Name]:
+        n_written = self._refresher.collection.n_written
+        return [name for name, batch in self._under_way[shard].items() if 0 < batch <= n_written]
+
+    def _read(self, wanted: list[int], here: list[int]) -> tuple[list[Received], list[int], bool]:
+        shared = self._shared
+        return shared.received(wanted, _AT_ONCE), shared.commanded(here), shared.waits(_MOST_WAITING)
+
+    def _took(self, stays: dict[int, _Stay], found: tuple[list[Received], list[int], bool]) -> None:
+        rows, commanded, is_full = found
+        if is_full and not self.is_full:
+            logger.warning(
+                "More than %s links and signals wait to be taken in by their shards; crawling pauses until they are.",
+                f"{_MOST_WAITING:,}",
+            )
+        self.is_full = is_full
+        for here in [self._shards.here[shard] for shard in commanded if shard in self._shards.here]:
+            self._guard.run("obeying commands", partial(obey_pending, self._refresher, here))
+        stayed = {shard: stay for shard, stay in stays.items() if self._under_way.get(shard) is stay.under_way}
+        self._refresher.has_read_commands = True
+        for shard in stayed.keys() - set(commanded):
+            self._shards.here[shard].commands_under_way.clear()
+        for shard, stay in stayed.items():
+            deleted = self._deleted[shard]
+            for name in stay.written:
+                del stay.under_way[name]
+                deleted[name] = None
+            for name in list(deleted)[: max(len(deleted) - _REMEMBERED, 0)]:
+                del deleted[name]
+        by_shard: dict[int, list[Received]] = {}
+        for row in rows:
+            if row.shard in stayed:
+                by_shard.setdefault(row.shard, []).append(row)
+        for shard, some in by_shard.items():
+            self._arrived(shard, some)
+
+    def _arrived(self, shard: int, rows: Sequence[Received]) -> None:
+        under_way, deleted = self._under_way[shard], self._deleted[shard]
+        new = [row for row in rows if (row.sender, row.number) not in under_way]
+        for row in new:
+            if (name := (row.sender, row.number)) in deleted:
+                self._unsaved.received(shard, *name, self._clock())
+                under_way[name] = self._unsaved.number
+        new = [row for row in new if (row.sender, row.number) not in under_way]
+        if new:
+            under_way.update(dict.fromkeys([(row.sender, row.number) for row in new], 0))
+            self._refresher.long_work.add(self._take_in(shard, under_way, new))
+
+    def _take_in(self, shard: int, under_way: dict[Name, int], rows: list[Received]) -> Iterator[None]:
+        for start in range(0, len(rows), _IN_ONE_STEP):
+            if self._under_way.get(shard) is not under_way:  # the next owner takes in what is left
+                return
+            now, some = self._clock(), rows[start : start + _IN_ONE_STEP]
+            with self._refresher.admission.together(now):
+                done = [(row.sender, row.number) for row in some if self._is_done(row, now)]
+            for name in done:
+                self._unsaved.received(shard, *name, now)  # with what has come of it, in one transaction
+            under_way.update(dict.fromkeys(done, self._unsaved.number))
+            for name in {(row.sender, row.number) for row in some}.difference(done):
+                del under_way[name]
+            yield
+
+    def _is_done(self, row: Received, now: float) -> bool:
+        """Take a row in, or leave it out if it is damaged; False: the database is away, and the row is read again."""
+        try:
+            self._take(row, now)
+        except Exception as error:
+            if isinstance(error, StoreError) and not isinstance(error, DamagedRow):
+                self._guard.failed("taking in what was handed over", error)
+                return False
+            self._count("crawlsched/failures")
+            logger.error("What was handed over (%s) is damaged and left out: %s", row.kind, in_words(error))
+        else:
+            self._guard.worked("taking in what was handed over")
+        return True
+
+    def _take(self, row: Received, now: float) -> None:
+        refresher = self._refresher
+        if row.kind == SIGNAL:
+            refresher.admission.add_together(now)  # the page may have come right before it
+            pages, _ = known_pages(refresher, row.data["urls"], self._shards.here.get(row.shard))
+            announce(refresher, pages, str(row.data["source"]), now)
+        else:
+            refresher.admission.take_over(row.kind, row.data, now)
+        self._count("crawlsched/handed_over/received")

@@ -1,0 +1,461 @@
+"""Membership: this process among those that share a collection, in a thread that renews its grant.
+
+The thread never waits for the crawling thread, nor the other way round: a crawl that is busy for some seconds keeps its
+shards, and one whose database is away stops sending by its own clock.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any, NamedTuple
+
+from crawlsched.exceptions import CrawlschedError, StoreError
+from crawlsched.sharing import RENEWAL_INTERVAL, Grant, Renewal, assigned, divided, read_curve
+from crawlsched.showing import in_words
+from crawlsched.store import Outgoing
+from crawlsched.store.members import Seen, SharedCollection
+
+__all__ = ["Membership", "Published"]
+
+logger = logging.getLogger(__name__)
+
+# After a failure, and while there is something to claim or to say, the next renewal comes sooner, seconds. So often,
+# too, this machine is asked whether the processes of others on it have ended.
+_SOON = 0.3
+# What another member leaves when its lease ends is claimed so many seconds after that.
+_AFTER_ITS_LEASE = 0.02
+# So many shards are claimed at once; those of a member that died are loaded by all that are left.
+_CLAIMED_AT_ONCE = 16
+# A shard that could not be loaded is left to others for so many seconds.
+_AFTER_A_FAILURE = 15.0
+# Shards move to even out loads so long after the last move at the earliest; but who has less than half gets at once.
+_BETWEEN_MOVES = 30.0
+# Of its shards a member gives away this share in one renewal, while the others go on.
+_GIVEN_AT_ONCE = 0.25
+# So much is handed over between two renewals at most: a spider that begins with a million pages delays none.
+_HANDED_OVER_AT_ONCE = 2_000
+# A process whose crawling thread says nothing for so long hangs, and leaves its shards to others.
+_LONGEST_SILENCE = 120.0
+# In its status a member says by this that it is about to end.
+_LEAVES = "leaves"
+# Who owns no shard that is loaded may send so much of the rate: its spider may have to log in first.
+_LEAST_WANTED = 0.02
+
+
+def _clock() -> float:
+    """Give seconds that go on while the machine sleeps, where the system counts them: leases end then, too."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def _staying(seen: Seen) -> set[str]:
+    """Return the members that live and are not about to end, which are those that may have shards."""
+    return {token for token, member in seen.members.items() if seen.is_alive(token) and not member.status.get(_LEAVES)}
+
+
+class Published(NamedTuple):
+    """What the others have to know of a shard."""
+
+    shard: int
+    token: str
+    n_pages: int
+    ready: bool = True
+
+
+class _Done(NamedTuple):
+    """All members at a moment at which each had said that it has nothing to do, and when it had said so."""
+
+    epochs: dict[int, int]
+    dispatched: dict[str, Any]
+    said_at: dict[str, float]
+
+
+class Membership:
+    """What this process owns and may send, kept up to date by a thread.
+
+    Parameters
+    ----------
+    shared : SharedCollection
+        On connections of its own, so that nothing of the crawl is waited for.
+    token : str
+        Names this member.
+    about : mapping
+        Who it is (`about_me`).
+    rate_now : callable, optional
+        Gives the rate that the collection should have at a time of the database's clock, by the hours of
+        CRAWLSCHED_BANDWIDTH; 0: nobody sends. None: the one in the database stands.
+    pass_since : float, optional
+        When the pass began that this process takes part in (`SharedCollection.join_pass`).
+
+    Attributes
+    ----------
+    grant : Grant
+    owned : dict of int to int
+        Shards and their epochs, as the database said last. Replaced as a whole, before the grant is prolonged.
+    to_release : frozenset of int
+        Shards that another member should have.
+    targets : dict of str to float
+        What each member that has loaded a shard should get of the rate.
+    seen : Seen or None
+        The collection at the last renewal.
+    failure : str or None
+        Why the last renewal failed.
+    is_leaving : bool
+        Whether this process is ending, and claims nothing any more.
+    pass_is_over : bool
+        Whether all that take part have nothing left to do.
+    """
+
+    def __init__(
+        self,
+        shared: SharedCollection,
+        token: str,
+        about: Mapping[str, Any],
+        *,
+        rate_now: Callable[[float], float] | None = None,
+        pass_since: float | None = None,
+        clock: Callable[[], float] = _clock,
+    ) -> None:
+        self.grant = Grant()
+        self.owned: dict[int, int] = {}
+        self.to_release: frozenset[int] = frozenset()
+        self.targets: dict[str, float] = {}
+        self.seen: Seen | None = None
+        self.failure: str | None = None
+        self.paused_since: float | None = None
+        self.rests_by_hours = False
+        self.is_claiming = True
+        self._is_given_some = False
+        #: What it says of itself with each renewal (`fares`).
+        self.status: dict[str, Any] = {}
+        self._heard_at: float | None = None
+        self._unsaid = False
+        self.token = token
+        self._shared = shared
+        self._about = about
+        self._rate_now = rate_now
+        self._clock = clock
+        self._ready: set[int] = set()
+        self._released: dict[int, int] = {}
+        self._done_with: dict[int, int] = {}
+        self._given_up: dict[int, float] = {}
+        self._passed_by: set[int] = set()
+        self._published: deque[Published] = deque()
+        self._outgoing: deque[Outgoing] = deque()
+        self._moved_at = self._clock()
+        self._owners: dict[int, str | None] = {}
+        self.is_leaving = False
+        self.pass_since = pass_since
+        self.pass_is_over = False
+        self._done: _Done | None = None
+        self._ends = threading.Event()
+        self._poked = threading.Event()
+        self.renewed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="crawlsched-membership", daemon=True)
+
+    # -- what the crawling thread says
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self._thread.start()
+
+    def fares(self, status: dict[str, Any]) -> None:
+        """Say how the crawl fares, which goes with each renewal; from the first time on silence is noticed."""
+        self.status = status
+        self._heard_at = self._clock()
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the crawling thread has said nothing for too long."""
+        return self._heard_at is not None and self._clock() - self._heard_at > _LONGEST_SILENCE
+
+    def may_send(self, rate: float, shard: int | None = None) -> bool:
+        """Say whether a request may go out now, at this rate and for this shard (None: it is of none)."""
+        # In this order: a shard that was lost leaves `owned` before the deadline is put off.
+        if self._clock() >= self.grant.deadline or rate > self.grant.rate * (1.0 + 1e-9):
+            return False
+        return shard is None or self.owned.get(shard, 0) > self._released.get(shard, 0)
+
+    def mine(self) -> dict[int, int]:
+        """Return the shards that are ours, with their epochs, but for those that are being given back."""
+        # The answer to a renewal may be older than our word that we stop.
+        return {shard: epoch for shard, epoch in self.owned.items() if epoch > self._released.get(shard, 0)}
+
+    def publish(self, said: Published) -> None:
+        """Tell the others of a shard: while it is ready, that is loaded and not given away, it gets a share."""
+        if said.ready and said.shard not in self._ready:
+            self.status = {**self.status, "is_done": False}  # what was said last is not of this shard
+        (self._ready.add if said.ready else self._ready.discard)(said.shard)
+        self._published.append(said)
+        self._poked.set()
+
+    @property
+    def has_said_all(self) -> bool:
+        """Whether nothing that comes of no visit is on its way to another shard."""
+        return not self._outgoing
+
+    def hand_over(self, row: Outgoing) -> None:
+        """Leave something for another shard that comes of no visit."""
+        self._outgoing.append(row)
+        self._poked.set()
+
+    def stops(self, shard: int, epoch: int, *, failed: bool = False) -> None:
+        """A shard is not sent for any more, and will be given back; `failed`: it could not be loaded."""
+        self._released[shard] = max(epoch, self._released.get(shard, 0))
+        self._ready.discard(shard)
+        if failed:
+            self._given_up[shard] = self._clock()
+
+    def is_done_with(self, shard: int) -> None:
+        """A shard for which this process has stopped is written down; it is given back if it is not yet."""
+        self._done_with[shard] = self._released[shard]
+        self._poked.set()
+
+    def leaves(self) -> None:
+        """Claim nothing any more, and let the others know; writing the shards down may take its time."""
+        if not self.is_leaving:
+            self.is_leaving = True
+            self._heard_at = None
+            self._poked.set()
+
+    @property
+    def has_others(self) -> bool:
+        """Whether others are there that would take shards over."""
+        seen = self.seen
+        return seen is not None and any(token != self.token for token in _staying(seen))
+
+    def end(self, timeout: float) -> None:
+        """End the thread, and with it the membership: the rate is free for others at once."""
+        self.is_leaving = True
+        self._ends.set()
+        self._poked.set()
+        self._thread.join(timeout)
+        try:
+            if not self._thread.is_alive():  # it waits for the database, and may be saying the same
+                while not self._say():
+                    pass
+            self._shared.leave(self.token)
+        except CrawlschedError as error:
+            logger.warning("The others notice only after some seconds that this process has ended: %s", error)
+        if self._outgoing:
+            logger.error("%d links and signals for other shards are lost with this process.", len(self._outgoing))
+
+    # -- the thread
+
+    def _run(self) -> None:
+        while not self._ends.is_set():
+            try:
+                wait = self.renew()
+                if self.failure is not None:
+                    logger.warning("The grant is renewed again; nothing is lost.")
+                    self.failure = None
+            except Exception as error:  # the database is away: by our own clock nothing goes out after a while
+                if self.failure is None:
+                    logger.error(
+                        "The grant of this process cannot be renewed, so it stops sending within seconds and tries "
+                        "again: %s",
+                        in_words(error),
+                        exc_info=None if isinstance(error, CrawlschedError) else error,
+                    )
+                self.failure = in_words(error)
+                wait = _SOON
+            self.renewed.set()
+            self._wait(wait)
+            self._poked.clear()
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for the next renewal: until there is something to say, or another process of this machine has ended."""
+        until = self._clock() + seconds
+        while (left := until - self._clock()) > 0 and not self._poked.wait(min(left, _SOON)):
+            if self.failure is None and self.seen is not None and self._ended(self.seen):
+                return
+
+    def _ended(self, seen: Seen) -> list[str]:
+        """Return the members that seem to live, and whose processes are known to have ended."""
+        return [token for token, member in seen.members.items() if seen.is_alive(token) and member.has_ended]
+
+    def renew(self) -> float:
+        """Say that this member lives, and take over the answer; return in how many seconds to come again."""
+        if self.hangs:
+            raise StoreError(
+                f"The crawl has done nothing for {_LONGEST_SILENCE:g} s (a callback that blocks?), and others take its "
+                "shards over; it goes on by itself."
+            )
+        is_all_said = self._try_to_say()
+        seen = self._shared.look()
+        for token in self._ended(seen):  # nobody has to wait until its lease is over
+            self._shared.leave(token)
+            del seen.members[token]
+        self._follow_hours(seen)
+        if self.pass_since is not None and not self.pass_is_over:
+            self._look_at_pass(seen, self.pass_since)
+        claims = self._decide(seen)
+        asked_at = self._clock()
+        number = self.grant.ask(asked_at)
+        is_loaded = bool(self._ready & self.mine().keys())
+        wants = self.targets.get(self.token, 0.0) if is_loaded else _LEAST_WANTED * seen.rate
+        said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
+        renewed = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
+        if renewed is None:
+            return _SOON
+        self.owned = renewed.answer.shards
+        self.grant.answered(number, renewed.answer.granted)
+        self.seen = seen
+        self.paused_since = renewed.paused_since
+        self.is_claiming = bool(claims)
+        self._free(seen, set(claims).difference(self.owned))
+        self._give_back()
+        is_rising = renewed.answer.granted < wants * 0.99
+        # What this one may not use any more is free for others with the renewal after this one.
+        is_falling = renewed.answer.granted < said.using * 0.99
+        is_moving = (is_rising or is_falling) and not self.paused_since
+        if claims or self._is_given_some or not is_all_said or is_moving:
+            return _SOON
+        # Who lives renews long before its lease ends, so one that is about to end is waited for.
+        others = [member for token, member in seen.members.items() if token != self.token and seen.is_alive(token)]
+        next_expiry = min((member.expires_at - seen.now for member in others), default=inf)
+        return min(RENEWAL_INTERVAL, next_expiry + _AFTER_ITS_LEASE)
+
+    def _free(self, seen: Seen, passed_by: set[int]) -> None:
+        """See to it that a shard whose owner is gone, and whose row is locked still, can be claimed."""
+        for shard in passed_by & self._passed_by:
+            owner = seen.shards[shard].member
+            if owner is not None and not seen.is_alive(owner) and (n := self._shared.end_sessions(owner)):
+                logger.warning("A process that is silent kept the shard %d locked; its %d connections ended.", shard, n)
+        self._passed_by = passed_by
+
+    def _give_back(self) -> None:
+        """Give back what this process is done with, again and again: nobody else may crawl it while we live."""
+        for shard, epoch in self.owned.items():
+            if self._done_with.get(shard, 0) >= epoch:
+                try:
+                    self._shared.lease(shard, self.token, epoch).release()
+                except StoreError as error:
+                    logger.warning("The shard %d is not given back yet, which is tried again: %s", shard, error)
+
+    def _try_to_say(self) -> bool:
+        """Say what there is to say; what cannot be written is no reason to lose the grant."""
+        try:
+            is_all_said, self._unsaid = self._say(), False
+        except Exception as error:
+            if not self._unsaid:
+                logger.error(
+                    "What is for the others cannot be written down, which is tried again: %s",
+                    in_words(error),
+                    exc_info=None if isinstance(error, CrawlschedError) else error,
+                )
+            is_all_said, self._unsaid = False, True
+        return is_all_said
+
+    def _say(self) -> bool:
+        """Write down what the crawling thread wants the others to know; return whether that was all."""
+        while self._published:
+            said = self._published[0]
+            self._shared.publish(said.shard, said.token, n_pages=said.n_pages, ready=said.ready)
+            self._published.popleft()
+        rows = [self._outgoing.popleft() for _ in range(min(len(self._outgoing), _HANDED_OVER_AT_ONCE))]
+        try:
+            self._shared.hand_over(rows)
+        except BaseException:
+            self._outgoing.extendleft(reversed(rows))
+            raise
+        return not self._outgoing
+
+    def _follow_hours(self, seen: Seen) -> None:
+        if self._rate_now is None:
+            return
+        rate = self._rate_now(seen.now)
+        self.rests_by_hours = rate == 0.0
+        if rate not in (0.0, seen.rate):
+            self._shared.set_rate(rate)
+
+    def _look_at_pass(self, seen: Seen, since: float) -> None:
+        """Notice that a pass is over: it was ended by another, or nobody has anything left to do."""
+        if seen.pass_since != since:
+            self.pass_is_over = True
+            return
+        before, self._done = self._done, self._all_done(seen)
+        if self._done is None or before is None or before.dispatched != self._done.dispatched:
+            return
+        if before.epochs != self._done.epochs:
+            return
+        if any(self._done.said_at[token] <= said_at for token, said_at in before.said_at.items()):
+            self._done = before  # somebody has not been heard since
+            return
+        # Between what they said before and after that moment nobody has sent anything, and nothing was on its way at
+        # it: so nobody had anything to do at that moment, and nothing comes of nothing.
+        self._shared.end_pass(since)
+        self.pass_is_over = True
+
+    def _all_done(self, seen: Seen) -> _Done | None:
+        """Return what all members have said last, if they have all shards and each of them has nothing to do."""
+        alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}
+        if not all(row.ready and row.member in alive for row in seen.shards.values()):
+            return None
+        if not all(member.status.get("is_done") for member in alive.values()) or self._shared.waits(0):
+            return None
+        return _Done(
+            {shard: row.epoch for shard, row in seen.shards.items()},
+            {token: member.status.get("dispatched") for token, member in alive.items()},
+            {token: member.renewed_at for token, member in alive.items()},
+        )
+
+    def _decide(self, seen: Seen) -> list[int]:
+        """Reckon what everybody reckons alike: who should own what, and who gets how much. Return what to claim."""
+        owners = {
+            shard: row.member if seen.is_alive(row.member) or row.member == self.token else None
+            for shard, row in seen.shards.items()
+        }
+        self._divide(seen, owners)
+        if self.is_leaving or self.pass_is_over:
+            self.to_release, self._is_given_some = frozenset(), False
+            return []
+        n, now = len(owners), self._clock()
+        pages = sum(row.n_pages for row in seen.shards.values()) or 1
+        weights = {shard: 1.0 / n + row.n_pages / pages for shard, row in seen.shards.items()}
+        members = _staying(seen) | {self.token}
+        held = {shard: member for shard, member in owners.items() if member is not None}
+        target = assigned(weights, held, members)
+        if any(self._owners.get(shard) not in (None, member) for shard, member in held.items()):
+            self._moved_at = now
+        self._owners = {shard: member or self._owners.get(shard) for shard, member in owners.items()}
+        moving = self._moving(held, target, weights, members)
+        mine = [shard for shard, member in moving.items() if member == self.token]
+        n_mine = sum(member == self.token for member in held.values())
+        self.to_release = frozenset(mine[: max(1, int(_GIVEN_AT_ONCE * n_mine))])
+        self._is_given_some = any(target[shard] == self.token for shard in moving)
+        return [
+            shard
+            for shard, member in owners.items()
+            if member is None
+            and target[shard] == self.token
+            and now - self._given_up.get(shard, -_AFTER_A_FAILURE) >= _AFTER_A_FAILURE
+        ][:_CLAIMED_AT_ONCE]
+
+    def _moving(
+        self, held: dict[int, str], target: dict[int, str], weights: dict[int, float], members: set[str]
+    ) -> dict[int, str]:
+        """Return the shards that their owners, which this gives, should give away now."""
+        load = dict.fromkeys(members, 0.0)
+        for shard, member in held.items():
+            if member in load:
+                load[member] += weights[shard]
+        somebody_joins = min(load.values()) < 0.5 * sum(load.values()) / len(load)
+        somebody_leaves = not load.keys() >= set(held.values())
+        if not (somebody_joins or somebody_leaves or self._clock() - self._moved_at >= _BETWEEN_MOVES):
+            return {}
+        return {shard: member for shard, member in held.items() if target[shard] != member}
+
+    def _divide(self, seen: Seen, owners: dict[int, str | None]) -> None:
+        n_pages: dict[str, int] = {}
+        for shard, row in seen.shards.items():
+            owner = owners[shard]
+            if owner is not None and (shard in self._ready if owner == self.token else row.ready):
+                n_pages[owner] = n_pages.get(owner, 0) + row.n_pages
+        statuses = {token: member.status for token, member in seen.members.items()} | {self.token: self.status}
+        curves = {token: read_curve(statuses.get(token, {}).get("curve")) for token in n_pages}
+        self.targets = divided(seen.rate, curves, n_pages)

@@ -1,0 +1,342 @@
+"""SharedCrawl: what a crawl does besides where several processes crawl one collection."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from scrapy.crawler import Crawler
+
+from crawlsched.crawl.admission import AdmissionResult, PageRequest
+from crawlsched.crawl.collection import FoundPage
+from crawlsched.crawl.handing_over import FOUND, PAGE, Handover, found_data
+from crawlsched.crawl.pings import announce, known_pages
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.request_templates import RequestTemplate
+from crawlsched.crawl.shared.holding import Holding
+from crawlsched.crawl.shared.inbox import SIGNAL, Inbox
+from crawlsched.crawl.shared.membership import Membership
+from crawlsched.crawl.side_thread import Aside
+from crawlsched.exceptions import StoreError
+from crawlsched.sharing import grown_curve
+from crawlsched.store import Batch, host_of, schema
+from crawlsched.store.database import Database
+from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
+
+__all__ = ["SharedCrawl", "refresher_of"]
+
+logger = logging.getLogger(__name__)
+
+# A grant below this is none.
+_LEAST_RATE = 1e-6
+# Renewals wait for the database for so long, and are then tried again; a lease is twice as long.
+_ANSWER_WITHIN = 3.0
+_COUNTED_OVER = 60.0
+
+
+class SharedCrawl:
+    """A process among those that share a collection: its grant, its shards, and what is for the others.
+
+    Parameters
+    ----------
+    refresher : Refresher
+        The crawl of the shards that are here.
+    spider : str
+        The spider's name.
+
+    Attributes
+    ----------
+    handing_over : Handover
+        Numbers what is for shards of other processes; there from `open` on.
+    """
+
+    handing_over: Handover
+
+    def __init__(self, refresher: Refresher, spider: str) -> None:
+        self._refresher = refresher
+        self._spider = spider
+        self._token = new_token()
+        self._aside = Aside()
+        self._rate = 0.0
+        self._rested = False
+        self._curve_of: tuple[Any, int] | None = None
+        self._curve: str | None = None
+        self._sent: deque[tuple[float, int]] = deque()
+
+    # -- opening and closing
+
+    def open(self) -> None:
+        """Join those who share the collection, and load the shards that nobody has."""
+        settings, collection = self._refresher.settings, self._refresher.collection
+        assert settings.collection is not None
+        assert settings.shards is not None
+        schema.prepare(settings.database_url)
+        application = application_of(self._token)
+        self._database = Database(settings.database_url, application=application)
+        self._renewing = Database(settings.database_url, answer_within=_ANSWER_WITHIN, application=application)
+        try:
+            self.shared = SharedCollection.open(
+                self._database, settings.collection, settings.shards, settings.bandwidth
+            )
+            self._agree()
+        except BaseException:
+            self._renewing.close()
+            self._database.close()
+            raise
+        n = collection.shards.n = self.shared.n_shards
+        if n != settings.shards:
+            logger.warning(
+                "The collection %r has %d shards, and keeps them: CRAWLSCHED_SHARDS = %d counts where one is made.",
+                settings.collection,
+                n,
+                settings.shards,
+            )
+        self.handing_over = Handover(self._token, n)
+        self._inbox = Inbox(self.shared, self._refresher)
+        hours = settings.hours
+        self._membership = Membership(
+            SharedCollection(self._renewing, self.shared.name, self.shared.number, n),
+            self._token,
+            about_me(self._spider),
+            rate_now=None if hours is None else hours.rate_at,
+            pass_since=None if self._refresher.one_pass is None else self.shared.join_pass(),
+        )
+        self._holding = Holding(self._refresher, self.shared, self._membership, self._inbox, self._aside)
+        self._membership.status = self._aims
+        collection.begin_writing()
+        self._membership.start()
+        try:
+            self._holding.begin()
+            if self._membership.seen is None:
+                raise StoreError(f"The collection {self.shared.name!r} cannot be joined: {self._membership.failure}")
+        except BaseException:
+            # Who does not crawl keeps no shard from the others.
+            self._membership.leaves()
+            self.close(self._refresher.clock())
+            raise
+        seen = self._membership.seen
+        logger.info(
+            "Collection %r in %s is shared: this process has %d of its %d shards, and %g of %g requests a second; "
+            "`crawlsched status` shows all.",
+            self.shared.name,
+            self.shared.database.name,
+            len(collection.shards.here),
+            n,
+            self._membership.grant.rate,
+            seen.rate,
+        )
+        if hours is None and seen.rate != settings.bandwidth:
+            logger.warning(
+                "The rate of the collection %r is %g requests a second, and that of these settings, %g, is not used; "
+                "`crawlsched bandwidth` sets it for all processes.",
+                self.shared.name,
+                seen.rate,
+                settings.bandwidth,
+            )
+
+    @property
+    def _aims(self) -> dict[str, str]:
+        """What all processes have to agree on, for others to see."""
+        names = "crawl_value", "one_pass"
+        return {name: str(getattr(self._refresher.settings, name)) for name in names}
+
+    def _agree(self) -> None:
+        """Refuse to join processes that crawl by other aims: the rate is divided by what a crawl is worth to each."""
+        seen, mine = self.shared.look(), self._aims
+        for member in seen.members.values():
+            differ = [name for name in mine if member.status.get(name, mine[name]) != mine[name]]
+            if differ and seen.is_alive(member.token):
+                name = differ[0]
+                raise StoreError(
+                    f"The collection {self.shared.name!r} is crawled with CRAWLSCHED_{name.upper()} = "
+                    f"{member.status[name]} ({member.spider} on {member.host}, process {member.pid}), and here it is "
+                    f"{mine[name]}; set it to the same, or end all other processes first."
+                )
+
+    def ends(self) -> None:
+        """Claim nothing any more, and let the others know."""
+        self._membership.leaves()
+
+    def close(self, now: float) -> None:
+        """Write everything down, and give back all shards and the rate."""
+        collection = self._refresher.collection
+        try:
+            collection.write_last(now)
+            self.shared.beat(self._said_of_shards())
+        except StoreError as error:
+            logger.error("Not all of the shards is written down: %s", error)
+        finally:
+            self._aside.close(_ANSWER_WITHIN)
+            self._inbox.close(_ANSWER_WITHIN)
+            self._membership.end(_ANSWER_WITHIN)
+            self._renewing.close()
+            self._database.close()
+
+    # -- what timers call
+
+    def look(self, now: float) -> None:
+        """Follow what the membership has heard since the last time; a timer calls this some times a second."""
+        refresher, membership = self._refresher, self._membership
+        self._aside.collect()
+        self._adopt_rate(now)
+        if membership.seen is not None:
+            refresher.hosts.bandwidth = membership.seen.rate
+        if refresher.is_ending() and membership.has_others:
+            membership.leaves()
+        self._holding.look(now)
+        self._holding.tell(now)
+        share = membership.targets.get(self._token, 0.0)
+        if share > _LEAST_RATE and abs(share - refresher.planner.bandwidth) > 0.01 * share:
+            refresher.planner.set_bandwidth(share, now)
+        while refresher.collection.left_out:
+            self._hand_on(refresher.collection.left_out.popleft(), now)
+        membership.fares(self._status(now))
+        self._inbox.look(now)
+
+    def _adopt_rate(self, now: float) -> None:
+        rate, rests = self._membership.grant.rate, self.rests
+        if rate == self._rate and rests == self._rested:
+            return
+        if rate != self._rate and rate > _LEAST_RATE:
+            self._refresher.rate.slots.set_rate(rate, now)
+            self._refresher.rate.line.pace.set_rate(rate, now)
+        self._rate, self._rested = rate, rests
+        if self._refresher.rate.on_rate is not None:
+            self._refresher.rate.on_rate()
+
+    @property
+    def rate(self) -> float:
+        """What may be sent, requests per second; hardly anything where there is no grant."""
+        return max(self._rate, _LEAST_RATE)
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing may go out: in a pause, by the hours of CRAWLSCHED_BANDWIDTH, or without a grant."""
+        membership = self._membership
+        if membership.paused_since is not None or membership.rests_by_hours:
+            return True
+        return membership.grant.rate <= _LEAST_RATE or not membership.may_send(0.0)
+
+    def _status(self, now: float) -> dict[str, Any]:
+        """Return what this process says of itself with each renewal."""
+        refresher = self._refresher
+        n = refresher.visits.dispatched
+        self._sent.append((now, n))
+        while now - self._sent[0][0] > _COUNTED_OVER:
+            self._sent.popleft()
+        since, n_then = self._sent[0]
+        return {
+            **refresher.status(now),
+            **self._aims,
+            "shards": len(refresher.collection.shards.here),
+            "sent_per_second": (n - n_then) / (now - since) if now > since else 0.0,
+            "is_done": refresher.one_pass is not None and self._is_done(now),
+            "curve": self._demand(),
+        }
+
+    def _demand(self) -> str | None:
+        """Return what this process would make of more or less of the rate, for the pages that it has by now."""
+        plan, n_pages = self._refresher.planner.plan, len(self._refresher.collection.index)
+        if plan is None:
+            return None
+        if self._curve_of != (plan, n_pages):
+            self._curve_of = plan, n_pages
+            # New pages of a host that may be asked only so often make no demand beyond what it allows.
+            packed = grown_curve(plan.demand, plan.n_pages, n_pages - plan.n_held)
+            self._curve = None if packed is None else packed.hex()
+        return self._curve
+
+    def _is_done(self, now: float) -> bool:
+        """Whether nothing is left to try here, and nothing is on its way that may lead to more."""
+        refresher = self._refresher
+        if refresher.deliveries or refresher.has_requests() or not self._membership.has_said_all:
+            return False
+        return refresher.nothing_is_left(now) and not refresher.collection.unsaved_for(now)
+
+    def heartbeat(self) -> None:
+        """Say of each shard what its next owner has to know; that the process lives is said with each renewal."""
+        said = self._said_of_shards()
+        self._aside.run("the heartbeat", lambda: self.shared.beat(said))
+
+    def _said_of_shards(self) -> list[tuple[int, str, int, dict[str, Any]]]:
+        status = self._refresher.status_of_shard
+        leases = ((shard, shard.store.lease) for shard in self._refresher.collection.shards)
+        said = ((shard.number, lease.token, shard.n_pages) for shard, lease in leases if lease is not None)
+        return [(number, token, n_pages, status()) for number, token, n_pages in said]
+
+    # -- what the crawl asks
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits to be taken in, by whatever shard, that nobody should find more."""
+        return self._inbox.is_full
+
+    @property
+    def pass_is_over(self) -> bool:
+        """Whether the pass of the collection is over, and not only that of the shards that are here."""
+        return self._membership.pass_is_over
+
+    @property
+    def pass_since(self) -> float | None:
+        """When the pass began that this process takes part in."""
+        return self._membership.pass_since
+
+    def may_send(self, shard: int | None) -> bool:
+        """Say whether a request for a shard (None: it is of none) may be written at this moment."""
+        return self._membership.may_send(self._rate, shard)
+
+    def set_bandwidth(self, bandwidth: float) -> None:
+        """Crawl at another rate from now on: all processes together, within some seconds."""
+        self._aside.run("setting the bandwidth", lambda: self.shared.set_rate(bandwidth))
+
+    def hand_over(self, asked: PageRequest, now: float) -> AdmissionResult:
+        """The spider asks for a page of a shard that is not here: whoever has it gets the request."""
+        refresher = self._refresher
+        page = -1 if asked.call is None else asked.call.page
+        shard = refresher.collection.shards.of_page(page) if page >= 0 else None
+        asked = asked._replace(call=None)  # whose page has no number there
+        of = None if shard is None else shard.number
+        row = self.handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=of, says=asked.says())
+        if row is None:
+            refresher.count("crawlsched/known")
+            return AdmissionResult.KNOWN
+        refresher.count("crawlsched/handed_over")
+        if of is None:
+            self._membership.hand_over(row)
+        else:
+            # With what the visit has taught, so that a crash loses both and the visit is made again, or neither.
+            refresher.collection.unsaved.outgoing(of, row, now)
+        return AdmissionResult.ELSEWHERE
+
+    def _hand_on(self, batch: Batch, now: float) -> None:
+        """Hand on what was found for a shard that was lost before it was written: the visit that found it may be."""
+        for new in batch.new_pages.values():
+            if new.variant is None:
+                data = batch.templates.get(new.template or b"")
+                template = RequestTemplate(dict(data)) if data else None
+                importance = self._refresher.admission.weighing.importance(new.url, {}, None)
+                page = FoundPage(new.url, new.request_fingerprint, new.host, importance, template, new.depth)
+                row = self.handing_over.row(new.host, FOUND, found_data(page), now, of=None)
+                if row is not None:
+                    self._membership.hand_over(row)
+
+    def signal(self, urls: Sequence[str], source: str, now: float) -> int:
+        """Announce that pages may have changed, wherever they are; return how many of this process's were taken."""
+        here, elsewhere = list[str](), dict[str, list[str]]()
+        for url in urls:
+            host = host_of(url)
+            is_here = self._refresher.collection.shards.of_name(host) is not None
+            (here if is_here else elsewhere.setdefault(host, [])).append(url)
+        for host, some in elsewhere.items():
+            row = self.handing_over.row(host, SIGNAL, {"urls": some, "source": source, "again": True}, now, of=None)
+            assert row is not None
+            self._membership.hand_over(row)
+        pages, _ = known_pages(self._refresher, here)
+        return announce(self._refresher, pages, source, now)
+
+
+def refresher_of(crawler: Crawler) -> Refresher:
+    """Return the refresher of a crawler, making it if it is the first to be asked for."""
+    return Refresher.of(crawler, SharedCrawl)

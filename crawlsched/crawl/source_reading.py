@@ -1,0 +1,245 @@
+"""Reading a source: from the bytes of a sitemap to announcements; runs in a thread."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, fields
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.change_signals import (
+    Hubs,
+    Limits,
+    Problem,
+    SitemapChildren,
+    SitemapDocument,
+    SitemapEntries,
+    announcements,
+    part_of_site,
+    read_robots,
+    read_sitemap,
+    text_mark,
+)
+from crawlsched.crawl.tracking import without_tracking
+from crawlsched.store import Source, host_of
+
+__all__ = ["MOST_PARTS", "ListedSitemap", "PartRead", "SourceRead", "UnknownEntry", "read_source"]
+
+# As many pages are asked for in one statement.
+_AT_ONCE = 1000
+# After so many URLs this thread rests for a moment (seconds): it has no hurry, and the slot clock has.
+_AT_A_STRETCH = 20
+_REST = 0.002
+_DAY = 86_400.0
+_LONGEST_EXAMPLE = 200
+#: Of so many parts of sites it is kept at most what a source says of each.
+MOST_PARTS = 100
+#: What a source last announced of pages, in the database.
+AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
+_FACTS = [fact.name for fact in fields(SitemapEntries)]
+_NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
+
+
+class ListedSitemap(NamedTuple):
+    """A sitemap that an index or a robots.txt names."""
+
+    url: str
+    lastmod: float | None = None
+
+
+class PartRead(NamedTuple):
+    """What a source states about the known pages in one part of a site."""
+
+    n_announced: int  # announcements
+    stated: NDArray[np.float64]  # what the announcements date the changes, POSIX seconds, without dates that went back
+
+
+class UnknownEntry(NamedTuple):
+    """An entry whose URL is no page yet."""
+
+    url: str
+    request_fingerprint: bytes
+    lastmod: float | None
+
+
+@dataclass(slots=True)
+class SourceRead:
+    """What a source says.
+
+    Attributes
+    ----------
+    parts : dict of str to PartRead
+        What it announces by host and first directory of the path, as in ``example.com/news/``; of the 100 with most
+        pages.
+    """
+
+    digest: bytes  # of the body: the same bytes say the same
+    usable: bool = True  # whether anything could be read
+    children: list[ListedSitemap] = field(default_factory=list)  # sitemaps that it names
+    pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
+    # Which of them it announces a change of: their lastmod differs from the stored one.
+    announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    # Those of the announced whose lastmod went back.
+    backwards: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    # The time that each page's lastmod names, or the end of the day, POSIX seconds; infinite where it names none.
+    until: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    # As it states them now, by page; for a date that cannot be read, the `text_mark` of its text.
+    lastmod: list[float | None] = field(default_factory=list)
+    # How often each page's lastmod was seen to differ, this time included.
+    n_announced: list[int] = field(default_factory=list)
+    unknown: list[UnknownEntry] = field(default_factory=list)  # entries whose URLs are no pages yet
+    document: str = "unknown"  # what kind of document it is, as `SitemapDocument.kind` has it
+    parts: dict[str, PartRead] = field(default_factory=dict)
+    problems: Sequence[Problem] = ()  # what was wrong with it
+    hubs: Hubs = field(default_factory=Hubs)  # where its notices of changes can be subscribed to
+
+
+def read_source(
+    source: Source,
+    url: str,
+    body: bytes,
+    *,
+    request_fingerprint: Callable[[str], bytes],
+    pages_of: Callable[[bytes], Sequence[int]],
+    announced_before: AnnouncedBefore,
+    ancestors: Sequence[str] = (),
+    hosts: Collection[str] = (),
+) -> SourceRead:
+    """Read a sitemap, an index of sitemaps, or a robots.txt; change nothing.
+
+    An index that lists any of its `ancestors` is a loop. The document may speak of the pages of `hosts`, too, whose
+    robots.txt name it. `pages_of` gives the pages of a URL by its request fingerprint, and `announced_before` what a
+    source last stated of pages (`Reader.announcements_for`). The crawling thread may add pages meanwhile, so it checks
+    again before it adds an unknown entry.
+    """
+    digest = blake2b(body, digest_size=16).digest()
+    if digest == source.fingerprint:
+        return SourceRead(digest)
+    if source.kind == "robots":
+        robots = read_robots(body, url)
+        return SourceRead(digest, children=[ListedSitemap(found) for found in robots.url], problems=robots.problems)
+    limits = Limits()
+    document = read_sitemap(body, url, limits, hosts=hosts, ancestors=tuple(ancestors))
+    read = SourceRead(
+        digest,
+        usable=document.kind != "unknown",
+        children=[ListedSitemap(*listed) for listed in _dated(document.children)],
+        document=document.kind,
+        problems=document.problems,
+        hubs=document.hubs,
+    )
+    _look_up(read, document, source, request_fingerprint, pages_of, announced_before)
+    return read
+
+
+def _look_up(
+    read: SourceRead,
+    document: SitemapDocument,
+    source: Source,
+    request_fingerprint: Callable[[str], bytes],
+    pages_of: Callable[[bytes], Sequence[int]],
+    announced_before: AnnouncedBefore,
+) -> None:
+    entries = document.entries
+    # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
+    known: dict[int, int] = {}  # page to entry
+    unknown: dict[bytes, int] = {}
+    refused: list[str] = []
+    for number, url in enumerate(entries.url):
+        if number % _AT_A_STRETCH == 0:
+            time.sleep(_REST)
+        try:
+            name = request_fingerprint(url)
+            pages = pages_of(name)
+            if not pages and (plain := without_tracking(url)) != url:
+                entries.url[number], name = plain, request_fingerprint(plain)
+                pages = pages_of(name)
+        except ValueError:  # nothing can ask for it, says Scrapy or the project's own fingerprinter
+            refused.append(url)
+            continue
+        for page in pages:
+            known[page] = _later(entries, known.get(page), number)
+        if not pages:
+            unknown[name] = _later(entries, unknown.get(name), number)
+    if refused:
+        read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]
+    read.unknown = [
+        UnknownEntry(entries.url[number], name, _stated(entries, number)) for name, number in unknown.items()
+    ]
+    read.pages = np.fromiter(known, np.intp, len(known))
+    _compare(read, _chosen(entries, list(known.values())), source, announced_before)
+
+
+def _later(entries: SitemapEntries, before: int | None, number: int) -> int:
+    """Return the one of two entries of a page that has the later date; the first where that is open."""
+    if before is None:
+        return number
+    dates = entries.lastmod[before], entries.lastmod[number]
+    return number if dates[1] is not None and (dates[0] is None or dates[1] > dates[0]) else before
+
+
+def _dated(children: SitemapChildren) -> list[tuple[str, float | None]]:
+    return list(zip(children.url, children.lastmod, strict=True))
+
+
+def _chosen(entries: SitemapEntries, numbers: list[int]) -> SitemapEntries:
+    def of(column: list[Any]) -> list[Any]:
+        return [column[number] for number in numbers]
+
+    return SitemapEntries(**{name: of(getattr(entries, name)) for name in _FACTS})
+
+
+def _compare(read: SourceRead, entries: SitemapEntries, source: Source, announced_before: AnnouncedBefore) -> None:
+    """Find the announcements (`change_signals.announcements` says what is one), and what is to be stored."""
+    previous: dict[str, float | None] = {}
+    counts = np.zeros(len(entries), np.int64)
+    for start in range(0, len(entries), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        seen, before, n = announced_before(read.pages[part], source.source)
+        counts[part] = n
+        for url, is_seen, lastmod in zip(entries.url[part], seen.tolist(), before.tolist(), strict=True):
+            if is_seen:
+                previous[url] = None if math.isnan(lastmod) else lastmod
+    found = announcements(entries, previous)
+    read.announced, read.backwards = np.zeros((2, len(entries)), bool)
+    read.announced[found.changed] = True
+    read.backwards[found.backwards] = True
+    dated = zip(entries.lastmod, entries.precision, strict=True)
+    ends = (np.inf if date is None else date + _DAY * (precision == "day") for date, precision in dated)
+    read.until = np.fromiter(ends, float, len(entries))
+    read.n_announced = (counts + read.announced).tolist()
+    columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
+    read.lastmod = [_kept(previous.get(url), now, precision, text) for url, now, precision, text in columns]
+    read.parts = _by_part(entries.url, np.array([np.nan if date is None else date for date in entries.lastmod]), read)
+
+
+def _by_part(urls: Sequence[str], stated: NDArray[np.float64], read: SourceRead) -> dict[str, PartRead]:
+    rows: dict[str, list[int]] = {}
+    for number, url in enumerate(urls):
+        if number % _AT_A_STRETCH == 0:
+            time.sleep(0)  # gives up the interpreter lock
+        rows.setdefault(f"{host_of(url)}{part_of_site(url)}", []).append(number)
+    parts = {}
+    for name, numbers in heapq.nlargest(MOST_PARTS, rows.items(), key=lambda item: len(item[1])):
+        told = read.announced[numbers]
+        parts[name] = PartRead(int(told.sum()), stated[numbers][told & ~read.backwards[numbers]])
+    return parts
+
+
+def _stated(entries: SitemapEntries, number: int) -> float | None:
+    return _kept(None, entries.lastmod[number], entries.precision[number], entries.lastmod_text[number])
+
+
+def _kept(before: float | None, now: float | None, precision: str | None, text: str | None) -> float | None:
+    """Return the date to store: the old one if the new one is missing, or has lost its time of day."""
+    if now is None:
+        return text_mark(text) if text and (before is None or before < 0.0) else before
+    if before is not None and precision == "day" and before // _DAY == now // _DAY:
+        return before
+    return now

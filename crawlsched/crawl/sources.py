@@ -1,0 +1,243 @@
+"""Sources of ChangeSignals: which there are, and which is to be polled when."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import inf
+
+from crawlsched.change_signals import canonical
+from crawlsched.store import Source
+
+__all__ = ["POLLED_KINDS", "Sources"]
+
+#: Sources that are asked; the others (pings, dates that went back) only tell.
+POLLED_KINDS = ("sitemap", "robots")
+
+# Those with the URL of a document, of which there are several spellings; a ping's is the name of a host.
+_READ_KINDS = (*POLLED_KINDS, "backwards")
+# A source that answers with an error is asked again after the interval times this, doubling, at most a week later.
+_BACKOFF = 2.0
+_LONGEST_INTERVAL = 7 * 86_400.0
+# When a source that nobody names any more is asked again: in the year 2255.
+_NEVER = 9e9
+#: As many as one index may list; an index below an index below an index could name any number.
+MOST_OF_A_HOST = 50_000
+
+
+class Sources:
+    """The sitemaps (and robots.txt files, where nobody else reads them) of a collection.
+
+    Examples
+    --------
+    >>> sources = Sources(interval=3600.0)
+    >>> sitemap = sources.add("sitemap", "https://example.com/sitemap.xml", "example.com", now=0.0)
+    >>> sources.mark_due(now=0.0)
+    1
+    >>> sources.next_due(lambda source: True) == sitemap.source
+    True
+    >>> sources.polled(sitemap.source, now=10.0, ok=True).next_poll_at
+    3610.0
+    """
+
+    def __init__(self, interval: float, most_of_a_host: int = MOST_OF_A_HOST) -> None:
+        self._interval = interval
+        self._most_of_a_host = most_of_a_host
+        self._n_of_host: Counter[str] = Counter()
+        self._n_named_by_pages: Counter[str] = Counter()
+        self._rows: list[Source | None] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+        # A heap. What no longer agrees with its source, because that was polled sooner, is passed over.
+        self._polls: list[tuple[float, int]] = []
+        # By host, both in order; dictionaries so that no source waits twice, and a host that may not be asked holds up
+        # nobody but its own, however many sitemaps an index of it lists.
+        self._due: dict[str, dict[int, None]] = {}
+        self._failures: dict[int, int] = {}
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two polls of a new source."""
+        return self._interval
+
+    def named_by_page(self, number: int) -> Source:
+        """Note that a page named a source; return the new row."""
+        source = self.describe(number, quality={**self[number].quality, "named_by": "page"})
+        self._n_named_by_pages[source.host] += 1
+        return source
+
+    def n_named_by_pages(self, host: str) -> int:
+        """How many sources of a host were named by pages."""
+        return self._n_named_by_pages[host]
+
+    @property
+    def n_polled(self) -> int:
+        """How many sources are asked."""
+        return self._n_of_host.total()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[Source]:
+        return (row for row in self._rows if row is not None)
+
+    def __contains__(self, number: int) -> bool:
+        return 0 <= number < len(self._rows) and self._rows[number] is not None
+
+    def __getitem__(self, number: int) -> Source:
+        row = self._rows[number]
+        if row is None:
+            raise KeyError(number)
+        return row
+
+    def load(self, sources: Sequence[Source], now: float = inf) -> dict[int, int]:
+        """Take over sources of a store; no poll waits longer than the present interval.
+
+        Returns
+        -------
+        dict of int to int
+            The numbers that they have here, by those that they have there.
+        """
+        numbers: dict[int, int] = {}
+        new = []
+        for source in sources:
+            number = self.number(source.kind, source.url)
+            if number is None:
+                number = self._numbers.get(_name(source.kind, source.url), len(self._rows))
+                new.append(source)
+                self._put(replace(source, source=number, parent=None))
+            numbers[source.source] = number
+        for source in new:
+            number = numbers[source.source]
+            if source.parent is not None:
+                self.describe(number, parent=numbers.get(source.parent))
+            if source.kind in POLLED_KINDS:
+                at = source.next_poll_at or 0.0
+                is_of_other = at != _NEVER and source.quality.get("interval") != self._interval
+                self._wait_until(min(at, now + self._interval) if is_of_other else at, number)
+        return numbers
+
+    def drop(self, numbers: Iterable[int]) -> None:
+        """Sources are another process's from now on; one that comes back gets the number that it had. O(those)."""
+        for number in numbers:
+            source = self[number]
+            self._take_out_of_line(number)
+            self._failures.pop(number, None)
+            self._rows[number] = None
+            if source.kind in POLLED_KINDS:
+                self._n_of_host[source.host] -= 1
+                self._n_named_by_pages[source.host] -= source.quality.get("named_by") == "page"
+
+    def add(
+        self, kind: str, url: str, host: str, now: float, parent: int | None = None, named_by: str | None = None
+    ) -> Source | None:
+        """Add a source that another source or a robots.txt names; None if it is known, or beyond the limit."""
+        known = self.number(kind, url)
+        foreign = [named_by] if named_by and named_by != host else []
+        if known is not None:
+            if self[known].next_poll_at == _NEVER:
+                self._wait_until(now, known)
+                return self[known]
+            hosts = self[known].hosts
+            return self.describe(known, hosts=[*hosts, *foreign]) if foreign and named_by not in hosts else None
+        if kind in POLLED_KINDS and self._n_of_host[host] >= self._most_of_a_host:
+            return None
+        next_poll_at = now if kind in POLLED_KINDS else None
+        number = self._numbers.get(_name(kind, url), len(self._rows))
+        source = Source(number, kind, url, host, parent=parent, next_poll_at=next_poll_at, hosts=foreign)
+        self._put(source)
+        if kind in POLLED_KINDS:
+            self._wait_until(now, source.source)
+        return source
+
+    def number(self, kind: str, url: str) -> int | None:
+        """Return the number of a source, None if it is not known."""
+        number = self._numbers.get(_name(kind, url))
+        return None if number is None or self._rows[number] is None else number
+
+    def mark_due(self, now: float) -> int:
+        """Put the sources whose time has come in line for a slot; return how many wait."""
+        while self._polls and self._polls[0][0] <= now:
+            at, number = heapq.heappop(self._polls)
+            if self._is_planned(at, number):
+                self._line_up(number)
+        return sum(map(len, self._due.values()))
+
+    def leave(self, number: int) -> list[Source]:
+        """Ask a source no more, nor what it lists, until it is added again; return the new rows. O(sources)."""
+        listed = [row.source for row in self if row.parent == number and row.next_poll_at != _NEVER]
+        self._take_out_of_line(number)
+        left = self.describe(number, next_poll_at=_NEVER, fingerprint=None, etag=None, last_modified=None)
+        return [left, *(row for child in listed for row in self.leave(child))]
+
+    def poll(self, number: int) -> None:
+        """Put one source in line for a slot now, if it is one that is asked; O(1)."""
+        if self[number].kind in POLLED_KINDS and self[number].next_poll_at != _NEVER:
+            self.describe(number, next_poll_at=None)
+            self._line_up(number)
+
+    def next_due(self, may_go: Callable[[Source], bool]) -> int | None:
+        """Take the first source in line whose host may be asked, and put that host last; O(h) where h hosts wait."""
+        for host, waiting in self._due.items():
+            number = next(iter(waiting))
+            if may_go(self[number]):
+                del waiting[number]
+                del self._due[host]
+                if waiting:
+                    self._due[host] = waiting
+                return number
+        return None
+
+    def polled(self, number: int, now: float, *, ok: bool, wait: float | None = None, **changes: object) -> Source:
+        """Note how a poll ended and when the next is to be, `wait` seconds later; return the new row."""
+        if ok:
+            self._failures.pop(number, None)
+            wait = self._interval if wait is None else wait
+        else:
+            failures = self._failures[number] = self._failures.get(number, 0) + 1
+            wait = min(self._interval * _BACKOFF**failures, max(self._interval, _LONGEST_INTERVAL))
+        if self[number].next_poll_at == _NEVER:  # left while it was asked
+            return self.describe(number, polled_at=now)
+        changed = self.describe(number, polled_at=now, next_poll_at=now + wait, **changes)
+        self._wait_until(now + wait, number)
+        return changed
+
+    def describe(self, number: int, **changes: object) -> Source:
+        """Change what is known of a source; return the new row."""
+        changed = self._rows[number] = replace(self[number], **changes)  # type: ignore[arg-type]
+        return changed
+
+    def _line_up(self, number: int) -> None:
+        self._due.setdefault(self[number].host, {})[number] = None
+
+    def _take_out_of_line(self, number: int) -> None:
+        waiting = self._due.get(self[number].host, {})
+        waiting.pop(number, None)
+        if not waiting:
+            self._due.pop(self[number].host, None)
+
+    def _is_planned(self, at: float, number: int) -> bool:
+        row = self._rows[number]
+        return row is not None and row.next_poll_at == at
+
+    def _wait_until(self, at: float, number: int) -> None:
+        if self[number].next_poll_at != at:
+            self.describe(number, next_poll_at=at)
+        heapq.heappush(self._polls, (at, number))
+        if len(self._polls) > 2 * len(self._numbers) + 64:
+            self._polls = [entry for entry in self._polls if self._is_planned(*entry)]
+            heapq.heapify(self._polls)
+
+    def _put(self, source: Source) -> None:
+        if source.source == len(self._rows):
+            self._rows.append(None)
+        self._rows[source.source] = source
+        if source.kind in POLLED_KINDS:
+            self._n_of_host[source.host] += 1
+            self._n_named_by_pages[source.host] += source.quality.get("named_by") == "page"
+        self._numbers[_name(source.kind, source.url)] = source.source
+
+
+def _name(kind: str, url: str) -> tuple[str, str]:
+    return kind, canonical(url) if kind in _READ_KINDS else url

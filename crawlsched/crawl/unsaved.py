@@ -1,0 +1,317 @@
+"""What has been learned since the last batch went to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.change_signals import FurtherRow
+from crawlsched.crawl.page_numbers import PageNumbers
+from crawlsched.crawl.shard import Shard, Shards
+from crawlsched.crawl.sources import POLLED_KINDS, Sources
+from crawlsched.store import (
+    Batch,
+    ChangeRow,
+    Host,
+    KeptText,
+    NewPage,
+    ObservationRow,
+    Outgoing,
+    PageFacts,
+    Source,
+    Store,
+)
+from crawlsched.store.rows import url_digest
+
+__all__ = ["Unsaved"]
+
+# Those of one site; the others tell of pages anywhere, and each shard has a row of them.
+_KINDS_OF_A_SITE = (*POLLED_KINDS, "backwards")
+
+
+class Unsaved:
+    """Collect what has to be written; give it away as one batch for each shard.
+
+    A batch speaks of pages and sources by the numbers that they have in the store. What is said of a shard that is not
+    here any more is dropped: it is not ours to write.
+
+    Parameters
+    ----------
+    shards : Shards
+    numbers : PageNumbers
+    sources : Sources
+    grid : str
+        Which grid of rates the posterior's rows belong to.
+    estimator : str
+        Which estimator its rows belong to; none by default.
+
+    Attributes
+    ----------
+    number : int
+        The number of the batches that are being collected, counted from 1.
+    """
+
+    def __init__(self, shards: Shards, numbers: PageNumbers, sources: Sources, grid: str, estimator: str = "") -> None:
+        self.number = 1
+        self._shards, self._numbers, self._sources = shards, numbers, sources
+        self._grid, self._estimator = grid, estimator
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pages: set[int] = set()
+        self._batches: dict[int, Batch] = {}
+        #: Time of the oldest change that is not handed over yet; None if there is none.
+        self.since: float | None = None
+
+    def _of(self, shard: Shard | None, now: float) -> Batch:
+        """Return the batch of a shard, in which something of this time is written down."""
+        if shard is None:
+            return Batch()
+        self.since = now if self.since is None else self.since
+        batch = self._batches.get(shard.number)
+        if batch is None:
+            batch = self._batches[shard.number] = Batch(grid=self._grid, estimator=self._estimator)
+        batch.since = now if batch.since is None else batch.since
+        return batch
+
+    def _of_page(self, page: int, now: float) -> tuple[Batch, int]:
+        """Return the batch of a page's shard, and the page's number there."""
+        return self._of(self._shards.of_page(page), now), self._numbers.item(page)
+
+    def __len__(self) -> int:
+        """About how many rows wait to be written."""
+        rows = (len(batch.announcements) + len(batch.observations) for batch in self._batches.values())
+        return len(self._pages) + sum(rows)
+
+    # -- pages
+
+    def page(self, page: int, now: float) -> None:
+        """The page's columns have changed."""
+        shard = self._shards.of_page(page)
+        if shard is not None:
+            self._pages.add(page)
+            self._of(shard, now)
+
+    def pages(self, pages: NDArray[np.integer], now: float) -> None:
+        """The columns of these pages have changed."""
+        for page in pages.tolist():
+            self.page(page, now)
+
+    def new_page(self, page: int, new: NewPage, template_data: Mapping[str, Any] | None, now: float) -> None:
+        """A page was found."""
+        batch, number = self._of_page(page, now)
+        batch.new_pages[number] = new
+        if new.template is not None and template_data is not None:
+            batch.templates[new.template] = template_data
+        self.page(page, now)
+
+    def template(self, page: int, digest: bytes | None, data: Mapping[str, Any] | None, now: float) -> None:
+        """The page's request is another one."""
+        self._content(page, now, template=digest)
+        if digest is not None and data is not None:
+            self._of_page(page, now)[0].templates[digest] = data
+
+    def url(self, page: int, url: str, now: float) -> None:
+        """The page is asked for by another URL."""
+        self._content(page, now, url=url, url_digest=url_digest(url))
+
+    def content(self, facts: PageFacts, now: float) -> None:
+        """What is known of the page's content has changed."""
+        self._content(
+            facts.page,
+            now,
+            fingerprint=facts.fingerprint,
+            pending_fingerprint=facts.pending_fingerprint,
+            recipe=facts.recipe,
+            etag=facts.etag,
+            last_modified=facts.last_modified,
+            moved_to=facts.moved_to,
+        )
+
+    def changed(self, page: int, now: float) -> None:
+        """A visit found the page changed."""
+        self._content(page, now, changed_at=now)
+
+    def importance_stated(self, page: int, now: float) -> None:
+        """Somebody said what this very page is worth."""
+        self._content(page, now, importance_stated=1)
+
+    def _content(self, page: int, now: float, **changes: Any) -> None:
+        batch, number = self._of_page(page, now)
+        batch.contents[number] = {**batch.contents.get(number, {}), **changes}
+
+    def trace(self, facts: PageFacts, now: float) -> None:
+        """The traces of the page's earlier contents have changed."""
+        batch, number = self._of_page(facts.page, now)
+        batch.traces[number] = {
+            "history": facts.history,
+            "text_sketch": facts.text_sketch,
+            "block_sketch": facts.block_sketch,
+        }
+
+    def text(self, page: int, text: KeptText, now: float) -> None:
+        """The page has another text, which is to be kept."""
+        batch, number = self._of_page(page, now)
+        batch.texts[number] = text.after(batch.texts.get(number))
+
+    def mask(self, page: int, template: str, data: Mapping[str, Any], now: float) -> None:
+        """It was learned, from a page, what is noise on a template's pages."""
+        self._of_page(page, now)[0].masks[template] = data
+
+    # -- visits and announcements
+
+    def observation(
+        self, now: float, page: int, *, source: int, further: Sequence[tuple[int, int]] = (), **facts: Any
+    ) -> int:
+        """A visit ended; return the number under which that is kept."""
+        shard = self._shards.of_page(page)
+        if shard is None:
+            return -1
+        number = shard.next_observation
+        shard.next_observation += 1
+        row = ObservationRow(
+            id=number,
+            page=self._numbers.item(page),
+            time=now,
+            source=self._source_in(shard, source, now),
+            further=tuple([(self._source_in(shard, other, now), n) for other, n in further]),
+            **facts,
+        )
+        self._of(shard, now).observations.append(row)
+        return number
+
+    def told(self, page: int, now: float, kind: str, observation: int | None) -> None:
+        """Something is for the feed; the fingerprint or the state that says so is in the same batch."""
+        shard = self._shards.of_page(page)
+        if shard is not None:
+            row = ChangeRow(shard.next_change, self._numbers.item(page), now, kind, observation)
+            self._of(shard, now).changes.append(row)
+            shard.next_change += 1
+
+    def retract(self, page: int, observation: int, outcome: str, now: float) -> None:
+        """A visit taught nothing after all, and ended so."""
+        self._of_page(page, now)[0].retracted[observation] = outcome
+
+    def announcement(self, page: int, source: int, lastmod: float | None, n: int, now: float) -> None:
+        """A source announced this lastmod for the page."""
+        shard = self._shards.of_page(page)
+        if shard is not None:
+            number = self._numbers.item(page), self._source_in(shard, source, now)
+            self._of(shard, now).announcements[number] = (lastmod, n)
+
+    def source(self, source: Source, now: float) -> None:
+        """A source was found or polled."""
+        if source.kind in _KINDS_OF_A_SITE or self._shards.n is None:
+            shard = self._shards.of_name(source.host)
+            if shard is not None:
+                self._put_source(shard, source, now)
+            return
+        for shard in self._shards:
+            if source.source in shard.source_numbers:
+                self._put_source(shard, source, now)
+
+    def _source_in(self, shard: Shard, source: int, now: float) -> int:
+        """Return the number of a source in a shard, which hears of it if it is new there."""
+        if source not in shard.source_numbers and source in self._sources:
+            self._put_source(shard, self._sources[source], now)
+        return shard.source_numbers.get(source, -1)
+
+    def _put_source(self, shard: Shard, source: Source, now: float) -> None:
+        numbers = shard.source_numbers
+        if source.source not in numbers:
+            numbers[source.source] = shard.next_source
+            shard.next_source += 1
+        parent = None if source.parent is None else self._source_in(shard, source.parent, now)
+        row = replace(source, source=numbers[source.source], parent=parent)
+        self._of(shard, now).sources[row.source] = row
+
+    # -- what else there is
+
+    def host(self, host: Host, now: float) -> None:
+        """A host asked for something."""
+        self._of(self._shards.of_name(host.host), now).hosts[host.host] = host
+
+    def command(self, shard: Shard, command: int, result: Any, now: float) -> None:
+        """A command of the command line to who has a shard was obeyed."""
+        self._of(self._shards.here.get(shard.number), now).finished[command] = (now, result)
+
+    def outgoing(self, shard: int, row: Outgoing, now: float) -> None:
+        """Something was found for another shard, in one that is here."""
+        self._of(self._shards.here.get(shard), now).outgoing.append(row)
+
+    def received(self, shard: int, sender: str, number: int, now: float) -> None:
+        """Note that what was handed over to a shard was taken in."""
+        self._of(self._shards.here.get(shard), now).received.append((sender, number))
+
+    def forget(self, pages: NDArray[np.integer]) -> None:
+        """Nothing of these pages is to be written any more."""
+        self._pages.difference_update(pages.tolist())
+        shards = self._shards.numbers_of(pages)
+        for shard, batch in self._batches.items():
+            gone = set(self._numbers.of(pages[shards == shard]).tolist())
+            batch.observations = [row for row in batch.observations if row.page not in gone]
+            batch.changes = [row for row in batch.changes if row.page not in gone]
+            for rows in (batch.new_pages, batch.contents, batch.traces, batch.texts):
+                for page in gone & rows.keys():
+                    del rows[page]
+            for key in [key for key in batch.announcements if key[0] in gone]:
+                del batch.announcements[key]
+
+    def take(
+        self,
+        columns: Callable[[NDArray[np.intp]], dict[str, Any]],
+        further: Callable[[NDArray[np.intp]], dict[tuple[int, int], FurtherRow]],
+    ) -> list[tuple[Store, Batch]]:
+        """Return what has been collected as a batch for each store, and begin the next; nothing if there is nothing.
+
+        Parameters
+        ----------
+        columns : callable
+            Gives the stored columns of the pages it is asked for (`Planner.columns`).
+        further : callable
+            Gives what further sources say of them (`FurtherSources.stored`).
+        """
+        pages = np.fromiter(self._pages, np.intp, len(self._pages))
+        for number, of_shard in self._by_shard(pages):
+            self._put_columns(self._shards.here[number], of_shard, columns, further)
+        taken = [
+            (self._shards.here[number].store, batch)
+            for number, batch in self._batches.items()
+            if number in self._shards.here and len(batch)
+        ]
+        if taken:
+            self.number += 1
+        self._begin()
+        return taken
+
+    def _by_shard(self, pages: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
+        shards = self._shards.numbers_of(pages)
+        return [(n, pages[shards == n]) for n in np.unique(shards).tolist() if n in self._shards.here]
+
+    def _put_columns(
+        self,
+        shard: Shard,
+        pages: NDArray[np.intp],
+        columns: Callable[[NDArray[np.intp]], dict[str, Any]],
+        further: Callable[[NDArray[np.intp]], dict[tuple[int, int], FurtherRow]],
+    ) -> None:
+        now = self.since or 0.0
+        found = columns(pages)
+        # Of a source that is new there the shard hears with this batch.
+        named, place = np.unique(found["source"], return_inverse=True)
+        sources = np.array([self._source_in(shard, source, now) for source in named.tolist()], np.int64)
+        batch = self._of(shard, now)
+        batch.columns = {**found, "page": self._numbers.of(pages), "source": sources[place]}
+        batch.further_sources = {
+            (self._numbers.item(page), self._source_in(shard, source, now)): told
+            for (page, source), told in further(pages).items()
+        }
+
+    def leave(self, shard: int) -> Batch:
+        """Nothing of a shard is to be written any more, for it is another process's; return what would have been."""
+        self._pages = {page for page in self._pages if self._shards.of_page(page) is not None}
+        return self._batches.pop(shard, Batch())

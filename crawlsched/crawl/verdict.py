@@ -1,0 +1,380 @@
+"""The verdict on a visit, decided from values alone; `refresh.responses` carries it out, top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import StrEnum
+from typing import NamedTuple
+
+from crawlsched.change_detection import (
+    Finding,
+    Fingerprint,
+    Trace,
+    are_comparable,
+    compare,
+    is_cut,
+    sketch_similarity,
+)
+from crawlsched.crawl.reading import Content
+from crawlsched.pages.marks import SHOWN
+from crawlsched.store import Outcome, PageFacts
+
+__all__ = [
+    "ChangeSize",
+    "Circumstances",
+    "DeliveryKind",
+    "Refetch",
+    "Verdict",
+    "given_trace",
+    "is_new",
+    "judge",
+    "judge_cut_short",
+    "judge_status",
+]
+
+_DIGEST = 8  # bytes of a digest that the history keeps
+_MOST_HISTORY = 8
+_GONE = frozenset({404, 410})
+_REFUSED = frozenset({401, 403, 407, 451})
+_MOVED_FOR_GOOD = frozenset({301, 308})
+
+
+class DeliveryKind(StrEnum):
+    """As what a response goes to the spider."""
+
+    #: As content that is new, or has changed.
+    CHANGED = "changed"
+    #: As content that is as before, but that was asked for.
+    UNCHANGED = "unchanged"
+    #: Not at all, since the same is on its way already.
+    UNDER_WAY = "under way"
+    #: As plain Scrapy would give it: there was no content to judge.
+    AS_SERVED = "as served"
+    #: Not at all.
+    NONE = "none"
+
+
+class Refetch(StrEnum):
+    """What is fetched before a visit is judged."""
+
+    PAGE = "page"
+    #: A page that cannot exist: does the host answer with the same content?
+    IMPOSSIBLE_PAGE = "impossible page"
+
+
+class ChangeSize(NamedTuple):
+    """How much of a page is another one.
+
+    Attributes
+    ----------
+    changed_share : float or None
+        Share of its blocks that are new or gone; None where the recipe has no blocks.
+    similarity : float
+        Of its text to the one before: the share of three-word phrases that both have, of all that either has.
+    """
+
+    changed_share: float | None
+    similarity: float
+
+
+class Verdict(NamedTuple):
+    """What a visit means.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        How the visit ended.
+    changed : bool or None
+        What is learned of how often the page changes; None: nothing.
+    deliver : DeliveryKind
+        As what the response goes to the spider.
+    reason : str
+        Why content does not count as changed although something differs: "noise", "template", "flapping",
+        "minimum_change", "recipe", "wrong_page", "truncated"; "" otherwise.
+    refetch : Refetch or None
+        What has to be fetched first; then all else waits.
+    kind : str
+        Of what is new to the spider: "first", "page", "template", "data", "returned"; "" where nothing is.
+    facts : PageFacts or None
+        What is to be kept of the content; None where nothing is.
+    size : ChangeSize or None
+        How much is another one, where something is and that is known.
+    ignored : tuple of str
+        What was left out, and why.
+    owed : int
+        The marks that ask for the delivery.
+    """
+
+    outcome: Outcome
+    changed: bool | None = None
+    deliver: DeliveryKind = DeliveryKind.NONE
+    reason: str = ""
+    refetch: Refetch | None = None
+    kind: str = ""
+    facts: PageFacts | None = None
+    size: ChangeSize | None = None
+    ignored: tuple[str, ...] = ()
+    owed: int = 0
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether a delivery of the page begins."""
+        return self.deliver in (DeliveryKind.CHANGED, DeliveryKind.UNCHANGED)
+
+
+class Circumstances(NamedTuple):
+    """What a verdict depends on beside what a page said and says.
+
+    Attributes
+    ----------
+    finding : Finding or None
+        What the detector says of the content; None where the recipe has no blocks.
+    first : Content or None
+        What a first fetch gave, if this is the second one of a visit that was put off.
+    suspicion : Outcome.WRONG, Refetch or None
+        Of a page of whose text next to nothing is left: that the content is known to be served in the place of pages,
+        or what has to be fetched to find out.
+    may_refetch : bool
+        Whether a second fetch may be asked for; a host is asked for a page that cannot exist all the same.
+    confirms_return : bool
+        Whether one is asked for where the page says what it said before.
+    knows_template : bool
+        False: one is asked for wherever the page looks changed.
+    min_change : float
+        A change of which 1 - similarity is less counts as none. What was kept stays then, so that small changes add
+        up until together they count.
+    owed : int
+        The marks that ask for a delivery whatever the content is.
+    withhold : collection of str
+        The reasons that may hold a delivery back.
+    delivers_unchanged : bool
+        Whether the spider gets what did not change, too.
+    under_way : collection of (bytes or None)
+        The digests of what the page's open deliveries deliver.
+    owed_under_way : int
+        The marks that asked for those.
+    """
+
+    finding: Finding | None = None
+    first: Content | None = None
+    suspicion: Outcome | Refetch | None = None
+    may_refetch: bool = False
+    confirms_return: bool = True
+    knows_template: bool = True
+    min_change: float = 0.0
+    owed: int = 0
+    withhold: Collection[str] = ()
+    delivers_unchanged: bool = False
+    under_way: Collection[bytes | None] = ()
+    owed_under_way: int = 0
+
+
+def judge_status(status: int, *, is_known: bool = False, is_believed: bool = False) -> Verdict:
+    """Judge a response without content.
+
+    Parameters
+    ----------
+    status : int
+    is_known : bool, default False
+        Of a 304: whether something was kept of the page's content.
+    is_believed : bool, default False
+        Whether validators of ours that have not been found to lie brought it; otherwise it says nothing.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> judge_status(404).outcome, judge_status(304, is_known=True, is_believed=True).changed
+    (<Outcome.GONE: 'gone'>, False)
+    """
+    if status == 304:
+        return Verdict(Outcome.NOT_MODIFIED, False if is_known and is_believed else None)
+    outcome = Outcome.ERROR
+    if status in _GONE:
+        outcome = Outcome.GONE
+    elif status in _REFUSED:
+        outcome = Outcome.REFUSED
+    elif status in _MOVED_FOR_GOOD:  # redirects are not followed in this project
+        outcome = Outcome.MOVED
+    return Verdict(outcome, deliver=DeliveryKind.AS_SERVED)
+
+
+def judge_cut_short(facts: PageFacts, around: Circumstances, *, is_again: bool) -> Verdict:
+    """Judge a body that was cut short: it is evidence of nothing.
+
+    The spider gets it where the page was never delivered, once, or where a delivery is owed.
+    """
+    is_first = facts.fingerprint is None and facts.pending_fingerprint is None and not is_again
+    if not (is_first or around.owed or around.delivers_unchanged):
+        return Verdict(Outcome.ERROR, reason="truncated")
+    as_what = DeliveryKind.CHANGED if facts.fingerprint is None else DeliveryKind.UNCHANGED
+    return _unless_under_way(Verdict(Outcome.ERROR, deliver=as_what, owed=around.owed), facts, around)
+
+
+def given_trace(facts: PageFacts, content: Content) -> Trace | None:
+    """Return the trace of what the page's reader was given, if it can be compared with content that is read now."""
+    last = facts.pending_fingerprint or facts.fingerprint
+    if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
+        return None
+    return Trace.unpacked(facts.block_sketch)
+
+
+def is_new(facts: PageFacts, content: Content) -> bool:
+    """Whether a page has not said the same before, as far as its history goes."""
+    return _digest(content) not in _history(facts)
+
+
+def judge(
+    facts: PageFacts, content: Content, validators: tuple[str | None, str | None], around: Circumstances
+) -> Verdict:
+    """Decide what content means.
+
+    Parameters
+    ----------
+    facts : PageFacts
+        What was kept of the content that was seen last.
+    content : Content
+        What is seen now.
+    validators : tuple of (str or None)
+        Its ETag and Last-Modified.
+    around : Circumstances
+
+    Returns
+    -------
+    Verdict
+    """
+    verdict = _of_content(facts, content, validators, around)
+    if verdict.outcome in (Outcome.WRONG, Outcome.PROBED):
+        return verdict
+    owed = around.owed
+    if verdict.reason and not owed and verdict.reason not in around.withhold:
+        owed = SHOWN
+    if not (verdict.kind or owed or around.delivers_unchanged):
+        return verdict
+    as_what = DeliveryKind.CHANGED if verdict.kind else DeliveryKind.UNCHANGED
+    return _unless_under_way(verdict._replace(deliver=as_what, owed=owed), verdict.facts or facts, around)
+
+
+def _unless_under_way(verdict: Verdict, facts: PageFacts, around: Circumstances) -> Verdict:
+    digest = facts.pending_fingerprint or facts.fingerprint
+    is_under_way = around.under_way if digest is None else digest in around.under_way
+    if is_under_way and not verdict.owed & ~around.owed_under_way:
+        return verdict._replace(deliver=DeliveryKind.UNDER_WAY)
+    return verdict
+
+
+def _of_content(
+    facts: PageFacts, content: Content, validators: tuple[str | None, str | None], around: Circumstances
+) -> Verdict:
+    finding, first = around.finding, around.first
+    last = facts.pending_fingerprint or facts.fingerprint
+    facts_now = facts
+    if validators != (facts.etag, facts.last_modified):
+        facts_now = facts._replace(etag=validators[0], last_modified=validators[1])
+    is_owed = facts.pending_fingerprint is not None
+    if last is None or facts.recipe is None:
+        return _told(facts_now, content, None, "first", [])
+    if around.suspicion is Outcome.WRONG:
+        return Verdict(Outcome.WRONG, reason="wrong_page")
+    changed = compare(Fingerprint(facts.recipe, last), content.fingerprint)
+    if changed is None:  # another recipe says nothing about the page: its new fingerprint is kept
+        if is_owed:
+            return _told(facts_now, content, None, "page", [])
+        return _withheld(_kept(facts_now, content, []), None, "recipe")
+    if changed and finding is not None and not finding.is_news:
+        changed = False
+    if not changed:
+        if is_owed:
+            return _told(facts_now, content, False, "page", _history(facts))
+        ignored, reason = (finding.ignored, finding.reason) if finding is not None else ((), "")
+        if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
+            reason = "flapping"  # what came first was an earlier content, and at once this one came again
+        kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
+        return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else None)
+    returned = not is_new(facts, content)
+    refetch = None if first is not None else _refetch(facts, content, around, returned=returned)
+    if refetch is not None:
+        return Verdict(Outcome.PROBED, refetch=refetch)
+    size = _size(facts, content, finding)
+    ignored = finding.ignored if finding is not None else ()
+    if returned and first is not None and not is_owed and first.fingerprint.digest != content.fingerprint.digest:
+        return _withheld(facts_now, False, "flapping", ignored, size)
+    if size is not None and 1.0 - size.similarity < around.min_change and not is_owed:
+        return _withheld(facts_now, False, "minimum_change", ignored, size)
+    of_page = finding is None or finding.is_change
+    kind = "returned" if returned and of_page else finding.kind if finding is not None else "page"
+    return _told(facts_now, content, of_page, kind, _history(facts))._replace(size=size, ignored=ignored)
+
+
+def _refetch(facts: PageFacts, content: Content, around: Circumstances, *, returned: bool) -> Refetch | None:
+    """Return what has to be fetched before a page that looks changed is judged."""
+    if around.suspicion is Refetch.IMPOSSIBLE_PAGE:
+        return Refetch.IMPOSSIBLE_PAGE
+    if not around.may_refetch:
+        return None
+    is_owed, confirms = facts.pending_fingerprint is not None, returned and around.confirms_return
+    is_in_doubt = not around.knows_template or _is_in_doubt(facts, content, around.finding, confirms)
+    return Refetch.PAGE if around.suspicion is Refetch.PAGE or (is_in_doubt and not is_owed) else None
+
+
+def _is_in_doubt(facts: PageFacts, content: Content, finding: Finding | None, returned: bool) -> bool:
+    """Whether a second fetch at once has to tell."""
+    if returned or (finding is not None and finding.is_suspect):
+        return True
+    given = given_trace(facts, content)
+    # A page that ends in the middle was cut, or another one was served.
+    return (
+        given is not None
+        and content.seen is not None
+        and (is_cut(content.seen.trace, given) or not are_comparable(given, content.seen.trace))
+        and len(given) > 3
+    )
+
+
+def _told(facts: PageFacts, content: Content, changed: bool | None, kind: str, history: list[bytes]) -> Verdict:
+    kept = _kept(facts, content, history)
+    # Not delivered yet: the fingerprint that counts is written when callback and pipelines have finished.
+    kept = kept._replace(fingerprint=facts.fingerprint, pending_fingerprint=content.fingerprint.digest)
+    outcome = Outcome.CHANGED if changed is not False or kind == "page" else Outcome.UNCHANGED
+    return Verdict(outcome, changed, kind=kind, facts=kept)
+
+
+def _withheld(
+    facts: PageFacts,
+    changed: bool | None,
+    reason: str,
+    ignored: tuple[str, ...] = (),
+    size: ChangeSize | None = None,
+) -> Verdict:
+    outcome = Outcome.FLAPPING if reason == "flapping" else Outcome.UNCHANGED
+    return Verdict(outcome, changed, reason=reason, facts=facts, size=size, ignored=ignored)
+
+
+def _kept(facts: PageFacts, content: Content, history: list[bytes]) -> PageFacts:
+    """Return facts with the traces of new content."""
+    digest = _digest(content)
+    digests = [*(known for known in history if known != digest), digest][-_MOST_HISTORY:]
+    return facts._replace(
+        recipe=content.fingerprint.recipe,
+        fingerprint=content.fingerprint.digest,
+        history=b"".join(digests),
+        text_sketch=content.text_sketch or (facts.text_sketch if content.text is None else b""),
+        block_sketch=b"" if content.seen is None else content.seen.trace.packed(),
+    )
+
+
+def _digest(content: Content) -> bytes:
+    return content.fingerprint.digest[:_DIGEST]
+
+
+def _history(facts: PageFacts) -> list[bytes]:
+    return [facts.history[start : start + _DIGEST] for start in range(0, len(facts.history), _DIGEST)]
+
+
+def _size(facts: PageFacts, content: Content, finding: Finding | None) -> ChangeSize | None:
+    if not facts.text_sketch or not content.text_sketch:
+        return None
+    similarity = sketch_similarity(facts.text_sketch, content.text_sketch)
+    return ChangeSize(None if finding is None else finding.changed_share, similarity)

@@ -1,0 +1,169 @@
+"""Visits: every dispatched request, from the moment it leaves until it is resolved, exactly once."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from crawlsched.crawl.probes import Probe
+from crawlsched.showing import shown, without_secrets
+from crawlsched.store import Outcome
+
+__all__ = ["NOT_RETRIED", "Visit", "Visits"]
+
+#: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.
+NOT_RETRIED = "crawlsched"
+
+
+class Visit:
+    """One dispatched request.
+
+    Attributes
+    ----------
+    token : int
+        Travels in ``request.meta["crawlsched_visit"]``, also through redirects and retries.
+    page : int
+        The page's row number; -1 when a source (a sitemap) is visited.
+    source : int
+        The source's id; -1 when a page is visited.
+    host : int
+        The host's row number.
+    url : str
+        The URL that was dispatched, before any redirect.
+    opened_at : float
+        When it was dispatched, POSIX seconds.
+    outcome : Outcome or None
+        None while the visit is open.
+    continued : bool
+        A redirect or retry of this visit waits for a slot of its own.
+    unanswered : bool
+        Its host could not be reached, or did not answer.
+    validated : bool
+        The request carries our If-None-Match or If-Modified-Since.
+    sent : tuple of (str or None)
+        The ETag and Last-Modified that it carries.
+    probe : Probe or None
+        What this visit is the second fetch of.
+    """
+
+    __slots__ = (
+        *("continued", "host", "opened_at", "outcome", "page", "probe", "sent", "source", "token", "unanswered"),
+        *("url", "validated"),
+    )
+
+    def __init__(self, token: int, *, page: int, source: int, host: int, url: str, opened_at: float) -> None:
+        self.token = token
+        self.page = page
+        self.source = source
+        self.host = host
+        self.url = url
+        self.opened_at = opened_at
+        self.outcome: Outcome | None = None
+        self.continued = False
+        self.unanswered = False
+        self.validated = False
+        self.sent: tuple[str | None, str | None] = (None, None)
+        self.probe: Probe | None = None
+
+    @property
+    def tracked(self) -> bool:
+        """Whether a page or a source is visited, and not just a request of the fallback scheduler followed."""
+        return self.page >= 0 or self.source >= 0
+
+    @property
+    def is_lesson(self) -> bool:
+        """Whether it is a second fetch of which only is learned: its page was judged by the first."""
+        return self.probe is not None and not self.probe.is_held
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the spider has asked for nothing of it: a source, or a page's second fetch."""
+        return self.source >= 0 or self.probe is not None
+
+    def __repr__(self) -> str:
+        what = f"page={self.page}" if self.page >= 0 else f"source={self.source}"
+        return f"<Visit {self.token} {what} {without_secrets(shown(self.url))} {self.outcome or 'open'}>"
+
+
+class Visits:
+    """The open visits, and how many ended in which way.
+
+    Several of Scrapy's paths can announce the end of one request (a middleware, the errback, a signal, a time-out).
+    The first one wins; the others are told that there is nothing left to resolve.
+
+    Examples
+    --------
+    >>> visits = Visits()
+    >>> visit = visits.open(page=7, host=0, url="https://example.com/", now=100.0)
+    >>> visits.resolve(visit.token, Outcome.CHANGED) is visit
+    True
+    >>> visits.resolve(visit.token, Outcome.DROPPED) is None
+    True
+    >>> visits.dispatched, visits.resolved
+    (1, 1)
+    """
+
+    def __init__(self) -> None:
+        self.dispatched = 0
+        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self._open: dict[int, Visit] = {}
+        self._open_per_host: dict[int, int] = {}
+        self._tokens = itertools.count(1)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[Visit]:
+        return iter(list(self._open.values()))
+
+    @property
+    def resolved(self) -> int:
+        """How many visits have ended."""
+        return sum(self.counts.values())
+
+    def open(self, *, host: int, url: str, now: float, page: int = -1, source: int = -1) -> Visit:
+        """Begin a visit of a page or a source."""
+        visit = Visit(next(self._tokens), page=page, source=source, host=host, url=url, opened_at=now)
+        self._open[visit.token] = visit
+        self._open_per_host[host] = self._open_per_host.get(host, 0) + 1
+        self.dispatched += 1
+        return visit
+
+    def follow(self, url: str, now: float) -> Visit:
+        """Follow a request of the fallback scheduler, so that its redirects and retries are known for what they are.
+
+        It is not counted, neither as dispatched nor as resolved.
+        """
+        visit = Visit(next(self._tokens), page=-1, source=-1, host=-1, url=url, opened_at=now)
+        self._open[visit.token] = visit
+        return visit
+
+    def get(self, token: object) -> Visit | None:
+        """Return the open visit with this token; None if it has ended or never was."""
+        return self._open.get(token) if isinstance(token, int) else None
+
+    def open_on(self, host: int) -> int:
+        """How many visits to this host are open."""
+        return self._open_per_host.get(host, 0)
+
+    def resolve(self, token: object, outcome: Outcome) -> Visit | None:
+        """End a visit; return it, or None if it had ended already."""
+        visit = self._open.pop(token, None) if isinstance(token, int) else None
+        if visit is None:
+            return None
+        visit.outcome = outcome
+        if not visit.tracked:
+            return visit
+        self.counts[outcome] += 1
+        left = self._open_per_host[visit.host] - 1
+        if left:
+            self._open_per_host[visit.host] = left
+        else:
+            del self._open_per_host[visit.host]
+        return visit
+
+    def older_than(self, opened_before: float) -> list[Visit]:
+        """Return the open visits that began before this time and do not wait for a slot, oldest first."""
+        # Dictionaries keep their order, so the oldest visits stand first.
+        old = itertools.takewhile(lambda visit: visit.opened_at < opened_before, self._open.values())
+        return [visit for visit in old if not visit.continued]

@@ -1,0 +1,195 @@
+"""Wrong pages: what a host serves in the place of a page, with status 200: log-in walls, error pages, parking pages."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from posixpath import splitext
+from random import Random
+from urllib.parse import urljoin, urlsplit
+
+from crawlsched.change_detection import Fingerprint, sketch_similarity
+from crawlsched.change_detection.limits import LEAST_SHARED
+from crawlsched.crawl.reading import Content
+from crawlsched.crawl.verdict import Refetch, given_trace
+from crawlsched.store import Outcome, PageFacts
+
+__all__ = ["WrongPages"]
+
+# Of shorter texts one word is all: 4 bytes for each three-word phrase.
+_LEAST_SKETCH = 16
+# At most one request in so many to a host asks for a page that cannot exist.
+_VISITS_PER_QUESTION = 20
+_MOST_CONTENTS = 32
+_MOST_HOSTS = 5_000
+
+
+class _Host:
+    """What is known of one host.
+
+    Attributes
+    ----------
+    wrong : OrderedDict
+        Likenesses of contents that are served in the place of pages.
+    passing : OrderedDict
+        Of contents that were gone at the second fetch, the pages that they had replaced.
+    asked : set of bytes
+        Likenesses of contents about which it has been asked, and has not answered yet.
+    n_visits : int
+        Since it was asked for a page that cannot exist.
+    """
+
+    __slots__ = ("asked", "n_visits", "passing", "wrong")
+
+    def __init__(self) -> None:
+        self.wrong: OrderedDict[bytes, None] = OrderedDict()
+        self.passing: OrderedDict[bytes, set[str]] = OrderedDict()
+        self.asked: set[bytes] = set()
+        self.n_visits = _VISITS_PER_QUESTION
+
+
+class WrongPages:
+    """Which contents hosts serve in the place of pages.
+
+    Parameters
+    ----------
+    rng : random.Random
+        Makes up names of pages that cannot exist.
+    enabled : bool, default True
+        False: nothing is ever suspected.
+
+    Notes
+    -----
+    A page of which nothing was delivered yet is what it is, and so is a home page: it is not its host's error page,
+    though the host may serve it for one. A page that was delivered and whose text was replaced wholly is suspected.
+    Then the host is asked for a page that cannot exist. If it answers with the same content, that content is known for
+    a wrong page from then on; contents are compared by their `likeness`, since many say which page they have not found,
+    and when. Otherwise the page is fetched a second time at once. If it is itself again, and that happens to another
+    page with the same content, too, that is known for a wrong page as well (a wall that comes and goes). If it is not,
+    that is what the page says now, however many pages of the host say the same.
+    """
+
+    def __init__(self, rng: Random, *, enabled: bool = True) -> None:
+        self._rng = rng
+        self._enabled = enabled
+        self._hosts: OrderedDict[int, _Host] = OrderedDict()
+
+    def suspect(self, host: int, facts: PageFacts, content: Content) -> Outcome | Refetch | None:
+        """Return WRONG for a wrong page, and what has to be fetched to find out whether it is one; None: it is none.
+
+        Parameters
+        ----------
+        host : int
+            Row number.
+        facts : PageFacts
+            What was kept of the content before.
+        content : Content
+            What was served.
+        """
+        if not self._enabled:
+            return None
+        known = self._host(host)
+        known.n_visits += 1
+        if facts.fingerprint is None or not _is_replaced(facts, content) or _is_home(facts.url):
+            return None
+        if content.likeness in known.wrong:
+            known.wrong.move_to_end(content.likeness)
+            return Outcome.WRONG
+        if content.fingerprint.is_empty:  # a page that has lost all it said has nothing to tell
+            return Outcome.WRONG
+        if content.likeness in known.asked:  # until the answer is there, no page is judged by this content
+            return Refetch.IMPOSSIBLE_PAGE
+        if known.n_visits < _VISITS_PER_QUESTION or not content.is_html:
+            return Refetch.PAGE
+        known.n_visits = 0
+        known.asked.add(content.likeness)
+        return Refetch.IMPOSSIBLE_PAGE
+
+    def answered(self, host: int, alike: bytes) -> None:
+        """A host has answered a question about this content, or nobody waits for its answer any more."""
+        self._host(host).asked.discard(alike)
+
+    def impossible_url(self, url: str) -> str:
+        """Return the URL of a page beside another one that cannot exist.
+
+        Examples
+        --------
+        >>> WrongPages(Random(1)).impossible_url("https://example.com/news/tea.html?id=7")
+        'https://example.com/news/no-such-page-91b7584a2265b1f5_.html'
+        """
+        name = f"no-such-page-{self._rng.getrandbits(64):016x}_"
+        return urljoin(url, name + splitext(urlsplit(url).path)[1])
+
+    def is_replaced(self, facts: PageFacts, content: Content) -> bool:
+        """Whether next to nothing is left of what a page said."""
+        return self._enabled and _is_replaced(facts, content)
+
+    def passed(self, host: int, url: str, content: Content) -> bool:
+        """A page that had been replaced is itself again at once; return whether the content is known for wrong now.
+
+        Variants of a URL are one page: one wall in front of it is no evidence on two pages.
+        """
+        known = self._host(host)
+        pages = known.passing.setdefault(content.likeness, set())
+        pages.add(url)
+        if len(known.passing) > _MOST_CONTENTS:
+            known.passing.popitem(last=False)
+        if len(pages) < 2:
+            return False
+        del known.passing[content.likeness]
+        self.learn(host, content)
+        return True
+
+    def learn(self, host: int, content: Content) -> None:
+        """Take content of a host for a wrong page from now on."""
+        known = self._host(host)
+        known.wrong[content.likeness] = None
+        if len(known.wrong) > _MOST_CONTENTS:
+            known.wrong.popitem(last=False)
+
+    def to_list(self, host: int) -> list[str]:
+        """Return the wrong pages of a host as plain data, for JSON."""
+        known = self._hosts.get(host)
+        return [digest.hex() for digest in known.wrong] if known is not None else []
+
+    def load(self, host: int, data: list[str]) -> None:
+        """Take over what `to_list` gave."""
+        if data:
+            self._host(host).wrong.update((bytes.fromhex(digest), None) for digest in data)
+
+    def _host(self, host: int) -> _Host:
+        known = self._hosts.get(host)
+        if known is None:
+            known = self._hosts[host] = _Host()
+            if len(self._hosts) > _MOST_HOSTS:
+                self._forget_one()
+        self._hosts.move_to_end(host)
+        return known
+
+    def _forget_one(self) -> None:
+        """Forget the host that was heard of longest ago among those of which there is nothing to be kept."""
+        for host, known in self._hosts.items():
+            if not known.wrong:
+                del self._hosts[host]
+                return
+
+
+def _is_home(url: str) -> bool:
+    name, _ = splitext(urlsplit(url).path.strip("/").lower())
+    return name in ("", "index", "default", "home")
+
+
+def _is_replaced(facts: PageFacts, content: Content) -> bool:
+    """Whether next to nothing is left of what a page said."""
+    last = facts.pending_fingerprint or facts.fingerprint
+    recipe, digest = content.fingerprint
+    if last is None or facts.recipe != recipe or digest == last:
+        return False
+    if content.fingerprint.is_empty:
+        return not Fingerprint(recipe, last).is_empty
+    if (given := given_trace(facts, content)) is not None and content.seen is not None:
+        left = len({*given.digests}.intersection(content.seen.trace.digests))
+        if 2 * left >= len(given):  # most of what it said is there, so that nothing need be measured
+            return False
+    if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:
+        return False
+    return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED
