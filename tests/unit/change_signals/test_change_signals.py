@@ -197,13 +197,6 @@ def test_sitemaps_of_a_robots_txt_are_found_however_they_are_written() -> None:
     ]
 
 
-@given(st.binary(max_size=300), st.sampled_from(["https://a.example/robots.txt", "", "http://[", "x"]))
-def test_no_robots_txt_makes_it_raise(body: bytes, url: str) -> None:
-    """Arbitrary bytes, and arbitrary URLs."""
-    for found in robots_sitemaps(b"Sitemap:" + body, url):
-        assert found.lower().startswith(("http://", "https://"))
-
-
 def test_a_robots_txt_of_any_size_is_read_within_bounds() -> None:
     """512,000 bytes without the line that is cut, and what lies beyond is reported."""
     body = b"".join(b"Sitemap: /%d.xml\n" % number for number in range(100_000))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from crawlsched.change_signals import read_sitemap
 
@@ -55,9 +53,3 @@ def test_an_ampersand_in_a_link_is_one_however_it_is_written(entry: str, n: int)
     body = f"<{root}>{''.join(entry.format(number) for number in range(n))}</{root}>"
     document = read_sitemap(body.encode(), URL)
     assert document.entries.url == [f"https://a.example/{number}?a=1&b=2" for number in range(n)]
-
-
-@given(st.binary(max_size=400).map(lambda noise: ATOM[: len(noise)] + noise + ATOM[len(noise) :]))
-def test_nothing_is_raised_whatever_the_bytes(body: bytes) -> None:
-    """A useful result, or none."""
-    read_sitemap(body, URL)

@@ -367,12 +367,6 @@ def assert_sound(document: SitemapDocument) -> None:
     assert all(0.0 <= priority <= 1.0 for priority in entries.priority if priority is not None)
 
 
-@given(st.binary(max_size=600))
-def test_no_bytes_make_it_raise(body: bytes) -> None:
-    """Arbitrary bytes."""
-    assert_sound(read_sitemap(body, "http://a.example/sitemap.xml"))
-
-
 @tries(300)
 @given(st.sampled_from(SAMPLES), st.data())
 def test_no_damage_makes_it_raise(sample: bytes, data: st.DataObject) -> None:

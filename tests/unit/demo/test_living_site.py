@@ -147,22 +147,6 @@ def test_freshness_is_exact(tmp_path):
     assert len(truth.first_visit_times) == len(truth.change_times) == 1
 
 
-def test_a_constant_etag_hides_changes_and_the_copy_counts_as_stale(tmp_path):
-    """A 304 that lies does not make an old copy fresh."""
-
-    async def test(running):
-        page = next(p for p in running.site.pages_of(host_of(running.site, "shop")) if p.timeline.changes)
-        change = page.timeline.changes[0]
-        first, _ = await running.get(page.host.address, page.path, change - 0.5)
-        await running.get(page.host.address, page.path, change + 0.5, If_None_Match=first.headers["ETag"])
-        running.end = change + 1.0
-        await running.get(page.host.address, "/robots.txt", running.end)
-
-    truth = run(test, tmp_path)
-    assert truth.freshness_now() == 0.0
-    assert truth.change_times == []
-
-
 def test_the_truth_about_an_honest_sitemap(tmp_path):
     """It tells of every change; what is dated before the client's fetch announces nothing."""
 
