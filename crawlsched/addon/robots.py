@@ -45,15 +45,7 @@ class _Copy:
 
 
 class RobotsFiles:
-    """Read each robots.txt again in time, and put what it says in the place of what Scrapy has read.
-
-    Parameters
-    ----------
-    crawler : scrapy.crawler.Crawler
-        Its robots.txt middleware judges each request.
-    refresher : Refresher
-        Told of Sitemap lines, of Crawl-delay, and of pages that may be allowed again.
-    """
+    """Reads each robots.txt again in time, and puts its rules in the place of what Scrapy has read."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler

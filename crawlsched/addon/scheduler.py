@@ -12,9 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
-from random import getrandbits
 from time import monotonic
-from traceback import clear_frames
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
@@ -29,24 +27,25 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from crawlsched.addon.downloader_slots import DownloaderSlots
 from crawlsched.addon.ending import exit_with_1
-from crawlsched.addon.sending import NotSent, PacedHandlers
+from crawlsched.addon.sending import PacedHandlers
+from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
+from crawlsched.addon.visit_errback import VisitErrback
 from crawlsched.change_signals.limits import Limits
 from crawlsched.crawl.admission import AdmissionResult, PageRequest
-from crawlsched.crawl.calls import AGAIN_META, CALL_META, Call
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.pings import signal
 from crawlsched.crawl.private_addresses import PrivateAddresses
-from crawlsched.crawl.refresher import NotForTheSpider, Refresher
+from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.crawl.shared.shared_crawl import refresher_of
-from crawlsched.crawl.visits import NOT_RETRIED, Visit
+from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Call, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
-    download_slot,
     dupefilter_of,
     is_closing,
     run_in_thread,
@@ -69,23 +68,12 @@ FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
 # While the engine cannot take a request, ask again after this share of the distance between two slots, within bounds.
 _ASK_AGAIN_SHARE = 0.25
 _ASK_AGAIN_WITHIN = (0.005, 0.1)
-# A busy host is asked again after this many seconds at the latest; the end of a visit to it is announced at once.
-_BUSY_HOST_WAIT = 0.25
-# So long before a delay is over the next request may go to Scrapy, which lets it go at its end, whatever slots come.
-_WAITS_FOR_A_DELAY = 0.5
 # A retry for a host that rests longer than this is given up: the page comes again by itself after the rest.
 _LONGEST_WAIT_OF_A_RETRY = 30.0
 # Pages refused at the door (offsite) cost no slot; but no tick may go through a whole site of them.
 _REFUSALS_PER_SLOT = 20
 # The engine goes through its whole round for each time it is woken, so slots that have come together go together.
 _SLOTS_PER_TICK = 16
-_OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
-# Of a request that is no page, while it waits for its slot: which delivery waits for it, and whether known pages do.
-_PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
-# Of one that passes Scrapy's filter only since it is made once more: by how much its priority was lowered for that.
-_FILTERED_META = "crawlsched_filtered"
-# So many re-deliveries are remembered with the requests that were made once more behind them.
-_MOST_MADE_AGAIN = 100
 # Visits whose request is nowhere any more are looked for this often, seconds.
 _LOST_LOOKED_AT = 2.0
 # Whether a run has become quiet is looked at no more often than this, seconds.
@@ -99,17 +87,7 @@ _STANDBY_LOOKS, _STANDBY_STEP = 2.0, 0.25
 
 
 class Scheduler(BaseScheduler):
-    """Give the engine one request at each slot.
-
-    Parameters
-    ----------
-    crawler : scrapy.crawler.Crawler
-        The crawler whose engine asks.
-    refresher : Refresher
-        Knows the pages.
-    fallback : scrapy.core.scheduler.BaseScheduler
-        Keeps the requests that are not refreshable pages.
-    """
+    """Give the engine one request at each slot."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher, fallback: BaseScheduler) -> None:
         assert crawler.stats is not None
@@ -118,7 +96,7 @@ class Scheduler(BaseScheduler):
         self._refresher = refresher
         self._visits = refresher.visits
         self._fallback = fallback
-        self._hosts = _DownloaderSlots(crawler, refresher)
+        self._hosts = DownloaderSlots(crawler, refresher)
         self._continuations: deque[Request] = deque()
         self._offered: Request | None = None  # on its way through engine.crawl()
         self._handed_over: deque[Request] = deque()  # what next_request() gives next
@@ -127,13 +105,12 @@ class Scheduler(BaseScheduler):
         self._rested = False
         self._closed = False
         self._waits_for: str | None = None  # of a standby
-        self._run = getrandbits(48)  # tokens of another run, kept on disk by the fallback scheduler, are none of ours
         self._has_been_busy = True
         self._quiet_looked_at = self._lost_looked_at = 0.0
         self._perhaps_lost: set[int] = set()
-        self._made_again: dict[int, set[bytes]] = {}
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
+        self._untracked = UntrackedRequests(fallback, refresher, self._stats, self._fingerprint)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
         # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.
@@ -241,17 +218,8 @@ class Scheduler(BaseScheduler):
         for request in (*self._handed_over, *self._continuations):
             visit = self._visits.get(request.meta.get("crawlsched_visit"))
             if visit is not None and not visit.tracked:
-                self._keep(request)
+                self._untracked.keep(request)
         return deferred_from_coro(self._write_down(reason))
-
-    def _keep(self, request: Request) -> None:
-        """Give a request that was not sent when the crawl ends back to the fallback scheduler, which may keep it."""
-        kept = request.replace(errback=request.errback.spiders_own)  # type: ignore[union-attr]
-        for name in _OWN_META:
-            kept.meta.pop(name, None)
-        if not kept.dont_filter:
-            kept.dont_filter, kept.meta[_FILTERED_META] = True, 0
-        self._fallback.enqueue_request(kept)
 
     async def _write_down(self, reason: str) -> None:
         for waits in self._refresher.closing():
@@ -272,17 +240,14 @@ class Scheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Take a request: from a slot, a redirect or retry, a page, or something for the fallback scheduler.
 
-        Returns
-        -------
-        bool
-            False if it is a page that is known already, or that was told to be forgotten.
+        It returns False for a page that is known already, or forgotten on purpose.
         """
         call = request.meta.pop(CALL_META, None)
         if request is self._offered:
             self._handed_over.append(request)
             return True
         # Also where a middleware made another request of one that was sent, and gave it meta of its own.
-        token = request.errback.token if isinstance(request.errback, _VisitErrback) else None
+        token = request.errback.token if isinstance(request.errback, VisitErrback) else None
         token = request.meta.get("crawlsched_visit", token)
         if token is not None:
             visit = self._visits.get(token)
@@ -294,59 +259,19 @@ class Scheduler(BaseScheduler):
             # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
             # itself, by which the end of its items is known.
             request = request.copy()
-            for name in (*_OWN_META, _PARENT_META, _FIRST_META):
+            for name in OWN_META:
                 request.meta.pop(name, None)
-            if isinstance(request.errback, _VisitErrback):
+            if isinstance(request.errback, VisitErrback):
                 request.errback = request.errback.spiders_own
         template = self._kept_as(request, was_sent=token is not None)
-        taken = self._untracked(request, call) if template is False else self._add_page(request, template, call)
+        taken = self._add_untracked(request, call) if template is False else self._add_page(request, template, call)
         if call is not None:
             self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
         return taken
 
-    def _untracked(self, request: Request, call: Call | None) -> bool:
-        """Leave a request that is no page to the fallback scheduler; what led to it waits for its end."""
-        self._stats.inc_value("crawlsched/untracked")
-        starts, deliveries = self._refresher.starts, self._refresher.deliveries
-        is_first = not starts.is_over and (
-            starts.asked() if request.meta.get("is_start_request") else call is not None and call.from_start
-        )
-        if call is not None and call.token >= 0:
-            request.meta[_PARENT_META] = [self._run, call.token]
-            deliveries.untracked_waits(call.token)
-        if is_first:
-            request.meta[_FIRST_META] = self._run
-            starts.untracked_waits()
-        taken = self._enqueue_untracked(request, call)
+    def _add_untracked(self, request: Request, call: Call | None) -> bool:
+        taken = self._untracked.enqueue(request, call)
         self._has_been_busy = self._has_been_busy or taken
-        if not taken:
-            if call is not None and call.token >= 0:
-                deliveries.untracked_ended(call.token, self._refresher.clock())
-            if is_first:
-                starts.untracked_refused()
-        return taken
-
-    def _enqueue_untracked(self, request: Request, call: Call | None) -> bool:
-        """Hand it to the fallback scheduler, past its filter where the page behind which it is was delivered once more.
-
-        Once in each such delivery, whatever that leads to.
-        """
-        request.meta.pop(AGAIN_META, None)
-        if call is None or call.again is None:
-            return self._fallback.enqueue_request(request)
-        request.meta[AGAIN_META] = call.again
-        made = self._made_again.setdefault(call.again, set())
-        if len(self._made_again) > _MOST_MADE_AGAIN:
-            del self._made_again[next(iter(self._made_again))]
-        fingerprint = self._fingerprint(request)
-        is_first = fingerprint not in made
-        made.add(fingerprint)
-        taken = self._fallback.enqueue_request(request)
-        if not taken and is_first and not request.dont_filter:
-            # Behind what Scrapy has kept of an earlier run: it would be the same that goes first in each run.
-            request.dont_filter, request.meta[_FILTERED_META] = True, 1
-            request.priority -= 1
-            taken = self._fallback.enqueue_request(request)
         return taken
 
     def next_request(self) -> Request | None:
@@ -361,34 +286,13 @@ class Scheduler(BaseScheduler):
     # -- what programs call
 
     def set_bandwidth(self, bandwidth: str | float) -> None:
-        """Crawl at another rate from now on: ``crawler.engine.scheduler.set_bandwidth("10/s")``.
-
-        Parameters
-        ----------
-        bandwidth : str or float
-            As CRAWLSCHED_BANDWIDTH is written; a number means crawls a second.
-
-        Raises
-        ------
-        ValueError
-            If it is no positive rate.
-        """
+        """Crawl at another rate from now on: ``crawler.engine.scheduler.set_bandwidth("10/s")``."""
         self._refresher.rate.set_bandwidth(parse_bandwidth(bandwidth), self._refresher.clock())
 
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        Parameters
-        ----------
-        urls : sequence of str
-            Those that are no pages are left alone.
-        source : str
-            Who says so: what the announcements of each name prove to be worth is learned by itself.
-
-        Returns
-        -------
-        int
-            How many were taken: not those of pages that were crawled or announced by the same source just now.
+        It returns how many count; other URLs are left alone. The worth of the announcements is learned by `source`.
         """
         return signal(self._refresher, urls, source, self._refresher.clock())
 
@@ -432,15 +336,15 @@ class Scheduler(BaseScheduler):
         if self._own_filter is not None and not asked.again:
             if not self._own_filter.request_seen(request):
                 if asked.request_fingerprint in self._passed:
-                    request.dont_filter, request.meta[_FILTERED_META] = True, 0
-                    return self._untracked(request, call)
+                    pass_filter(request)
+                    return self._add_untracked(request, call)
                 self._passed.add(asked.request_fingerprint)
             elif not self._refresher.admission.knows(asked):
                 self._own_filter.log(request, self._spider)
                 return False
         admitted = self._refresher.admission.requested(asked, self._refresher.clock())
         if admitted is AdmissionResult.ONCE:
-            return self._untracked(request, call)
+            return self._add_untracked(request, call)
         if call is not None and admitted is AdmissionResult.KNOWN:
             delivery = self._refresher.deliveries.get(call.token)
             if delivery is not None:
@@ -621,19 +525,11 @@ class Scheduler(BaseScheduler):
         return self._send(visit, request)
 
     def _give_fallback(self, now: float) -> bool:
-        request = self._fallback.next_request()
+        request = self._untracked.next_request(now)
         if request is None:
             return False
         self._fallback_had_the_last_slot = True
-        if (lowered := request.meta.pop(_FILTERED_META, None)) is not None:
-            request.dont_filter = False  # where it leads, other components are to look at
-            request.priority += lowered
-        token = request.meta["crawlsched_visit"] = self._visits.follow(request.url, now).token
-        run, parent = request.meta.pop(_PARENT_META, None) or (None, None)
-        self._refresher.deliveries.untracked_sent(token, parent if run == self._run else None, now)
-        if request.meta.pop(_FIRST_META, None) == self._run:
-            self._refresher.starts.untracked_sent(token)
-        self._wrap_errback(request, not_sent=self._keep)
+        self._wrap_errback(request, not_sent=self._untracked.keep)
         self._hand_over(request)
         return True
 
@@ -697,9 +593,9 @@ class Scheduler(BaseScheduler):
     def _wrap_errback(
         self, request: Request, *, is_ours: bool = False, not_sent: Callable[[Request], None] | None = None
     ) -> None:
-        if not isinstance(request.errback, _VisitErrback):
+        if not isinstance(request.errback, VisitErrback):
             token = request.meta["crawlsched_visit"]
-            request.errback = _VisitErrback(self._refresher, token, request.errback, is_ours, not_sent)
+            request.errback = VisitErrback(self._refresher, token, request.errback, is_ours, not_sent)
 
     def _continuation_announced(self, request: Request) -> None:
         """Notice a redirect or retry that another component refuses before it reaches `enqueue_request`."""
@@ -733,78 +629,3 @@ async def _wait(seconds: float) -> None:
     gone: Deferred[None] = Deferred()
     call_later(seconds, gone.callback, None)
     await maybe_deferred_to_future(gone)
-
-
-class _VisitErrback:
-    """Resolve a visit whose end no downloader middleware of ours was told of, then let the spider's errback have it."""
-
-    __slots__ = ("_is_ours", "_not_sent", "_refresher", "spiders_own", "token")
-
-    def __init__(
-        self,
-        refresher: Refresher,
-        token: int,
-        spiders_own: Any,
-        is_ours: bool,
-        not_sent: Callable[[Request], None] | None,
-    ) -> None:
-        self._is_ours = is_ours
-        self._not_sent = not_sent
-        self._refresher = refresher
-        self.token = token
-        self.spiders_own = spiders_own
-
-    def __call__(self, failure: Failure) -> Any:
-        if isinstance(failure.value, NotForTheSpider | NotSent):
-            # Twisted's frames hold the failure that holds them: 90 objects a visit for the garbage collector to find.
-            if isinstance(failure.value, NotSent) and self._not_sent is not None:
-                self._not_sent(failure.request)  # type: ignore[attr-defined]
-            clear_frames(failure.tb)
-            failure.tb = failure.value.__traceback__ = None
-            return None
-        visit = self._refresher.visits.get(self.token)
-        if visit is not None:
-            # What was refused before it went out came by the middleware; only what went wrong with a response (endless
-            # redirects, a decompression bomb, another middleware's exception) is first heard of here.
-            self._refresher.responses.resolve(visit, Outcome.ERROR, self._refresher.clock())
-        self._refresher.deliveries.failed(self.token, self._refresher.clock())
-        if self._is_ours:  # no failure of anything that the spider has asked for
-            return None
-        return failure if self.spiders_own is None else self.spiders_own(failure)
-
-
-class _DownloaderSlots:
-    """May this host be asked now? By Scrapy's per-host download slots, our own count of visits, and what hosts said."""
-
-    def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
-        self._crawler = crawler
-        self._refresher = refresher
-        self._hosts = refresher.hosts
-        self._visits = refresher.visits
-        self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        self.turned_away = False
-
-    def free_at(self, host: int, now: float, own: bool = False) -> float:
-        """Return the earliest time at which the host may be asked: `now` if it may be asked now.
-
-        `own` says that one of the open visits to the host is the asker itself (a redirect or retry).
-        """
-        free = self._hosts.free_at(host, now)
-        if free <= now:
-            free = self._downloader_free_at(self._hosts.names[host], self._visits.open_on(host) - own, now)
-        if free > now:
-            self.turned_away = True
-        return free
-
-    def _downloader_free_at(self, name: str, open_visits: int, now: float) -> float:
-        slot = download_slot(self._crawler, name)
-        concurrency = self._concurrency if slot is None else slot.concurrency
-        if 0 < concurrency <= open_visits:
-            return now + _BUSY_HOST_WAIT
-        if slot is None:
-            return now
-        # What will be free before another slot comes is asked at this one, and Scrapy keeps the rest of the delay.
-        seconds_left = slot.seconds_left - max(_WAITS_FOR_A_DELAY, 1.0 / self._refresher.rate.slots.rate)
-        if seconds_left > 0:
-            return now + seconds_left
-        return now + _BUSY_HOST_WAIT if slot.is_full else now

@@ -59,29 +59,7 @@ class NotSent(Exception):
 
 
 class PacedHandlers:
-    """Stand before Scrapy's download handlers, and let requests pass at the pace of the crawl.
-
-    Parameters
-    ----------
-    crawler : scrapy.crawler.Crawler
-        The crawler whose handlers they are.
-    handlers : scrapy.core.downloader.handlers.DownloadHandlers
-        Scrapy's own.
-    line : Line
-        Where requests wait for their turn.
-    clock : callable
-        Gives seconds.
-    private : PrivateAddresses
-        Judges what a site has named.
-    sent : callable
-        Told of the time at which a request is written, and whether no slot has paid for it.
-    visit : callable
-        Gives the open visit with a token, or None.
-    crawl_delay : callable
-        Gives the seconds that a host's robots.txt wants between two requests; 0: it says nothing.
-    may_send : callable, optional
-        Asked right before a request goes, with the token of its visit; None: it always may.
-    """
+    """Stands before Scrapy's download handlers, and lets requests pass at the pace of the crawl."""
 
     def __init__(
         self,
@@ -180,14 +158,7 @@ class PacedHandlers:
         return response
 
     async def refuse_private(self, request: Request) -> None:
-        """Refuse what a site named and what leads to a private address, before anything is asked on its behalf.
-
-        Raises
-        ------
-        PrivateAddress
-        scrapy.exceptions.CannotResolveHostError
-            If its host has no address.
-        """
+        """Refuse what a site named and what leads to a private address, before anything is asked on its behalf."""
         url = urlparse_cached(request)
         if url.scheme not in _PORTS:
             return

@@ -46,13 +46,6 @@ _AROUND_ALL = frozenset({"html", "body"})
 class Way:
     """What all elements have in common to which the same path leads.
 
-    Parameters
-    ----------
-    path : int
-        32 bits that stand for it; 0 at the root.
-    steps : dict of int to (int, str)
-        Where the path above and the last step of each path are noted.
-
     Examples
     --------
     >>> blocks = PageBlocks()
@@ -103,30 +96,19 @@ class Way:
 class PageBlocks:
     """The texts of a page by their place.
 
-    Parameters
-    ----------
-    texts : list of str
-        Text of each block, in the order of the page; at most 4,096.
-    paths : list of int
-        The path of tags, classes and ids that leads to each block.
-    steps : dict of int to (int, str)
-        Of each path on the way to blocks the path above, and the last step; what is above comes first.
-    data : set of int
-        The paths that lead to what is there for programs: JSON in scripts, ``itemprop``, ``meta``.
-    rest : str
-        What the page says beyond its blocks.
-
     Examples
     --------
     >>> page_blocks("<ul><li>one<li>two <b>and</b> a half</ul>").texts
     ['one', 'two and a half']
     """
 
-    texts: list[str] = field(default_factory=list)
-    paths: list[int] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)  # text of each block, in the order of the page; at most 4,096
+    paths: list[int] = field(default_factory=list)  # the path of tags, classes and ids that leads to each block
+    # Of each path on the way to blocks the path above, and the last step; what is above comes first.
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)
+    # The paths that lead to what is there for programs: JSON in scripts, ``itemprop``, ``meta``.
     data: set[int] = field(default_factory=set)
-    rest: str = ""
+    rest: str = ""  # the text beyond the blocks
 
     @property
     def root(self) -> Way:
@@ -173,8 +155,6 @@ class PageBlocks:
     def name_of(self, path: int) -> str:
         """Return how to call a place: a selector, or "@" and the keys of data.
 
-        Examples
-        --------
         >>> blocks = page_blocks("<main><ul class='tags new'><li>one")
         >>> blocks.name_of(blocks.paths[0])
         'ul.tags.new > li'
@@ -206,20 +186,7 @@ def _selector(step: str) -> str:
 def page_blocks(
     markup: str, links: bool = False, images: bool = False, ignore_keys: Collection[str] = ()
 ) -> PageBlocks:
-    """Cut an HTML page into blocks of text.
-
-    Parameters
-    ----------
-    markup : str
-        The page.
-    links, images : bool, default False
-        Whether targets of links and sources of images belong to the text.
-    ignore_keys : collection of str
-        Keys that do not count where a script holds JSON.
-
-    Returns
-    -------
-    PageBlocks
+    """Cut an HTML page into blocks of text; keys of `ignore_keys` do not count where a script holds JSON.
 
     Notes
     -----

@@ -3,9 +3,41 @@
 import codecs
 import re
 
+from w3lib.encoding import html_to_unicode
+
 from crawlsched.change_detection.limits import LOOKED_AT
 
-__all__ = ["content_kind"]
+__all__ = ["content_kind", "decoded"]
+
+
+def decoded(body: bytes, content_type: str | None, encoding: str | None) -> str:
+    """Decode a body; a byte order mark is taken off, and bytes that cannot be decoded become U+FFFD.
+
+    Notes
+    -----
+    The order is that of browsers: byte order mark, what the caller or the header says, what the document itself
+    declares; otherwise UTF-8 where that fits, and Windows-1252.
+
+    Examples
+    --------
+    >>> decoded("é".encode("latin-1"), "text/html; charset=iso-8859-1", None) == decoded("é".encode(), None, None)
+    True
+    """
+    try:
+        return html_to_unicode(f"charset={encoding}" if encoding else content_type, body, auto_detect_fun=_likely)[1]
+    except Exception:  # names from the web can be anything; some codecs raise whatever the error handler
+        return body.decode("utf-8", "replace")
+
+
+def _likely(body: bytes) -> str:
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A document that was cut within its last character is still UTF-8.
+        is_cut = error.end == len(body) and error.start >= len(body) - 3 and error.start > 0
+        return "utf-8" if is_cut else "cp1252"
+    return "utf-8"
+
 
 _MARKED_TEXT = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BINARY_STARTS = (
@@ -26,19 +58,7 @@ _MEDIA_TYPE_END = re.compile("[;,]")
 
 
 def content_kind(body: bytes, content_type: str | None, encoding: str | None = None) -> str:
-    """Say what a body is.
-
-    Parameters
-    ----------
-    body : bytes
-    content_type : str or None
-        The Content-Type header.
-    encoding : str or None
-        The encoding of the text, if known.
-
-    Returns
-    -------
-    {"html", "xml", "json", "text", "binary"}
+    """Return what a body is: "html", "xml", "json", "text" or "binary".
 
     Examples
     --------

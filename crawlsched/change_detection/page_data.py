@@ -25,8 +25,6 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
 
     Of data with too many values it is the text.
 
-    Examples
-    --------
     >>> script_data(Tag('script type="application/ld+json"'), '{"price": 5}'), script_data(Tag("script"), "go()")
     ({'price': '5'}, None)
     >>> script_data(Tag("script"), "window.__STATE__ = {\"price\": 5.0, \"buildId\": 7}; go()")
@@ -65,8 +63,6 @@ def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = f
 def canonical_json(text: str, ignored: frozenset[str]) -> str | None:
     r"""Write JSON in one form, keys in order and without some; None if it is none, or nested too deeply for Python.
 
-    Examples
-    --------
     >>> canonical_json('{"b": 1.50, "a": [true, null], "now": 12}', frozenset({"now"}))
     '{"a":[true,null],"b":"\\u00001.50"}'
     """
@@ -91,8 +87,6 @@ def leaves_of(value: Any, most: int) -> Iterator[tuple[tuple[str, ...], str]]:
 
     Places in lists do not count as keys, nor do keys that look made up; keys are read in order.
 
-    Examples
-    --------
     >>> list(leaves_of({"b": [1, {"c": None}], "a": "Tea"}, 9))
     [(('a',), 'Tea'), (('b',), '1'), (('b', 'c'), 'null')]
     >>> list(leaves_of([1, 2, 3], 2))

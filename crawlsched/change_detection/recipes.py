@@ -10,8 +10,7 @@ from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.body_blocks import body_blocks
-from crawlsched.change_detection.content_kind import content_kind
-from crawlsched.change_detection.decoding import decoded
+from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.limits import LOOKED_AT
 from crawlsched.change_detection.page_data import canonical_json
@@ -56,17 +55,6 @@ class Recipe:
         Whether targets of links and sources of images count.
     ignore_keys : sequence of str
         Keys that do not count where the body, or a script of it, is JSON.
-
-    Raises
-    ------
-    ValueError
-        If the method is not known, a selector does not parse, an option is given that the method does not take, or
-        what the method needs is not installed.
-
-    Attributes
-    ----------
-    id : str
-        Method, parameters, version of what it is made with.
 
     Notes
     -----

@@ -53,19 +53,9 @@ class SharedTexts:
     def seen_again(
         self, page: int, trace: Trace, parents: Mapping[int, int], found: Iterable[Difference], asked_at: float
     ) -> None:
-        """A page was asked for after edits of its site: does it show them?
+        """Learn whether a page that was asked for after edits of its site shows them.
 
-        Parameters
-        ----------
-        page : int
-        trace : Trace
-            What it says.
-        parents : mapping of int to int
-            The place around each place.
-        found : iterable of Difference
-            What differs.
-        asked_at : float
-            POSIX seconds. An answer that was asked for before an edit was first seen may come after it.
+        An answer that was asked for before an edit was first seen may come after it.
         """
         places = trace.names.keys()
         open_edits = [
@@ -98,14 +88,7 @@ class SharedTexts:
     def of_site(
         self, page: int, found: Sequence[Difference], trace: Trace, parents: Mapping[int, int], now: float
     ) -> list[bool | None]:
-        """Say of each of some differences whether it is the site's.
-
-        Returns
-        -------
-        list of (bool or None)
-            True if other pages have shown the same; None if this page is the first to show what looks like that; False
-            if it is the page's own.
-        """
+        """Return for each difference whether it is the site's; None if this page may be the first to show it."""
         whole = digest_of(repr(trace.digests))
         texts = trace.texts_at({one.place for one in found})
         said = {place: Counter(there) for place, there in texts.items()}

@@ -21,22 +21,12 @@ _Where = tuple[int, str, str, str]
 
 @dataclass(slots=True)
 class Restless:
-    """How often visits found a place changed, for a suggestion: it hides nothing.
+    """How often visits found a place changed, for a suggestion: it hides nothing."""
 
-    Attributes
-    ----------
-    name : str
-        How to call it.
-    differed, still : int
-        Visits that found it changed since the reader was told last, and that did not.
-    pages : list of int
-        Some of the pages where it differed.
-    """
-
-    name: str
-    differed: int = 0
+    name: str  # how to call it
+    differed: int = 0  # visits since the last delivery that found it changed, and that did not
     still: int = 0
-    pages: list[int] = field(default_factory=list)
+    pages: list[int] = field(default_factory=list)  # some of the pages where it differed
 
     @property
     def is_suggested(self) -> bool:
@@ -125,20 +115,8 @@ class TemplateNoise:
     ) -> bool:  # fmt: skip
         """Learn from two fetches made at once; return whether they differed where that was not known.
 
-        Parameters
-        ----------
-        page : int
-        found : sequence of Difference
-            Between the two.
-        trace : Trace
-            Of the second.
-        now : float
-            POSIX seconds.
-        apart : float, default 0
-            The time between the two as a share of that since the visit before.
-        may_be_old : bool, default False
-            Whether the page said before what the second fetch gave: then only what other fetches have shown before it
-            teaches, as of two states by turns.
+        `apart` is the time between the two as a share of that since the visit before. With `may_be_old` the second may
+        be an old copy: then only differences that other fetches have shown teach.
         """
         is_surprised = len(self.hidden(page, found)) < len(found)
         differing: dict[_Key, set[tuple[str, str]]] = {}

@@ -35,23 +35,18 @@ class Run(NamedTuple):
     left, right : str
         The tokens before and behind them, digits as "#"; "" at the ends of the text. Both are "" if hardly a token of
         the text is left.
-    old, new : str
-    kept : tuple of str
-        Of a text of which hardly a token is left, those that are, digits as "#".
     """
 
     left: str
     right: str
     old: str
     new: str
-    kept: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()  # of a text of which hardly a token is left, those that are, digits as "#"
 
 
 def shape(text: str) -> str:
     """Return a text without what its digits are.
 
-    Examples
-    --------
     >>> shape("12 of 40 seats")
     '# of # seats'
     """
@@ -120,8 +115,6 @@ def _changes(old: list[str], new: list[str]) -> list[Gap]:
 def trimmed(old: Sequence[object], new: Sequence[object], gap: Gap) -> Gap:
     """Return what is left between two positions on both sides without what is the same at the beginning and end.
 
-    Examples
-    --------
     >>> trimmed("tea is hot", "tea was hot", (0, 10, 0, 11))
     (4, 5, 4, 6)
     """

@@ -34,34 +34,20 @@ class Difference(NamedTuple):
         REPLACED: tokens of a block; ADDED, REMOVED: a block; ORDER: blocks of one place are in another order; MOVED: a
         block stands at another place, among others; REST: what lies beyond the blocks that are looked at, or a block
         that is too long to look for tokens in it.
-    place : int
-        32 bits of the path that leads to the block.
-    number, n : int
-        Which of the blocks at this place it is, and how many there are.
-    left, right : str
-        The tokens around those that were replaced; see `tokens.Run`.
-    old, new : str
-        The tokens, or the blocks, before and now; of an order, what identifies it.
-    is_digits : bool
-        Whether only digits differ.
-    was, says : str
-        The whole text of the block, before and now.
-    kept : tuple of str
-        The tokens of it that stayed, digits as "#".
     """
 
     kind: str
-    place: int
-    number: int = 0
+    place: int  # 32 bits of the path that leads to the block
+    number: int = 0  # which of the blocks at this place it is, and how many there are
     n: int = 1
-    left: str = ""
+    left: str = ""  # the tokens around those that were replaced; see `tokens.Run`
     right: str = ""
-    old: str = ""
+    old: str = ""  # the tokens, or the blocks, before and now; of an order, what identifies it
     new: str = ""
-    is_digits: bool = False
-    was: str = ""
+    is_digits: bool = False  # whether only digits differ
+    was: str = ""  # the whole text of the block, before and now
     says: str = ""
-    kept: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()  # the tokens of it that stayed, digits as "#"
 
     @property
     def is_whole(self) -> bool:
@@ -161,12 +147,7 @@ def trace_of(blocks: PageBlocks) -> Trace:
 
 
 def differences(before: Trace, now: Trace) -> list[Difference]:
-    """Return how a page differs from a trace.
-
-    Returns
-    -------
-    list of Difference
-        None where the same texts follow each other, whatever leads to them, and wherever one ends.
+    """Return how a page differs from a trace; [] for the same texts in the same order, wherever one ends.
 
     Examples
     --------

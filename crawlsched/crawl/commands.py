@@ -53,10 +53,7 @@ def obey_waiting(refresher: Refresher) -> None:
 
 
 def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> None:
-    """Do what each command says, and write its result where the sender waits for it.
-
-    A command that cannot be done has the result ``{"error": sentence}``.
-    """
+    """Do what each command asks, and write its result, or ``{"error": sentence}``, where the sender waits for it."""
     for command in commands:
         if command.id in shard.commands_under_way:
             continue

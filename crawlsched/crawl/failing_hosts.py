@@ -25,28 +25,13 @@ _AT_ONCE, _BETWEEN_LOOKS = 2**15, 1e-5
 
 
 class FailingHosts:
-    """Look now and then, if pages failed or came back, which hosts fail.
-
-    Parameters
-    ----------
-    collection : Collection
-        Keeps what was said of hosts in `failing_hosts`.
-
-    Attributes
-    ----------
-    have_news : bool
-        Whether pages have failed or come back since the last look.
-    answers : dict of int to str
-        By host, how a page of it failed last.
-    states : dict of str to int
-        How many pages were in each state at the last look.
-    """
+    """Look now and then, if pages failed or came back, which hosts fail."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self.have_news = True
-        self.answers: dict[int, str] = {}
-        self.states = dict.fromkeys(STATE_NAMES[1:], 0)
+        self.have_news = True  # whether pages have failed or come back since the last look
+        self.answers: dict[int, str] = {}  # by host, how a page of it failed last
+        self.states = dict.fromkeys(STATE_NAMES[1:], 0)  # how many pages were in each state at the last look
         self._returned: Counter[int] = Counter()
         self._next_look = 0.0
 

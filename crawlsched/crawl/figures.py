@@ -47,19 +47,7 @@ _COUNTED = {
 
 
 class Figures:
-    """Gather figures of a running crawl.
-
-    Parameters
-    ----------
-    refresher : Refresher
-    stat : callable
-        ``stat(name)`` gives a statistic of crawlsched's.
-
-    Attributes
-    ----------
-    newest : dict
-        The sample that was taken last; none yet: empty.
-    """
+    """Gather figures of a running crawl."""
 
     def __init__(self, refresher: Refresher, stat: Callable[[str], float]) -> None:
         self.newest: dict[str, Any] = {}

@@ -46,27 +46,16 @@ class _Round:
 class Growth:
     """Watch what is found: more than can be crawled, for long, and most of it in one place.
 
-    Parameters
-    ----------
-    n_pages : callable
-        Gives how many pages have a copy.
-    rate : callable
-        Gives crawls per second.
-    now : float
-        POSIX seconds.
-
     Attributes
     ----------
     told : dict
         What was found at the last look: ``says``, a sentence, and ``line``, for the settings. Empty: all is well.
-    n_first_copies : int
-        Pages that brought content for the first time.
     """
 
     def __init__(self, n_pages: Callable[[], int], rate: Callable[[], float], now: float) -> None:
         self._n_pages, self._rate = n_pages, rate
         self.told: dict[str, str] = {}
-        self.n_first_copies = 0
+        self.n_first_copies = 0  # pages that brought content for the first time
         self._said: set[str] = set()
         self._rounds = deque([_Round(now, 0)], maxlen=_ROUNDS)
         # The newest content of URLs without one of their parameters; first copies by host and parameter, and those of

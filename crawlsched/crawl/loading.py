@@ -124,7 +124,7 @@ def load_pages(
     sources: Mapping[int, int] | None = None,
     rows_for: Callable[[int], NDArray[np.intp]] | None = None,
 ) -> Iterator[Block]:
-    """Take stored pages into a planner, in blocks; yield each, with the ``row`` of each page in memory.
+    """Load a store's pages into a planner, in blocks; yield each, with the ``row`` of each page in memory.
 
     Parameters
     ----------

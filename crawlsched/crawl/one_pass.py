@@ -21,16 +21,7 @@ _PATIENCE = 300.0
 
 
 class OnePass:
-    """Which pages were tried in this run, and whether any is left.
-
-    Parameters
-    ----------
-    planner : Planner
-        Gives the best page; a page that was tried stays out until the run ends.
-    most : int or None
-        The run ends after so many visits; None: when every page was tried.
-    failing_since : callable, optional
-        ``failing_since(time)`` gives the hosts that have failed as a whole since a time.
+    """Knows which pages were tried in this run, and whether any is left; `most` visits end the run before.
 
     Examples
     --------

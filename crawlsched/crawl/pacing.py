@@ -28,13 +28,6 @@ class Pace:
     The slot clock keeps the long run exact; this keeps what it let go from being sent in a burst, after a name server,
     a robots.txt or a middleware has held it up.
 
-    Parameters
-    ----------
-    rate : float
-        Requests per second, positive.
-    last_sent : float
-        When the last one was sent, in seconds; -inf: never.
-
     Examples
     --------
     >>> pace = Pace(rate=10.0)
@@ -71,17 +64,7 @@ class Pace:
 
 
 class Line(Generic[_T]):
-    """What waits to be sent, in the order of its coming; who waits for his own host lets others pass.
-
-    Parameters
-    ----------
-    pace : Pace
-        The pace of all.
-
-    Attributes
-    ----------
-    is_held : bool
-        Whether nothing may be sent at all, as in a pause.
+    """What waits to be sent, in its order; what waits for its own host lets others pass.
 
     Examples
     --------

@@ -37,32 +37,15 @@ class Body(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Content:
-    """What of a body counts.
+    """What of a body counts."""
 
-    Attributes
-    ----------
-    url : str
-        By which it was read.
-    fingerprint : Fingerprint
-    text : str or None
-        What counts, a line for each block; None where bytes do, or the content is the same as before.
-    seen : Seen or None
-        Its blocks, as the detector takes them; None where the recipe has none.
-    is_html : bool
-        Whether it is a page for people.
-    packed_text : bytes or None
-        The text, compressed, where it is to be kept.
-    address : str
-        What the page is called by.
-    """
-
-    url: str
+    url: str  # by which it was read
     fingerprint: Fingerprint
-    text: str | None
-    seen: Seen | None = None
-    is_html: bool = False
-    packed_text: bytes | None = None
-    address: str = ""
+    text: str | None  # what counts, a line for each block; None where bytes do, or the content is the same as before
+    seen: Seen | None = None  # its blocks, as the detector takes them; None where the recipe has none
+    is_html: bool = False  # whether it is a page for people
+    packed_text: bytes | None = None  # the text, compressed, where it is to be kept
+    address: str = ""  # what the page is called by
     _sketch: bytes | None = None
     _likeness: bytes | None = None
 
@@ -85,22 +68,9 @@ class Content:
 def read_content(
     body: Body, recipe: Recipe, *, before: bytes | None = None, text_bytes: int = 0, address: str | None = None
 ) -> Content:
-    r"""Read a response.
+    r"""Read a response; of the content with the digest `before` no text and no sketch is made.
 
-    Parameters
-    ----------
-    body : Body
-    recipe : Recipe
-    before : bytes, optional
-        The digest of the content that was seen last by this recipe; of the same content no text and no sketch is made.
-    text_bytes : int, default 0
-        Compress the text to at most so many bytes; 0: not at all.
-    address : str, optional
-        What the page is called by, where that is not the URL by which it is read.
-
-    Returns
-    -------
-    Content
+    `text_bytes` bounds the compressed text (0: none), and `address` names the page where its URL does not.
 
     Examples
     --------

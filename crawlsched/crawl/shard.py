@@ -21,20 +21,6 @@ class Shard:
     """A set of hosts whose pages are in memory: the store that keeps them, and the numbers that are given out there.
 
     A collection that one process owns is a single one.
-
-    Attributes
-    ----------
-    store : Store
-        With the lease.
-    number : int
-    n_pages : int
-        How many are in memory.
-    next_page, next_observation, next_change, next_source : int
-        Given to the next that comes.
-    source_numbers : dict of int to int
-        The numbers that sources have there, by those that they have in this process.
-    last_status : dict
-        What its last owner said of itself.
     """
 
     def __init__(self, store: Store) -> None:

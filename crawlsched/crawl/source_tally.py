@@ -80,7 +80,7 @@ class Delay(NamedTuple):
         said with so much certainty.
     """
 
-    median: float  # seconds from the date stated to its reading, of which half of the dates are read earlier
+    median: float  # seconds from the date stated to its reading
     interval: tuple[float, float] | None
     n: int  # dates that it was counted from: about the last 1,000 at most
 

@@ -34,26 +34,7 @@ _KINDS_OF_A_SITE = (*POLLED_KINDS, "backwards")
 
 
 class Unsaved:
-    """Collect what has to be written; give it away as one batch for each shard.
-
-    A batch speaks of pages and sources by the numbers that they have in the store. What is said of a shard that is not
-    here any more is dropped: it is not ours to write.
-
-    Parameters
-    ----------
-    shards : Shards
-    numbers : PageNumbers
-    sources : Sources
-    grid : str
-        Which grid of rates the posterior's rows belong to.
-    estimator : str
-        Which estimator its rows belong to; none by default.
-
-    Attributes
-    ----------
-    number : int
-        The number of the batches that are being collected, counted from 1.
-    """
+    """Collects what has to be written; gives it away as one batch."""
 
     def __init__(self, shards: Shards, numbers: PageNumbers, sources: Sources, grid: str, estimator: str = "") -> None:
         self.number = 1
@@ -266,15 +247,7 @@ class Unsaved:
         columns: Callable[[NDArray[np.intp]], dict[str, Any]],
         further: Callable[[NDArray[np.intp]], dict[tuple[int, int], FurtherRow]],
     ) -> list[tuple[Store, Batch]]:
-        """Return what has been collected as a batch for each store, and begin the next; nothing if there is nothing.
-
-        Parameters
-        ----------
-        columns : callable
-            Gives the stored columns of the pages it is asked for (`Planner.columns`).
-        further : callable
-            Gives what further sources say of them (`FurtherSources.stored`).
-        """
+        """Return what has been collected as a batch, and begin the next; None if there is nothing."""
         pages = np.fromiter(self._pages, np.intp, len(self._pages))
         for number, of_shard in self._by_shard(pages):
             self._put_columns(self._shards.here[number], of_shard, columns, further)

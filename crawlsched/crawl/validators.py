@@ -22,28 +22,14 @@ _UNKNOWN_SHARE = 0.5
 
 
 class Standing(NamedTuple):
-    """What is thought of one validator of a host.
-
-    Attributes
-    ----------
-    name : {"honest", "lying", "unknown"}
-    doubt : float
-        Probability that it stays as it was although the page has changed; 0 for an honest one.
-    """
+    """What is thought of one validator of a host."""
 
     name: str
-    doubt: float
+    doubt: float  # probability that it stays as it was although the page has changed; 0 for an honest one
 
 
 class Tally:
     """What trials of one validator found: visits without it that brought content to compare.
-
-    Attributes
-    ----------
-    moved, stale : int
-        The page had changed, and the validator was another one; was the same.
-    restless, quiet : int
-        The page had not changed, and the validator was another one; was the same.
 
     Examples
     --------
@@ -92,13 +78,7 @@ class Tally:
 class ValidatorTrials:
     """What is thought of the validators of each host, and which visits put them on trial.
 
-    Parameters
-    ----------
-    rng : random.Random
-        Chooses.
-    share : float
-        The share of visits to honest hosts that go without validators, though they could have them. Of those to hosts
-        that are not known yet half do, or none if the share is 0.
+    The `share` of visits to honest hosts goes without validators, and half of those to unknown hosts (none if it is 0).
     """
 
     def __init__(self, rng: Random, share: float) -> None:
@@ -143,13 +123,7 @@ class ValidatorTrials:
         *,
         changed: bool,
     ) -> bool:
-        """A visit without validators brought content to compare.
-
-        Returns
-        -------
-        bool
-            Whether something was learned.
-        """
+        """Compare the content of a visit without validators; return whether something was learned."""
         learned = False
         for number, (old, new) in enumerate(zip(before, now, strict=True)):
             if old is not None and new is not None:
@@ -176,8 +150,6 @@ class ValidatorTrials:
 def standings(data: dict[str, Any]) -> dict[str, str]:
     """Say what is thought of a host's validators, from what `ValidatorTrials.to_dict` gave.
 
-    Examples
-    --------
     >>> standings({"etag": [5, 0, 0, 3], "last_modified": [0, 4, 0, 0]})
     {'ETag': 'honest', 'Last-Modified': 'lying'}
     """
@@ -186,14 +158,7 @@ def standings(data: dict[str, Any]) -> dict[str, str]:
 
 
 def seconds_since(last_modified: str | None, date: str | None, now: float) -> float | None:
-    """Return how long ago a page was modified by its server's own clock; None where that is not told.
-
-    Parameters
-    ----------
-    last_modified, date : str or None
-        The headers of a response.
-    now : float
-        POSIX seconds; stands in for the Date.
+    """Return how long ago a page was modified by its server's own clock (`now` without a Date); None: not known.
 
     Examples
     --------

@@ -21,27 +21,10 @@ Told = Callable[[int, int], None]
 
 
 def copy_all(source_url: str, target_url: str, told: Told = lambda done, total: None) -> dict[str, int]:
-    """Copy every table of a database into an empty one, in one transaction.
+    """Copy every table of a database into an empty one, in one transaction; return the number of rows of each.
 
-    Nobody can write to either meanwhile. Before the copy is kept, each row of it is read back and compared.
-
-    Parameters
-    ----------
-    source_url, target_url : str
-        SQLite's or PostgreSQL's. The target has no rows; it gets its tables if it has none.
-    told : callable
-        ``told(done, total)`` hears how many rows are written and read back, of twice as many as there are.
-
-    Returns
-    -------
-    dict of str to int
-        How many rows each table has.
-
-    Raises
-    ------
-    StoreError
-        If the source cannot be read or is being crawled, if the target holds something, or if a row cannot be kept
-        exactly. The target is then as empty as it was.
+    Nobody can write to either meanwhile. Each row is read back and compared, or the target stays empty. ``told(done,
+    total)`` counts the rows written and read back.
     """
     schema.check(source_url)
     # What takes long is no sign that the server hangs.
@@ -69,13 +52,7 @@ def copy_all(source_url: str, target_url: str, told: Told = lambda done, total: 
 
 
 def require_idle(database: Database, connection: Connection) -> None:
-    """Refuse while a crawl runs on a collection of a database.
-
-    Raises
-    ------
-    StoreError
-        If there is one; the sentence says which and where.
-    """
+    """Raise StoreError while a crawl runs on a collection of a database."""
     for shard, number, name in connection.execute(
         select(collections.c.shard, collections.c.collection, collections.c.name)
     ).all():

@@ -65,10 +65,7 @@ def page_blocks(
     fingerprinter: str | None = None,
     pages: Sequence[int] | np.ndarray | None = None,
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Give the pages of a collection in blocks, in the order of their numbers.
-
-    Parameters and result are those of `Store.load`; `pages` restricts it to some. What cannot be read is left out.
-    """
+    """Give the pages of a collection in blocks, as `Store.load` does; what cannot be read is left out."""
     statement = _select(database, key, grid, n_rates, fingerprinter, pages)
     names = [column.name for column in statement.selected_columns]
     numbers = None if host_number is None else _HostNumbers(host_number)

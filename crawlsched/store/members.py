@@ -144,17 +144,7 @@ class Renewed(NamedTuple):
 
 
 class SharedCollection:
-    """One collection that several processes crawl; made by `SharedCollection.open`.
-
-    Attributes
-    ----------
-    database : Database
-        One for all shards of a process.
-    name : str
-    number : int
-        The collection's number, the same in all of its shards.
-    n_shards : int
-    """
+    """One collection that several processes crawl; made by `SharedCollection.open`."""
 
     def __init__(self, database: Database, name: str, number: int, n_shards: int) -> None:
         self.database = database
@@ -164,25 +154,7 @@ class SharedCollection:
 
     @classmethod
     def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
-        """Open a shared collection, making it if there is none.
-
-        Parameters
-        ----------
-        database : Database
-            At this version's schema.
-        name : str
-        n_shards : int, optional
-            How many shards a new one gets; None: it has to be there.
-        rate : float
-            Requests per second of a new one.
-
-        Raises
-        ------
-        CollectionInUse
-            If the collection is there, and belongs to one process.
-        StoreError
-            If the database is no PostgreSQL, or has no such shared collection.
-        """
+        """Open a shared collection; with `n_shards` make it if there is none, at the given rate."""
         if database.is_sqlite:
             raise StoreError(
                 "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; "
@@ -256,18 +228,7 @@ class SharedCollection:
         at: float | None = None,
         started_at: float | None = None,
     ) -> Renewed | None:
-        """Say that a member lives; see `crawlsched.sharing.renew`, which this is in the database.
-
-        Parameters
-        ----------
-        said : Renewal
-        about : mapping
-            Who the member is (`about_me`).
-        status : mapping
-            How it fares (JSON).
-        at, started_at : float, optional
-            The time, and when the server started; None: by the server's clock. Tests give them.
-        """
+        """Renew a member's grant: `crawlsched.sharing.renew` in the database, by the server's clock."""
         values = {
             "collection": self.number,
             "member": said.member,
@@ -304,8 +265,8 @@ class SharedCollection:
     def end_sessions(self, member: str) -> int:
         """End the connections of a member whose lease is over; return how many there were.
 
-        A process that is stopped while it sends rows keeps its transaction, and with it the locks of what it was
-        writing, for as long as its machine answers: no time-out of the server's ends that before PostgreSQL 17.
+        A process that is stopped while it sends rows keeps its transaction and locks as long as its machine answers: no
+        time-out of the server ends that before PostgreSQL 17.
         """
         ended = text("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = :name")
         with self.database.explained("written"), self.database.writing() as connection:
@@ -316,7 +277,10 @@ class SharedCollection:
         return ShardLease(self.database, (shard, self.number), member, epoch, {})
 
     def publish(self, shard: int, token: str, *, n_pages: int, ready: bool = True) -> None:
-        """Say whether a shard is loaded, and how large it is."""
+        """Write down whether a shard is loaded, how large it is, and its demand curve.
+
+        Without a curve it gets its share by pages; a curve of an earlier owner may be of fewer pages.
+        """
         table = models.leases
         own = table.c.collection == self.number, table.c.shard == shard, table.c.token == token
         with self.database.explained("written"), self.database.at_once() as connection:

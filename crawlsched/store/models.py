@@ -6,6 +6,10 @@ other's rows. Times are POSIX seconds (UTC). Whatever has a structure of its own
 The same tables serve SQLite and PostgreSQL.
 """
 
+from __future__ import annotations
+
+from enum import StrEnum
+
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
@@ -23,8 +27,6 @@ from sqlalchemy import (
     text,
 )
 
-from crawlsched.store.outcome import Outcome
-
 __all__ = [
     "CONTENT_COLUMNS",
     "FIGURES",
@@ -36,8 +38,26 @@ __all__ = [
     "SITE",
     "STATE_COLUMNS",
     "TRACE_COLUMNS",
+    "Outcome",
     "metadata",
 ]
+
+
+class Outcome(StrEnum):
+    """How a visit ended; each visit ends in exactly one of these."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    NOT_MODIFIED = "not_modified"
+    FLAPPING = "flapping"
+    PROBED = "probed"
+    WRONG = "wrong"
+    GONE = "gone"
+    MOVED = "moved"
+    ERROR = "error"
+    REFUSED = "refused"
+    DROPPED = "dropped"
+
 
 #: Bytes of a request fingerprint (SHA-1, as Scrapy makes it).
 FINGERPRINT_SIZE = 20

@@ -30,23 +30,16 @@ _ROWS_AT_ONCE = 5_000
 
 
 class Reader:
-    """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence.
-
-    Parameters
-    ----------
-    database : Database
-    key : tuple of int
-        Shard and number of the collection.
-    """
+    """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence."""
 
     def __init__(self, database: Database, key: Key) -> None:
         self._reading = database.reading
         self._key = key
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
-        """Give what is needed to request pages, in the order asked; None for one that is not there.
+        """Return what is needed to request pages, in the order asked; None for a page that is not there.
 
-        `WriteBehind.facts` gives the same with what is not written yet.
+        `WriteBehind.facts` adds what is not written yet.
         """
         with self._reading() as connection:
             dialect = connection.dialect.name

@@ -22,12 +22,7 @@ _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visit
 
 
 class Samples:
-    """The samples of a collection.
-
-    Parameters
-    ----------
-    access : Access
-    """
+    """The samples of a collection."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -74,8 +69,6 @@ def _since(connection: Connection, access: Access, time: float) -> list[dict[str
 def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:
     """Return rows joined by their age: counts are added up, other figures averaged over the time that they stand for.
 
-    Examples
-    --------
     >>> rows = [{"time": 60 * n, "seconds": 60.0, "visits": n, "pages": 10.0} for n in (1, 2, 3)]
     >>> thinned(rows, now=3 * 86_400)
     [{'time': 180, 'seconds': 180.0, 'visits': 6, 'pages': 10.0}]

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from crawlsched.crawl.collection import LOADED_AT_ONCE, StoredShard
-from crawlsched.crawl.heap import give_memory_back
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.shared.inbox import Inbox
 from crawlsched.crawl.shared.membership import Membership, Published
-from crawlsched.crawl.side_thread import Aside
+from crawlsched.crawl.side_thread import Aside, give_memory_back
 from crawlsched.showing import in_words
 from crawlsched.store.members import Received, SharedCollection
 
@@ -39,18 +38,7 @@ class _Loaded(NamedTuple):
 
 
 class Holding:
-    """Follows what the membership has heard: loads what was claimed, and ends what is given away or lost.
-
-    Parameters
-    ----------
-    refresher : Refresher
-        Whose collection takes shards in and leaves them.
-    shared : SharedCollection
-    membership : Membership
-    inbox : Inbox
-    aside : Aside
-        Where shards are read.
-    """
+    """Follows the membership: loads shards that were claimed, and ends those that are given away or lost."""
 
     def __init__(
         self, refresher: Refresher, shared: SharedCollection, membership: Membership, inbox: Inbox, aside: Aside

@@ -77,37 +77,10 @@ class _Done(NamedTuple):
 class Membership:
     """What this process owns and may send, kept up to date by a thread.
 
-    Parameters
-    ----------
-    shared : SharedCollection
-        On connections of its own, so that nothing of the crawl is waited for.
-    token : str
-        Names this member.
-    about : mapping
-        Who it is (`about_me`).
-    rate_now : callable, optional
-        Gives the rate that the collection should have at a time of the database's clock, by the hours of
-        CRAWLSCHED_BANDWIDTH; 0: nobody sends. None: the one in the database stands.
-    pass_since : float, optional
-        When the pass began that this process takes part in (`SharedCollection.join_pass`).
-
     Attributes
     ----------
-    grant : Grant
     owned : dict of int to int
         Shards and their epochs, as the database said last. Replaced as a whole, before the grant is prolonged.
-    to_release : frozenset of int
-        Shards that another member should have.
-    targets : dict of str to float
-        What each member that has loaded a shard should get of the rate.
-    seen : Seen or None
-        The collection at the last renewal.
-    failure : str or None
-        Why the last renewal failed.
-    is_leaving : bool
-        Whether this process is ending, and claims nothing any more.
-    pass_is_over : bool
-        Whether all that take part have nothing left to do.
     """
 
     def __init__(
@@ -122,10 +95,10 @@ class Membership:
     ) -> None:
         self.grant = Grant()
         self.owned: dict[int, int] = {}
-        self.to_release: frozenset[int] = frozenset()
-        self.targets: dict[str, float] = {}
-        self.seen: Seen | None = None
-        self.failure: str | None = None
+        self.to_release: frozenset[int] = frozenset()  # shards that another member should have
+        self.targets: dict[str, float] = {}  # what each member that has loaded a shard should get of the rate
+        self.seen: Seen | None = None  # the collection at the last renewal
+        self.failure: str | None = None  # why the last renewal failed
         self.paused_since: float | None = None
         self.rests_by_hours = False
         self.is_claiming = True
@@ -148,9 +121,9 @@ class Membership:
         self._outgoing: deque[Outgoing] = deque()
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
-        self.is_leaving = False
+        self.is_leaving = False  # whether this process is ending, and claims nothing any more
         self.pass_since = pass_since
-        self.pass_is_over = False
+        self.pass_is_over = False  # whether all that take part have nothing left to do
         self._done: _Done | None = None
         self._ends = threading.Event()
         self._poked = threading.Event()

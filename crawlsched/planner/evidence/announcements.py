@@ -16,9 +16,9 @@ from crawlsched.planner.plans.in_force import InForce
 
 __all__ = ["Announcements"]
 
-# A page's signal rate is its own count of signals with so many added at the rate of its source.
+# This number of signals, at the rate of its source, is added to a page's own count of signals.
 _SIGNALS_OF_A_RATE = 2.0
-# With less than this a signal tells nothing, and its page is treated as one without signals.
+# With less than this a signal is no evidence, and its page is treated as one without signals.
 _LEAST_WEIGHT = 1e-4
 
 
@@ -59,7 +59,7 @@ class Announcements:
 
         def judged(source: int, before: tuple[float, float], n_signals: int) -> tuple[float, float]:
             of_source = self.source_quality(page, [source])[0][0]
-            # What the other sources said explains its part of what was found.
+            # The announcements of other sources explain their part of the finding.
             told = expected_evidence(*beta(of_source, before), n_signals)
             fresh = unchanged * exp(-max(announced - told, 0.0))
             found = (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
@@ -149,7 +149,7 @@ class Announcements:
         return weights.tolist(), rates.tolist()
 
     def _each_source(self, page: int) -> tuple[list[float], list[float], float]:
-        """Return the rates and the weights of those sources of a page that tell something, and all that they told."""
+        """Return rates and weights of the sources that are evidence about a page, and their evidence in sum."""
         crawled_at = self._pages.crawled_at.item(page)
         rates, weights, evidence = [], [], 0.0
         told = self._further.of(page)

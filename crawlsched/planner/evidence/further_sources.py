@@ -14,7 +14,7 @@ from crawlsched.pages import Pages
 __all__ = ["MOST_SIGNALS", "MOST_SOURCES", "FurtherSources", "Heard"]
 
 
-#: So many sources count for one page; what others say of it is not heard.
+#: This number of sources counts for one page; the others are ignored.
 MOST_SOURCES = 8
 _NEVER = -np.inf
 #: No more announcements since a visit are counted.

@@ -13,7 +13,7 @@ __all__ = ["COLUMNS", "estimates", "readable"]
 
 # Quantiles of the change rate between which it is with 90 % probability.
 _QUANTILES = (0.05, 0.95)
-#: What `readable` tells of a page.
+#: The columns of `readable`.
 COLUMNS = ("change_rate", "change_rate_low", "change_rate_high", "expected_freshness", "precision", "recall")
 
 

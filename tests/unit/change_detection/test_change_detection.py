@@ -16,9 +16,8 @@ from crawlsched.change_detection import (
     compare,
     recipe,
 )
-from crawlsched.change_detection.css import LinearTranslator
 from crawlsched.change_detection.html_scan import normalised
-from crawlsched.change_detection.selectors import PageParts
+from crawlsched.change_detection.selectors import LinearTranslator, PageParts
 from tests.inputs import tries
 
 PAGE = """<!DOCTYPE html>

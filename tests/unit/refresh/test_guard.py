@@ -2,8 +2,7 @@
 
 import pytest
 
-from crawlsched.crawl.guard import Guard
-from crawlsched.crawl.watchdog import Watchdog
+from crawlsched.crawl.guard import Guard, Watchdog
 from crawlsched.exceptions import StoreError
 
 

@@ -13,7 +13,7 @@ from crawlsched.simulation import (
     ESTIMATOR_NAMES,
     POLICIES,
     History,
-    ReplayError,
+    SimulationError,
     Window,
     default_estimator,
     freshness,
@@ -376,5 +376,5 @@ def test_the_help_names_all_policies_and_estimators() -> None:
 def test_what_is_not_possible_is_said_in_one_sentence(arguments: dict, sentence: str) -> None:
     """The error names the argument, the value and what is allowed."""
     history = history_of([], lives=[(0.0, 9.0)])
-    with pytest.raises(ReplayError, match=f"^{sentence}"):
+    with pytest.raises(SimulationError, match=f"^{sentence}"):
         replay(history, **{"bandwidth": 1.0, **arguments})

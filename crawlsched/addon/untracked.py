@@ -1,0 +1,126 @@
+"""Requests that are no pages: the fallback scheduler has them, and what they belong to waits for their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import getrandbits
+
+from scrapy import Request
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.statscollectors import StatsCollector
+
+from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.visits import AGAIN_META, Call
+
+__all__ = ["OWN_META", "UntrackedRequests", "pass_filter"]
+
+_OF_A_VISIT = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
+# Of a request that is no page, while it waits for its slot: which delivery waits for it, and whether known pages do.
+_PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
+#: Keys of meta that another request made of one must not have.
+OWN_META = (*_OF_A_VISIT, _PARENT_META, _FIRST_META)
+# Of one that passes Scrapy's filter only since it is made once more: by how much its priority was lowered for that.
+_FILTERED_META = "crawlsched_filtered"
+# So many re-deliveries are remembered with the requests that were made once more behind them.
+_MOST_MADE_AGAIN = 100
+
+
+def pass_filter(request: Request, lowered: int = 0) -> None:
+    """Let Scrapy's filter pass a request, with a priority that is lower meanwhile."""
+    request.dont_filter, request.meta[_FILTERED_META] = True, lowered
+    request.priority -= lowered
+
+
+class UntrackedRequests:
+    """The requests of a crawl that are crawled once.
+
+    Parameters
+    ----------
+    fallback : scrapy.core.scheduler.BaseScheduler
+        Keeps them.
+    refresher : Refresher
+        Hears what waits for them.
+    stats : scrapy.statscollectors.StatsCollector
+    fingerprint : callable
+        Gives the fingerprint of a request.
+    """
+
+    def __init__(
+        self,
+        fallback: BaseScheduler,
+        refresher: Refresher,
+        stats: StatsCollector,
+        fingerprint: Callable[[Request], bytes],
+    ) -> None:
+        self._fallback, self._refresher, self._stats = fallback, refresher, stats
+        self._fingerprint = fingerprint
+        self._run = getrandbits(48)  # tokens of another run, kept on disk by the fallback scheduler, are none of ours
+        # By delivery that is made once more: the fingerprints of what was asked for behind it.
+        self._made_again: dict[int, set[bytes]] = {}
+
+    def enqueue(self, request: Request, call: Call | None) -> bool:
+        """Leave it to the fallback scheduler; what led to it waits for its end. Return whether it was taken."""
+        self._stats.inc_value("crawlsched/untracked")
+        starts, deliveries = self._refresher.starts, self._refresher.deliveries
+        is_first = not starts.is_over and (
+            starts.asked() if request.meta.get("is_start_request") else call is not None and call.from_start
+        )
+        if call is not None and call.token >= 0:
+            request.meta[_PARENT_META] = [self._run, call.token]
+            deliveries.untracked_waits(call.token)
+        if is_first:
+            request.meta[_FIRST_META] = self._run
+            starts.untracked_waits()
+        taken = self._enqueue_past_filter(request, call)
+        if not taken:
+            if call is not None and call.token >= 0:
+                deliveries.untracked_ended(call.token, self._refresher.clock())
+            if is_first:
+                starts.untracked_refused()
+        return taken
+
+    def _enqueue_past_filter(self, request: Request, call: Call | None) -> bool:
+        """Hand it to the fallback scheduler, past its filter where the page behind which it is was delivered once more.
+
+        Once in each such delivery, whatever that leads to.
+        """
+        request.meta.pop(AGAIN_META, None)
+        if call is None or call.again is None:
+            return self._fallback.enqueue_request(request)
+        request.meta[AGAIN_META] = call.again
+        made = self._made_again.setdefault(call.again, set())
+        if len(self._made_again) > _MOST_MADE_AGAIN:
+            del self._made_again[next(iter(self._made_again))]
+        fingerprint = self._fingerprint(request)
+        is_first = fingerprint not in made
+        made.add(fingerprint)
+        taken = self._fallback.enqueue_request(request)
+        if not taken and is_first and not request.dont_filter:
+            # Behind what Scrapy has kept of an earlier run: it would be the same that goes first in each run.
+            pass_filter(request, lowered=1)
+            taken = self._fallback.enqueue_request(request)
+        return taken
+
+    def next_request(self, now: float) -> Request | None:
+        """Return the next one, as a visit that begins, if there is one."""
+        request = self._fallback.next_request()
+        if request is None:
+            return None
+        if (lowered := request.meta.pop(_FILTERED_META, None)) is not None:
+            request.dont_filter = False  # where it leads, other components are to look at
+            request.priority += lowered
+        token = request.meta["crawlsched_visit"] = self._refresher.visits.follow(request.url, now).token
+        run, parent = request.meta.pop(_PARENT_META, None) or (None, None)
+        self._refresher.deliveries.untracked_sent(token, parent if run == self._run else None, now)
+        if request.meta.pop(_FIRST_META, None) == self._run:
+            self._refresher.starts.untracked_sent(token)
+        return request
+
+    def keep(self, request: Request) -> None:
+        """Give a request that was not sent when the crawl ends back to the fallback scheduler, which may keep it."""
+        kept = request.replace(errback=request.errback.spiders_own)  # type: ignore[union-attr]
+        for name in _OF_A_VISIT:
+            kept.meta.pop(name, None)
+        if not kept.dont_filter:
+            pass_filter(kept)
+        self._fallback.enqueue_request(kept)
