@@ -50,18 +50,9 @@ class UnsupportedPlatform(CrawlschedError, OSError):
 
 
 def require_posix() -> None:
-    """Refuse systems whose processes are not POSIX's; what is used first asks this.
+    """Refuse systems without POSIX processes (`UnsupportedPlatform`); what is used first asks this.
 
-    Who owns a collection is found out with signal 0, which asks after a process; on Windows it would interrupt it.
-
-    Raises
-    ------
-    UnsupportedPlatform
-        Where the system is none of POSIX's.
-
-    Examples
-    --------
-    >>> require_posix()
+    Signal 0 finds out whether the owner of a collection still runs; on Windows it would interrupt that process.
     """
     if os.name != "posix":
         raise UnsupportedPlatform(
@@ -71,17 +62,7 @@ def require_posix() -> None:
 
 
 def require_aiohttp(what: str) -> None:
-    """Refuse what answers over HTTP where aiohttp is not installed.
-
-    Raises
-    ------
-    CrawlschedError
-        If it is not.
-
-    Examples
-    --------
-    >>> require_aiohttp("The page")
-    """
+    """Refuse what answers over HTTP where aiohttp is not installed."""
     if find_spec("aiohttp") is None:
         raise CrawlschedError(f"{what} needs aiohttp, which is not installed here: pip install 'crawlsched[web]'.")
 
@@ -126,14 +107,7 @@ class DatabaseReplaced(StoreError):
 
 
 class CollectionInUse(StoreError):
-    """Another running process owns this collection.
-
-    Parameters
-    ----------
-    message : str
-    owner : str, optional
-        The process whose end makes it free; None: waiting does not help, as where it is this process itself.
-    """
+    """Another running process owns this collection; the end of `owner` makes it free (None: waiting does not help)."""
 
     def __init__(self, message: str, owner: str | None = None) -> None:
         super().__init__(message)

@@ -11,10 +11,6 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
 
     Parameters
     ----------
-    rates : array_like
-        Crawls per second of each page.
-    change_rate : array_like
-        Changes per second of each page.
     importance : array_like, optional
         Weight of a fresh copy of each page; not all 0.
 
@@ -23,11 +19,6 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
     float
         Mean over the pages, weighted by importance, of the share of time during which the copy is fresh; 0 to 1.
 
-    Raises
-    ------
-    ValueError
-        If an argument is negative or not a number, if shapes do not fit, or if all importance is 0.
-
     Notes
     -----
     The objective of problem (5) in Busa-Fekete et al., divided by the sum of the importances (their section 6.2
@@ -35,8 +26,7 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
 
     References
     ----------
-    R. Busa-Fekete, J. Zimmert, A. György, L. Qiu, T. Sung, H. Shen, H. Choi, S. Subramaniam, L. Xiao (2025).
-    A scalable crawling algorithm utilizing noisy change-indicating signals.
+    R. Busa-Fekete et al. (2025). A scalable crawling algorithm utilizing noisy change-indicating signals.
 
     Examples
     --------
@@ -66,23 +56,8 @@ def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: Arr
 def page_freshness(rates: ArrayLike, change_rate: ArrayLike) -> NDArray[np.float64]:
     """Give the share of time during which the copy of each page is fresh, when it is crawled at even intervals.
 
-    Parameters
-    ----------
-    rates : array_like
-        Crawls per second.
-    change_rate : array_like
-        Changes per second.
-
-    Returns
-    -------
-    ndarray
-        (ρ/Δ) (1 - exp(-Δ/ρ)) with ρ the rate and Δ the change rate; 0 for a page that is never crawled, and 1 for
-        a page that never changes, crawled or not.
-
-    Raises
-    ------
-    ValueError
-        If an argument is negative or not a number, or if shapes do not fit.
+    It is (ρ/Δ) (1 - exp(-Δ/ρ)) with ρ the rate and Δ the change rate: 0 for a page that is never crawled, and 1 for a
+    page that never changes, crawled or not.
 
     Notes
     -----
@@ -90,8 +65,7 @@ def page_freshness(rates: ArrayLike, change_rate: ArrayLike) -> NDArray[np.float
 
     References
     ----------
-    J. Cho, H. Garcia-Molina (2003). Effective page refresh policies for web crawlers. ACM Transactions on
-    Database Systems 28(4).
+    J. Cho, H. Garcia-Molina (2003). Effective page refresh policies for web crawlers.
 
     Examples
     --------

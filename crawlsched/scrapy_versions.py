@@ -163,7 +163,7 @@ class DownloadSlot(NamedTuple):
     """What Scrapy's downloader keeps of a host.
 
     How many requests it may have, with the one that waits for its delay; the least seconds between two, and how many of
-    them are left; whether no more fit in.
+    them are left; whether there is room for another.
     """
 
     concurrency: int

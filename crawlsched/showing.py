@@ -28,8 +28,6 @@ _NAMED = re.compile(
 def shown(text: str) -> str:
     r"""Return a text in which nothing is left that a terminal obeys, but for new lines and tabs.
 
-    Examples
-    --------
     >>> shown("a\x1b[2Jb\u202ec\nd")
     'a\\x1b[2Jb\\u202ec\nd'
     """
@@ -37,16 +35,8 @@ def shown(text: str) -> str:
 
 
 def without_secrets(text: str, *secrets: str | None) -> str:
-    """Return a text without passwords and keys, whatever the form of the URL that they stand in.
+    """Return a text without passwords and keys, known ones (`secrets`) or in any form of URL.
 
-    Parameters
-    ----------
-    text : str
-    *secrets : str or None
-        Known ones, which are hidden wherever they stand.
-
-    Examples
-    --------
     >>> without_secrets("postgresql://me:se/cr@t@db:x/crawl?password=abc&sslmode=require")
     'postgresql://me:***@db:x/crawl?password=***&sslmode=require'
     >>> without_secrets("postgresql:me:secret@db/crawl and http://host/a:b")
@@ -62,8 +52,6 @@ def without_secrets(text: str, *secrets: str | None) -> str:
 def in_words(error: BaseException) -> str:
     """Say an error in a few words.
 
-    Examples
-    --------
     >>> in_words(MemoryError()), in_words(ValueError("no such class"))
     ('MemoryError', 'ValueError (no such class)')
     """

@@ -35,15 +35,6 @@ class SlotClock:
     debt : float
         How far behind the grid a slot may be and still be paid back, in seconds.
 
-    Attributes
-    ----------
-    rate : float
-        Slots per second; changed by `set_rate`.
-    taken : int
-        Slots used or paid.
-    missed : int
-        Slots lost because nobody asked for them within `debt` seconds.
-
     Notes
     -----
     Least distances are kept between *effective* times, and not between the times at which slots were really taken: the
@@ -111,13 +102,7 @@ class SlotClock:
         self.take(now)
 
     def skip(self, now: float) -> int:
-        """Let all slots pass that have come by now, unused: having had nothing to do makes no debt.
-
-        Returns
-        -------
-        int
-            How many slots passed.
-        """
+        """Let all slots pass that have come by now, unused, and return their number: idleness makes no debt."""
         self._follow(now)
         passed = max(0, floor((now - self._slot_time()) * self.rate) + 1)
         self._index += passed

@@ -26,8 +26,6 @@ _UNITS = ((86_400.0 * 365.25, "years"), (86_400.0, "d"), (3600.0, "h"), (60.0, "
 def say_duration(seconds: float) -> str:
     """Say how long something takes, with two or three digits.
 
-    Examples
-    --------
     >>> say_duration(0.25), say_duration(45), say_duration(5400), say_duration(864000), say_duration(float("inf"))
     ('0.25 s', '45 s', '90 min', '10 d', 'for ever')
     """
@@ -42,8 +40,6 @@ def say_duration(seconds: float) -> str:
 def say_interval(per_second: float) -> str:
     """Say a rate as the time between two events.
 
-    Examples
-    --------
     >>> say_interval(1 / 86400), say_interval(0.0)
     ('every 24 h', 'never')
     """
@@ -53,8 +49,6 @@ def say_interval(per_second: float) -> str:
 def say_moment(time: float | None, now: float) -> str:
     """Say when something was or will be.
 
-    Examples
-    --------
     >>> say_moment(1700000000.0, now=1700000060.0), say_moment(1700000060.0, now=1700000000.0)
     ('2023-11-14 22:13:20 UTC, 60 s ago', '2023-11-14 22:14:20 UTC, in 60 s')
     >>> say_moment(None, now=0.0)
@@ -71,10 +65,8 @@ def say_moment(time: float | None, now: float) -> str:
 
 
 def say_past(time: float | None, now: float) -> str:
-    """Say when something was: a running crawl may have done it since `now` was read, and no clock is quite another's.
+    """Say when something was; a running crawl may have done it since `now` was read.
 
-    Examples
-    --------
     >>> say_past(1700000000.5, now=1700000000.0)
     '2023-11-14 22:13:20 UTC, just now'
     """
@@ -86,8 +78,6 @@ def say_past(time: float | None, now: float) -> str:
 def say_share(share: float | None) -> str:
     """Say a share of a whole in per cent.
 
-    Examples
-    --------
     >>> say_share(0.98765), say_share(None)
     ('98.8 %', 'not known')
     """
@@ -97,8 +87,6 @@ def say_share(share: float | None) -> str:
 def say_trust(share: float | None, interval: Sequence[float] | None, unknown: str | None = None) -> str:
     """Say a share that is learned from announcements, with its interval; or that it is not known, and why.
 
-    Examples
-    --------
     >>> say_trust(0.8, (0.7, 0.85)), say_trust(None, (0.0, 1.0), "14 of 14 true")
     ('80 % (70 % to 85 %)', 'not known yet (14 of 14 true)')
     """
@@ -111,8 +99,6 @@ def say_trust(share: float | None, interval: Sequence[float] | None, unknown: st
 def say_per_day(n: float) -> str:
     """Say how many come in a day; of less than one in three years, none.
 
-    Examples
-    --------
     >>> say_per_day(1900.0), say_per_day(0.5), say_per_day(4.5e-13)
     ('1,900', '0.5', '0')
     """
@@ -122,8 +108,6 @@ def say_per_day(n: float) -> str:
 def say_count(n: int, thing: str) -> str:
     """Say how many things there are.
 
-    Examples
-    --------
     >>> say_count(1, "page"), say_count(12345, "page")
     ('1 page', '12,345 pages')
     """
@@ -133,8 +117,6 @@ def say_count(n: int, thing: str) -> str:
 def or_dash(value: Any, form: str) -> str:
     """Say a value in a form, or a dash if there is none.
 
-    Examples
-    --------
     >>> or_dash(2.5, "{:.2g}/s"), or_dash(None, "{:.2g}/s")
     ('2.5/s', '-')
     """
@@ -142,19 +124,8 @@ def or_dash(value: Any, form: str) -> str:
 
 
 def say_table(rows: Sequence[Sequence[str]], right: str = "", indent: str = "  ") -> list[str]:
-    """Lay rows out in columns.
+    """Lay rows out in columns; `right` has a letter for each column, "r" where it is flush right.
 
-    Parameters
-    ----------
-    rows : sequence of sequence of str
-        The first may be a heading.
-    right : str
-        One letter for each column, "r" where it is to be flush right.
-    indent : str
-        What stands before each row.
-
-    Examples
-    --------
     >>> print(*say_table([["live", "12"], ["gone", "3"]], right="lr"), sep="|")
       live  12|  gone   3
     """

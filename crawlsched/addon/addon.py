@@ -25,8 +25,8 @@ from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.extensions import Refresh
 from crawlsched.addon.scheduler import FALLBACK_SCHEDULER, Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
-from crawlsched.crawl.heap import share_one_heap
 from crawlsched.crawl.project import anchored, named_collection
+from crawlsched.crawl.side_thread import share_one_heap
 from crawlsched.exceptions import CollectionInUse, SettingError, require_posix
 from crawlsched.scrapy_versions import running_command
 from crawlsched.settings import Settings, said_of_gone
@@ -58,15 +58,6 @@ class Addon:
     Settings are set with the priority "addon", so whatever a project sets itself stands. Nothing is installed, and one
     line in the log says why, when the project names a SCHEDULER of its own. It is
     active in ``scrapy crawl``, ``scrapy runspider`` and scripts; all other commands behave as without it.
-
-    Raises
-    ------
-    SettingError
-        If a ``CRAWLSCHED_*`` setting is wrong, in a script. Scrapy's commands end with a line of the log for each.
-    CollectionInUse
-        If another crawl of this process keeps the collection.
-    UnsupportedPlatform
-        On Windows.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -116,7 +107,7 @@ class Addon:
         _say_what_slows(settings, checked)
 
     def _refuse_a_second_crawl(self, database_url: str, collection: str) -> None:
-        """Raise where it is `crawl()` that fails: later Scrapy would close the spider, and the script hear nothing."""
+        """Raise where it is `crawl()` that fails: later Scrapy would close the spider, and the script not fail."""
         other = _crawls.get((database_url, collection))
         if other is not None and other.crawling and other is not self._crawler:
             error = CollectionInUse(

@@ -15,16 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def end_loudly(crawler: Crawler, reason: str, sentence: str | None = None) -> None:
-    """Close the spider, once, for a reason that whoever started it has to see.
-
-    Parameters
-    ----------
-    crawler : scrapy.crawler.Crawler
-    reason : str
-        The ``finish_reason`` of the stats, which scripts read.
-    sentence : str, optional
-        For the log; None if it has been said already.
-    """
+    """Close the spider, once, with a ``finish_reason`` that scripts see, and perhaps a sentence in the log."""
     engine = crawler.engine
     if engine is None or engine.spider is None or getattr(crawler, "_crawlsched_ends", False):
         return
@@ -36,10 +27,9 @@ def end_loudly(crawler: Crawler, reason: str, sentence: str | None = None) -> No
 
 
 def exit_with_1(crawler: Crawler) -> None:
-    """Let ``scrapy crawl`` and ``scrapy runspider`` end with exit code 1.
+    """Let ``scrapy crawl`` and ``scrapy runspider`` end with exit code 1, for supervisors.
 
-    Whoever starts crawls by a supervisor has to see that this one did not run to its end. Scrapy's commands end so if a
-    crawl has ended without a spider.
+    Scrapy's commands end so if a crawl has ended without a spider.
     """
 
     def forget_spider() -> None:

@@ -18,12 +18,10 @@ __all__ = ["Names"]
 
 
 class Names:
-    """Ask for addresses, and keep each answer for as long as somebody is about to connect to it.
+    """Asks for addresses, and keeps each answer until its connection is made.
 
-    A request that waits for a name server waits before it gets its turn; and the address that was judged is the one
-    that is connected to, whatever a name server says a moment later.
-
-    Without a Twisted reactor the answers are judged, and not kept.
+    So a request waits for a name server before it gets its turn, and connects to the address that was judged. Without a
+    Twisted reactor the answers are judged, and not kept.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 # RFC 9309, 2.4: as long as Cache-Control says, and not longer than a day. Seconds.
 _SHORTEST, _LONGEST = 10.0, 86_400.0
-# Before a day is over at most one request in so many to a host is for its robots.txt.
+# Within a day robots.txt takes at most one request to a host in this number.
 _REQUESTS_EACH = 100
 _max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search
 
@@ -45,15 +45,7 @@ class _Copy:
 
 
 class RobotsFiles:
-    """Read each robots.txt again in time, and put what it says in the place of what Scrapy has read.
-
-    Parameters
-    ----------
-    crawler : scrapy.crawler.Crawler
-        Its robots.txt middleware judges each request.
-    refresher : Refresher
-        Told of Sitemap lines, of Crawl-delay, and of pages that may be allowed again.
-    """
+    """Reads each robots.txt again in time, and puts its rules in the place of what Scrapy has read."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler

@@ -34,7 +34,6 @@ from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
 from crawlsched.addon.visit_errback import VisitErrback
 from crawlsched.change_signals.limits import Limits
 from crawlsched.crawl.admission import AdmissionResult, PageRequest
-from crawlsched.crawl.calls import CALL_META, Call
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.pings import signal
@@ -42,7 +41,7 @@ from crawlsched.crawl.private_addresses import PrivateAddresses
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.crawl.shared.shared_crawl import refresher_of
-from crawlsched.crawl.visits import NOT_RETRIED, Visit
+from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Call, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.scrapy_versions import (
     call_later,
@@ -81,24 +80,14 @@ _LOST_LOOKED_AT = 2.0
 _QUIET_LOOKED_AT = 0.5
 # In a pause slots pass; its end is announced.
 _LOOK_IN_A_PAUSE = 1.0
-# What went wrong at a slot is tried again after so many seconds.
+# Seconds until a slot that failed is tried again.
 _AFTER_A_FAILURE = 0.25
 # A standby looks this often whether the collection is free, and whether it is to end, seconds.
 _STANDBY_LOOKS, _STANDBY_STEP = 2.0, 0.25
 
 
 class Scheduler(BaseScheduler):
-    """Give the engine one request at each slot.
-
-    Parameters
-    ----------
-    crawler : scrapy.crawler.Crawler
-        The crawler whose engine asks.
-    refresher : Refresher
-        Knows the pages.
-    fallback : scrapy.core.scheduler.BaseScheduler
-        Keeps the requests that are not refreshable pages.
-    """
+    """Give the engine one request at each slot."""
 
     def __init__(self, crawler: Crawler, refresher: Refresher, fallback: BaseScheduler) -> None:
         assert crawler.stats is not None
@@ -251,10 +240,7 @@ class Scheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         """Take a request: from a slot, a redirect or retry, a page, or something for the fallback scheduler.
 
-        Returns
-        -------
-        bool
-            False if it is a page that is known already, or that was told to be forgotten.
+        It returns False for a page that is known already, or forgotten on purpose.
         """
         call = request.meta.pop(CALL_META, None)
         if request is self._offered:
@@ -300,34 +286,13 @@ class Scheduler(BaseScheduler):
     # -- what programs call
 
     def set_bandwidth(self, bandwidth: str | float) -> None:
-        """Crawl at another rate from now on: ``crawler.engine.scheduler.set_bandwidth("10/s")``.
-
-        Parameters
-        ----------
-        bandwidth : str or float
-            As CRAWLSCHED_BANDWIDTH is written; a number means crawls a second.
-
-        Raises
-        ------
-        ValueError
-            If it is no positive rate.
-        """
+        """Crawl at another rate from now on: ``crawler.engine.scheduler.set_bandwidth("10/s")``."""
         self._refresher.rate.set_bandwidth(parse_bandwidth(bandwidth), self._refresher.clock())
 
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        Parameters
-        ----------
-        urls : sequence of str
-            Those that are no pages are left alone.
-        source : str
-            Who says so: what the announcements of each name prove to be worth is learned by itself.
-
-        Returns
-        -------
-        int
-            How many were taken: not those of pages that were crawled or announced by the same source just now.
+        It returns how many count; other URLs are left alone. The worth of the announcements is learned by `source`.
         """
         return signal(self._refresher, urls, source, self._refresher.clock())
 

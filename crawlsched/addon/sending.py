@@ -40,7 +40,7 @@ _PORTS = {"http": 80, "https": 443, "ftp": 21, "s3": 443}
 # Twisted keeps a connection for so long, and an answer on one that the server has closed meanwhile never comes.
 _CONNECTION_KEPT = 240.0
 _MOST_HOSTS = 10_000
-# Whoever waits for a turn notices the end of the crawl within so many seconds.
+# Seconds within which a waiting request notices the end of the crawl.
 _LONGEST_WAIT = 0.5
 # What Twisted's pool sends again by itself, on a connection that was closed while it lay idle.
 _SENT_AGAIN = frozenset({"GET", "HEAD", "OPTIONS", "DELETE", "TRACE"})
@@ -59,29 +59,7 @@ class NotSent(Exception):
 
 
 class PacedHandlers:
-    """Stand before Scrapy's download handlers, and let requests pass at the pace of the crawl.
-
-    Parameters
-    ----------
-    crawler : scrapy.crawler.Crawler
-        The crawler whose handlers they are.
-    handlers : scrapy.core.downloader.handlers.DownloadHandlers
-        Scrapy's own.
-    line : Line
-        Where requests wait for their turn.
-    clock : callable
-        Gives seconds.
-    private : PrivateAddresses
-        Judges what a site has named.
-    sent : callable
-        Told of the time at which a request is written, and whether no slot has paid for it.
-    visit : callable
-        Gives the open visit with a token, or None.
-    crawl_delay : callable
-        Gives the seconds that a host's robots.txt wants between two requests; 0: it says nothing.
-    may_send : callable, optional
-        Asked right before a request goes, with the token of its visit; None: it always may.
-    """
+    """Stands before Scrapy's download handlers, and lets requests pass at the pace of the crawl."""
 
     def __init__(
         self,
@@ -180,14 +158,7 @@ class PacedHandlers:
         return response
 
     async def refuse_private(self, request: Request) -> None:
-        """Refuse what a site named and what leads to a private address, before anything is asked on its behalf.
-
-        Raises
-        ------
-        PrivateAddress
-        scrapy.exceptions.CannotResolveHostError
-            If its host has no address.
-        """
+        """Refuse what a site named and what leads to a private address, before anything is asked on its behalf."""
         url = urlparse_cached(request)
         if url.scheme not in _PORTS:
             return

@@ -11,9 +11,9 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
-from crawlsched.crawl.calls import AGAIN_META, CALL_META, Call
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
+from crawlsched.crawl.visits import AGAIN_META, CALL_META, Call
 from crawlsched.exceptions import NotThePage
 
 __all__ = ["DeliveryMiddleware"]

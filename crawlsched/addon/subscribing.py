@@ -34,15 +34,7 @@ _KEEPS_THE_FORM = (307, 308)
 
 
 class HubSubscriber:
-    """Ask hubs for notices of the feeds that name them.
-
-    Parameters
-    ----------
-    crawler : Crawler
-        Its downloader sends what is asked, at the one rate.
-    refresher : Refresher
-        Its sources say what their hubs are, and how far asking has come.
-    """
+    """Asks hubs for notices of the feeds that name them."""
 
     #: Seconds between two looks.
     INTERVAL = 5.0

@@ -9,8 +9,8 @@ from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.statscollectors import StatsCollector
 
-from crawlsched.crawl.calls import AGAIN_META, Call
 from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.visits import AGAIN_META, Call
 
 __all__ = ["OWN_META", "UntrackedRequests", "pass_filter"]
 

@@ -23,13 +23,8 @@ _END_WITHIN = 5.0
 class WebProcess:
     """``crawlsched web`` over the crawl's own database.
 
-    Nothing secret stands on its command line. It ends when the other end of its input is closed, which the system does
-    however this process ends.
-
-    Parameters
-    ----------
-    settings : Settings
-    collection : str
+    Nothing secret stands on its command line. It ends with its input, which the system closes however this process
+    ends.
     """
 
     def __init__(self, settings: Settings, collection: str) -> None:

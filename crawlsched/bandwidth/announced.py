@@ -7,10 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crawlsched.bandwidth.allocation import SignalAllocation
 from crawlsched.bandwidth.arguments import not_negative, page_arrays
-from crawlsched.bandwidth.division import blocks, divide
-from crawlsched.bandwidth.gain import Gain
+from crawlsched.bandwidth.division import Gain, SignalAllocation, blocks, divide
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import elapsed_at_value, noisy_value
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
@@ -59,7 +57,7 @@ def refresh_rates_with_signals(
 
     Examples
     --------
-    Two pages, the changes of one of which are announced well:
+    Two pages; the changes of the second are announced well:
 
     >>> from crawlsched.bandwidth import refresh_rates_with_signals
     >>> allocation = refresh_rates_with_signals([1.0, 1.0], [0.0, 0.9], [0.0, 0.1], 1.0, bandwidth=1.0)

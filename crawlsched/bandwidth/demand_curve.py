@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crawlsched.bandwidth.announced import AnnouncedGain
-from crawlsched.bandwidth.division import total_rate
-from crawlsched.bandwidth.even import EvenGain
-from crawlsched.bandwidth.gain import Gain
+from crawlsched.bandwidth.division import Gain, total_rate
+from crawlsched.bandwidth.unannounced import EvenGain
 
 __all__ = ["demand"]
 

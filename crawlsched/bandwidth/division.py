@@ -7,17 +7,74 @@ al. write out in Appendix A). So one number is searched for.
 Everything is done in blocks of pages, so that ten million of them need little more memory than their arrays.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from math import fsum
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from crawlsched.bandwidth.allocation import Allocation
-from crawlsched.bandwidth.gain import Gain
+from crawlsched.bandwidth.arguments import not_negative, page_arrays
 from crawlsched.bandwidth.threshold_search import bracket_threshold
-from crawlsched.columns.array_types import FloatArray
+from crawlsched.columns.array_types import FloatArray, IndexArray
 
-__all__ = ["blocks", "divide", "total_rate"]
+__all__ = ["Allocation", "Gain", "SignalAllocation", "blocks", "divide", "total_rate"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocation:
+    """A division of the bandwidth among pages."""
+
+    rates: FloatArray  # crawls per second of each page
+    # The crawl value at which the bandwidth reaches a page (the Lagrange multiplier Λ); 0: all wishes are fulfilled.
+    threshold: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalAllocation(Allocation):
+    """A division of the bandwidth among pages whose changes are announced.
+
+    Attributes
+    ----------
+    effective_elapsed : ndarray of shape (n_pages,)
+        The threshold policy of each page (ι in the paper): a crawl is due as soon as its elapsed time plus β for every
+        ChangeSignal reaches this, in seconds. ``inf`` where time alone never makes a crawl worth it.
+    least_freshness : ndarray of shape (n_pages,)
+        The same policy as a probability, exp(-α ι): a crawl is due as soon as the probability that the copy is fresh
+        falls to this. It also holds where recall is 1, for which β is infinite.
+    """
+
+    effective_elapsed: FloatArray
+    least_freshness: FloatArray
+
+
+@dataclass(frozen=True)
+class Gain(ABC):
+    """A concave, increasing function of the rate, one for every page.
+
+    All ways to divide a bandwidth maximise the sum of such functions; they differ in nothing else. The threshold is the
+    slope of the function, in importance times seconds, so that pages are compared in the units of crawl values.
+    """
+
+    change_rate: FloatArray  # changes per second; shape (n,)
+    importance: FloatArray  # weight of a fresh copy; shape (n,)
+
+    @classmethod
+    def checked(cls, change_rate: ArrayLike, importance: ArrayLike) -> Self:
+        """Make the gain from a caller's arguments, or say which of them is wrong."""
+        change, weight = page_arrays(change_rate=change_rate, importance=importance)
+        return cls(not_negative("change_rate", change), not_negative("importance", weight))
+
+    def of(self, pages: slice | IndexArray) -> Self:
+        """Give the gain of some of the pages; no copy if they are a slice."""
+        return type(self)(*(getattr(self, field.name)[pages] for field in fields(self)))
+
+    @abstractmethod
+    def rates(self, threshold: FloatArray | float) -> FloatArray:
+        """Give rates at which the slope is the threshold: 0 above the steepest slope, all that is useful at 0."""
+
 
 # Pages in a block: its arrays stay in the processor's cache.
 _BLOCK = 1 << 14

@@ -1,4 +1,4 @@
-"""Attributes: what a tag tells a reader, or a program that reads the page, beside the text between the tags."""
+"""Attributes: what a tag shows a reader, or a program that reads the page, beside the text between the tags."""
 
 import re
 
@@ -34,8 +34,6 @@ _UNSEEN_INPUTS = frozenset({"hidden", "password"})
 def state_words(name: str) -> bool:
     """Whether a class says in which state an element is.
 
-    Examples
-    --------
     >>> [state_words(name) for name in ("is-hidden", "sold-out", "seat--taken", "open-letters", "price")]
     [True, True, True, False, False]
     """
@@ -50,7 +48,7 @@ def state_words(name: str) -> bool:
 
 
 def told_by(tag: Tag) -> str:
-    """Return what a tag says to a reader by its attributes, and that it strikes out or links its text.
+    """Return the words of a tag's attributes for a reader, and whether it strikes out or links its text.
 
     Examples
     --------
@@ -84,7 +82,7 @@ def told_by(tag: Tag) -> str:
 
 
 def data_of(tag: Tag) -> list[tuple[str, str]]:
-    """Return what a tag says to programs that read for people: names and values.
+    """Return names and values by which a tag speaks to programs that read for people.
 
     Examples
     --------

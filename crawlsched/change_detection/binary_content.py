@@ -28,8 +28,6 @@ _PNG_SEEN = frozenset({b"IHDR", b"PLTE", b"tRNS", b"acTL", b"fcTL"})
 def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
     """Return names and digests of what is in an archive (also xlsx, docx, epub), in order; None if it is none.
 
-    Examples
-    --------
     >>> packed = io.BytesIO()
     >>> with zipfile.ZipFile(packed, "w") as archive:
     ...     archive.writestr("tea.txt", "A cup")
@@ -65,8 +63,6 @@ def unpacked_gzip(body: bytes) -> bytes | None:
 def without_dates(body: bytes) -> bytes:
     """Return a PDF without dates and ids, gzip without its time, of a PNG or JPEG the picture; all else as it is.
 
-    Examples
-    --------
     >>> without_dates(b"%PDF-1.7 /CreationDate (D:20260101) tea")
     b'%PDF-1.7  tea'
     """

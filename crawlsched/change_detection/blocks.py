@@ -1,5 +1,6 @@
-"""Blocks: the texts of a page, each known by its place, so that some can be told to be noise."""
+"""Blocks: the texts of a page, each known by its place, so that noise can be recognised."""
 
+import json
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 from crawlsched.change_detection.attributes import data_of, state_words, told_by
 from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
-from crawlsched.change_detection.page_data import ASSET, leaves_of, script_data
+from crawlsched.change_detection.page_data import ASSET, KEY_OF_A_ROW, script_data
 from crawlsched.change_detection.visible_text import text_of
 
 __all__ = ["PageBlocks", "Way", "page_blocks"]
@@ -46,13 +47,6 @@ _AROUND_ALL = frozenset({"html", "body"})
 class Way:
     """What all elements have in common to which the same path leads.
 
-    Parameters
-    ----------
-    path : int
-        32 bits that stand for it; 0 at the root.
-    steps : dict of int to (int, str)
-        Where the path above and the last step of each path are noted.
-
     Examples
     --------
     >>> blocks = PageBlocks()
@@ -61,13 +55,12 @@ class Way:
     ['json', '@price']
     """
 
-    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "path")
+    __slots__ = ("_by_step", "_is_preformatted", "_steps", "path")
 
     def __init__(self, path: int, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
         self.path = path
         self._is_preformatted = is_preformatted
         self._steps = steps
-        self._by_tag: dict[Tag | tuple[Tag, int], Way] = {}
         self._by_step: dict[str, Way] = {}
 
     def to(self, step: str, is_preformatted: bool = False) -> "Way":
@@ -81,13 +74,6 @@ class Way:
 
     def below(self, tag: Tag, column: int = 0) -> "Way":
         """Return the way into an element that stands here: this one for inline elements without a class or an id."""
-        key = (tag, column) if column else tag
-        way = self._by_tag.get(key)
-        if way is None:
-            way = self._by_tag[key] = self._step_on(tag, column)
-        return way
-
-    def _step_on(self, tag: Tag, column: int) -> "Way":
         step = tag.step
         if step is None:
             step = tag.step = _step(tag)
@@ -103,30 +89,19 @@ class Way:
 class PageBlocks:
     """The texts of a page by their place.
 
-    Parameters
-    ----------
-    texts : list of str
-        Text of each block, in the order of the page; at most 4,096.
-    paths : list of int
-        The path of tags, classes and ids that leads to each block.
-    steps : dict of int to (int, str)
-        Of each path on the way to blocks the path above, and the last step; what is above comes first.
-    data : set of int
-        The paths that lead to what is there for programs: JSON in scripts, ``itemprop``, ``meta``.
-    rest : str
-        What the page says beyond its blocks.
-
     Examples
     --------
     >>> page_blocks("<ul><li>one<li>two <b>and</b> a half</ul>").texts
     ['one', 'two and a half']
     """
 
-    texts: list[str] = field(default_factory=list)
-    paths: list[int] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)  # text of each block, in the order of the page; at most 4,096
+    paths: list[int] = field(default_factory=list)  # the path of tags, classes and ids that leads to each block
+    # Of each path on the way to blocks the path above, and the last step; what is above comes first.
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)
+    # The paths that lead to what is there for programs: JSON in scripts, ``itemprop``, ``meta``.
     data: set[int] = field(default_factory=set)
-    rest: str = ""
+    rest: str = ""  # the text beyond the blocks
 
     @property
     def root(self) -> Way:
@@ -140,15 +115,33 @@ class PageBlocks:
             self.paths.append(path)
 
     def values(self, root: Way, value: Any) -> Iterator[tuple[int, str]]:
-        """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder."""
-        for keys, leaf in leaves_of(value, MOST_BLOCKS):
-            if keys == ("...",):
-                self.rest += leaf
+        """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder.
+
+        Places in lists do not count as keys, nor do keys that look made up; keys are read in order.
+
+        Examples
+        --------
+        >>> blocks = PageBlocks()
+        >>> values = blocks.values(blocks.root, {"b": [{"c": 1}, 2], "a": "Tea"})
+        >>> [(".".join(blocks.way_to(path)), text) for path, text in values]
+        [('@a', 'Tea'), ('@b.@c', '1'), ('@b', '2')]
+        """
+        waiting: list[tuple[Way, str | None, int, Any]] = [(root, None, 0, value)]
+        n = 0
+        while waiting:
+            if n >= MOST_BLOCKS:
+                self.rest += json.dumps([left for *_, left in reversed(waiting)], sort_keys=True)
                 return
-            way = root
-            for key in keys:
-                way = way.to(f"@{key}")
-            yield way.path, normalised(leaf)
+            way, key, depth, value = waiting.pop()
+            if key is not None:
+                way = way.to(f"@{'#' if KEY_OF_A_ROW.search(key) else key}")
+            if isinstance(value, dict) and value and depth < DEEPEST:
+                waiting += [(way, key, depth + 1, value[key]) for key in sorted(value, reverse=True)]
+            elif isinstance(value, list) and value and depth < DEEPEST:
+                waiting += [(way, None, depth, inner) for inner in reversed(value)]
+            else:
+                n += 1
+                yield way.path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 
     def cut(self) -> None:
         """Let what is too much be the remainder."""
@@ -173,8 +166,6 @@ class PageBlocks:
     def name_of(self, path: int) -> str:
         """Return how to call a place: a selector, or "@" and the keys of data.
 
-        Examples
-        --------
         >>> blocks = page_blocks("<main><ul class='tags new'><li>one")
         >>> blocks.name_of(blocks.paths[0])
         'ul.tags.new > li'
@@ -206,20 +197,7 @@ def _selector(step: str) -> str:
 def page_blocks(
     markup: str, links: bool = False, images: bool = False, ignore_keys: Collection[str] = ()
 ) -> PageBlocks:
-    """Cut an HTML page into blocks of text.
-
-    Parameters
-    ----------
-    markup : str
-        The page.
-    links, images : bool, default False
-        Whether targets of links and sources of images belong to the text.
-    ignore_keys : collection of str
-        Keys that do not count where a script holds JSON.
-
-    Returns
-    -------
-    PageBlocks
+    """Cut an HTML page into blocks of text; keys of `ignore_keys` do not count where a script holds JSON.
 
     Notes
     -----
@@ -310,7 +288,7 @@ class _Cut:
                 column = 0
                 if name in _CELLS:
                     place.n_cells += 1
-                    column = min(place.n_cells, DEEPEST)
+                    column = place.n_cells if place.n_cells < DEEPEST else DEEPEST
                 way = place.way if len(opened) > DEEPEST else place.way.below(tag, column)
                 inside = place if way is place.way else _Place(way)
                 if told:
@@ -362,12 +340,12 @@ class _Cut:
 
     def _end(self, ended: Collection[str], stops: Collection[str] | None) -> None:
         """End the innermost element of these names, and all in it; not one around an element at which looking stops."""
-        for back in range(1, min(len(self._open), DEEPEST + 1)):
+        for back in range(1, DEEPEST + 1):
             last, _ = self._open[-back]
             if last in ended:
                 del self._open[-back:]
                 return
-            if last not in INLINE if stops is None else last in stops:
+            if not last or (last not in INLINE if stops is None else last in stops):  # the root has no name
                 return
 
 

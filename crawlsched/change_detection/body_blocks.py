@@ -7,8 +7,7 @@ from collections.abc import Collection
 
 from crawlsched.change_detection.binary_content import GZIP, members_of_zip, unpacked_gzip, without_dates
 from crawlsched.change_detection.blocks import PageBlocks, Way, page_blocks
-from crawlsched.change_detection.content_kind import content_kind
-from crawlsched.change_detection.decoding import decoded
+from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import parsed_json
@@ -24,21 +23,9 @@ def body_blocks(
 ) -> PageBlocks:
     """Cut a body that is not HTML into blocks; of more than 4,096 what is left is the remainder.
 
-    Parameters
-    ----------
-    body : bytes
-    content_type : str or None
-        The Content-Type header.
-    encoding : str or None
-    ignore_keys : collection of str
-        Keys of JSON that do not count, wherever they stand.
-
-    Returns
-    -------
-    PageBlocks
-        Values of JSON by their keys, cells of CSV by their columns, lines of text by what stands before ":" in them,
-        elements of XML by their names, members of archives by theirs. Of PDF and pictures one block of all that is no
-        date and no name of a program.
+    Blocks are values of JSON by their keys, cells of CSV by their columns, lines of text by their beginning up to ":",
+    elements of XML and members of archives by their names. PDF and pictures are one block without dates and names of
+    programs.
 
     Examples
     --------
@@ -84,10 +71,8 @@ def _add_binary(blocks: PageBlocks, body: bytes) -> None:
 def _add_xml(blocks: PageBlocks, text: str) -> None:
     ways = [blocks.root.to("xml")]
     lines = xml_text(text).split("\n")
-    for number, line in enumerate(lines):
-        if len(blocks.texts) >= MOST_BLOCKS:
-            blocks.rest = "\n".join(lines[number:])
-            return
+    blocks.rest = "\n".join(lines[MOST_BLOCKS:])
+    for line in lines[:MOST_BLOCKS]:
         name, _, rest = line.partition(" ")
         if name.startswith("/"):
             if len(ways) > 1:
@@ -104,10 +89,8 @@ def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
     if columns is not None:
         _add_rows(blocks, root, lines, *columns)
         return
-    for number, line in enumerate(lines):
-        if len(blocks.texts) >= MOST_BLOCKS:
-            blocks.rest = "\n".join(lines[number:])
-            return
+    blocks.rest = "\n".join(lines[MOST_BLOCKS:])
+    for line in lines[:MOST_BLOCKS]:
         match = _KEY_AND_VALUE.match(line)
         way = root.to(f"@{match[1]}") if match else root
         blocks.add(way.path, normalised(line, references=False))

@@ -19,24 +19,11 @@ _MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def sketch(text: str) -> bytes:
-    """Sketch of a text, from which similarities can be estimated when the text is gone.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    bytes
-        The `SKETCH_SIZE` smallest hashes of its shingles, 4 bytes each: at most 256 bytes.
+    """Sketch a text for similarities when the text is gone: the `SKETCH_SIZE` smallest hashes of its shingles.
 
     Notes
     -----
     A sketch measures a change; it does not detect one. It misses most one-word edits of long pages.
-
-    References
-    ----------
-    .. [1] Broder (1997), "On the resemblance and containment of documents".
 
     Examples
     --------
@@ -56,16 +43,8 @@ def sketch(text: str) -> bytes:
 def sketch_similarity(before: bytes, after: bytes) -> float:
     """Estimate the similarity of two texts from their sketches.
 
-    Parameters
-    ----------
-    before, after : bytes
-        As `sketch` gives them.
-
-    Returns
-    -------
-    float
-        An estimate of the Jaccard similarity of their three-word shingles, exact for texts of at most `SKETCH_SIZE`
-        shingles together; its standard error is at most 1 / (2 sqrt(SKETCH_SIZE)), about 0.06.
+    It is the Jaccard similarity of their three-word shingles, exact for texts of at most `SKETCH_SIZE` shingles
+    together; otherwise its standard error is about 0.06 at most.
 
     Examples
     --------

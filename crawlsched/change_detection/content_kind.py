@@ -3,42 +3,61 @@
 import codecs
 import re
 
+from w3lib.encoding import html_to_unicode
+
 from crawlsched.change_detection.limits import LOOKED_AT
 
-__all__ = ["content_kind"]
+__all__ = ["content_kind", "decoded"]
+
+
+def decoded(body: bytes, content_type: str | None, encoding: str | None) -> str:
+    """Decode a body; a byte order mark is taken off, and bytes that cannot be decoded become U+FFFD.
+
+    Notes
+    -----
+    The order is that of browsers: byte order mark, what the caller or the header says, what the document itself
+    declares; otherwise UTF-8 where that fits, and Windows-1252.
+
+    Examples
+    --------
+    >>> decoded("é".encode("latin-1"), "text/html; charset=iso-8859-1", None) == decoded("é".encode(), None, None)
+    True
+    """
+    try:
+        return html_to_unicode(f"charset={encoding}" if encoding else content_type, body, auto_detect_fun=_likely)[1]
+    except Exception:  # names from the web can be anything; some codecs raise whatever the error handler
+        return body.decode("utf-8", "replace")
+
+
+def _likely(body: bytes) -> str:
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A document that was cut within its last character is still UTF-8.
+        is_cut = error.end == len(body) and error.start >= len(body) - 3 and error.start > 0
+        return "utf-8" if is_cut else "cp1252"
+    return "utf-8"
+
 
 _MARKED_TEXT = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BINARY_STARTS = (
     b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"RIFF", b"OggS",
     b"ID3", b"\x00\x00\x00", b"\x7fELF", b"BZh", b"7z\xbc\xaf", b"wOFF", b"wOF2",
 )  # fmt: skip
-_KINDS = {
-    **dict.fromkeys(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"), "html"),
-    **dict.fromkeys(("text/xml", "application/xml", "text/rss", "application/rss", "application/rdf"), "xml"),
-    **dict.fromkeys(("application/json", "text/json", "text/x-json", "application/x-json"), "json"),
-    **dict.fromkeys(("application/javascript", "application/x-javascript", "application/ecmascript"), "text"),
-    **dict.fromkeys(("application/yaml", "application/x-yaml", "application/x-ndjson", "application/sql"), "text"),
-    # What servers say when they do not know.
-    **dict.fromkeys(("application/octet-stream", "binary/octet-stream", "*/*"), ""),
-    **dict.fromkeys(("application/unknown", "unknown/unknown"), ""),
-}
+# By what a media type says; the first that is found counts. Servers that do not know say the first.
+_KINDS = (
+    (re.compile(r"octet-stream|unknown|\*|^[^/]*$"), ""),
+    (re.compile(r"html(?:\+xml)?$"), "html"),
+    (re.compile(r"(?:java|ecma)script|yaml|ndjson|/sql"), "text"),
+    (re.compile(r"json$"), "json"),
+    (re.compile(r"^(?!image/).*[/+](?:xml|rss|rdf)$"), "xml"),
+    (re.compile(r"^text/"), "text"),
+)
 _MEDIA_TYPE_END = re.compile("[;,]")
 
 
 def content_kind(body: bytes, content_type: str | None, encoding: str | None = None) -> str:
-    """Say what a body is.
-
-    Parameters
-    ----------
-    body : bytes
-    content_type : str or None
-        The Content-Type header.
-    encoding : str or None
-        The encoding of the text, if known.
-
-    Returns
-    -------
-    {"html", "xml", "json", "text", "binary"}
+    """Return what a body is: "html", "xml", "json", "text" or "binary".
 
     Examples
     --------
@@ -48,7 +67,8 @@ def content_kind(body: bytes, content_type: str | None, encoding: str | None = N
     ('json', 'xml')
     """
     # A header that was sent twice may come as one, with a comma.
-    kind = _told_kind(_MEDIA_TYPE_END.split(content_type or "", maxsplit=1)[0].strip().lower())
+    media_type = _MEDIA_TYPE_END.split(content_type or "", maxsplit=1)[0].strip().lower()
+    kind = next((kind for pattern, kind in _KINDS if pattern.search(media_type)), "binary")
     if kind == "binary" or _looks_binary(body, encoding):
         return "binary"
     if kind in ("html", "text") and _looks_json(body):
@@ -62,18 +82,8 @@ def _looks_json(body: bytes) -> bool:
     return ends in (b"{}", b"[]")
 
 
-def _told_kind(media_type: str) -> str:
-    if media_type in _KINDS or "/" not in media_type:
-        return _KINDS.get(media_type, "")
-    if media_type.endswith("+json"):
-        return "json"
-    if media_type.endswith("+xml") and not media_type.startswith("image/"):
-        return "xml"
-    return "text" if media_type.startswith("text/") else "binary"
-
-
 def _looks_binary(body: bytes, encoding: str | None) -> bool:
-    """Whether a body that is said to be text, or of which nothing is said, is not."""
+    """Whether a body is not text, although its header says so or says nothing."""
     if body.startswith(_BINARY_STARTS):
         return True
     if body.startswith(_MARKED_TEXT) or (encoding or "").lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):

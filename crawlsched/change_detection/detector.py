@@ -17,19 +17,7 @@ __all__ = ["Detector", "Finding", "Seen", "are_comparable", "is_cut"]
 
 
 class Seen:
-    """A page as it was just read.
-
-    Parameters
-    ----------
-    url : str
-    blocks : PageBlocks
-        What it says.
-
-    Attributes
-    ----------
-    page : int
-        Tells pages of a site apart.
-    """
+    """A page as it was just read."""
 
     def __init__(self, url: str, blocks: PageBlocks) -> None:
         self.page = digest_of(url)
@@ -40,51 +28,27 @@ class Seen:
         """Its trace; whoever knows that it says what it said before may set that one."""
         return trace_of(self.blocks)
 
-    @property
+    @cached_property
     def parents(self) -> Mapping[int, int]:
         """The place around each place."""
         return {path: above for path, (above, _) in self.blocks.steps.items()}
 
 
 class Finding(NamedTuple):
-    """What the detector says of one page.
+    """What the detector says of one page."""
 
-    Attributes
-    ----------
-    is_news : bool
-        Whether it says something that its reader was not given, and that is no noise.
-    is_change : bool
-        Whether that is a change of the page, and not of its template.
-    kind : str
-        "first", "page", "template", "data", or "" where there is nothing to tell.
-    ignored : tuple of str
-        What is left out, and why.
-    reason : str
-        Why nothing is told although something differs: "noise", "template"; "" otherwise.
-    is_suspect : bool
-        Whether a second fetch at once is needed to tell; of noise, whether this page has not shown it itself.
-    changed_share : float
-        Share of the blocks, then and now, that are new or gone.
-    """
-
-    is_news: bool
-    is_change: bool
-    kind: str
-    ignored: tuple[str, ...] = ()
-    reason: str = ""
+    is_news: bool  # whether it has something that its reader did not get, and that is no noise
+    is_change: bool  # whether that is a change of the page, and not of its template
+    kind: str  # "first", "page", "template", "data", or "" where there is no news
+    ignored: tuple[str, ...] = ()  # what is left out, and why
+    reason: str = ""  # why a difference is no news: "noise", "template"; "" otherwise
+    # Whether a second fetch at once has to decide; of noise, whether this page has not shown it itself.
     is_suspect: bool = False
-    changed_share: float = 0.0
+    changed_share: float = 0.0  # share of the blocks, then and now, that are new or gone
 
 
 class Detector:
-    """Judge the pages of one template.
-
-    Parameters
-    ----------
-    noise : TemplateNoise
-        What is known of the template.
-    shared : SharedTexts
-        What is known of its site.
+    """Judges the pages of one template.
 
     Examples
     --------
@@ -102,19 +66,10 @@ class Detector:
     def judge(
         self, seen: Seen, given: Trace | None, now: float, *, asked_at: float | None = None, learns: bool = True
     ) -> Finding:
-        """Judge a visit.
+        """Judge a visit by what the reader of the page was given last (None at the first visit).
 
-        Parameters
-        ----------
-        seen : Seen
-        given : Trace or None
-            Of what the reader of the page was given last; None at the first visit.
-        now : float
-            POSIX seconds.
-        asked_at : float, optional
-            When the page was asked for; None: now. Answers need not come in the order in which they were asked for.
-        learns : bool, default True
-            Whether what the visit shows counts: not for the second fetch of one that has been counted.
+        `asked_at` is by default `now`: answers need not come in the order of their requests. Without `learns` the visit
+        does not count, as for the second fetch of one that has been counted.
         """
         if given is None:
             return Finding(True, False, "first")
@@ -162,7 +117,7 @@ class Detector:
 
     @staticmethod
     def _note(seen: Seen, told: Sequence[Difference]) -> None:
-        """Keep which blocks were told with what the page says, for who asks."""
+        """Keep the differences that were delivered with the page's trace, for `why`."""
         seen.trace.changes = [
             [seen.trace.names.get(one.place, one.kind), *(_short(text) for text in _around(one))]
             for one in told[:MOST_SHOWN]
@@ -171,23 +126,11 @@ class Detector:
     def learn_at_once(
         self, first: Seen, second: Seen, now: float, apart: float = 0.0, *, may_be_old: bool = False
     ) -> bool | None:
-        """Learn from two fetches of a page, made at once.
+        """Learn from two fetches of a page, made at once; return whether they differed where that was not known.
 
-        Parameters
-        ----------
-        first, second : Seen
-        now : float
-            POSIX seconds.
-        apart : float, default 0
-            The time between the two as a share of that since the visit before: an edit may fall between them.
-        may_be_old : bool, default False
-            Whether the page said before what the second gave: it may be an old copy, and the first an edit.
-
-        Returns
-        -------
-        bool or None
-            Whether they differed where that was not known; None where they teach nothing: one of them is cut, or they
-            are not of one page.
+        `apart` is the time between the two as a share of that since the visit before: an edit may fall between them.
+        With `may_be_old` the second may be an old copy, and the first an edit. None: one of them is cut, or they are of
+        two pages.
         """
         between = differences(first.trace, second.trace)
         if between and not are_comparable(first.trace, second.trace):

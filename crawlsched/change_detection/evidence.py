@@ -24,57 +24,34 @@ _MOST_EDITED = 0.18
 _ODDS, _HIGHEST = log(100.0), 7.0
 # A page says otherwise whose fetches agree as they do by chance in fewer cases than these.
 _LIKELY = 0.2
-# Of so many pages is remembered what they showed themselves; of the others is believed what these have in common.
+# The evidence of this number of pages is kept page by page; the others are judged by what these have in common.
 _MOST_PAGES = 64
 _MOST_STATES = 8
 
 
 @dataclass(slots=True)
 class Evidence:
-    """What is known of tokens at one place of a template.
+    """What is known of tokens at one place of a template."""
 
-    Attributes
-    ----------
-    name : str
-        How to call the place.
-    differed, agreed : int
-        Fetches made at once that differed here, and that did not.
-    score : float
-        How far they speak for noise.
-    only_digits, toggles : bool
-        Whether all that differed was digits; whether the block was there and was not.
-    is_noise : bool
-        Whether chance and edits are ruled out.
-    pages : dict of int to [int, int]
-        How often two fetches of some pages differed here, and how often they did not.
-    states : list of int
-        Some of the texts, by their digests, that fetches at once have shown.
-    kept : list of str or None
-        Where a whole text differs, the tokens that stood still in all pairs of fetches, digits as "#".
-    said : str
-        What was left out last.
-    said_of : dict of int to int
-        The same by page, as digests.
-    since : float
-        When it came to be noise, POSIX seconds.
-    """
-
-    name: str = ""
-    differed: int = 0
+    name: str = ""  # how to call the place
+    differed: int = 0  # fetches made at once that differed here, and that did not
     agreed: int = 0
-    score: float = 0.0
-    only_digits: bool = True
+    score: float = 0.0  # their evidence for noise
+    only_digits: bool = True  # whether all that differed was digits; whether the block was there and was not
     toggles: bool = False
-    is_noise: bool = False
+    is_noise: bool = False  # whether chance and edits are ruled out
+    # How often two fetches of some pages differed here, and how often they did not.
     pages: dict[int, list[int]] = field(default_factory=dict)
+    # Some of the texts, by their digests, that fetches at once have shown.
     states: list[int] = field(default_factory=list)
+    # Where a whole text differs, the tokens that stood still in all pairs of fetches, digits as "#".
     kept: list[str] | None = None
-    said: str = ""
-    said_of: dict[int, int] = field(default_factory=dict)
-    since: float = 0.0
+    said: str = ""  # the text that was left out last
+    said_of: dict[int, int] = field(default_factory=dict)  # the same by page, as digests
+    since: float = 0.0  # when it came to be noise, POSIX seconds
 
     def probed(self, page: int, *, differed: bool, now: float = 0.0, apart: float = 0.0) -> None:
-        """Two fetches were made at once.
+        """Count two fetches made at once.
 
         Examples
         --------
@@ -129,6 +106,8 @@ class Evidence:
 
     def keep(self, tokens: Sequence[str]) -> None:
         """These tokens stood still while others differed."""
+        if self.kept == [*tokens]:
+            return
         counts = Counter(tokens) if self.kept is None else Counter(tokens) & Counter(self.kept)
         self.kept = [*counts.elements()]
 

@@ -13,22 +13,11 @@ _SIZE = 16
 class Fingerprint(NamedTuple):
     """A digest of content, with the recipe that made it.
 
-    Parameters
-    ----------
-    recipe : str
-        Method, parameters and library version. Fingerprints of different recipes say nothing about each other.
-    digest : bytes
-        16 bytes.
-
     Notes
     -----
     blake2b [1]_ is cryptographic, so that no site can craft another page with the same fingerprint; that others are
     faster does not matter beside reading the page. The recipe is its `person`: the same content has another digest
     under another recipe.
-
-    References
-    ----------
-    .. [1] Aumasson, Neves, Wilcox-O'Hearn, Winnerlein (2013), "BLAKE2: simpler, smaller, fast as MD5".
 
     Examples
     --------
@@ -38,8 +27,9 @@ class Fingerprint(NamedTuple):
     False
     """
 
+    # Method, parameters and library version. Fingerprints of different recipes say nothing about each other.
     recipe: str
-    digest: bytes
+    digest: bytes  # 16 bytes
 
     @classmethod
     def of(cls, recipe: str, content: bytes | str) -> Fingerprint:
@@ -56,7 +46,7 @@ class Fingerprint(NamedTuple):
 
 
 def compare(previous: Fingerprint | None, current: Fingerprint) -> bool | None:
-    """Return whether content has changed between two visits; None if that cannot be told.
+    """Return whether content has changed between two visits; None at the first one, and after a change of recipe.
 
     It cannot be told at the first visit, and after a change of recipe: an extraction library that sees a page in
     another way after an upgrade would make every page of a site look changed.

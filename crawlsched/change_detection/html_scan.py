@@ -61,16 +61,11 @@ _LONG, _NOT_SINGLE = 100_000, re.compile(r"[^\S ]|  ")
 _LONGEST_KNOWN_TAG = 200
 
 Told = tuple[str, list[tuple[str, str]]]
-"""What a tag says to a reader, and the names and values that it tells programs."""
+"""What a tag shows a reader, and its names and values for programs."""
 
 
 class Tag:
-    """A tag; equal ones are one object, but for long ones.
-
-    Parameters
-    ----------
-    written : str
-        What stands between "<" and ">".
+    """A tag, from what stands between "<" and ">"; equal ones are one object, but for long ones.
 
     Examples
     --------
@@ -101,8 +96,6 @@ class Tag:
     def attribute_values(self) -> dict[str, str]:
         """Return the attributes by their names in lower case, as they are written; of two, the first counts.
 
-        Examples
-        --------
         >>> Tag('INPUT value="Tea" disabled').attribute_values()
         {'value': 'Tea', 'disabled': ''}
         """
@@ -116,20 +109,7 @@ class Tag:
 def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
     """Cut a page into its tags, each with the text before it.
 
-    Parameters
-    ----------
-    markup : str
-        The page.
-
-    Yields
-    ------
-    text : str
-        As it was written, with its references.
-    tag : Tag or None
-        The tag behind the text; None where there is none.
-    inner : str or None
-        If the tag opens an element that holds nothing but text and is closed, this text: what is next stands behind
-        the closing tag, which is not told by itself.
+    A tag that opens an element of nothing but text comes with this text, and without its closing tag.
 
     Notes
     -----
@@ -150,7 +130,7 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
     (' f', 'p', True, None)
     ('', None, None, None)
     """
-    without_end: set[str] = set()  # names of which no closing tag follows: looking again would cost quadratic time
+    without_end: set[str] = set()  # names without a closing tag: looking again would cost quadratic time
     is_xhtml = _XHTML in markup[:LOOKED_AT]
     pattern = _TAG
     position = 0
@@ -210,8 +190,6 @@ def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, b
 def target_of(tag: Tag, links: bool, images: bool) -> str:
     """Target of a link, or sources of an image, where they count; otherwise an empty text.
 
-    Examples
-    --------
     >>> target_of(Tag('a class=x href="/1.pdf"'), True, False), target_of(Tag("img src=/1.png"), True, False)
     ('/1.pdf', '')
     """

@@ -13,18 +13,9 @@ _MADE_UP = re.compile(r"\b(?=\w*\d)[0-9a-fA-F]{8,}\b|\d+")
 
 
 def likeness(text: str, address: str) -> bytes | None:
-    """Return a digest of a text without numbers, and without the words that name the page.
+    """Return a digest of a text without numbers, and without the words that name the page; None for a long text.
 
-    Parameters
-    ----------
-    text : str
-    address : str
-        The page's URL. Words that contain the last part of its path, with or without its ending, do not count.
-
-    Returns
-    -------
-    bytes or None
-        8 bytes; None for a text of more than 5,000 characters.
+    Words that contain the last part of the path of `address` do not count.
 
     Examples
     --------

@@ -10,8 +10,7 @@ from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.body_blocks import body_blocks
-from crawlsched.change_detection.content_kind import content_kind
-from crawlsched.change_detection.decoding import decoded
+from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.limits import LOOKED_AT
 from crawlsched.change_detection.page_data import canonical_json
@@ -33,7 +32,7 @@ RECIPE_OPTIONS = {
     "images": "True or False",
     "ignore_keys": "a list of names of keys, such as ['generated_at']",
 }
-"""What a recipe can be told beside its method, and what that is."""
+"""The options of a recipe beside its method, and their kinds."""
 
 # The methods that do not take all of them.
 _TAKEN = {"main_text": {"ignore_keys"}, "json": {"ignore_keys"}, "raw_bytes": set[str](), "function": set[str]()}
@@ -56,17 +55,6 @@ class Recipe:
         Whether targets of links and sources of images count.
     ignore_keys : sequence of str
         Keys that do not count where the body, or a script of it, is JSON.
-
-    Raises
-    ------
-    ValueError
-        If the method is not known, a selector does not parse, an option is given that the method does not take, or
-        what the method needs is not installed.
-
-    Attributes
-    ----------
-    id : str
-        Method, parameters, version of what it is made with.
 
     Notes
     -----
@@ -109,6 +97,8 @@ class Recipe:
         self.method = method
         self._links, self._images, self._ignored = links, images, frozenset(ignore_keys)
         self._parts = None
+        #: Whether the time is in proportion to the body: libraries and functions may take long even for little.
+        self.is_linear = method in ("blocks", "visible_text", "raw_bytes")
         self.id = f"{name}/{_VERSIONS[name]}{'+links' * links}{'+images' * images}"
         if ignore_keys:
             self.id += f"+keys{_digest(sorted(ignore_keys))}"
@@ -116,6 +106,7 @@ class Recipe:
             from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
 
             self._parts = PageParts(keep, drop)
+            self.is_linear = self.is_linear and not self._parts.looks_around
             self.id += f"+parts{_digest([sorted(keep), sorted(drop)])}+{SELECTION_VERSION}"
         if callable(method):
             named = getattr(method, "__qualname__", type(method).__name__)

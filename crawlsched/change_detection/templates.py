@@ -15,16 +15,8 @@ _MAX_SEGMENT = 40
 def template_of(url: str) -> str:
     """Name the template of a page: pages of one site whose paths have the same pattern.
 
-    Parameters
-    ----------
-    url : str
-
-    Returns
-    -------
-    str
-        Site (scheme, name and port) and pattern: numbers are ``#``, names that are put together from several words are
-        ``*``, and of a query only the keys are left. It is only a guess; pages that look alike may be of several
-        templates, which costs a probe for each.
+    Numbers become ``#``, names of several words ``*``, and of a query only the keys are left. It is only a guess; pages
+    that look alike may be of several templates, which costs a probe for each.
 
     Examples
     --------

@@ -8,22 +8,10 @@ __all__ = ["text_of", "visible_text"]
 
 
 def visible_text(markup: str, links: bool = False, images: bool = False) -> str:
-    """Text of an HTML page that a reader sees, with single spaces.
+    """Return the text of an HTML page that a reader sees, with single spaces; on demand with targets and sources.
 
-    Parameters
-    ----------
-    markup : str
-        The page.
-    links : bool, default False
-        Whether the targets of links belong to it.
-    images : bool, default False
-        Whether the sources of images belong to it.
-
-    Returns
-    -------
-    str
-        Text and title; without scripts, styles, comments, and without what stands in for something that is not shown
-        (noscript, template, iframe). References are replaced. Text which a style sheet hides is included.
+    Title and text count, without scripts, styles, comments and what stands in for something that is not shown
+    (noscript, template, iframe). Text that a style sheet hides is included.
 
     Examples
     --------

@@ -20,19 +20,10 @@ _FEED_CHURN = frozenset(
 
 
 def xml_text(markup: str) -> str:
-    """Say what an XML document says, in one way however it is spelled.
+    """Say what an XML document says, in one way however it is spelled; one line for each element.
 
-    Parameters
-    ----------
-    markup : str
-        The document. It need not be well-formed; the time is linear in its length.
-
-    Returns
-    -------
-    str
-        One line for each element: its name without prefix, its attributes in order of their names, and the text behind
-        its tag. Comments, processing instructions and declarations do not count. In RSS and Atom feeds, neither does
-        what says when the feed was made (such as lastBuildDate) outside of its items.
+    A line is the name without prefix, the attributes in order of their names, and the text behind the tag. Comments,
+    processing instructions and declarations do not count, nor when a feed was made.
 
     Examples
     --------

@@ -5,7 +5,7 @@ Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 
 from crawlsched.change_signals.announcements import Announcements, announcements
 from crawlsched.change_signals.attribution import FurtherRow, attributed, newest_of_each
-from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
+from crawlsched.change_signals.collected import SitemapChildren, SitemapEntries
 from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.limits import Limits

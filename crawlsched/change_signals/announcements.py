@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import sleep
 
-from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
+from crawlsched.change_signals.collected import SitemapChildren, SitemapEntries
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 
 __all__ = ["Announcements", "announcements"]
@@ -22,10 +22,6 @@ class Announcements:
     # Those of `changed` whose `lastmod` went back: announcements of low worth.
     backwards: list[int] = field(default_factory=list)
     new: list[int] = field(default_factory=list)  # entries whose URL was not stored; the first sight announces nothing
-    # Entries that were stored without a `lastmod` and have one now; that announces nothing either.
-    first_dated: list[int] = field(default_factory=list)
-    n_unchanged: int = 0  # entries with the stored `lastmod`
-    n_undated: int = 0  # entries without a `lastmod`, or with one that is no date
 
 
 def announcements(
@@ -56,8 +52,8 @@ def announcements(
     ...     ["day", "day", None],
     ... )
     >>> found = announcements(entries, {"http://a/1": "2026-11-19", "http://a/3": None})
-    >>> found.changed, found.new, found.n_undated
-    ([0], [1], 1)
+    >>> found.changed, found.new
+    ([0], [1])
     """
     found = Announcements()
     columns = zip(entries.url, entries.lastmod, entries.lastmod_text, entries.precision, strict=True)
@@ -66,13 +62,8 @@ def announcements(
             sleep(0)  # gives up the interpreter lock
         if url not in previous:
             found.new.append(position)
-            found.n_undated += seconds is None
-            continue
-        stored = previous[url]
-        if seconds is not None and stored == seconds:
-            found.n_unchanged += 1
-        else:
-            _compare(found, position, stored, seconds, text, precision)
+        elif seconds is None or previous[url] != seconds:
+            _compare(found, position, previous[url], seconds, text, precision)
     return found
 
 
@@ -87,15 +78,14 @@ def _compare(
     """Compare an entry with what was stored, where a glance does not settle it."""
     stored_seconds, stored_precision = _read(stored)
     if seconds is None:
-        found.n_undated += 1
         # A date in a form that nobody knows still differs from another one in that form.
         if text and stored is not None and stored_seconds is None and _mark(stored) != text_mark(text):
             found.changed.append(position)
-    elif stored_seconds is None:
-        found.first_dated.append(position)
-    elif stored_seconds == seconds or _same_day(stored_seconds, stored_precision, seconds, precision):
-        found.n_unchanged += 1
-    else:
+    elif (
+        stored_seconds is not None  # the first date of a known entry announces nothing
+        and stored_seconds != seconds
+        and not _same_day(stored_seconds, stored_precision, seconds, precision)
+    ):
         found.changed.append(position)
         if seconds < stored_seconds:
             found.backwards.append(position)

@@ -1,15 +1,50 @@
 """What has been collected from one sitemap so far: entries, children and hubs, each URL once, up to the limits."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
 from crawlsched.change_signals.hubs import Hubs
 from crawlsched.change_signals.lastmod import parse_lastmod
 from crawlsched.change_signals.limits import Limits
 from crawlsched.change_signals.locations import Locations, canonical
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = ["Collected"]
+__all__ = ["Collected", "SitemapChildren", "SitemapEntries"]
+
+
+@dataclass(slots=True)
+class SitemapChildren:
+    """The sitemaps that an index lists: one list per fact, all of the same length.
+
+    Parameters
+    ----------
+    lastmod : list of float or None
+        POSIX seconds; None if missing or no date. A child whose `lastmod` is unchanged need not be fetched again,
+        where the index proved honest.
+    """
+
+    url: list[str] = field(default_factory=list)  # absolute http or https URLs, each once
+    lastmod: list[float | None] = field(default_factory=list)
+    lastmod_text: list[str | None] = field(default_factory=list)  # the date as it was written; None if missing
+    precision: list[str | None] = field(default_factory=list)  # whether `lastmod` names a time of day
+
+    def __len__(self) -> int:
+        return len(self.url)
+
+
+@dataclass(slots=True)
+class SitemapEntries(SitemapChildren):
+    """The pages that a sitemap lists: the same facts, and two more.
+
+    Examples
+    --------
+    >>> len(SitemapEntries(["http://a/"], [0.0], ["1970-01-01"], ["day"], [None], [None]))
+    1
+    """
+
+    priority: list[float | None] = field(default_factory=list)  # from 0 to 1
+    changefreq: list[str | None] = field(default_factory=list)  # as it was written, in lower case
+
 
 _MAX_WORD = 40
 _MAX_DATE = 200
@@ -48,7 +83,7 @@ class Collected:
         self._child_of: dict[str, int] = {}
 
     def look(self) -> bool:
-        """Count an entry that is looked at, whatever comes of it; False when no more are to be."""
+        """Count an entry that is looked at, whatever comes of it; False when the limit is reached."""
         self._n_left -= 1
         if self._n_left < 0:
             self._problems.add("too-many-entries", f"more than {_TRIES} times the limit, most of them refused")

@@ -69,7 +69,7 @@ def parted(tag: str) -> tuple[str, str]:
 
 
 def fact_of(kind: str, item_namespace: str, namespace: str, name: str, *, is_direct: bool) -> str:
-    """Return what an element within an item says of its page: the name of a fact, or "" for none.
+    """Return the name of the fact that an element within an item states of its page, or "" for none.
 
     >>> fact_of("urlset", "", "", "loc", is_direct=True), fact_of("urlset", "", "image", "loc", is_direct=True)
     ('url', '')

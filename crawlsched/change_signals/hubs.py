@@ -16,7 +16,7 @@ _MOST_HUBS = 10
 
 @dataclass(slots=True)
 class Hubs:
-    """What a feed says of its hubs.
+    """The hubs that a feed names.
 
     >>> hubs = Hubs()
     >>> hubs.add("hub", "/hub", "https://a.example/feed")

@@ -18,7 +18,7 @@ RAW_AMPERSAND = "\ufdd0"
 #: What the namespace of a prefix begins with that the document uses and does not declare.
 UNDECLARED = "prefix:"
 _PIECE = 32_768
-# Of a text without any "<" so many pieces are kept: beyond, it is longer than any limit allows.
+# The pieces that are kept of a text without any "<": a longer one exceeds every limit.
 _LONGEST_TAIL = 4_096
 _CLOSING = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
@@ -109,7 +109,7 @@ class Mender:
         return "".join(kept)
 
     def _skip(self, text: str, position: int, kept: list[str], is_last: bool) -> int:
-        """Go to the end of a comment, an instruction or a CDATA section, of which the text is kept."""
+        """Go to the end of a comment, an instruction or a CDATA section, whose text is kept."""
         closing = _CLOSING[self._opener]
         end = text.find(closing, position)
         inside = text[position : end if end >= 0 else None]

@@ -79,7 +79,11 @@ def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
 
 
 def absolute_sitemaps(references: Iterable[str], robots_url: str) -> RobotsSitemaps:
-    """Absolute URLs of the sitemaps behind ``Sitemap:``, as somebody else has read them from a robots.txt."""
+    """Absolute URLs of the sitemaps behind ``Sitemap:``, as somebody else has read them from a robots.txt.
+
+    >>> absolute_sitemaps(["/map.xml", "http://example.com:99999/map.xml"], "https://example.com/robots.txt").url
+    ['https://example.com/map.xml']
+    """
     problems = ProblemCounter()
     return RobotsSitemaps(_absolute(references, robots_url, problems), problems.problems())
 

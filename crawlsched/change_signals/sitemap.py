@@ -1,18 +1,18 @@
 """A sitemap: its entries or children, and everything that was wrong with it."""
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
-from crawlsched.change_signals.collected import Collected
+from crawlsched.change_signals.collected import Collected, SitemapChildren, SitemapEntries
 from crawlsched.change_signals.decoding import characters
 from crawlsched.change_signals.decompression import plain_chunks
-from crawlsched.change_signals.entries import SitemapChildren, SitemapEntries
 from crawlsched.change_signals.hubs import Hubs
-from crawlsched.change_signals.json_feed import read_json_feed
 from crawlsched.change_signals.limits import Limits
-from crawlsched.change_signals.locations import Locations
+from crawlsched.change_signals.locations import Locations, is_web_url
 from crawlsched.change_signals.problems import Problem, ProblemCounter
 from crawlsched.change_signals.sitemap_xml import read_xml
 from crawlsched.change_signals.url_list import read_lines
@@ -27,7 +27,7 @@ _JUNK_BEFORE = 8_192
 
 @dataclass(frozen=True, slots=True)
 class SitemapDocument:
-    """What a sitemap or a feed says, and everything that was wrong with it."""
+    """The contents of a sitemap or a feed, and everything that was wrong with it."""
 
     url: str  # where it was read
     kind: str  # what it is
@@ -126,3 +126,48 @@ def _read_json(text: Iterable[str], collected: Collected, problems: ProblemCount
             problems.add("too-large", f"JSON of more than {_MOST_OF_JSON} characters")
             return "unknown"
     return "json" if read_json_feed(whole, collected) else "unknown"
+
+
+def read_json_feed(text: str, collected: Collected) -> bool:
+    """Read a JSON Feed (version 1.1); return whether the text is one.
+
+    An item's page is its ``url``, otherwise an ``id`` that is a URL; its date is that of the last modification,
+    otherwise of the publication.
+
+    >>> from crawlsched.change_signals.limits import Limits
+    >>> from crawlsched.change_signals.locations import Locations
+    >>> from crawlsched.change_signals.problems import ProblemCounter
+    >>> problems = ProblemCounter()
+    >>> collected = Collected("http://a/feed.json", Limits(), Locations("http://a/", (), problems), (), problems)
+    >>> item = '{"id": "1", "url": "/1", "date_published": "2026-11-20T09:15:30Z"}'
+    >>> read_json_feed(f'{{"version": "https://jsonfeed.org/version/1.1", "items": [{item}]}}', collected)
+    True
+    >>> collected.entries.url, collected.entries.lastmod_text
+    (['http://a/1'], ['2026-11-20T09:15:30Z'])
+    """
+    try:
+        feed = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    items = feed.get("items") if isinstance(feed, dict) else None
+    if not isinstance(items, list):
+        return False
+    says_so = "jsonfeed.org" in str(feed.get("version", ""))[:100]
+    if not says_so and not any(isinstance(item, dict) and _texts(item, "url") for item in items):
+        return False
+    for hub in feed["hubs"] if isinstance(feed.get("hubs"), list) else ():
+        if isinstance(hub, dict) and str(hub.get("type")).lower() == "websub":
+            collected.hubs.add("hub", str(hub.get("url", "")), collected.url)
+    collected.hubs.add("self", "".join(_texts(feed, "feed_url")), collected.url)
+    for item in items:
+        if not isinstance(item, dict):
+            continue
+        named = _texts(item, "id")
+        places = _texts(item, "url") + [name for name in named if is_web_url(name)]
+        if not collected.page(places, _texts(item, "date_modified", "date_published")):
+            break
+    return True
+
+
+def _texts(item: dict[str, Any], *names: str) -> list[str]:
+    return [item[name].strip() for name in names if isinstance(item.get(name), str) and item[name].strip()]

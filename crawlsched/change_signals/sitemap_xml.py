@@ -175,7 +175,7 @@ class _Elements:
         self.is_enough = True
 
     def _first(self, name: tuple[str, str]) -> bool:
-        """Take the first element, which says what the document is."""
+        """Take the first element, which decides the kind of the document."""
         local = name[1]
         if local in _HTML:
             self._problems.add("html", f"<{local}>")
@@ -227,7 +227,7 @@ class _Elements:
         self._length = 0
 
     def _say(self, fact: str = "") -> None:
-        """Take what an element says; the text so far is its own."""
+        """Take the fact of an element; the text so far is its own."""
         attributes = _NONE if fact else self._attributes
         fact = fact or self._fact
         self._fact = ""

@@ -2,7 +2,6 @@
 
 import argparse
 import time
-from dataclasses import fields
 from typing import Any
 
 from crawlsched.cli.parsing import option, whole_number
@@ -23,14 +22,16 @@ OPTIONS = (
     option("--last-pass TIME", "no crawl need run if one ended in this time, such as 25h", read_seconds),
 )
 
+_LIMITS = ("freshness", "budget", "undelivered", "rest", "last_pass")
+
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Look at the vitals; what is not well ends the command with a line each where no JSON is wanted."""
-    from crawlsched.web.vitals import Limits, checks, vitals
+    from crawlsched.web.vitals import checks, vitals
 
     with open_stores(arguments) as stores:
-        limits = Limits(**{field.name: getattr(arguments, field.name) for field in fields(Limits)})
-        found = checks(vitals(stores.one()), limits)
+        limits = {name: getattr(arguments, name) for name in _LIMITS}
+        found = checks(vitals(stores.one()), **limits)
     wrong = [check for check in found if not check.is_well]
     if wrong and arguments.json is None:
         raise CrawlschedError("\n".join(f"{check.name}: {check.sentence}" for check in wrong))

@@ -28,7 +28,14 @@ def where_option(meaning: str) -> Option:
 
 
 def read_condition(text: str, kinds: "Mapping[str, Kind]", now: float) -> "Condition":
-    """Read a condition: column, operator and value; ``none``, ``never`` or nothing stands for an empty value."""
+    """Read a condition: column, operator and value; ``none``, ``never`` or nothing stands for an empty value.
+
+    >>> from crawlsched.store.listing import TABLES
+    >>> tuple(read_condition("crawled_at < now-2d", TABLES["pages"], now=200_000.0))
+    ('crawled_at', '<', 27200.0)
+    >>> tuple(read_condition("url ~ */news/*", TABLES["pages"], now=0.0))
+    ('url', '~', '*/news/*')
+    """
     from crawlsched.pages import STATE_NAMES
     from crawlsched.store.listing import Condition
 

@@ -66,7 +66,11 @@ def read_bandwidth(text: str, history: "History", times: dict[str, Any]) -> floa
 
 
 def bandwidth_of(text: str, once: float, times: str) -> float:
-    """Read a bandwidth, in crawls per second (``300/h``), or a multiple of one (``0.3x``)."""
+    """Read a bandwidth, in crawls per second (``300/h``), or a multiple of one (``0.3x``).
+
+    >>> bandwidth_of("0.5x", 10.0, "the present one"), bandwidth_of("7200/h", 10.0, "the present one")
+    (5.0, 2.0)
+    """
     try:
         bandwidth = (
             float(text.strip().removesuffix("x")) * once if text.strip().endswith("x") else parse_bandwidth(text)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.finding import why_forgotten
-from crawlsched.cli.handing_over import RunningImport
 from crawlsched.cli.parsing import option
 from crawlsched.cli.progress import shown_progress
 from crawlsched.cli.stores import leased, n_shards_of, owner_now
@@ -23,6 +22,12 @@ if TYPE_CHECKING:
     from crawlsched.crawl.importing import Import, ImportedPage
     from crawlsched.crawl.project_requests import Requests
     from crawlsched.store import Store, Tombstone
+from collections import deque
+from collections.abc import Sequence
+
+if TYPE_CHECKING:
+    from crawlsched.crawl.importing import ImportedPage
+    from crawlsched.store import Store
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
@@ -189,7 +194,7 @@ class _Visits:
         return place
 
     def add(self, place: int, line: UrlLine) -> None:
-        """Note the visit that a line tells of."""
+        """Note the visit of a line."""
         self._place.append(place)
         self._time.append(line.time or 0.0)
         self._changed.append(line.changed)
@@ -268,3 +273,48 @@ def say(report: dict[str, Any]) -> str:
         if more := report["lines_left_out"] - len(named):
             lines.append(f"  and {more:,} more; --json names a thousand")
     return "\n".join(lines)
+
+
+# Pages in one word to the crawl, and words that may wait for it: it reads them twice a second.
+_PAGES_AT_ONCE = 250
+_MOST_WAITING = 16
+_ANSWER_WITHIN = 60.0
+
+
+class RunningImport:
+    """Gives pages to a running crawl, as `crawlsched.crawl.importing.Import` takes them where none runs."""
+
+    learns = False
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._sent: deque[int] = deque()
+        names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
+        self.counts = dict.fromkeys(names, 0)
+
+    def take(self, named: "Sequence[ImportedPage]", histories: Any = None) -> None:
+        """Hand pages over; waits where the crawl has many of them before it."""
+        for start in range(0, len(named), _PAGES_AT_ONCE):
+            some = named[start : start + _PAGES_AT_ONCE]
+            asked = {"pages": {page.url: page.importance for page in some}}
+            self._sent.append(self._store.commands.send("import", asked, time.time()))
+            self.counts["pages"] += len(some)
+            if len(self._sent) > _MOST_WAITING:
+                self._collect()
+
+    def finish(self) -> None:
+        """Wait until all of them are taken over."""
+        while self._sent:
+            self._collect()
+
+    def _collect(self) -> None:
+        answer = self._store.commands.wait_for(self._sent.popleft(), _ANSWER_WITHIN)
+        if answer is None:
+            raise CrawlschedError(
+                f"The crawl of the collection {self._store.name!r} did not answer within {_ANSWER_WITHIN:g} s; it "
+                "takes what was handed over when it does. Look at its log."
+            )
+        if "error" in answer.result:
+            raise CrawlschedError(str(answer.result["error"]))
+        for name, n in answer.result.items():
+            self.counts[name] += n

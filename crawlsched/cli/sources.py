@@ -48,10 +48,10 @@ def newest_report(store: Store) -> dict[str, Any]:
     return {"sources": sorted(described(store), key=_best_first)}
 
 
-def described(store: Store, weights: Sequence[float] = ()) -> list[dict[str, Any]]:
+def described(store: Store) -> list[dict[str, Any]]:
     """Return what is known of each source, and what the newest visits say of its announcements."""
     visits = _visits(store)
-    return [_described(source, visits, weights) for source in _sources(store)]
+    return [_described(source, visits, ()) for source in _sources(store)]
 
 
 def _sources(store: Store) -> list[Source]:

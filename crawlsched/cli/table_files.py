@@ -23,7 +23,7 @@ Rows = Iterator[tuple[Any, ...]]
 def write_table(name: str, columns: Sequence[str], rows: Rows, *, otherwise: str | None = None) -> int:
     """Write rows to a file, or print them as CSV where its name is ``-``; return how many there were.
 
-    A name with another ending is refused, or written as `otherwise` says.
+    A name with another ending is refused, or written in the format `otherwise`.
     """
     if name == "-":
         return _csv(sys.stdout, columns, rows)

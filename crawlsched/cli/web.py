@@ -61,7 +61,7 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
     from crawlsched.settings.addresses import WebAddress, is_loopback, read_address
 
     require_aiohttp("The page")
-    from crawlsched.web.server import Page, Watched, serve
+    from crawlsched.web.server import Watched, serve
 
     try:
         address = targets[0].settings.web or WebAddress("127.0.0.1", 8765)
@@ -86,7 +86,7 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
     if arguments.from_stdin:
         end = partial(asyncio.get_running_loop().call_soon_threadsafe, ended.set)
         threading.Thread(target=_wait_for_end, args=(end,), daemon=True).start()
-    serving = serve(Page(title=title, watched=watched, host=host, port=port, token=token))
+    serving = serve(watched, title=title, host=host, port=port, token=token)
     try:
         async for served_at in serving:
             print(served_at if arguments.from_stdin else f"The page is at {served_at} until Ctrl-C.", flush=True)

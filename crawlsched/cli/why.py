@@ -200,7 +200,7 @@ def _visit(row: "ObservationRow") -> dict[str, Any]:
 
 
 def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
-    """Say which sources list the page, and what each has proved to be worth, as `crawlsched sources` says it."""
+    """Name the sources that list the page with the worth that each has proved, as `crawlsched sources` does."""
     from crawlsched.crawl.source_quality import VISITS, named, quality_of
 
     listed = {number: (lastmod, n) for number, lastmod, n in store.reader.announcements_of(page)}

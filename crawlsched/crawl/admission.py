@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from crawlsched.crawl.calls import Call
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.handing_over import FOUND, PAGE, SOURCE, Elsewhere, found_again
@@ -17,6 +16,7 @@ from crawlsched.crawl.page_importance import PageImportance
 from crawlsched.crawl.request_templates import PLACE_META, RequestDigest, RequestTemplate
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.crawl.starts import Starts
+from crawlsched.crawl.visits import Call
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
@@ -42,40 +42,23 @@ class AdmissionResult(StrEnum):
     ONCE = "once"
     #: It is for a shard that another process owns, and was handed over.
     ELSEWHERE = "elsewhere"
-    #: It was told to be forgotten.
+    #: It was forgotten on purpose.
     FORGOTTEN = "forgotten"
     #: There are as many pages as there may be.
     TOO_MANY = "too_many"
 
 
 class PageRequest(NamedTuple):
-    """What a spider's request says.
-
-    Attributes
-    ----------
-    url : str
-    request_fingerprint : bytes
-        Of the URL.
-    host : str
-    template : RequestTemplate or None
-        What has to be kept of it.
-    importance : float or None
-        As it states it.
-    meta : mapping
-    again : bool
-        ``dont_filter``.
-    call : Call or None
-        Which yielded it; None: nobody knows.
-    """
+    """What a spider's request says."""
 
     url: str
-    request_fingerprint: bytes
+    request_fingerprint: bytes  # of the URL
     host: str
-    template: RequestTemplate | None
-    importance: float | None
+    template: RequestTemplate | None  # what has to be kept of it
+    importance: float | None  # the importance that it states
     meta: Mapping[str, Any]
-    again: bool
-    call: Call | None = None
+    again: bool  # ``dont_filter``
+    call: Call | None = None  # the call that yielded it; None: not known
 
     @property
     def is_start(self) -> bool:
@@ -130,28 +113,7 @@ def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
 class Admission:
     """How pages and sources come in.
 
-    Parameters
-    ----------
-    collection : Collection
-        Where they come in.
-    settings : Settings
-        Checked settings.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    owe : callable
-        ``owe(page, marks, now)`` asks for a delivery at the next visit.
-    request_fingerprint : callable
-        Gives the 20-byte request fingerprint of a URL.
-    starts : Starts
-        Hears of start requests.
-    asks_robots : bool
-        Whether robots.txt has to be asked for here: with ROBOTSTXT_OBEY Scrapy reads it, and tells us what it says.
-    growth : Growth
-        Hears of what links and sitemaps lead to.
-    elsewhere : Elsewhere, optional
-        Takes what sites name of other shards; None: there are none.
-    hand_over : callable, optional
-        ``hand_over(asked, now)`` takes requests of other shards.
+    `elsewhere` takes what belongs to other shards. With ROBOTSTXT_OBEY Scrapy reads robots.txt, and else `asks_robots`.
     """
 
     def __init__(
@@ -336,9 +298,9 @@ class Admission:
             )
 
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
-        """The newest request counts: its template is the page's from now on, and other data are news of the page.
+        """Give a page the template of its newest request, and note other data as news of the page.
 
-        What goes itself brings its data to the callback, and at the page's next visit they are news no more.
+        A request that goes itself brings its data to the callback: at the page's next visit they are no news.
         """
         digest = RequestDigest.of(asked.template.data if asked.template else None)
         known = self._collection.request_digest(page)
@@ -366,14 +328,7 @@ class Admission:
         return numbers
 
     def named(self, importance: Mapping[str, float | None], now: float) -> dict[str, int]:
-        """Somebody names pages, and says what some of them are worth.
-
-        Returns
-        -------
-        dict of str to int
-            How many are ``new``, are ``weighed`` otherwise than before, were ``forgotten`` and stay so, and are
-            ``too_many``.
-        """
+        """Take in pages by name, with the importance of some; count the ``new``, ``weighed`` and ``forgotten`` ones."""
         names = {url: self._request_fingerprint(url) for url in importance}
         known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
         stated = {page: weight for url, page in known.items() if (weight := importance[url]) is not None}
@@ -400,7 +355,7 @@ class Admission:
         }
 
     def found(self, found: FoundPage, now: float) -> None:
-        """Take in a page that another process's site has named, unless it is known or was told to be forgotten."""
+        """Take in a page that another process's site has named, unless it is known or was forgotten on purpose."""
         self._add_before(found.request_fingerprint, now)
         if self._collection.variants.pages(found.request_fingerprint):
             return
@@ -423,10 +378,7 @@ class Admission:
     def add_source(
         self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
     ) -> bool:
-        """Take a source of ChangeSignals in, unless it is known; return False if another shard gets it.
-
-        `named_by` is the host whose robots.txt names it.
-        """
+        """Take in a source of ChangeSignals that is not known yet; return False if another shard gets it."""
         if self._elsewhere is not None and kind in POLLED_KINDS and not self._elsewhere.is_here(host := host_of(url)):
             found_on = named_by or (host if parent is None else self._collection.sources[parent].host)
             of = self._collection.shards.number_of(found_on)

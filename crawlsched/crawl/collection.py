@@ -15,17 +15,15 @@ from numpy.typing import NDArray
 from crawlsched.change_signals import part_number
 from crawlsched.crawl.credentials import Credentials, without_credentials
 from crawlsched.crawl.facts_cache import FactsCache
-from crawlsched.crawl.heap import give_memory_back
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.kept_texts import TextBudget
 from crawlsched.crawl.learned import Learned
 from crawlsched.crawl.loading import Block, StoredPages, load_pages, planner_for, stored_pages
-from crawlsched.crawl.page_limits import PageLimits
 from crawlsched.crawl.page_numbers import PageNumbers
-from crawlsched.crawl.page_rules import PageRules
+from crawlsched.crawl.page_rules import PageLimits, PageRules
 from crawlsched.crawl.request_templates import RequestDigest, RequestTemplate
 from crawlsched.crawl.shard import Shard, Shards
-from crawlsched.crawl.side_thread import Aside
+from crawlsched.crawl.side_thread import Aside, give_memory_back
 from crawlsched.crawl.sources import Sources
 from crawlsched.crawl.unsaved import Unsaved
 from crawlsched.crawl.validators import ValidatorTrials
@@ -63,7 +61,7 @@ FLUSH_INTERVAL = 0.3
 _KEPT_TEXTS_BYTES = 1_000_000_000
 # The share of visits without If-None-Match and If-Modified-Since, to see whether they move when the page does.
 _VALIDATOR_TRIALS = 0.1
-# The facts of the pages likely to be picked within so many seconds are read ahead.
+# The facts of pages likely to be picked within these seconds are read ahead.
 _READ_AHEAD_SECONDS, _READ_AHEAD_EVERY = 1.5, 0.7
 _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
@@ -84,7 +82,7 @@ LOADED_AT_ONCE = 5_000
 _LEFT_AT_ONCE = 250
 # A row is given to another page so many seconds after its page left: whoever still speaks of that has ended by then.
 _LEFT_FOR = 900.0
-# When there is no more room for texts, the oldest go until so much of it is used.
+# When there is no more room for texts, the oldest go until this share of it is used.
 _TEXTS_LEFT = 0.9
 
 
@@ -120,33 +118,9 @@ class StoredShard(NamedTuple):
 
 
 class Collection:
-    """Open a collection, keep it, write it down.
+    """Opens a collection, keeps it, writes it down.
 
-    Parameters
-    ----------
-    settings : Settings
-        Checked settings.
-    spider : str
-        The spider's name, for the lease.
-    request_fingerprint : callable
-        Gives the 20-byte request fingerprint of a URL.
-    fingerprinter : str
-        Names the class that makes them.
-    rng : random.Random
-        Chooses which visits put validators on trial.
-    n_shards : int, optional
-        How many shards the collection has; None: it is one of this process.
-
-    Attributes
-    ----------
-    planner, hosts, sources, index, facts, learned, unsaved
-        What is known, in memory; only the crawling thread changes it.
-    numbers : PageNumbers
-        Under which the store knows the pages.
-    validators, wrong_pages
-        What is thought of the hosts' validators, and what they serve in the place of pages.
-    shards : Shards
-        Where pages are kept, by their hosts.
+    What is known in memory is changed by the crawling thread only. `rng` chooses which visits put validators on trial.
     """
 
     def __init__(
@@ -203,13 +177,7 @@ class Collection:
     # -- opening and closing
 
     def open(self, now: float) -> None:
-        """Open the store, take the lease, load everything; of a collection without shards.
-
-        Raises
-        ------
-        StoreError
-            If the database cannot be used, or another process owns the collection.
-        """
+        """Open the store, take the lease, load everything."""
         settings = self.settings
         assert settings.collection is not None
         store = Store.open(settings.database_url, settings.collection)
@@ -363,7 +331,7 @@ class Collection:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
 
     def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
-        """Return rows for so many pages: those that have been left long ago first."""
+        """Return rows for new pages: those that were left long ago first."""
         given, n_given = [np.empty(0, np.intp)], 0
         while n_given < n and self._left_rows and now - self._left_rows[0][0] >= _LEFT_FOR:
             left_at, rows = self._left_rows.popleft()
@@ -695,17 +663,9 @@ class Collection:
     def set_importance(
         self, pages: NDArray[np.integer], importance: NDArray[np.float64], now: float, *, stated: bool
     ) -> int:
-        """Weigh distinct pages anew, and file those whose weight is another one; return how many there are.
+        """Weigh distinct pages anew, and file those whose weight changes; return how many there are.
 
-        Parameters
-        ----------
-        pages : ndarray of int, shape (n,)
-        importance : ndarray, shape (n,)
-            0 or more.
-        now : float
-            POSIX seconds.
-        stated : bool
-            Whether somebody said so of these very pages; CRAWLSCHED_IMPORTANCE is not asked about them any more.
+        CRAWLSCHED_IMPORTANCE is not asked any more about pages whose importance was `stated`.
         """
         differ = pages[self.planner.pages.importance[pages] != importance.astype(np.float32)]
         self.planner.set_importance(pages, importance, now)

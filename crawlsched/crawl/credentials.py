@@ -20,11 +20,6 @@ _LEFT_OUT = "credentials_left_out"
 class Credentials:
     """Whether credentials are written down; if not, this run's are known here, and pages may wait for theirs.
 
-    Parameters
-    ----------
-    keep : bool
-        CRAWLSCHED_KEEP_CREDENTIALS.
-
     Examples
     --------
     >>> data = {"callback": "parse", "cookies": {"session": "s3cret"}}
@@ -71,8 +66,6 @@ class Credentials:
 def without_credentials(data: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a template's data without cookies and Authorization headers; None if it has none.
 
-    Examples
-    --------
     >>> without_credentials({"headers": [["Authorization", "Bearer x"], ["X-Own", "1"]]})
     {'headers': [['X-Own', '1']], 'credentials_left_out': True}
     >>> without_credentials({"callback": "parse"})

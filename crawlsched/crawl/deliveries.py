@@ -13,18 +13,8 @@ class Delivery:
 
     Attributes
     ----------
-    page : int
-        The page; -1: a request that is no page, which a callback has yielded.
-    digest : bytes or None
-        Of the content that is delivered; None where it was delivered before.
-    owed : int
-        The marks that asked for it.
     before : object
         What was known of the page before the visit, should the callback say that it is not the page.
-    parent : int or None
-        The delivery whose callback yielded this request.
-    n_untracked : int
-        How many of its callback's requests were no pages.
     n_yielded, n_known : int
         How much its callback yielded, and how much of that were requests for known pages.
     """
@@ -35,17 +25,17 @@ class Delivery:
     )
 
     def __init__(self, page: int, started_at: float, digest: bytes | None, owed: int, before: Any) -> None:
-        self.page = page
+        self.page = page  # the page; -1: a request that is no page, which a callback has yielded
         self.started_at = started_at
-        self.digest = digest
-        self.owed = owed
+        self.digest = digest  # of the content that is delivered; None where it was delivered before
+        self.owed = owed  # the marks that asked for it
         self.before = before
-        self.parent: int | None = None
+        self.parent: int | None = None  # the delivery whose callback yielded this request
         self.is_patient = True
         self.returned = False  # the callback
         self.n_open = 0  # of what it yielded
         self.n_waiting = 0  # requests among them that are no pages
-        self.n_untracked = 0
+        self.n_untracked = 0  # how many of its callback's requests were no pages
         self.n_yielded = self.n_known = 0
 
 
@@ -56,15 +46,6 @@ class Deliveries:
     an exception, and all that it yielded has ended, too. An item ends scraped or dropped; a request for a page when the
     page knows of it; another request when its own response has been delivered, or with an error. A crash before that
     leaves the old fingerprint in the store, and the change is delivered again.
-
-    Parameters
-    ----------
-    delivered : callable
-        Called with the delivery and the time when it is complete.
-    failed : callable
-        Called with the delivery and the time when a callback or a pipeline raised: the page stays undelivered.
-    given_up : callable
-        Called with the delivery and the time when its end was never announced.
 
     Examples
     --------

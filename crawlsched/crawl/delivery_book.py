@@ -19,51 +19,21 @@ logger = logging.getLogger(__name__)
 
 # How often a page is delivered behind which there are requests that are no pages, seconds; and once in each run.
 _UNTRACKED_INTERVAL = 86_400.0
-# After so many deliveries that never ended, the next one does not wait for requests that are no pages.
+# After this number of deliveries that never ended, the next one does not wait for requests that are no pages.
 _PATIENCE = 3
 _LONGEST_WAIT = 86_400.0
 
 
 class Before(NamedTuple):
-    """What was known of a page before a visit whose response goes to the spider.
-
-    Attributes
-    ----------
-    facts : PageFacts
-    columns : dict of ndarray
-        As `Planner.columns` gives them.
-    observation : int or None
-        Under which number the visit is kept.
-    """
+    """What was known of a page before a visit whose response goes to the spider."""
 
     facts: PageFacts
-    columns: dict[str, Any]
-    observation: int | None = None
+    columns: dict[str, Any]  # as `Planner.columns` gives them
+    observation: int | None = None  # under which number the visit is kept
 
 
 class DeliveryBook:
-    """What the spider is to get, and what it has got.
-
-    Parameters
-    ----------
-    collection : Collection
-        Whose marks say what was asked for.
-    now : float
-        When the run began.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    released : callable
-        ``released(page, now)`` is told of a page that was tried in this run, and is asked for again.
-
-    Attributes
-    ----------
-    deliveries : Deliveries
-        Those under way.
-    failing : dict of str to int
-        Callbacks that raised, or whose items did, and how often.
-    ended_pages : list of int
-        Pages whose visit or delivery may have been the last that somebody waits for.
-    """
+    """What the spider is to get, and what it has got."""
 
     def __init__(
         self,
@@ -163,7 +133,7 @@ class DeliveryBook:
         facts = self._collection.facts_of(page)
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
             kind = "new" if facts.fingerprint is None else "changed"
-            self._collection.unsaved.told(page, now, kind, delivery.before.observation)
+            self._collection.unsaved.feed(page, now, kind, delivery.before.observation)
         # What was seen since is another delivery's.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
@@ -186,9 +156,9 @@ class DeliveryBook:
             )
 
     def _failed(self, delivery: Delivery, now: float) -> None:
-        """A callback or a pipeline raised: the page is tried again, ever more rarely.
+        """Try a page again whose callback or pipeline raised, ever more rarely.
 
-        The pending fingerprint stays, so the next visit brings the content again, whether it changed or not.
+        The pending fingerprint stays, so the next visit brings the content again, changed or not.
         """
         page, planner = delivery.page, self._collection.planner
         self._given_up(delivery, now)

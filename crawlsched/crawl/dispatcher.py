@@ -1,4 +1,4 @@
-"""A slot ticks: which visit begins, with which validators, and how its response is to be read."""
+"""A slot ticks: which visit begins, with which validators, and how its response will be read."""
 
 from __future__ import annotations
 
@@ -21,36 +21,14 @@ from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]
 
-# While pages get their first copies, a source that was read is read again after so many of its intervals only.
+# While pages get their first copies, a source is read again only after this number of its intervals.
 _INTERVALS_DURING_FIRST_CRAWLS = 8
 # No slot goes through more pages than this that cannot be sent for.
 _TRIES = 20
 
 
 class Dispatcher:
-    """How visits begin.
-
-    Parameters
-    ----------
-    collection : Collection
-        The pages and sources.
-    visits : Visits
-        The open visits.
-    probes : Probes
-        What is to be fetched a second time.
-    recipes : Recipes
-        By which responses are read.
-    errors : VisitErrors
-        Told of pages that cannot be sent for.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    book : DeliveryBook
-        Says which visits are delivered whatever they find.
-    starts : Starts
-        Who goes first.
-    one_pass : OnePass or None
-        None: the crawl does not end by itself.
-    """
+    """How visits begin."""
 
     def __init__(
         self,
@@ -129,10 +107,7 @@ class Dispatcher:
         return visit, facts
 
     def _facts_to_send(self, page: int, now: float, *, forced: bool = False) -> PageFacts | None:
-        """Return what a page's request is made of; None if the page steps aside, until the store can be asked for it.
-
-        A store that is away or hangs costs no slot: the other thread asks it, and pages that are in memory go.
-        """
+        """Return what a page's request is made of; None if the page steps aside while another thread asks the store."""
         try:
             if self._collection.is_readable or page in self._collection.facts:
                 return self._with_credentials(self._collection.facts_of(page), now)

@@ -10,10 +10,9 @@ __all__ = ["FactsCache"]
 
 
 class FactsCache:
-    """Facts of at most `limit` pages, and of every page whose facts are not yet written.
+    """Facts of at most `limit` pages, and of every page whose facts are not yet written; all methods are O(1).
 
-    What is newer than the store is pinned: it stays until the batch that carries it has been written. The rest is
-    dropped oldest first. All methods are O(1).
+    A page that is newer than the store is pinned until its batch has been written. The others are dropped oldest first.
     """
 
     def __init__(self, limit: int = 20_000) -> None:

@@ -18,35 +18,20 @@ logger = logging.getLogger(__name__)
 
 # A host fails when it rests for its errors, or more than half of its pages fail; until no more than a third does.
 _MOST, _STILL, _LEAST = 1 / 2, 1 / 3, 3
-# Each page that is back lets so many others of its host be asked, so that few are asked if it was the only one.
+# Each page that is back lets this number of others of its host go, so that few go if it was the only one.
 _ASKED_WITH_IT = 8
 # Rows that are looked at in a step of a millisecond, and seconds between two looks at a page, so that many cost little.
 _AT_ONCE, _BETWEEN_LOOKS = 2**15, 1e-5
 
 
 class FailingHosts:
-    """Look now and then, if pages failed or came back, which hosts fail.
-
-    Parameters
-    ----------
-    collection : Collection
-        Keeps what was said of hosts in `failing_hosts`.
-
-    Attributes
-    ----------
-    have_news : bool
-        Whether pages have failed or come back since the last look.
-    answers : dict of int to str
-        By host, how a page of it failed last.
-    states : dict of str to int
-        How many pages were in each state at the last look.
-    """
+    """Look now and then, if pages failed or came back, which hosts fail."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self.have_news = True
-        self.answers: dict[int, str] = {}
-        self.states = dict.fromkeys(STATE_NAMES[1:], 0)
+        self.have_news = True  # whether pages have failed or come back since the last look
+        self.answers: dict[int, str] = {}  # by host, how a page of it failed last
+        self.states = dict.fromkeys(STATE_NAMES[1:], 0)  # how many pages were in each state at the last look
         self._returned: Counter[int] = Counter()
         self._next_look = 0.0
 

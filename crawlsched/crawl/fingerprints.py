@@ -16,14 +16,6 @@ __all__ = ["fingerprints"]
 def fingerprints(fingerprinter: Any, ignored: Sequence[str]) -> tuple[str, Callable[[Request], bytes]]:
     """Return what names the request fingerprints of a project, and what makes them.
 
-    Parameters
-    ----------
-    fingerprinter : scrapy.utils.request.RequestFingerprinterProtocol
-    ignored : sequence of str
-        CRAWLSCHED_IGNORE_PARAMETERS.
-
-    Examples
-    --------
     >>> from scrapy.utils.request import RequestFingerprinter
     >>> name, fingerprint = fingerprints(RequestFingerprinter(), ["sid"])
     >>> fingerprint(Request("http://a.example/?sid=1")) == fingerprint(Request("http://a.example/?sid=2"))

@@ -22,19 +22,6 @@ def beginning(
 ) -> str:
     """Say where a crawl begins, how fast it goes, how to look inside, and how it ends.
 
-    Parameters
-    ----------
-    collection, database : str
-        Names; the database's without a password.
-    n_pages, n_copies : int
-        Pages that are known, and those of them that were crawled.
-    bandwidth : float
-        Requests per second.
-    one_pass : bool or int
-        As CRAWLSCHED_ONE_PASS.
-
-    Examples
-    --------
     >>> print(beginning("news", "sqlite:///news.db", 1200, 1000, 5.0, False))
     Collection 'news' in sqlite:///news.db: 1,200 pages are known, 1,000 with a copy. It is kept fresh at 5/s
     until you stop it; `crawlsched status` shows how it goes.
@@ -55,17 +42,6 @@ def beginning(
 def minute(stats: Mapping[str, Any], n_pages: int, n_copies: int, n_withheld: int) -> str:
     """Say what the first minute was spent on, and what keeps the rest of the bandwidth from being used.
 
-    Parameters
-    ----------
-    stats : mapping
-        Scrapy's.
-    n_pages, n_copies : int
-        Pages that are known, and those of them that were crawled.
-    n_withheld : int
-        Deliveries that were held back.
-
-    Examples
-    --------
     >>> slots = {"used": 280, "no_free_host": 20}
     >>> print(minute({f"crawlsched/slots/{name}": n for name, n in slots.items()}, 900, 250, 0))
     The first minute: 280 of 300 slots used, 900 pages known, 250 with a copy, 0 changes found. In 20

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.showing import in_words
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "Watchdog"]
 
 logger = logging.getLogger(__name__)
 
-# What fails so often in a row, and for so many seconds, will not come right by itself.
+# What fails this often in a row, and for these seconds, will not come right by itself.
 _HOPELESS_FAILURES = 5
 _HOPELESS_SECONDS = 10.0
 
@@ -28,22 +28,8 @@ class _Episode(NamedTuple):
 class Guard:
     """Run timers, callbacks and jobs: an exception is logged and counted, and the next run comes all the same.
 
-    What fails again and again ends the crawl: a crawl that says it is alive and does nothing is worse than none.
-    Errors that we raise on purpose (`CrawlschedError`: a database that is away) never do, they are waited out.
-
-    Parameters
-    ----------
-    count : callable
-        ``count(name)`` adds one to a statistic.
-    clock : callable
-        Gives seconds.
-
-    Attributes
-    ----------
-    give_up : callable or None
-        ``give_up(reason, sentence)`` ends the crawl; None as long as there is none to end.
-    hopeless : (int, float)
-        Failures in a row, and seconds from the first to the last of them, after which it is called.
+    What fails again and again ends the crawl: a crawl that does nothing is worse than none. A `CrawlschedError`, such
+    as a database that is away, is waited out.
 
     Examples
     --------
@@ -61,15 +47,7 @@ class Guard:
         self._episodes: dict[str, _Episode] = {}
 
     def run(self, name: str, function: Callable[[], Any]) -> bool:
-        """Run a function; return whether it came to its end.
-
-        Parameters
-        ----------
-        name : str
-            What it is, as in "the flush failed"; failures in a row are counted by it.
-        function : callable
-            Its result is of no concern.
-        """
+        """Run a function; return whether it came to its end. Failures in a row are counted by `name`."""
         try:
             function()
         except Exception as error:
@@ -110,3 +88,44 @@ class Guard:
 
 def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
+
+
+# The longest silence in seconds; where slots are rarer, in slots.
+_LONGEST_SILENCE = 60.0
+_LONGEST_SLOTS = 3.0
+
+
+class Watchdog:
+    """Compare what went out with what could have.
+
+    Examples
+    --------
+    >>> dog = Watchdog(now=0.0)
+    >>> dog.look(50.0, dispatched=7, may=True, distance=0.1)
+    >>> dog.look(90.0, dispatched=7, may=True, distance=0.1)
+    >>> dog.look(111.0, dispatched=7, may=True, distance=0.1)
+    'Nothing has gone out for 61 s although pages wait and hosts are free, so this crawl ends; start it again.'
+    """
+
+    def __init__(self, now: float) -> None:
+        self._since = now
+        self._dispatched = -1
+        #: For how many seconds nothing had gone out although something could, when it was looked last.
+        self.silence = 0.0
+
+    def look(self, now: float, *, dispatched: int, may: bool, distance: float) -> str | None:
+        """Look at a crawl, every few seconds; return why it has to end, or None.
+
+        `dispatched` counts the requests so far, `may` says whether one could go out now, and `distance` is that of two
+        slots.
+        """
+        if dispatched != self._dispatched or not may:
+            self._since, self._dispatched, self.silence = now, dispatched, 0.0
+            return None
+        self.silence = silence = now - self._since
+        if silence < max(_LONGEST_SILENCE, _LONGEST_SLOTS * distance):
+            return None
+        return (
+            f"Nothing has gone out for {silence:.0f} s although pages wait and hosts are free, so this crawl ends; "
+            "start it again."
+        )

@@ -25,15 +25,8 @@ _REMEMBERED = 1_000_000
 class Handover:
     """What one process hands over, numbered, and each thing once.
 
-    A row is written with the batch of the shard in which it was found. If that is lost, so is the row: the visit is
-    made again, and what it finds has to be handed over again. So what is gone is remembered for as long as the shard
-    stays here.
-
-    Parameters
-    ----------
-    sender : str
-        The token of this member.
-    n_shards : int
+    A row is written with the batch of the shard in which it was found. If that is lost, so is the row, and the next
+    visit hands it over again. So what was handed over is remembered as long as the shard stays here.
 
     Examples
     --------
@@ -56,20 +49,9 @@ class Handover:
     def row(
         self, host: str, kind: str, data: dict[str, Any], now: float, *, of: int | None, says: Any = None
     ) -> Outgoing | None:
-        """Return what is to be written down; None if the same was handed over already.
+        """Return the row to write, in the batch of the shard `of`; None if the same was handed over already.
 
-        Parameters
-        ----------
-        host : str
-            Whose shard gets it.
-        kind : str
-        data : dict
-            JSON.
-        now : float
-        of : int or None
-            The shard in whose batch it is written; None: it is of none.
-        says : JSON, optional
-            The part of the data that says something new; None: all of it.
+        `says` is the part of the data that is new; None: all of it.
         """
         said = json.dumps([kind, data if says is None else says], sort_keys=True)
         name = blake2b(said.encode(), digest_size=8).digest()
@@ -86,14 +68,7 @@ class Handover:
 
 
 class Elsewhere:
-    """What is found of shards that are not here.
-
-    Parameters
-    ----------
-    handing_over : callable
-        Gives the `Handover` of this process, once that has joined the others.
-    shards : Shards
-    """
+    """Hands over what a shard finds for other shards."""
 
     def __init__(self, handing_over: Callable[[], Handover], shards: Shards) -> None:
         self._handing_over, self._shards = handing_over, shards

@@ -14,20 +14,11 @@ __all__ = ["Histories", "learned_from"]
 
 
 class Histories(NamedTuple):
-    """Visits of some pages, those of each page side by side and in the order of their times.
+    """Visits of some pages, those of each page side by side and in the order of their times."""
 
-    Attributes
-    ----------
-    row : ndarray of int, shape (V,)
-        Which page, ascending.
-    time : ndarray, shape (V,)
-        POSIX seconds.
-    changed : ndarray of int8, shape (V,)
-        1: the page had changed since the visit before; 0: it had not; -1: that is not known.
-    """
-
-    row: NDArray[np.intp]
-    time: NDArray[np.float64]
+    row: NDArray[np.intp]  # which page, ascending; shape (V,)
+    time: NDArray[np.float64]  # POSIX seconds; shape (V,)
+    # 1: the page had changed since the visit before; 0: it had not; -1: that is not known; shape (V,)
     changed: NDArray[np.int8]
 
     @classmethod
@@ -40,15 +31,8 @@ class Histories(NamedTuple):
     ) -> Histories:
         """Sort visits; of several of a page at the same time the first one counts.
 
-        Parameters
-        ----------
-        row, time, changed
-            In any order.
-        digest : ndarray of int64, shape (V,), optional
-            Of what each visit found; 0: not known. Where `changed` is not known, digests that differ say it.
+        Where `changed` is not known, a `digest` that differs from the one before says it; 0: not known.
 
-        Examples
-        --------
         >>> time, unknown = np.array([9.0, 5.0, 3.0]), np.full(3, -1, np.int8)
         >>> found = Histories.of(np.array([1, 0, 1]), time, unknown, np.array([7, 7, 8]))
         >>> found.time.tolist(), found.changed.tolist()
@@ -78,8 +62,6 @@ class Histories(NamedTuple):
     def of_rows(self, rows: NDArray[np.intp], n_rows: int) -> Histories:
         """Return the visits of some rows of `n_rows`, numbered by their places among these.
 
-        Examples
-        --------
         >>> histories = Histories.of(np.array([0, 1, 2]), np.array([3.0, 4.0, 5.0]), np.zeros(3, np.int8))
         >>> histories.of_rows(np.array([2, 0]), 3).time.tolist()
         [5.0, 3.0]
@@ -116,22 +98,9 @@ class Histories(NamedTuple):
 def learned_from(
     histories: Histories, n_pages: int, rates: NDArray[np.float64], learned: LearnedRates | None = None
 ) -> NDArray[np.uint16]:
-    """Learn from histories as a crawl learns from its visits.
+    """Learn from histories as a crawl learns from its visits; return the posterior's compact rows.
 
-    Parameters
-    ----------
-    histories : Histories
-        Their rows are from 0 to n_pages - 1.
-    n_pages : int
-    rates : ndarray, shape (K,)
-        The grid, changes per second.
-    learned : LearnedRates, optional
-        An estimator that learns beside the posterior; it has as many rows.
-
-    Returns
-    -------
-    ndarray of uint16, shape (n_pages, K)
-        The posterior's compact rows, as they go to a store.
+    `learned` is an estimator that learns beside the posterior.
 
     Examples
     --------

@@ -37,14 +37,7 @@ class Hosts:
     """Host names as dense numbers, with what each host has asked of us.
 
     A host is what Scrapy's downloader counts as one: the host name without the port, or ``meta["download_slot"]``.
-    Hosts that never asked for anything take no room but their name.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Those that are known already.
-    shares : mapping of str to float, optional
-        At most this share of `bandwidth` goes to a host; ``*`` is each that is not named.
+    `shares` has the largest share of `bandwidth` by host; ``*`` is each that is not named.
 
     Examples
     --------
@@ -80,7 +73,7 @@ class Hosts:
         self._due: dict[int, float] = {}
         #: Seconds between two requests to any host, which somebody else sees to: DOWNLOAD_DELAY.
         self.least_delay = 0.0
-        #: Crawls per second, of which the shares are shares.
+        #: Crawls per second; `shares` are shares of it.
         self.bandwidth = 0.0
         for name in names:
             self.number(name)
@@ -109,16 +102,10 @@ class Hosts:
         return True
 
     def failed(self, host: int, asked_at: float, now: float, wait: float) -> None:
-        """A host answered with an error, or not at all: after eight in a row it rests as a whole.
+        """Count an error of a host, or its silence: after eight in a row it rests, for `wait` seconds or more.
 
-        Parameters
-        ----------
-        host : int
-        asked_at, now : float
-            When the request left, and when it failed; POSIX seconds. What was asked before an error was heard of is of
-            one round with it, and of a host that rests it says nothing new.
-        wait : float
-            Seconds that it rests at least; ever longer the longer it has failed, up to an hour.
+        A request that left before an error came back is of the same round, and counts once. The rest grows up to an
+        hour.
         """
         before = self._errors.get(host, _NONE)
         is_next = asked_at >= before.heard_at
@@ -162,9 +149,9 @@ class Hosts:
         return True
 
     def limits(self) -> FloatArray:
-        """Return by host the crawls per second for which it may be asked at most; inf: as many as anybody likes.
+        """Return the crawls per second that each host allows; inf: no limit.
 
-        What they have asked for (Crawl-delay), `shares`, and `least_delay`; not for how long they answer.
+        The limit follows from Crawl-delay, `shares` and `least_delay`, and not from how long a host takes to answer.
         """
         limits = np.full(len(self.names), 1.0 / self.least_delay if self.least_delay else np.inf)
         for host, seconds in self.crawl_delay.items():

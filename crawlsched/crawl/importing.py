@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from crawlsched.crawl.history import Histories, learned_from
 from crawlsched.crawl.loading import planner_for
-from crawlsched.crawl.page_limits import PageLimits
-from crawlsched.crawl.page_rules import PageRules
+from crawlsched.crawl.page_rules import PageLimits, PageRules
 from crawlsched.crawl.sources import Sources
 from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE, NEW, Pages
@@ -27,53 +26,19 @@ _READ_AT_ONCE = 20_000
 
 
 class ImportedPage(NamedTuple):
-    """A page as a file names it.
+    """A page as a file names it."""
 
-    Attributes
-    ----------
-    url : str
-        As a request has it.
-    host : str
-        The URL's.
-    request_fingerprint : bytes
-        20 bytes.
-    importance : float or None
-        What a fresh copy is worth, if the file says so.
-    """
-
-    url: str
-    host: str
-    request_fingerprint: bytes
-    importance: float | None = None
+    url: str  # as a request has it
+    host: str  # the URL's
+    request_fingerprint: bytes  # 20 bytes
+    importance: float | None = None  # the worth of a fresh copy, if the file has it
 
 
 class Import:
-    """Fill a collection that nobody crawls at the moment.
+    """Fills a collection that nobody crawls at the moment.
 
-    Parameters
-    ----------
-    store : Store
-        With the lease, so that no crawl starts meanwhile.
-    settings : Settings
-        Checked settings.
-    fingerprinter : str
-        Names the class that makes request fingerprints.
-    importance : callable
-        ``importance(url)`` gives what a page is worth of which the file does not say it.
-    now : float
-        POSIX seconds.
-    asks_robots : bool, default False
-        Whether a crawl asks for robots.txt itself, to read the sitemaps that it names: with ROBOTSTXT_OBEY Scrapy does.
-
-    Attributes
-    ----------
-    counts : dict of str to int
-        ``pages`` that the file names, ``new`` ones among them, those ``forgotten`` on purpose, which stay so, and those
-        that are ``too_many`` (CRAWLSCHED_MAX_PAGES, or ``max_pages`` of a rule); those
-        that are ``weighed`` otherwise than before; ``visits`` learned from; pages with ``visits_of_their_own``,
-        whose history is left out.
-    visited : list of ndarray
-        The numbers of the pages whose visits were learned from.
+    `counts` has the ``pages`` that the file names, the ``new``, ``forgotten`` and ``weighed`` ones among them, the
+    ``visits`` learned from, and pages with ``visits_of_their_own``, whose history is left out.
     """
 
     learns = True
@@ -115,14 +80,9 @@ class Import:
             yield PageIndex.keys(block["request_fingerprint"]), block["page"]
 
     def take(self, named: Sequence[ImportedPage], histories: Histories | None = None) -> None:
-        """Take in pages that are not known and weigh those that are; learn from visits that somebody else has made.
+        """Take in some thousands of distinct pages, or weigh those that are known; learn from other crawlers' visits.
 
-        Parameters
-        ----------
-        named : sequence of ImportedPage
-            Some thousands.
-        histories : Histories, optional
-            Their rows are places in `named`, whose pages differ then. What they have seen last counts as the copy.
+        The rows of `histories` are places in `named`. What a history has seen last counts as the copy.
         """
         self.counts["pages"] += len(named)
         new: dict[bytes, int] = {}  # places by fingerprint

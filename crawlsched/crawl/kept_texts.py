@@ -13,7 +13,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 def packed(text: str, max_bytes: int) -> bytes:
-    """Compress a text to at most so many bytes; of what is too long, the beginning is kept.
+    """Compress a text to at most `max_bytes` bytes; of a longer one the beginning is kept.
 
     Examples
     --------
@@ -40,8 +40,6 @@ def unpacked(data: bytes) -> str:
 def differences(before: bytes, after: bytes, context: int = 1) -> list[str]:
     """Return what differs between two packed texts: lines with "-", "+" or " ", and "@@" before each place.
 
-    Examples
-    --------
     >>> differences(packed("Tea. Now 3 euros.", 99), packed("Tea. Now 4 euros.", 99), context=0)
     ['@@ -2 +2 @@', '-Now 3 euros.', '+Now 4 euros.']
     """
@@ -52,15 +50,6 @@ def differences(before: bytes, after: bytes, context: int = 1) -> list[str]:
 class TextBudget:
     """How many bytes all kept texts may have together.
 
-    Parameters
-    ----------
-    limit : int
-        Bytes.
-    used : int
-        Bytes that are kept already.
-
-    Examples
-    --------
     >>> budget = TextBudget(100, used=40)
     >>> budget.take(50), budget.take(50), budget.is_full
     (True, False, True)
@@ -87,6 +76,6 @@ class TextBudget:
         self._used += used
 
     def refill(self, used: int) -> None:
-        """Old texts were deleted; so many bytes are kept now."""
+        """Note the bytes that are kept after old texts were deleted."""
         self._used = used
         self.is_full = False

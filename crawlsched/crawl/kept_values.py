@@ -51,19 +51,10 @@ _READ: dict[str, Callable[[Any], Any]] = {
 
 
 def to_kept(value: Any) -> Any:
-    """Return a value as JSON from which `from_kept` makes an equal one.
+    """Return a value as JSON from which `from_kept` makes an equal one, or raise ValueError.
 
-    Parameters
-    ----------
-    value : object
-        Text, numbers, booleans, None, bytes, dates and times, decimals, UUIDs, paths, lists, tuples, sets, and
-        dictionaries; items: `scrapy.Item`, dataclasses, attrs and pydantic classes that can be imported. Text and
-        numbers of other classes, such as what lxml and numpy give, come back as text and numbers.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
+    It may be text, numbers, booleans, None, bytes, dates and times, decimals, UUIDs, paths, lists, tuples, sets,
+    dictionaries, and items: `scrapy.Item`, dataclasses, attrs and pydantic classes that can be imported.
 
     Examples
     --------
@@ -99,13 +90,7 @@ def to_kept(value: Any) -> Any:
 
 
 def from_kept(value: Any) -> Any:
-    """Return the value that `to_kept` has written.
-
-    Raises
-    ------
-    ValueError
-        If it was an item whose class is not there any more, or that takes other fields now.
-    """
+    """Return the value that `to_kept` has written; ValueError if an item's class is gone or takes other fields now."""
     if isinstance(value, list):
         return [from_kept(one) for one in value]
     if not isinstance(value, dict):

@@ -17,13 +17,6 @@ logger = getLogger(__name__)
 class Learned:
     """The `TemplateNoise` of each template and the `SharedTexts` of each site; only the crawling thread asks for them.
 
-    Parameters
-    ----------
-    read : callable
-        ``read(name)`` gives the data that is kept in the store under a name, or None.
-    limit : int
-        So many of each stay in memory, and those that are newer than the store.
-
     Examples
     --------
     >>> learned = Learned(read=lambda name: None)
@@ -56,11 +49,9 @@ class Learned:
         return Detector(self._of(template, TemplateNoise), self._of(site, SharedTexts))
 
     def to_write(self, url: str, recipe: str, batch: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield what has been learned of a page's template and site, to be carried to the store by this batch.
+        """Yield what has been learned of a page's template and site, for this batch to carry to the store.
 
-        Notes
-        -----
-        What is known is written when it has grown by a tenth: a crawl that is killed forgets that much of it.
+        It is written when it has grown by a tenth: a crawl that is killed forgets that much of it.
         """
         for name in template_and_site(url, recipe):
             known = self._known.get(name)
@@ -89,15 +80,7 @@ class Learned:
 
 
 def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the places that are left out on pages of some templates, and those that it is suggested to leave out.
-
-    Parameters
-    ----------
-    read : callable
-        As for `Learned`.
-    names : iterable of str
-        The templates.
-    """
+    """Yield the places that are left out on pages of some templates, and those that it is suggested to leave out."""
     for name in names:
         noise = TemplateNoise.from_dict(read(name) or {})
         for hidden in noise.known():
@@ -109,8 +92,6 @@ def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[s
 def template_and_site(url: str, recipe: str) -> tuple[str, str]:
     """Return the names by which a page's template and site are kept.
 
-    Examples
-    --------
     >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/6")
     ('example.com/https/news/#/*', '//example.com https blocks/6')
     """

@@ -15,7 +15,12 @@ _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json"
 
 
 def linked_sources(body: bytes, url: str) -> list[str]:
-    """Return the first feed and the sitemaps that a page links to in its first 32 KB, on its own site."""
+    """Return the first feed and the sitemaps that a page links to in its first 32 KB, on its own site.
+
+    >>> head = b"<link rel='alternate' type='application/rss+xml' href='/feed'><link rel=sitemap href=/map.xml>"
+    >>> linked_sources(b"<html><head>" + head, "https://a.example/1")
+    ['https://a.example/feed', 'https://a.example/map.xml']
+    """
     begin = body[:_BEGIN]
     lowered = begin.lower()
     if b"alternate" not in lowered and b"sitemap" not in lowered:

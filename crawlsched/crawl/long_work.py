@@ -14,20 +14,6 @@ logger = logging.getLogger(__name__)
 class LongWork:
     """Pieces of work in line, each an iterator whose steps take a millisecond at most.
 
-    Parameters
-    ----------
-    clock : callable
-        Gives seconds.
-    is_open : callable
-        Says whether work is taken in, and not what was read beside while the crawl was closing.
-    has_room : callable
-        Says whether the store takes what steps would add to it.
-
-    Attributes
-    ----------
-    on_work : callable or None
-        Called when work comes.
-
     Examples
     --------
     >>> work = LongWork(clock=lambda: 0.0, is_open=lambda: True, has_room=lambda: True)
@@ -56,10 +42,7 @@ class LongWork:
                 self.on_work()
 
     def go_on(self, seconds: float) -> bool:
-        """Work for about so long; return whether there is more.
-
-        Not faster than the store takes it: dispatching waits for what has waited too long for the store.
-        """
+        """Work for about `seconds`; return whether there is more. It is no faster than the store takes the results."""
         until = self._clock() + seconds
         while self._pieces and self._has_room():
             try:

@@ -1,4 +1,4 @@
-"""One pass: a run in which every page is tried once, or so many are, and that then ends."""
+"""One pass: a run that ends when every page, or a given number of pages, was tried once."""
 
 from __future__ import annotations
 
@@ -16,21 +16,12 @@ __all__ = ["OnePass"]
 # All pages are looked through no more often than that, seconds.
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
-# The pages of a host that has failed for so many seconds are left to the next pass, which else would wait for the host.
+# The pages of a host that has failed for these seconds are left to the next pass, instead of waiting for the host.
 _PATIENCE = 300.0
 
 
 class OnePass:
-    """Which pages were tried in this run, and whether any is left.
-
-    Parameters
-    ----------
-    planner : Planner
-        Gives the best page; a page that was tried stays out until the run ends.
-    most : int or None
-        The run ends after so many visits; None: when every page was tried.
-    failing_since : callable, optional
-        ``failing_since(time)`` gives the hosts that have failed as a whole since a time.
+    """Knows which pages were tried in this run, and whether any is left; `most` visits end the run before.
 
     Examples
     --------
@@ -97,7 +88,7 @@ class OnePass:
 
     @property
     def is_full(self) -> bool:
-        """Whether there have been as many visits as there are to be."""
+        """Whether the number of visits is reached."""
         return self._most is not None and self._n >= self._most
 
     def left(self, now: float) -> NDArray[np.intp]:

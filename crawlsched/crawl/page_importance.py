@@ -22,16 +22,7 @@ _READ_AT_ONCE = 4_000
 
 
 class PageImportance:
-    """How pages get their importance.
-
-    Parameters
-    ----------
-    collection : Collection
-    settings : Settings
-        Checked settings.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    """
+    """How pages get their importance."""
 
     def __init__(self, collection: Collection, settings: Settings, count: Callable[..., None]) -> None:
         self._collection = collection
@@ -60,11 +51,10 @@ class PageImportance:
         return changed
 
     def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all pages of a shard but those whose importance was stated; apply the rules.
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.
 
-        At each start: whether the function, or what it looks at, has changed since the last crawl cannot be seen from
-        outside. Pages are read beside the crawling thread and weighed in slices between the slots; those whose weight
-        stays are not touched.
+        It runs at each start, since nobody can see whether the function has changed. Pages are read beside the crawling
+        thread and weighed in slices between the slots; those whose weight stays are not touched.
         """
         collection, rules = self._collection, self._collection.rules
         if self._function is None and not rules:

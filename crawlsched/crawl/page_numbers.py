@@ -13,8 +13,7 @@ __all__ = ["PageNumbers"]
 class PageNumbers:
     """The numbers of pages in the database; 8 bytes a page.
 
-    A number is given once and never changes, in whatever process, shard or copy of the database the page is. Its row in
-    memory is that of one run.
+    A number is given once, for every process and copy of the database. A page's row in memory is that of one run.
 
     Examples
     --------
@@ -37,7 +36,7 @@ class PageNumbers:
         self._n = 0
 
     def reserve(self, n_pages: int) -> None:
-        """Make room for so many pages."""
+        """Make room for more pages."""
         if n_pages > self._numbers.size:
             self._numbers = grown(self._numbers, max(n_pages, self._n + self._n // 4))
 

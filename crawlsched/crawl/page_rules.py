@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +12,14 @@ from crawlsched.crawl.recipe_choice import matcher
 from crawlsched.pages.intervals import Limits
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
+from crawlsched.store import Store
 
-__all__ = ["PageRules", "limits"]
+__all__ = ["PageLimits", "PageRules", "limits"]
 
 
 class PageRules:
-    """Find the rule of a page: the first that fits its URL.
+    """Finds the rule of a page: the first that fits its URL.
 
-    Parameters
-    ----------
-    rules : sequence of PageRule
-
-    Examples
-    --------
     >>> rules = PageRules([PageRule("*/news/*", importance=3.0), PageRule("a.example", max_interval=60.0)])
     >>> [rules.number(url) for url in ("http://a.example/news/1", "http://a.example/", "http://b.example/")]
     [1, 2, 0]
@@ -56,3 +52,52 @@ def limits(settings: Settings) -> list[Limits]:
         Limits(rule.min_interval or 0.0, np.inf if rule.max_interval is None else rule.max_interval)
         for rule in settings.pages
     ]
+
+
+# URLs read together to count how many pages each rule has.
+_COUNTED_AT_ONCE = 4_000
+
+
+class PageLimits:
+    """Counts pages in while there is room for them: in the whole collection, and in that of each rule (None: any).
+
+    >>> limits = PageLimits(3, [1, None])
+    >>> [limits.takes(rule) for rule in (1, 1, 2, 0, 0)]
+    [True, False, True, True, False]
+    """
+
+    def __init__(self, most: float, of_rules: Iterable[float | None]) -> None:
+        self._most = most
+        self._of_rules = [inf, *(inf if limit is None else limit for limit in of_rules)]
+        self.n, self._n_of_rules = 0, np.zeros(len(self._of_rules), np.int64)
+
+    def takes(self, rule: int) -> bool:
+        """Whether there is room for one more page, of a rule (0: of none), which counts then."""
+        has_room = self.n < self._most and self._n_of_rules.item(rule) < self._of_rules[rule]
+        if has_room:
+            self.count(rule)
+        return has_room
+
+    def count(self, rule: int) -> None:
+        """One more is a page, whether there is room or not."""
+        self.n += 1
+        self._n_of_rules[rule] += 1
+
+    def gave_up(self, rules: NDArray[np.uint8]) -> None:
+        """Pages of these rules are no more."""
+        self.n -= rules.size
+        self._n_of_rules -= np.bincount(rules, minlength=len(self._of_rules))
+
+    def count_known(self, store: Store, rules: PageRules) -> Iterator[None]:
+        """Count the stored pages of each rule, some thousands at a time, if any rule has a limit."""
+        after = -1 if min(self._of_rules) < inf else store.reader.next_page()
+        while rows := store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
+            numbers = rules.numbers([url for _, url, _, _ in rows])
+            assert numbers is not None
+            self.load(numbers)
+            after = rows[-1][0]
+            yield
+
+    def load(self, rules: NDArray[np.uint8]) -> None:
+        """Pages of these rules are known from an earlier crawl, and counted in `n` already."""
+        self._n_of_rules += np.bincount(rules, minlength=len(self._of_rules))

@@ -35,10 +35,9 @@ def pages_of(refresher: Refresher, url: str) -> list[int]:
 
 
 def announce(refresher: Refresher, pages: NDArray[np.intp], sender: str, now: float) -> int:
-    """Somebody says that these pages may have changed; return how many ChangeSignals were taken.
+    """Announce that pages may have changed; return how many announcements count.
 
-    A page of which the same sender has said so since its last crawl is not announced again: saying it twice makes it no
-    truer, and what it is worth is learned from what the next visit finds.
+    A second announcement of a page by the same sender before its next crawl is no new evidence, and does not count.
     """
     if not pages.size:
         return 0

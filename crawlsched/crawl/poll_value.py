@@ -16,13 +16,13 @@ _ROUNDS = 3.0
 _SHORTEST_AT_FIRST = 10.0
 _SHARE_OF_THE_BANDWIDTH = 1 / 20
 
-# What is known of a source before its first announcements counts for so many of the intervals set for sitemaps.
+# The prior of a source, before its first announcements, counts for this number of intervals set for sitemaps.
 _INTERVALS_AT_FIRST = 8.0
-# A source of which nothing is known would be crawled anyway, page by page, within about so many of these intervals.
+# The pages of an unknown source would be crawled anyway within about this number of intervals.
 _CRAWLED_ANYWAY = 4.0
 # Polls that are remembered.
 _REMEMBERED = 100.0
-# A source is polled at most so many times as often as is set, and at least so many times as rarely.
+# The largest factors by which a source is polled more often than is set, and more rarely.
 _MOST_OFTEN, _LEAST_OFTEN = 16.0, 64.0
 _LONGEST = 30 * 86_400.0
 
@@ -77,11 +77,11 @@ def first_interval(longest: float, n_pages: int, n_sources: int, bandwidth: floa
 def poll_interval(brought: Brought, threshold: float, interval: float) -> float:
     """Return after how many seconds a poll is worth as much as the crawl of a page.
 
-    It is from a sixteenth of `interval`, which a source of which nothing is known has, to 64 of it (30 days at most).
+    It is from a sixteenth of `interval`, which an unknown source has, to 64 of it (30 days at most).
 
     Notes
     -----
-    Let a source announce so much that acting on it gains G a second (importance times seconds), and let an
+    Let the announcements of a source gain G a second (importance times seconds), and let an
     announcement read later lose its gain at the rate ρ, because its page is crawled anyway some time: exp(-ρ u) of it
     is left after u seconds. Then reading what has gathered in τ seconds is worth, as against waiting on,
     V(τ) = G/ρ (1 - (1 + ρτ) exp(-ρτ)): the crawl value GREEDY of a page of importance G and change rate ρ. The poll is
@@ -89,7 +89,7 @@ def poll_interval(brought: Brought, threshold: float, interval: float) -> float:
 
     Examples
     --------
-    A source of which nothing is known is polled at the interval; one that never announced anything ever more rarely:
+    An unknown source is polled at the interval; one that never announced anything ever more rarely:
 
     >>> round(poll_interval(Brought(), 10.0, 3600.0))
     3600

@@ -13,7 +13,6 @@ from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.linked_sources import linked_sources
 from crawlsched.crawl.long_work import LongWork
-from crawlsched.crawl.named_by_pages import NamedByPages
 from crawlsched.crawl.poll_value import Brought, first_interval, poll_interval
 from crawlsched.crawl.private_addresses import PrivateAddresses
 from crawlsched.crawl.responses import ResponseFacts, Responses
@@ -30,6 +29,42 @@ from crawlsched.store import Outcome, Source, host_of
 
 __all__ = ["Polls"]
 
+# The first source of a host is read when one page names it, the next when two others do, then four and so on, so that
+# those of many pages come first; a host has no more than this number.
+_MOST_OF_A_HOST = 5
+# The pages that named a feed are remembered for this number of feeds.
+_MOST_REMEMBERED = 10_000
+
+
+class NamedByPages:
+    """Counts which pages name a feed or sitemap that is not read yet.
+
+    Examples
+    --------
+    >>> named = NamedByPages()
+    >>> named.is_wanted("https://a.example/feed", page=1, n_taken=0)
+    True
+    >>> [named.is_wanted("https://a.example/news.xml", page, n_taken=1) for page in (1, 1, 2)]
+    [False, False, True]
+    """
+
+    def __init__(self) -> None:
+        self._pages: dict[str, set[int]] = {}
+
+    def is_wanted(self, url: str, page: int, n_taken: int) -> bool:
+        """Note that a page names a source; return whether to read it, given how many of its kind the host has."""
+        if n_taken >= _MOST_OF_A_HOST:
+            return False
+        pages = self._pages.pop(url, set())
+        pages.add(page)
+        if len(pages) >= 2**n_taken:
+            return True
+        self._pages[url] = pages  # last in line
+        if len(self._pages) > _MOST_REMEMBERED:
+            del self._pages[next(iter(self._pages))]
+        return False
+
+
 logger = logging.getLogger(__name__)
 
 # Entries of a sitemap taken over between two looks at the clock.
@@ -40,29 +75,7 @@ _BETWEEN_NOTICES = 1 / 64
 
 
 class Polls:
-    """What sources announce, from the end of their visits to the planner.
-
-    Parameters
-    ----------
-    collection : Collection
-        The pages and the sources.
-    admission : Admission
-        Takes unknown URLs in.
-    responses : Responses
-        Ends visits.
-    long_work : LongWork
-        Takes what sources say over in steps.
-    errors : VisitErrors
-        Where exceptions end.
-    settings : Settings
-        Checked settings.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    request_fingerprint : callable
-        Gives the 20-byte request fingerprint of a URL.
-    clock : callable
-        Gives POSIX seconds.
-    """
+    """What sources announce, from the end of their visits to the planner."""
 
     def __init__(
         self,
@@ -81,7 +94,7 @@ class Polls:
         self._planner = collection.planner
         self._sources = collection.sources
         self._indexes = SitemapIndexes(collection.sources)
-        # Of polls under way: what they have brought so far, and which are made because an index told of something new.
+        # Polls under way: what they have brought so far, and which are made because an index states a new date.
         self._brought: dict[int, tuple[float, float]] = {}
         self._told_by_index: set[int] = set()
         self._admission = admission
@@ -154,7 +167,7 @@ class Polls:
         self._collection.unsaved.source(polled, now)
 
     def _bring(self, number: int, now: float) -> Brought:
-        """Note what the poll that ends now has brought, and give the index that told of it its share."""
+        """Note what the poll that ends now has brought, and give the index that led to it its share."""
         source = self._sources[number]
         gain, loss = self._brought.pop(number, (0.0, 0.0))
         brought = Brought.of(source.quality.get("brought", {}))
@@ -331,8 +344,8 @@ class Polls:
                 self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
                 self._count("crawlsched/change_signals/seen", int(seen.sum()))
                 quality = self._sources[number].quality
-                told = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
-                self._sources.describe(number, quality=told)
+                described = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
+                self._sources.describe(number, quality=described)
             later, still_fresh = prospects(self._planner, pages[announced], now)
             # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
             lifted = later > surplus
@@ -352,7 +365,7 @@ class Polls:
         return doubted
 
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
-        """Entries of unknown URLs: they become pages, unless they were told to be forgotten."""
+        """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""
         now = self._clock()
         entries = self._public(number, read.unknown[part])
         host = self._sources[number].host

@@ -18,7 +18,7 @@ APART = 0.95
 
 With a whole second the slot after the next one was taken, and on fast sites one edit more in six fell between them."""
 
-# Visits that look changed are all probed until so many probes in a row have found nothing that was not known.
+# Visits that look changed are all probed until this number of probes in a row brought nothing new.
 _QUIET_PROBES = 5
 # This share of the visits that find nothing but noise is probed, so that it can return.
 _SHARE_OF_NOISE = 0.02
@@ -43,54 +43,21 @@ _ENOUGH_VISITS, _BESIDE_FIRST_COPIES = 1_000, 12
 
 @dataclass(slots=True, eq=False)
 class Probe:
-    """A second fetch, which a first one has asked for.
+    """A second fetch, which a first one has asked for."""
 
-    Attributes
-    ----------
-    page : int
-        The page; it is in flight until the probe has ended.
-    host : int
-        The host's row number.
-    first : Content
-        What the first fetch gave.
-    is_held : bool
-        Whether the visit is judged by this fetch.
-    was_conditional : bool
-        Whether the first fetch was.
-    asked_at : float
-        POSIX seconds.
-    elapsed : float
-        Seconds since the visit before the first fetch; infinite if there was none.
-    is_urgent : bool
-        Whether it goes out as soon as there is a slot, and not a second after the first.
-    impossible_url : str or None
-        Of the page that cannot exist, if that is what is fetched.
-    """
-
-    page: int
-    host: int
-    first: Content
-    is_held: bool
-    was_conditional: bool
-    asked_at: float
-    elapsed: float = inf
-    is_urgent: bool = False
-    impossible_url: str | None = None
+    page: int  # the page; it is in flight until the probe has ended
+    host: int  # the host's row number
+    first: Content  # what the first fetch gave
+    is_held: bool  # whether the visit is judged by this fetch
+    was_conditional: bool  # whether the first fetch was
+    asked_at: float  # POSIX seconds
+    elapsed: float = inf  # seconds since the visit before the first fetch; infinite if there was none
+    is_urgent: bool = False  # whether it goes out as soon as there is a slot, and not a second after the first
+    impossible_url: str | None = None  # of the page that cannot exist, if that is what is fetched
 
 
 class Probes:
     """The probes that wait for a slot, and the choice of what is probed.
-
-    Parameters
-    ----------
-    rng : random.Random
-        Chooses.
-    makes_first_copies : callable
-        Says whether slots go to pages of which there is no copy yet; a second fetch is worth less than those.
-    enabled : bool, default True
-        False: nothing is ever probed.
-    has_room : callable, optional
-        ``has_room(host)`` says whether a second fetch there takes nothing from pages that wait; None: always.
 
     Notes
     -----
@@ -146,10 +113,8 @@ class Probes:
     def may_ask(self, page: int, host: int, noise: TemplateNoise | None) -> bool:
         """Whether a visit of a page of a host may be put off; `noise` is what is known of its template.
 
-        Notes
-        -----
-        A page whose probe was given up is judged without one the next time: no host is so slow that its pages are never
-        judged.
+        A page whose probe was given up is judged without one the next time, so that pages of slow hosts are judged,
+        too.
         """
         most = _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
         if noise is not None and noise.n_pages > 1 and noise.n_probes < _CONFIRMED:
@@ -162,33 +127,21 @@ class Probes:
         return self._has_room(host)
 
     def confirms_return(self, noise: TemplateNoise | None) -> bool:
-        """Decide whether a page that says what it said before has to say so twice.
+        """Decide whether a page that shows former content again needs a second fetch.
 
-        Notes
-        -----
-        Where n such pages of a template in a row have, fewer are asked: the share 5/(n + 1) after five.
+        Where n such pages of a template in a row were confirmed, the share 5/(n + 1) is asked after five.
         """
         n = 0 if noise is None else noise.n_returns
         return self._rng.random() * (n + 1) < _RETURNS
 
     def knows(self, noise: TemplateNoise | None, *, announced: bool = False) -> bool:
-        """Tell whether a change can be told without a second fetch: by what is known of a template or was announced."""
+        """Whether a change needs no second fetch: by what is known of a template, or after an announcement."""
         if noise is None or noise.is_known:
             return True
         return announced and self.n_asked >= _SHARE_IF_ANNOUNCED * self._n_again
 
     def is_wanted(self, host: int, finding: Finding, noise: TemplateNoise) -> bool:
-        """Decide whether a visit that has been judged is worth a second fetch.
-
-        Parameters
-        ----------
-        host : int
-            The row number of its host.
-        finding : Finding
-            What it found.
-        noise : TemplateNoise
-            What is known of the page's template.
-        """
+        """Decide whether a visit that has been judged is worth a second fetch."""
         if not self._have_turn or not self._has_room(host):
             return False
         if finding.reason == "noise" and finding.is_suspect:
@@ -217,16 +170,13 @@ class Probes:
         return None
 
     def leave(self, is_meant: Callable[[int], bool]) -> list[Probe]:
-        """Give up those of some hosts, with no word on whether their pages are to be probed again."""
+        """Give up the probes of some hosts, whether or not their pages will be probed again."""
         left = [probe for probe in self._waiting if is_meant(probe.host)]
         self._waiting = deque(probe for probe in self._waiting if probe not in left)
         return left
 
     def give_up(self, asked_before: float) -> list[Probe]:
-        """Take out the probes that have waited since before this time: seconds apart is what they are about.
-
-        And those that only would have taught something, where pages wait for what they would take.
-        """
+        """Take out the probes that have waited since before this time, or whose slots pages need more."""
         old = [
             probe
             for probe in self._waiting

@@ -17,17 +17,8 @@ _CONFIG = "scrapy.cfg"
 
 
 def anchored(database_url: str, here: Path) -> str:
-    """Return a database URL whose relative path counts from the project, and not from the working directory.
+    """Return a database URL whose relative path counts from the project (the nearest ``scrapy.cfg``) above `here`.
 
-    Parameters
-    ----------
-    database_url : str
-    here : Path
-        The working directory. The project is the nearest folder above with a ``scrapy.cfg``; outside of one nothing
-        is changed.
-
-    Examples
-    --------
     >>> anchored("postgresql://db/crawls", Path("/"))
     'postgresql://db/crawls'
     """
@@ -49,15 +40,13 @@ def is_named_by_arguments(collection: str | None) -> bool:
 def named_collection(collection: str, name: str, arguments: Mapping[str, Any]) -> str:
     """Return the name of a collection with the spider's name and arguments in the place of ``{name}`` and the like.
 
+    >>> named_collection("{name}-{tag}", "quotes", {"tag": "love"})
+    'quotes-love'
+
     Raises
     ------
     SettingError
         If it names an argument that the spider does not have.
-
-    Examples
-    --------
-    >>> named_collection("{name}-{tag}", "quotes", {"tag": "love"})
-    'quotes-love'
     """
     values = {**arguments, "name": name}
     try:
@@ -76,8 +65,6 @@ def named_collection(collection: str, name: str, arguments: Mapping[str, Any]) -
 def argument_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
     """Return a digest of each text among a spider's attributes: what it was is not to be read in the database.
 
-    Examples
-    --------
     >>> sorted(argument_digests({"tag": "love", "_own": "x", "start_urls": []}))
     ['tag']
     """

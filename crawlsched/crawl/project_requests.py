@@ -19,20 +19,7 @@ _PLAIN = re.compile(r"https?://([a-z0-9]+(?:[.-][a-z0-9]+)*)/[A-Za-z0-9_.,/-]*(?
 
 
 class Requests:
-    """What a project makes of URLs.
-
-    Parameters
-    ----------
-    project_settings : mapping or None
-        Scrapy's settings; None: those of a project of the working directory, or Scrapy's own.
-    ignored : sequence of str, optional
-        CRAWLSCHED_IGNORE_PARAMETERS.
-
-    Attributes
-    ----------
-    fingerprinter : str
-        Names the class that makes request fingerprints.
-    """
+    """What a project makes of URLs; by default the project of the working directory, or Scrapy's own settings."""
 
     def __init__(self, project_settings: Mapping[str, Any] | None = None, ignored: Sequence[str] = ()) -> None:
         from scrapy import Request, Spider
@@ -51,13 +38,7 @@ class Requests:
         self._request = Request
 
     def page_of(self, line: "UrlLine") -> "ImportedPage":
-        """Return the page that a line names.
-
-        Raises
-        ------
-        ValueError
-            If it names none; with what is wrong.
-        """
+        """Return the page that a line names, or raise ValueError with what is wrong."""
         from crawlsched.crawl.importing import ImportedPage
 
         url = line.url

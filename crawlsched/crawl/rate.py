@@ -21,41 +21,15 @@ logger = logging.getLogger(__name__)
 _MEAN_FOR = 3600.0
 # All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# Below so many requests a second each is written down at once.
+# Below this number of requests a second each is written down at once.
 _SELDOM = 1.0
 
 
 class CrawlRate:
     """When requests go out.
 
-    Parameters
-    ----------
-    settings : Settings
-    planner : Planner
-        Reckons with the mean rate.
-    hosts : Hosts
-        Have their shares of it.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    note : callable
-        ``note(now)`` writes down at once when the last request was sent, and whether the crawl pauses.
-    now : float
-        POSIX seconds.
-    sharing : Share, optional
-        Has what was granted to this process, of a rate that several share; None: this is the only one.
-
     Attributes
     ----------
-    slots : SlotClock
-        The grid of slots.
-    line : Line
-        What waits to be written.
-    on_rate : callable or None
-        Told of another rate, and of the beginning and end of rests.
-    last_sent_at : float or None
-        When the last request was written.
-    paused_since : float or None
-        Since when this crawl is told to send nothing; None: it is not.
     rested_at : float
         When nothing went out last because the crawl rests: what waits at the second gate then is not lost.
     """
@@ -71,11 +45,13 @@ class CrawlRate:
         sharing: Share | None = None,
     ) -> None:
         self._sharing = sharing
-        self.slots = self._clock_of(settings.bandwidth, now)
-        self.line: Line[Any] = Line(Pace(settings.bandwidth))
-        self.on_rate: Callable[[], None] | None = None
-        self.last_sent_at: float | None = None
-        self.paused_since: float | None = None
+        self.slots = self._clock_of(settings.bandwidth, now)  # the grid of slots
+        self.line: Line[Any] = Line(Pace(settings.bandwidth))  # what waits to be written
+        self.on_rate: Callable[[], None] | None = (
+            None  # called with another rate, and at the beginning and end of rests
+        )
+        self.last_sent_at: float | None = None  # when the last request was written
+        self.paused_since: float | None = None  # since when this crawl is paused; None: it is not
         self.rested_at = -inf
         self.slot_counts = dict.fromkeys(("used", "idle", "no_free_host", "paid", "paused"), 0)
         self._planner = planner

@@ -21,9 +21,9 @@ _BUFFERED = 1 << 20
 
 
 class ReaderProcess:
-    """Reads bodies in the order asked, one at a time, in a process of its own, which ends when its input is closed.
+    """Reads bodies in the order asked, one at a time, in a process that starts when it is asked.
 
-    The system does that however this process ends. It starts when it is asked, if it does not run.
+    It ends with its input, which the system closes however this process ends.
     """
 
     def __init__(self) -> None:
@@ -32,20 +32,7 @@ class ReaderProcess:
         self._asking, self._listening = Lock(), Lock()
 
     def read(self, read: partial[Content]) -> Content:
-        """Return what a call of `read_content` gives; waits for it.
-
-        Several threads may ask, so that the process need not wait for the next question.
-
-        Parameters
-        ----------
-        read : partial
-            Of `read_content`, with body and recipe; the recipe is one that `can_be_sent`.
-
-        Raises
-        ------
-        RuntimeError
-            If reading failed, or the process ended meanwhile.
-        """
+        """Return the result of `read_content` with a recipe that `can_be_sent`; any thread may wait for it."""
         body, recipe = read.args
         with self._asking:
             process = self._process = self._process or _started()

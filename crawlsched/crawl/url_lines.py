@@ -29,62 +29,34 @@ _KEPT = 1_000
 
 
 class UrlLine(NamedTuple):
-    """What a line says.
+    """What a line says."""
 
-    Attributes
-    ----------
-    number : int
-        Of the line, from 1.
-    url : str
-    importance : float or None
-        0 or more.
-    time : float or None
-        Of a visit, POSIX seconds.
-    changed : int
-        1: that visit found the page changed; 0: it did not; -1: the line does not say.
-    digest : int
-        Of what that visit found; 0: the line does not say.
-    """
-
-    number: int
+    number: int  # of the line, from 1
     url: str
-    importance: float | None = None
-    time: float | None = None
-    changed: int = -1
-    digest: int = 0
+    importance: float | None = None  # 0 or more
+    time: float | None = None  # of a visit, POSIX seconds
+    changed: int = -1  # 1: that visit found the page changed; 0: it did not; -1: not known
+    digest: int = 0  # of what that visit found; 0: not known
 
 
 class UrlLines:
     """A file that names URLs.
 
-    Parameters
-    ----------
-    path : Path
-        Plain or .gz; ``-`` is standard input.
-    now : float
-        POSIX seconds: no visit can be later.
-
     Attributes
     ----------
-    columns : tuple of str
-        Those that the file has and that count.
-    ignored : tuple of str
-        Its other columns.
     n : int
         Lines read so far.
     n_wrong : int
         Those of them that were left out.
-    wrong : list of (int, str)
-        Number and fault of the first thousand of these.
     """
 
     def __init__(self, path: Path, now: float) -> None:
         self.path, self._now = path, now
         self.name = "standard input" if str(path) == "-" else str(path)
-        self.columns: tuple[str, ...] = ("url",)
-        self.ignored: tuple[str, ...] = ()
+        self.columns: tuple[str, ...] = ("url",)  # those that the file has and that count
+        self.ignored: tuple[str, ...] = ()  # its other columns
         self.n = self.n_wrong = 0
-        self.wrong: list[tuple[int, str]] = []
+        self.wrong: list[tuple[int, str]] = []  # number and fault of the first thousand of these
         self._raw: io.FileIO | None = None
 
     @property
@@ -106,13 +78,7 @@ class UrlLines:
             self.wrong.append((number, fault))
 
     def __iter__(self) -> Iterator[UrlLine]:
-        """Give the lines that are right.
-
-        Raises
-        ------
-        CrawlschedError
-            If the file cannot be read.
-        """
+        """Give the lines that are right."""
         try:
             with ExitStack() as opened:
                 yield from self._lines(self._opened(opened))
@@ -190,7 +156,7 @@ class UrlLines:
                 self.leave_out(self.n, str(error))
 
     def is_past(self, line: UrlLine) -> bool:
-        """Whether the visit that a line tells of has been; one that has not is left out."""
+        """Whether the visit of a line has been; one in the future is left out."""
         if line.time is None:
             self.leave_out(line.number, "it has no time")
             return False

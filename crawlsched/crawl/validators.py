@@ -7,6 +7,8 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Any, NamedTuple
 
+from crawlsched.change_detection.limits import FEW
+
 __all__ = ["Standing", "Tally", "ValidatorTrials", "seconds_since", "standings"]
 
 KINDS = ("etag", "last_modified")
@@ -14,36 +16,21 @@ _HEADERS = ("ETag", "Last-Modified")
 # Before the first trial as if 0.5 of 2.5 changes had left the validator as it was: most servers are honest.
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 _HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
-_ENOUGH = 3
-# Older trials count half when so many have come.
+# Older trials count half when this number has come.
 _REMEMBERED = 60
 # Half of the visits to a host that is not known yet go without validators: its changes are found sooner.
 _UNKNOWN_SHARE = 0.5
 
 
 class Standing(NamedTuple):
-    """What is thought of one validator of a host.
-
-    Attributes
-    ----------
-    name : {"honest", "lying", "unknown"}
-    doubt : float
-        Probability that it stays as it was although the page has changed; 0 for an honest one.
-    """
+    """What is thought of one validator of a host."""
 
     name: str
-    doubt: float
+    doubt: float  # probability that it stays as it was although the page has changed; 0 for an honest one
 
 
 class Tally:
     """What trials of one validator found: visits without it that brought content to compare.
-
-    Attributes
-    ----------
-    moved, stale : int
-        The page had changed, and the validator was another one; was the same.
-    restless, quiet : int
-        The page had not changed, and the validator was another one; was the same.
 
     Examples
     --------
@@ -74,14 +61,14 @@ class Tally:
     def standing(self) -> Standing:
         """What follows from it."""
         doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
-        if self.moved >= _ENOUGH and doubt < _HONEST_BELOW:
+        if self.moved >= FEW and doubt < _HONEST_BELOW:
             return Standing("honest", 0.0)
         return Standing("lying" if doubt > _LYING_ABOVE and self.stale > 1 else "unknown", doubt)
 
     @property
     def tells_time(self) -> bool:
         """Whether a Last-Modified is the time of the last change: it moves when the page does, and only then."""
-        is_calm = self.quiet >= _ENOUGH and self.restless <= 0.1 * (self.quiet + self.restless)
+        is_calm = self.quiet >= FEW and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
         return self.standing.name == "honest" and is_calm
 
     def to_list(self) -> list[int]:
@@ -92,13 +79,7 @@ class Tally:
 class ValidatorTrials:
     """What is thought of the validators of each host, and which visits put them on trial.
 
-    Parameters
-    ----------
-    rng : random.Random
-        Chooses.
-    share : float
-        The share of visits to honest hosts that go without validators, though they could have them. Of those to hosts
-        that are not known yet half do, or none if the share is 0.
+    The `share` of visits to honest hosts goes without validators, and half of those to unknown hosts (none if it is 0).
     """
 
     def __init__(self, rng: Random, share: float) -> None:
@@ -113,27 +94,23 @@ class ValidatorTrials:
 
     def to_send(self, host: int, etag: str | None, last_modified: str | None) -> tuple[str | None, str | None]:
         """Return the validators with which a visit is made conditional; none if it puts them on trial."""
-        if not etag and not last_modified:
+        pairs = zip((etag, last_modified), self.of(host), strict=True)
+        sent = [value if standing.name != "lying" else None for value, standing in pairs]
+        decisive = self._decisive(host, *sent)
+        if decisive is None:
             return None, None
-        standings = self.of(host)
-        sent = [
-            value if value and standing.name != "lying" else None
-            for value, standing in zip((etag, last_modified), standings, strict=True)
-        ]
-        # Where both are sent, a server has to go by the ETag.
-        decisive = standings[0] if sent[0] else standings[1]
         share = self._share if decisive.name == "honest" or not self._share else max(self._share, _UNKNOWN_SHARE)
-        if not any(sent) or self._rng.random() < share:
-            return None, None
-        return sent[0], sent[1]
+        return (None, None) if self._rng.random() < share else (sent[0], sent[1])
 
     def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:
         """Return the probability that a 304 comes although the page has changed; None if it is not to be believed."""
-        standings = [
-            standing for value, standing in zip((etag, last_modified), self.of(host), strict=True) if value is not None
-        ]
-        decisive = standings[0] if standings else None
+        decisive = self._decisive(host, etag, last_modified)
         return None if decisive is None or decisive.name == "lying" else decisive.doubt
+
+    def _decisive(self, host: int, etag: str | None, last_modified: str | None) -> Standing | None:
+        """Return what is thought of what a server goes by: where both are sent, that is the ETag."""
+        pairs = zip((etag, last_modified), self.of(host), strict=True)
+        return next((standing for value, standing in pairs if value), None)
 
     def compared(
         self,
@@ -143,13 +120,7 @@ class ValidatorTrials:
         *,
         changed: bool,
     ) -> bool:
-        """A visit without validators brought content to compare.
-
-        Returns
-        -------
-        bool
-            Whether something was learned.
-        """
+        """Compare the content of a visit without validators; return whether something was learned."""
         learned = False
         for number, (old, new) in enumerate(zip(before, now, strict=True)):
             if old is not None and new is not None:
@@ -176,8 +147,6 @@ class ValidatorTrials:
 def standings(data: dict[str, Any]) -> dict[str, str]:
     """Say what is thought of a host's validators, from what `ValidatorTrials.to_dict` gave.
 
-    Examples
-    --------
     >>> standings({"etag": [5, 0, 0, 3], "last_modified": [0, 4, 0, 0]})
     {'ETag': 'honest', 'Last-Modified': 'lying'}
     """
@@ -186,14 +155,7 @@ def standings(data: dict[str, Any]) -> dict[str, str]:
 
 
 def seconds_since(last_modified: str | None, date: str | None, now: float) -> float | None:
-    """Return how long ago a page was modified by its server's own clock; None where that is not told.
-
-    Parameters
-    ----------
-    last_modified, date : str or None
-        The headers of a response.
-    now : float
-        POSIX seconds; stands in for the Date.
+    """Return how long ago a page was modified by its server's own clock (`now` without a Date); None: not known.
 
     Examples
     --------

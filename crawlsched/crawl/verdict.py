@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from crawlsched.change_detection import (
@@ -15,6 +16,7 @@ from crawlsched.change_detection import (
     is_cut,
     sketch_similarity,
 )
+from crawlsched.change_detection.limits import FEW
 from crawlsched.crawl.reading import Content
 from crawlsched.pages.marks import SHOWN
 from crawlsched.store import Outcome, PageFacts
@@ -34,9 +36,11 @@ __all__ = [
 
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
-_GONE = frozenset({404, 410})
-_REFUSED = frozenset({401, 403, 407, 451})
-_MOVED_FOR_GOOD = frozenset({301, 308})
+_OUTCOMES = {
+    **dict.fromkeys((404, 410), Outcome.GONE),
+    **dict.fromkeys((401, 403, 407, 451), Outcome.REFUSED),
+    **dict.fromkeys((301, 308), Outcome.MOVED),  # redirects are not followed in this project
+}
 
 
 class DeliveryKind(StrEnum):
@@ -63,17 +67,10 @@ class Refetch(StrEnum):
 
 
 class ChangeSize(NamedTuple):
-    """How much of a page is another one.
+    """How much of a page is another one."""
 
-    Attributes
-    ----------
-    changed_share : float or None
-        Share of its blocks that are new or gone; None where the recipe has no blocks.
-    similarity : float
-        Of its text to the one before: the share of three-word phrases that both have, of all that either has.
-    """
-
-    changed_share: float | None
+    changed_share: float | None  # share of its blocks that are new or gone; None where the recipe has no blocks
+    # Of its text to the one before: the share of three-word phrases that both have, of all that either has.
     similarity: float
 
 
@@ -82,39 +79,21 @@ class Verdict(NamedTuple):
 
     Attributes
     ----------
-    outcome : Outcome
-        How the visit ended.
-    changed : bool or None
-        What is learned of how often the page changes; None: nothing.
-    deliver : DeliveryKind
-        As what the response goes to the spider.
     reason : str
         Why content does not count as changed although something differs: "noise", "template", "flapping",
         "minimum_change", "recipe", "wrong_page", "truncated"; "" otherwise.
-    refetch : Refetch or None
-        What has to be fetched first; then all else waits.
-    kind : str
-        Of what is new to the spider: "first", "page", "template", "data", "returned"; "" where nothing is.
-    facts : PageFacts or None
-        What is to be kept of the content; None where nothing is.
-    size : ChangeSize or None
-        How much is another one, where something is and that is known.
-    ignored : tuple of str
-        What was left out, and why.
-    owed : int
-        The marks that ask for the delivery.
     """
 
-    outcome: Outcome
-    changed: bool | None = None
-    deliver: DeliveryKind = DeliveryKind.NONE
+    outcome: Outcome  # how the visit ended
+    changed: bool | None = None  # what is learned of how often the page changes; None: nothing
+    deliver: DeliveryKind = DeliveryKind.NONE  # as what the response goes to the spider
     reason: str = ""
-    refetch: Refetch | None = None
-    kind: str = ""
-    facts: PageFacts | None = None
-    size: ChangeSize | None = None
-    ignored: tuple[str, ...] = ()
-    owed: int = 0
+    refetch: Refetch | None = None  # what has to be fetched first; then all else waits
+    kind: str = ""  # of what is new to the spider: "first", "page", "template", "data", "returned"; "" where nothing is
+    facts: PageFacts | None = None  # what to keep of the content; None: nothing
+    size: ChangeSize | None = None  # how much changed, where that is known
+    ignored: tuple[str, ...] = ()  # what was left out, and why
+    owed: int = 0  # the marks that ask for the delivery
 
     @property
     def is_delivered(self) -> bool:
@@ -127,62 +106,34 @@ class Circumstances(NamedTuple):
 
     Attributes
     ----------
-    finding : Finding or None
-        What the detector says of the content; None where the recipe has no blocks.
-    first : Content or None
-        What a first fetch gave, if this is the second one of a visit that was put off.
     suspicion : Outcome.WRONG, Refetch or None
         Of a page of whose text next to nothing is left: that the content is known to be served in the place of pages,
         or what has to be fetched to find out.
-    may_refetch : bool
-        Whether a second fetch may be asked for; a host is asked for a page that cannot exist all the same.
-    confirms_return : bool
-        Whether one is asked for where the page says what it said before.
-    knows_template : bool
-        False: one is asked for wherever the page looks changed.
     min_change : float
         A change of which 1 - similarity is less counts as none. What was kept stays then, so that small changes add
         up until together they count.
-    owed : int
-        The marks that ask for a delivery whatever the content is.
-    withhold : collection of str
-        The reasons that may hold a delivery back.
-    delivers_unchanged : bool
-        Whether the spider gets what did not change, too.
-    under_way : collection of (bytes or None)
-        The digests of what the page's open deliveries deliver.
-    owed_under_way : int
-        The marks that asked for those.
     """
 
-    finding: Finding | None = None
-    first: Content | None = None
+    finding: Finding | None = None  # the detector's finding; None where the recipe has no blocks
+    first: Content | None = None  # what a first fetch gave, if this is the second one of a visit that was put off
     suspicion: Outcome | Refetch | None = None
+    # Whether a second fetch may be asked for; a host is asked for a page that cannot exist all the same.
     may_refetch: bool = False
-    confirms_return: bool = True
-    knows_template: bool = True
+    confirms_return: bool = True  # whether a second fetch is needed where the page shows former content
+    knows_template: bool = True  # False: a second fetch is needed wherever the page looks changed
     min_change: float = 0.0
-    owed: int = 0
-    withhold: Collection[str] = ()
-    delivers_unchanged: bool = False
-    under_way: Collection[bytes | None] = ()
-    owed_under_way: int = 0
+    owed: int = 0  # the marks that ask for a delivery whatever the content is
+    withhold: Collection[str] = ()  # the reasons that may hold a delivery back
+    delivers_unchanged: bool = False  # whether the spider gets what did not change, too
+    under_way: Collection[bytes | None] = ()  # the digests of what the page's open deliveries deliver
+    owed_under_way: int = 0  # the marks that asked for those
 
 
 def judge_status(status: int, *, is_known: bool = False, is_believed: bool = False) -> Verdict:
     """Judge a response without content.
 
-    Parameters
-    ----------
-    status : int
-    is_known : bool, default False
-        Of a 304: whether something was kept of the page's content.
-    is_believed : bool, default False
-        Whether validators of ours that have not been found to lie brought it; otherwise it says nothing.
-
-    Returns
-    -------
-    Verdict
+    Of a 304 it counts whether something was kept of the page's content (`is_known`), and whether validators without a
+    known lie brought it (`is_believed`).
 
     Examples
     --------
@@ -191,18 +142,11 @@ def judge_status(status: int, *, is_known: bool = False, is_believed: bool = Fal
     """
     if status == 304:
         return Verdict(Outcome.NOT_MODIFIED, False if is_known and is_believed else None)
-    outcome = Outcome.ERROR
-    if status in _GONE:
-        outcome = Outcome.GONE
-    elif status in _REFUSED:
-        outcome = Outcome.REFUSED
-    elif status in _MOVED_FOR_GOOD:  # redirects are not followed in this project
-        outcome = Outcome.MOVED
-    return Verdict(outcome, deliver=DeliveryKind.AS_SERVED)
+    return Verdict(_OUTCOMES.get(status, Outcome.ERROR), deliver=DeliveryKind.AS_SERVED)
 
 
 def judge_cut_short(facts: PageFacts, around: Circumstances, *, is_again: bool) -> Verdict:
-    """Judge a body that was cut short: it is evidence of nothing.
+    """Judge a body that was cut short: it is no evidence.
 
     The spider gets it where the page was never delivered, once, or where a delivery is owed.
     """
@@ -218,7 +162,10 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
-    return Trace.unpacked(facts.block_sketch)
+    return _unpacked(facts.block_sketch)
+
+
+_unpacked = lru_cache(maxsize=4)(Trace.unpacked)  # of one visit it is asked for several times
 
 
 def is_new(facts: PageFacts, content: Content) -> bool:
@@ -229,22 +176,7 @@ def is_new(facts: PageFacts, content: Content) -> bool:
 def judge(
     facts: PageFacts, content: Content, validators: tuple[str | None, str | None], around: Circumstances
 ) -> Verdict:
-    """Decide what content means.
-
-    Parameters
-    ----------
-    facts : PageFacts
-        What was kept of the content that was seen last.
-    content : Content
-        What is seen now.
-    validators : tuple of (str or None)
-        Its ETag and Last-Modified.
-    around : Circumstances
-
-    Returns
-    -------
-    Verdict
-    """
+    """Decide what content means beside the kept content before; `validators` are ETag and Last-Modified."""
     verdict = _of_content(facts, content, validators, around)
     if verdict.outcome in (Outcome.WRONG, Outcome.PROBED):
         return verdict
@@ -329,7 +261,7 @@ def _is_in_doubt(facts: PageFacts, content: Content, finding: Finding | None, re
         given is not None
         and content.seen is not None
         and (is_cut(content.seen.trace, given) or not are_comparable(given, content.seen.trace))
-        and len(given) > 3
+        and len(given) > FEW
     )
 
 

@@ -18,17 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class VisitErrors:
-    """Where exceptions about one page or source end.
-
-    Parameters
-    ----------
-    collection : Collection
-        The pages.
-    visits : Visits
-        The open visits.
-    count : callable
-        ``count(name, n=1)`` adds to a statistic.
-    """
+    """Where exceptions about one page or source end."""
 
     def __init__(self, collection: Collection, visits: Visits, count: Callable[..., None]) -> None:
         self._collection = collection

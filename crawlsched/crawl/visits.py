@@ -9,42 +9,39 @@ from crawlsched.crawl.probes import Probe
 from crawlsched.showing import shown, without_secrets
 from crawlsched.store import Outcome
 
-__all__ = ["NOT_RETRIED", "Visit", "Visits"]
+__all__ = ["AGAIN_META", "CALL_META", "NOT_RETRIED", "Call", "Visit", "Visits"]
+
+#: Under this key a request carries its call from the spider middleware to the scheduler, which takes it out.
+CALL_META = "crawlsched_call"
+#: Under this key a request that is no page carries which re-delivery it belongs to.
+AGAIN_META = "crawlsched_again"
+
+
+class Call:
+    """One call of a callback.
+
+    Attributes
+    ----------
+    again : int or None
+        Token of the visit whose page was delivered once more, so that requests behind it are made once more, too; this
+        call is of that visit or descends from it over untracked requests. None: it is of no such visit.
+    """
+
+    __slots__ = ("again", "from_start", "page", "token")
+
+    def __init__(self, token: int = -1, page: int = -1, *, from_start: bool = False, again: int | None = None) -> None:
+        self.again = again
+        self.token = token  # of the visit whose response it was called with; -1: none that is known
+        self.page = page  # the page that was visited; -1: none
+        self.from_start = from_start  # whether a start request led to it over untracked requests only
+
 
 #: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.
 NOT_RETRIED = "crawlsched"
 
 
 class Visit:
-    """One dispatched request.
-
-    Attributes
-    ----------
-    token : int
-        Travels in ``request.meta["crawlsched_visit"]``, also through redirects and retries.
-    page : int
-        The page's row number; -1 when a source (a sitemap) is visited.
-    source : int
-        The source's id; -1 when a page is visited.
-    host : int
-        The host's row number.
-    url : str
-        The URL that was dispatched, before any redirect.
-    opened_at : float
-        When it was dispatched, POSIX seconds.
-    outcome : Outcome or None
-        None while the visit is open.
-    continued : bool
-        A redirect or retry of this visit waits for a slot of its own.
-    unanswered : bool
-        Its host could not be reached, or did not answer.
-    validated : bool
-        The request carries our If-None-Match or If-Modified-Since.
-    sent : tuple of (str or None)
-        The ETag and Last-Modified that it carries.
-    probe : Probe or None
-        What this visit is the second fetch of.
-    """
+    """One dispatched request."""
 
     __slots__ = (
         *("continued", "host", "opened_at", "outcome", "page", "probe", "sent", "source", "token", "unanswered"),
@@ -52,18 +49,18 @@ class Visit:
     )
 
     def __init__(self, token: int, *, page: int, source: int, host: int, url: str, opened_at: float) -> None:
-        self.token = token
-        self.page = page
-        self.source = source
-        self.host = host
-        self.url = url
-        self.opened_at = opened_at
-        self.outcome: Outcome | None = None
-        self.continued = False
-        self.unanswered = False
-        self.validated = False
-        self.sent: tuple[str | None, str | None] = (None, None)
-        self.probe: Probe | None = None
+        self.token = token  # travels in ``request.meta["crawlsched_visit"]``, also through redirects and retries
+        self.page = page  # the page's row number; -1 when a source (a sitemap) is visited
+        self.source = source  # the source's id; -1 when a page is visited
+        self.host = host  # the host's row number
+        self.url = url  # the URL that was dispatched, before any redirect
+        self.opened_at = opened_at  # when it was dispatched, POSIX seconds
+        self.outcome: Outcome | None = None  # None while the visit is open
+        self.continued = False  # a redirect or retry of this visit waits for a slot of its own
+        self.unanswered = False  # its host could not be reached, or did not answer
+        self.validated = False  # the request carries our If-None-Match or If-Modified-Since
+        self.sent: tuple[str | None, str | None] = (None, None)  # the ETag and Last-Modified that it carries
+        self.probe: Probe | None = None  # what this visit is the second fetch of
 
     @property
     def tracked(self) -> bool:
@@ -72,7 +69,7 @@ class Visit:
 
     @property
     def is_lesson(self) -> bool:
-        """Whether it is a second fetch of which only is learned: its page was judged by the first."""
+        """Whether it is a second fetch that only teaches: its page was judged by the first."""
         return self.probe is not None and not self.probe.is_held
 
     @property
@@ -88,8 +85,8 @@ class Visit:
 class Visits:
     """The open visits, and how many ended in which way.
 
-    Several of Scrapy's paths can announce the end of one request (a middleware, the errback, a signal, a time-out).
-    The first one wins; the others are told that there is nothing left to resolve.
+    Several of Scrapy's paths can announce the end of one request (a middleware, the errback, a signal, a time-out). The
+    first one counts.
 
     Examples
     --------
@@ -130,7 +127,7 @@ class Visits:
         return visit
 
     def follow(self, url: str, now: float) -> Visit:
-        """Follow a request of the fallback scheduler, so that its redirects and retries are known for what they are.
+        """Follow a request of the fallback scheduler, so that its redirects and retries are recognised.
 
         It is not counted, neither as dispatched nor as resolved.
         """

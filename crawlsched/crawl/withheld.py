@@ -33,12 +33,7 @@ _LONGEST_URL = 500
 
 
 class Withheld:
-    """What did not reach the spider.
-
-    Parameters
-    ----------
-    allowed : collection of str
-        The reasons that may hold something back; see CRAWLSCHED_WITHHOLD.
+    """Counts what did not reach the spider, for the `allowed` reasons of CRAWLSCHED_WITHHOLD.
 
     Examples
     --------
@@ -67,17 +62,7 @@ class Withheld:
         self._hosts[host] = {reason: dict(row) for reason, row in kept.items() if reason in REASONS}
 
     def note(self, host: str, reason: str, url: str, now: float) -> None:
-        """Something does not reach the spider.
-
-        Parameters
-        ----------
-        host : str
-        reason : str
-            A key of `REASONS`.
-        url : str
-        now : float
-            POSIX seconds.
-        """
+        """Note a response that does not reach the spider; `reason` is a key of `REASONS`."""
         rows = self._hosts.setdefault(host, {})
         row = rows.setdefault(reason, {"n": 0, "since": now, "last_at": now, "urls": []})
         row["n"] += 1
@@ -108,6 +93,6 @@ class Withheld:
         return self._hosts.get(host, {})
 
     def take_unwritten(self) -> set[str]:
-        """Return the hosts of which something is to be written down, which it then is."""
+        """Return the hosts with something to write down, and count it as written."""
         hosts, self._not_written = self._not_written, set()
         return hosts

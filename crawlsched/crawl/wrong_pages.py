@@ -17,7 +17,7 @@ __all__ = ["WrongPages"]
 
 # Of shorter texts one word is all: 4 bytes for each three-word phrase.
 _LEAST_SKETCH = 16
-# At most one request in so many to a host asks for a page that cannot exist.
+# At most one request to a host in this number asks for a page that cannot exist.
 _VISITS_PER_QUESTION = 20
 _MOST_CONTENTS = 32
 _MOST_HOSTS = 5_000
@@ -32,10 +32,6 @@ class _Host:
         Likenesses of contents that are served in the place of pages.
     passing : OrderedDict
         Of contents that were gone at the second fetch, the pages that they had replaced.
-    asked : set of bytes
-        Likenesses of contents about which it has been asked, and has not answered yet.
-    n_visits : int
-        Since it was asked for a page that cannot exist.
     """
 
     __slots__ = ("asked", "n_visits", "passing", "wrong")
@@ -43,23 +39,16 @@ class _Host:
     def __init__(self) -> None:
         self.wrong: OrderedDict[bytes, None] = OrderedDict()
         self.passing: OrderedDict[bytes, set[str]] = OrderedDict()
-        self.asked: set[bytes] = set()
-        self.n_visits = _VISITS_PER_QUESTION
+        self.asked: set[bytes] = set()  # likenesses of contents that a pending question is about
+        self.n_visits = _VISITS_PER_QUESTION  # since it was asked for a page that cannot exist
 
 
 class WrongPages:
     """Which contents hosts serve in the place of pages.
 
-    Parameters
-    ----------
-    rng : random.Random
-        Makes up names of pages that cannot exist.
-    enabled : bool, default True
-        False: nothing is ever suspected.
-
     Notes
     -----
-    A page of which nothing was delivered yet is what it is, and so is a home page: it is not its host's error page,
+    A page without a delivery is what it is, and so is a home page: it is not its host's error page,
     though the host may serve it for one. A page that was delivered and whose text was replaced wholly is suspected.
     Then the host is asked for a page that cannot exist. If it answers with the same content, that content is known for
     a wrong page from then on; contents are compared by their `likeness`, since many say which page they have not found,
@@ -74,17 +63,7 @@ class WrongPages:
         self._hosts: OrderedDict[int, _Host] = OrderedDict()
 
     def suspect(self, host: int, facts: PageFacts, content: Content) -> Outcome | Refetch | None:
-        """Return WRONG for a wrong page, and what has to be fetched to find out whether it is one; None: it is none.
-
-        Parameters
-        ----------
-        host : int
-            Row number.
-        facts : PageFacts
-            What was kept of the content before.
-        content : Content
-            What was served.
-        """
+        """Return WRONG for a wrong page, and what has to be fetched to find out whether it is one; None: it is none."""
         if not self._enabled:
             return None
         known = self._host(host)
@@ -111,8 +90,6 @@ class WrongPages:
     def impossible_url(self, url: str) -> str:
         """Return the URL of a page beside another one that cannot exist.
 
-        Examples
-        --------
         >>> WrongPages(Random(1)).impossible_url("https://example.com/news/tea.html?id=7")
         'https://example.com/news/no-such-page-91b7584a2265b1f5_.html'
         """
@@ -124,9 +101,9 @@ class WrongPages:
         return self._enabled and _is_replaced(facts, content)
 
     def passed(self, host: int, url: str, content: Content) -> bool:
-        """A page that had been replaced is itself again at once; return whether the content is known for wrong now.
+        """Note that a replaced page is itself again at once; return whether the content is known for wrong now.
 
-        Variants of a URL are one page: one wall in front of it is no evidence on two pages.
+        Variants of a URL are one page, so a wall in front of it is no evidence on two pages.
         """
         known = self._host(host)
         pages = known.passing.setdefault(content.likeness, set())
@@ -159,18 +136,11 @@ class WrongPages:
     def _host(self, host: int) -> _Host:
         known = self._hosts.get(host)
         if known is None:
+            if len(self._hosts) >= _MOST_HOSTS:  # of the oldest of which there is nothing to be kept
+                self._hosts.pop(next((old for old, one in self._hosts.items() if not one.wrong), -1), None)
             known = self._hosts[host] = _Host()
-            if len(self._hosts) > _MOST_HOSTS:
-                self._forget_one()
         self._hosts.move_to_end(host)
         return known
-
-    def _forget_one(self) -> None:
-        """Forget the host that was heard of longest ago among those of which there is nothing to be kept."""
-        for host, known in self._hosts.items():
-            if not known.wrong:
-                del self._hosts[host]
-                return
 
 
 def _is_home(url: str) -> bool:

@@ -6,7 +6,7 @@
 `greedy_cis_plus`          `greedy_cis` where announcements are good, `greedy` elsewhere
 `greedy_ncis`              noisy announcements, as in the paper; with ``max_terms`` its approximations
 `noisy_value`              the same, by the natural parameters alpha, gamma and kappa
-`merge_sources`            one source of announcements in the stead of several
+`merge_sources`            one source of announcements in place of several
 `elapsed_at_value`         the elapsed time at which `greedy_ncis` reaches a value
 `posterior_value`          the expectation over what is still possible: the default of crawlsched
 =========================  ====================================================================================

@@ -60,7 +60,7 @@ def noisy_value(
 
     Examples
     --------
-    A page with one unannounced change a day and two announcements a day, each of which is true with probability 1/2:
+    One unannounced change a day and two announcements a day, each true with probability 1/2:
 
     >>> import math
     >>> day = 86400.0
@@ -87,7 +87,7 @@ def unchecked_noisy_value(
     """`noisy_value` of importance 1 for arguments known to be right; for callers that evaluate page by page.
 
     Underflow and overflow in between are harmless here, so call it under ``np.errstate(under="ignore", over="ignore")``
-    where numpy was told to raise.
+    where numpy would raise.
     """
     y = log_staleness(elapsed, alpha, evidence)
     shape = np.broadcast_shapes(np.shape(y), np.shape(gamma), np.shape(kappa))

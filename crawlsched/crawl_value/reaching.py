@@ -11,7 +11,7 @@ __all__ = ["HIGHEST", "Grid", "gain", "tangent_wait"]
 
 #: Values have to be finite; only a page that never changes and was announced by a rule that trusts blindly gets here.
 HIGHEST = 1e300
-# Every so many elapsed times of a grid are used, in ratios of 1.3: between two a value is about a power of the time.
+# Only some elapsed times of a grid are used, in ratios of 1.3: between two a value is about a power of the time.
 _STRIDE = 3
 # So many pages at once: the table of their values stays in the cache.
 _BLOCK = 1024

@@ -25,7 +25,7 @@ class Rule(NamedTuple):
     Attributes
     ----------
     ignores : callable
-        ``ignores(rates)`` says of which pages it does not listen to announcements; `rates` are change rates, recalls
+        ``ignores(rates)`` says for which pages it ignores announcements; `rates` are change rates, recalls
         and false signal rates, shape (3, n).
     """
 

@@ -3,7 +3,6 @@
 `SignalQuality` and `learn_prior` learn what pages have in common.
 """
 
-from crawlsched.estimators.bias_reduced import BiasReduced
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.estimators.frequency_classes import FrequencyClasses
 from crawlsched.estimators.gamma_posterior import GammaPosterior
@@ -13,7 +12,7 @@ from crawlsched.estimators.learned_rates import LearnedRates
 from crawlsched.estimators.maximum_likelihood import MaximumLikelihood
 from crawlsched.estimators.moment_matching import MomentMatching
 from crawlsched.estimators.momentum import Momentum
-from crawlsched.estimators.naive import Naive
+from crawlsched.estimators.online_parameters import OutsideTheorem
 from crawlsched.estimators.population_prior import learn_prior
 from crawlsched.estimators.posterior import Posterior
 from crawlsched.estimators.rate_grid import DEFAULT_RATES as DEFAULT_RATES
@@ -21,10 +20,9 @@ from crawlsched.estimators.rate_grid import DEFAULT_RATES_ID as DEFAULT_RATES_ID
 from crawlsched.estimators.rate_grid import grid_id
 from crawlsched.estimators.signal_fit import SignalFit
 from crawlsched.estimators.signal_quality import SignalQuality
-from crawlsched.estimators.step_sizes import OutsideTheorem
 from crawlsched.estimators.stochastic_approximation import StochasticApproximation
-from crawlsched.estimators.uniform_prior import UniformPrior
-from crawlsched.estimators.visit_frequency import BEST_FREQUENCY_RATIO, best_frequency_ratio, best_visit_interval
+from crawlsched.estimators.visit_counts import BiasReduced, Naive, UniformPrior
+from crawlsched.estimators.visit_frequency import BEST_FREQUENCY_RATIO, best_frequency_ratio
 
 __all__ = [
     "BEST_FREQUENCY_RATIO",
@@ -46,7 +44,6 @@ __all__ = [
     "StochasticApproximation",
     "UniformPrior",
     "best_frequency_ratio",
-    "best_visit_interval",
     "grid_id",
     "learn_prior",
 ]

@@ -1,8 +1,8 @@
 """What all change-rate estimators share: rows of state in numpy columns, four verbs, and nothing per page in Python."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,6 @@ class Estimator(ABC):
     one by one and an array at once give the same numbers.
     """
 
-    #: Constructor arguments that `state` keeps beside the columns; `None` is kept by leaving it out.
-    _parameters: ClassVar[tuple[str, ...]] = ()
     #: Rows of different lengths, for the methods that need every interval.
     _histories: ClassVar[tuple[str, ...]] = ()
 
@@ -98,15 +96,6 @@ class Estimator(ABC):
             intervals.resize(size)
         self.n_pages = size
 
-    def state(self) -> Columns:
-        """Return all that `from_state` needs, as a plain dictionary of arrays (copies)."""
-        given = {name: getattr(self, name) for name in self._parameters}
-        kept = {name: np.array(value) for name, value in given.items() if value is not None}
-        state = {"n_pages": np.array(self.n_pages), **kept, **{k: v.copy() for k, v in self._columns.items()}}
-        for name, intervals in self._intervals.items():
-            state[name], state[f"{name}_lengths"] = intervals.gather(np.arange(self.n_pages))
-        return state
-
     def rows_to_bytes(self, pages: npt.ArrayLike) -> list[bytes]:
         """Return the rows of some pages as bytes for `rows_from_bytes`.
 
@@ -142,23 +131,6 @@ class Estimator(ABC):
             for row, history in zip(rows.tolist(), histories, strict=True):
                 intervals.extend(row, history[number])
 
-    @classmethod
-    def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Self:
-        """Return an estimator as it was when `state` was taken; `ValueError` if an array is missing or misshapen."""
-        arrays = {name: np.asarray(value) for name, value in state.items()}
-        if "n_pages" not in arrays:
-            raise ValueError(f"state must hold n_pages, got only {sorted(arrays)}; pass what state() returned.")
-        given = {name: _plain(arrays[name]) for name in cls._parameters if name in arrays}
-        made = cls(int(arrays["n_pages"]), **given)
-        for name, column in made._columns.items():
-            if name not in arrays or arrays[name].shape != column.shape:
-                found = arrays[name].shape if name in arrays else "nothing"
-                raise ValueError(f"state[{name!r}] must have shape {column.shape}, got {found}.")
-            made._columns[name] = arrays[name].astype(column.dtype, copy=True)
-        for name in cls._histories:
-            made._intervals[name] = _history(arrays, name, made.n_pages)
-        return made
-
 
 def _bytes_of(column: npt.NDArray[Any]) -> list[bytes]:
     buffer, width = np.ascontiguousarray(column).tobytes(), column[:1].nbytes
@@ -175,14 +147,3 @@ def _unpacked(row: bytes, fixed: int, histories: tuple[str, ...]) -> list[FloatA
     if len(row) != at:
         raise ValueError(f"packed must hold rows of this estimator, got one of {len(row)} bytes.")
     return found
-
-
-def _history(arrays: Columns, name: str, n_pages: int) -> Intervals:
-    values, lengths = arrays.get(name), arrays.get(f"{name}_lengths")
-    if values is None or lengths is None or lengths.shape != (n_pages,) or values.shape != (int(lengths.sum()),):
-        raise ValueError(f"state[{name!r}] must hold as many values as {name}_lengths says, for {n_pages} pages.")
-    return Intervals.from_values(values.astype(np.float64), lengths.astype(np.intp))
-
-
-def _plain(value: npt.NDArray[Any]) -> Any:
-    return value.item() if value.ndim == 0 else value

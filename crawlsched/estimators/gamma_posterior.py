@@ -1,13 +1,11 @@
 """The compact posterior: a Gamma distribution of the change rate, two numbers per page."""
 
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.observations import Observations, check_observations, check_positive, check_rows, per_page
+from crawlsched.estimators.observations import Observations, check_observations, check_positive, per_page
 
 __all__ = ["GammaPosterior"]
 
@@ -52,8 +50,6 @@ class GammaPosterior(Estimator):
     >>> (estimator.change_rate() * day).round(3)
     array([1.196, 0.048])
     """
-
-    _parameters: ClassVar[tuple[str, ...]] = ("prior_shape", "prior_time")
 
     def __init__(self, n_pages: int, prior_shape: float = 0.5, prior_time: float = 0.5 * WEEK) -> None:
         self.prior_shape = check_positive(prior_shape, "prior_shape")
@@ -106,8 +102,3 @@ class GammaPosterior(Estimator):
     def _estimate(self, pages: IndexArray) -> FloatArray:
         rates: FloatArray = self._columns["shape"][pages] / self._columns["time"][pages]
         return rates
-
-    def shape_and_time(self, pages: npt.ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return shape a and rate b (seconds) of the distributions, which the expected crawl value is a formula of."""
-        rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
-        return self._columns["shape"][rows], self._columns["time"][rows]

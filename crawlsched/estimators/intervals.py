@@ -57,17 +57,6 @@ class Intervals:
         self._room = np.concatenate([self._room, more])
         self._start = np.concatenate([self._start, more])
 
-    @classmethod
-    def from_values(cls, values: FloatArray, lengths: IndexArray) -> "Intervals":
-        """Return rows with these values, as `gather` gave them for all rows."""
-        made = cls(lengths.size)
-        made._pool = np.concatenate([values, np.zeros(64)])
-        made.length = lengths.astype(np.intp)
-        made._room = made.length.copy()
-        made._start = np.cumsum(made.length) - made.length
-        made._used = values.size
-        return made
-
 
 def sums(values: FloatArray, lengths: IndexArray) -> FloatArray:
     """Return the sum of each row's values, 0 for an empty row, whatever rows stand beside it."""

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.naive import ratio
 from crawlsched.estimators.observations import Observations, check_rows
+from crawlsched.estimators.visit_counts import ratio
 
 __all__ = ["LastModified"]
 
@@ -27,7 +27,7 @@ class LastModified(Estimator):
 
     Less than 2 % biased whatever the rate, already with two visits (Figure 12; their first version X/T would be up to
     N/(N - 1) of the truth). With a single visit X' is 0 whatever it found; 0 also for a page without changes: not for
-    scheduling by itself. It believes what it is told: a page that is always "modified now" gets a huge rate.
+    scheduling by itself. It believes every date: a page that is always "modified now" gets a huge rate.
 
     `changed` decides what counts as a change. A change whose time is not given (NaN), or that is said to have happened
     before the last visit, counts as in the middle of its interval: its expected place if the page changes rarely, too

@@ -1,16 +1,16 @@
 """The online estimator of Avrachenkov, Patil and Thoppe by the law of large numbers."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.estimators.crawl_rates import check_crawl_rate, crawl_rates
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.naive import ratio
 from crawlsched.estimators.observations import Observations, check_n_pages
+from crawlsched.estimators.online_parameters import check_crawl_rate, crawl_rates
+from crawlsched.estimators.visit_counts import ratio
 
 __all__ = ["LawOfLargeNumbers"]
 
@@ -51,8 +51,6 @@ class LawOfLargeNumbers(Estimator):
     0.3333
     """
 
-    _parameters: ClassVar[tuple[str, ...]] = ("crawl_rate", "alpha")
-
     def __init__(
         self,
         n_pages: int,
@@ -62,7 +60,6 @@ class LawOfLargeNumbers(Estimator):
         known = check_crawl_rate(crawl_rate, check_n_pages(n_pages))
         self.crawl_rate = float(np.asarray(crawl_rate)) if crawl_rate is not None and np.ndim(crawl_rate) == 0 else None
         self._alpha = _sequence(alpha)
-        self.alpha = "function" if callable(alpha) else alpha
         super().__init__(n_pages)
         self._columns["known_crawl_rate"][:] = known
 
@@ -104,10 +101,7 @@ def _exponent(alpha: str) -> float:
     try:
         exponent = float(text)
     except ValueError:
-        hint = " (a function cannot be kept in a state: put it there)" if alpha == "function" else ""
-        raise ValueError(
-            f"alpha must be a number, 'log k', 'sqrt k', 'k^0.75' or a function, got {alpha!r}{hint}."
-        ) from None
+        raise ValueError(f"alpha must be a number, 'log k', 'sqrt k', 'k^0.75' or a function, got {alpha!r}.") from None
     if not 0 <= exponent < 1:
         raise ValueError(f"alpha must grow more slowly than k (Theorem 1), exponent from 0 to below 1, got {alpha!r}.")
     return exponent

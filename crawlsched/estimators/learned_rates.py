@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
-from crawlsched.estimators.bias_reduced import BiasReduced
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.estimators.frequency_classes import FrequencyClasses
 from crawlsched.estimators.gamma_posterior import GammaPosterior
@@ -23,9 +22,8 @@ from crawlsched.estimators.law_of_large_numbers import LawOfLargeNumbers
 from crawlsched.estimators.maximum_likelihood import MaximumLikelihood
 from crawlsched.estimators.moment_matching import MomentMatching
 from crawlsched.estimators.momentum import Momentum
-from crawlsched.estimators.naive import Naive
 from crawlsched.estimators.stochastic_approximation import StochasticApproximation
-from crawlsched.estimators.uniform_prior import UniformPrior
+from crawlsched.estimators.visit_counts import BiasReduced, Naive, UniformPrior
 
 __all__ = ["POINT_ESTIMATORS", "LearnedRates"]
 

@@ -55,7 +55,6 @@ class MaximumLikelihood(Estimator):
     2.67
     """
 
-    _parameters: ClassVar[tuple[str, ...]] = ("min_change_rate", "max_change_rate")
     _histories: ClassVar[tuple[str, ...]] = ("changed_intervals",)
 
     def __init__(self, n_pages: int, min_change_rate: float = 0.0, max_change_rate: float | None = None) -> None:

@@ -1,15 +1,18 @@
 """The online estimator of Avrachenkov, Patil and Thoppe by stochastic approximation with momentum."""
 
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.estimators.crawl_rates import check_crawl_rate, crawl_rates
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.observations import Observations, check_n_pages
-from crawlsched.estimators.step_sizes import check_initial, check_momentum_steps, step_size
+from crawlsched.estimators.online_parameters import (
+    check_crawl_rate,
+    check_initial,
+    check_momentum_steps,
+    crawl_rates,
+    step_size,
+)
 
 __all__ = ["Momentum"]
 
@@ -53,8 +56,6 @@ class Momentum(Estimator):
     >>> round(estimator.change_rate(0), 4)
     0.3131
     """
-
-    _parameters: ClassVar[tuple[str, ...]] = ("crawl_rate", "eta", "beta", "omega", "initial_change_rate")
 
     def __init__(
         self,

@@ -53,8 +53,8 @@ def check_rows(pages: npt.ArrayLike, n_pages: int, name: str = "pages") -> Index
         )
     low, high = int(given.min()), int(given.max())
     if low < 0 or high >= n_pages:
-        wrong = low if low < 0 else high
-        raise ValueError(f"{name} must lie between 0 and {n_pages - 1}, got {wrong}; resize() makes room for new rows.")
+        wrong, advice = low if low < 0 else high, "; resize() makes room for new rows" if name == "pages" else ""
+        raise ValueError(f"{name} must lie between 0 and {n_pages - 1}, got {wrong}{advice}.")
     return given.astype(np.intp, copy=False)
 
 

@@ -7,7 +7,7 @@ from math import exp, expm1, lgamma
 __all__ = ["EXTREME", "OF_THE_SOURCE", "beta", "expected_evidence", "judged", "learned"]
 
 
-# Nothing is known better than by so many announcements: beyond, a variance would be lost to rounding.
+# The largest number of announcements that count: beyond, a variance would be lost to rounding.
 _MOST = 1e6
 _LEAST_CHANCE = 1e-12
 # So many announcements of a page are remembered: from then on older ones count ever less, so that a page whose
@@ -57,7 +57,7 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
 
     Examples
     --------
-    A change that nothing else explains has proved the announcement true; one that would have come anyway says nothing:
+    A change that nothing else explains proves the announcement true; one that would have come anyway does not:
 
     >>> judged(1.0, 1.0, 1.0, known=1.0, fresh=-1.0)
     (2.0, 1.0)

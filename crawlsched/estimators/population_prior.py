@@ -18,7 +18,7 @@ _SLICE = 8192
 # In products fewer, which OpenBLAS does not share among threads: it would let these spin for as long again as they have
 # worked, on processors that the crawl beside could use.
 _PRODUCT_SLICE = 256
-# The likelihoods of so many of these are kept from round to round: looking them up again takes longer than the rest.
+# Up to this number of slices their likelihoods are kept: looking them up again takes longer than the rest.
 _MOST_KEPT = 128
 
 
@@ -31,7 +31,6 @@ def learn_prior(
     strength: float | None = None,
     n_groups: int | None = None,
     learning_rate: float = 1.0,
-    weights: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """Learn the distribution of change rates over a population of pages, as a whole or group by group.
 
@@ -54,8 +53,6 @@ def learn_prior(
         Number of groups, where some may have no page: those get what they are shrunk towards.
     learning_rate : float, default 1
         Power of the likelihoods, as for `Posterior.weights`.
-    weights : array_like, shape (n,), optional
-        For how many pages each row stands, of the whole; 1 by default.
 
     Returns
     -------
@@ -87,15 +84,12 @@ def learn_prior(
         raise ValueError(f"log_likelihood must have a row per page and a column per rate, got shape {stored.shape}.")
     if iterations < 1:
         raise ValueError(f"iterations must be at least 1, got {iterations!r}.")
-    if weights is not None and (groups is not None or np.shape(weights) != stored.shape[:1]):
-        raise ValueError(f"weights must have a number per page, and groups take none, got shape {np.shape(weights)}.")
     weight = (1.0 if groups is None else 10.0) if strength is None else float(strength)
     if not 0 < weight < np.inf:
         raise ValueError(f"strength must be a number of pages above 0 and finite, got {strength!r}.")
     if groups is None:
-        pages = np.ones(stored.shape[0]) if weights is None else np.asarray(weights, np.float64)
         towards = _probabilities(prior, (1, stored.shape[1]))[0]
-        return _learn_whole(stored, towards, iterations, weight, learning_rate, pages)
+        return _learn_whole(stored, towards, iterations, weight, learning_rate)
     members, size = _check_groups(groups, stored.shape[0], n_groups)
     towards = learn_prior(stored, iterations=iterations, learning_rate=learning_rate) if prior is None else prior
     shrunk = _probabilities(towards, (size, stored.shape[1]))
@@ -108,7 +102,6 @@ def _learn_whole(
     iterations: int,
     strength: float,
     learning_rate: float,
-    pages: FloatArray,
 ) -> FloatArray:
     slices = [stored[start : start + _PRODUCT_SLICE] for start in range(0, stored.shape[0], _PRODUCT_SLICE)]
     kept = [relative_likelihoods(rows, learning_rate) for rows in slices] if len(slices) <= _MOST_KEPT else None
@@ -117,8 +110,7 @@ def _learn_whole(
         share = np.zeros_like(found)
         for n, rows in enumerate(slices):
             likelihood = relative_likelihoods(rows, learning_rate) if kept is None else kept[n]
-            of_pages = pages[n * _PRODUCT_SLICE : (n + 1) * _PRODUCT_SLICE]
-            share += (of_pages / np.maximum(likelihood @ found, TINY)) @ likelihood
+            share += (1.0 / np.maximum(likelihood @ found, TINY)) @ likelihood
         found = _normalised(share * found + strength * towards)
     return found
 

@@ -1,6 +1,8 @@
 """The gridded posterior: for each page, how likely each of some fixed change rates is after what visits found."""
 
-from typing import Any, ClassVar
+from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +23,79 @@ from crawlsched.estimators.probabilities import (
     TINY,
     check_prior,
     posterior_probabilities,
-    rate_quantile,
     visit_log_likelihood,
 )
 from crawlsched.estimators.rate_grid import DEFAULT_RATES, check_rates, grid_id
-from crawlsched.estimators.renewal import Renewal
 
-__all__ = ["Posterior"]
+__all__ = ["Posterior", "Renewal"]
+
+# A new rate lies within this factor of the old one, above or below it, except for the share below.
+_FARTHEST = 10.0
+# One of ten may be any rate, drawn from the prior: no rate is ever ruled out, and a jump of a hundred is followed.
+_FAR = 0.1
+# No rate is reached with more than so many times its prior probability. Without that, evidence against rates that no
+# page seems to have would hardly count: the prior learned from such likelihoods would begin to believe in them.
+_MOST = 2.0
+
+
+class Renewal:
+    """The step of a hidden Markov chain of change rates, on the likelihoods of a grid.
+
+    Notes
+    -----
+    With the prior π and likelihoods L the weights of the rates before the step are π L. Of them the share ε goes to
+    other rates: nine tenths evenly to the W rates that a grid has within a factor of ten, the rest to all, as the prior
+    has them, and none gets more than 2 ε times its prior. As state is the likelihood without the prior, and but for a
+    constant, with the odds o = ε / (1 - ε),
+
+        L_j ← L_j + min(o (0.9 Σ_near π_i L_i / (W π_j) + 0.1 Σ π_i L_i), 2 ε Σ π_i L_i).
+
+    The fixed share of Herbster and Warmuth (1998) is that with the last sum alone. It takes the longer to follow a page
+    the fewer pages there are like what it becomes, and draws rates from everywhere that the prior has any; among ten
+    times faster or slower ones a page is soon found again, whatever the others are like.
+
+    Examples
+    --------
+    >>> rates = np.array([0.01, 0.1, 1.0, 10.0, 100.0])
+    >>> likelihood, prior = np.array([0.0, 0.0, 1.0, 0.0, 0.0]), np.full(5, 0.2)
+    >>> renewed = np.exp(Renewal(rates, 0.1).log_likelihood(np.log(likelihood + 1e-300), prior))
+    >>> (renewed / renewed[2]).round(3)
+    array([0.002, 0.034, 1.   , 0.034, 0.002])
+    """
+
+    def __init__(self, rates: FloatArray, probability: float) -> None:
+        # Rates that are ten times each other but for rounding are near.
+        factors = np.array([1.0 / _FARTHEST, _FARTHEST]) * [1.0 - 1e-9, 1.0 + 1e-9]
+        self.near: IndexArray = np.searchsorted(rates, np.outer(rates, factors))
+        odds = probability / (1.0 - probability)
+        widest = int(np.diff(self.near, axis=1).max())
+        self._shares = (1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability
+        self.shares: FloatArray = np.array(self._shares)
+        # Whose weights go to each rate from near it, with their share; in the last column, that of all.
+        rows = np.arange(rates.size)[:, np.newaxis]
+        nearby = (rows >= self.near[:, 0]) & (rows < self.near[:, 1])
+        self._sums: FloatArray = np.column_stack([nearby * self._shares[0], np.ones(rates.size)])
+
+    def log_likelihood(self, before: FloatArray, prior: FloatArray) -> FloatArray:
+        """Return log-likelihoods of the rates now, but for a constant, from those of the rates before."""
+        return self.renewed(np.exp(before), prior)
+
+    def renewed(self, likelihood: FloatArray, prior: FloatArray) -> FloatArray:
+        """Return what `log_likelihood` returns, from likelihoods; what they stand in is taken for it."""
+        _, far, most = self._shares
+        weights = likelihood * prior
+        if weights.ndim == 1:  # what each visit asks for: a plain number is faster
+            sums = weights.dot(self._sums)
+            total = sums.item(-1)
+        else:  # a product for each row: that of two matrices would be rounded otherwise
+            sums = np.matmul(weights[:, np.newaxis], self._sums)[:, 0]
+            total = sums[:, -1:]
+        found: FloatArray = sums[..., :-1]
+        found /= np.maximum(prior, TINY)
+        found += far * total
+        likelihood += np.minimum(found, most * total, out=found)
+        return np.log(likelihood, out=likelihood)
+
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192
@@ -57,7 +125,7 @@ class Posterior(Estimator):
         Factor in (0, 1] on earlier evidence at each visit; 0.8 remembers about five visits.
     renewal : float, optional
         Probability in [0, 1) that between two visits the page's rate has become another one, as a rule within a factor
-        of ten (`crawlsched.estimators.renewal`); 0 by default.
+        of ten (`Renewal`); 0 by default.
 
     Attributes
     ----------
@@ -115,16 +183,6 @@ class Posterior(Estimator):
     >>> (posterior.change_rate() * day).round(3)
     array([9.652, 0.042])
     """
-
-    _parameters: ClassVar[tuple[str, ...]] = (
-        "rates",
-        "prior",
-        "dtype",
-        "half_life",
-        "discount",
-        "renewal",
-        "counts_updates",
-    )
 
     def __init__(
         self,
@@ -244,7 +302,7 @@ class Posterior(Estimator):
         Parameters
         ----------
         doubt : float, default 0
-            Probability that an unchanged page is only said to be so: it would have looked the same if it had changed.
+            Probability that an unchanged page would have looked the same if it had changed.
         time_since_modified : float, optional
             Seconds from the last of the page's changes to this visit, where they are known. They count for a changed
             page without evidence, and if they are fewer than `elapsed`.
@@ -275,7 +333,7 @@ class Posterior(Estimator):
                 f"got {doubt!r} and {time_since_modified!r}."
             )
         if not (0 <= page < self.n_pages and 0 < elapsed < np.inf and evidence >= 0):
-            check_observations(self.n_pages, page, elapsed, changed, None, None)  # says what is wrong
+            check_observations(self.n_pages, page, elapsed, changed, None, None)  # raises the error
             raise ValueError(f"evidence must be nats that are not negative, got {evidence!r}.")
         stored = self._columns["log_likelihood"]
         dated = changed and time_since_modified is not None and time_since_modified < elapsed and not evidence
@@ -365,17 +423,6 @@ class Posterior(Estimator):
             mean[part] = (weights * self.rates).sum(axis=1)
         return mean
 
-    def quantile(self, pages: npt.ArrayLike, q: float, prior: npt.ArrayLike | None = None) -> Any:
-        """Return the change rate that is exceeded with probability 1 - q.
-
-        Each rate of the grid stands for the rates around it, halfway (in ratio) to its neighbours, evenly on a log
-        scale.
-        """
-        if not 0 <= q <= 1:
-            raise ValueError(f"q must be a probability between 0 and 1, got {q!r}.")
-        rates = rate_quantile(np.atleast_2d(self.weights(pages, prior)), self.rates, q)
-        return float(rates[0]) if np.ndim(pages) == 0 else rates
-
     def log_likelihood(self, pages: npt.ArrayLike | None = None) -> FloatArray:
         """Return the log-likelihood of each rate relative to the likeliest, in nats, without the prior."""
         stored = self._columns["log_likelihood"]
@@ -410,12 +457,12 @@ class Posterior(Estimator):
             self._columns["updates"][rows] = given[:, -1]
 
     def codes(self, n_pages: int) -> npt.NDArray[Any]:
-        """Return the compact rows of the first so many pages as they are kept, shape (n, K); a view."""
+        """Return the compact rows of the first `n_pages` pages as they are kept, shape (n, K); a view."""
         self._only_compact("codes")
         return self._columns["log_likelihood"][:n_pages]
 
     def _only_compact(self, name: str) -> None:
         if self.dtype == "float64":
             raise ValueError(
-                f"dtype must be uint16 or uint8 for {name}(), got {self.dtype}; exact rows travel by state()."
+                f"dtype must be uint16 or uint8 for {name}(), got {self.dtype}; exact rows travel by rows_to_bytes()."
             )

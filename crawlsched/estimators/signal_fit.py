@@ -52,7 +52,7 @@ class SignalFit:
         return self.signal_rate * float(np.exp(-self.signal_weight))
 
     def false_signal_rate_interval(self, n_signals: float) -> tuple[float, float]:
-        """Return the 95 % interval of the false signal rate, fitted from so many announcements, per second.
+        """Return the 95 % interval of the false signal rate, fitted from `n_signals` announcements, per second.
 
         On the logarithmic scale ν = γ exp(-κ) has the errors of κ, and of γ, a count of the relative variance
         1 / count that does not depend on what the visits found.
@@ -66,10 +66,6 @@ class SignalFit:
         (low, high), error = self.interval, _NORMAL_95 / np.sqrt(n_signals)
         below, above = np.hypot(high - self.signal_weight, error), np.hypot(self.signal_weight - low, error)
         return float(self.false_signal_rate * np.exp(-below)), float(self.false_signal_rate * np.exp(above))
-
-    def pseudo_counts(self, strength: float) -> tuple[float, float]:
-        """Return a prior as strong as `strength` announcements with this precision, for a group within this one."""
-        return strength * self.precision, strength * (1 - self.precision)
 
 
 def fit_evidence(

@@ -1,8 +1,5 @@
 """How far announcements of changes can be trusted: precision, recall and signal weight from what visits found."""
 
-from collections.abc import Mapping
-from typing import Any, Self
-
 import numpy as np
 import numpy.typing as npt
 
@@ -107,13 +104,6 @@ class SignalQuality:
         np.add.at(columns["changed_n"], place, counts[found])
         np.add.at(columns["changed_xn"], place, x[found] * counts[found])
 
-    def forget(self, factor: float) -> None:
-        """Let all that was seen so far count `factor` times as much, with factor between 0 and 1."""
-        if not 0 <= factor <= 1:
-            raise ValueError(f"factor must be between 0 and 1, got {factor!r}.")
-        for column in self._columns.values():
-            column *= factor
-
     def fit_group(
         self, group: int | npt.ArrayLike, prior: tuple[float, float] | None = None, *, interval: bool = True
     ) -> SignalFit:
@@ -139,32 +129,6 @@ class SignalQuality:
         )
         sums = float(total["time"]), float(total["signals"]), float(total["x"])
         return fit_evidence(evidence, *sums, prior, interval)
-
-    def resize(self, n_groups: int) -> None:
-        """Grow to `n_groups` groups."""
-        size = check_n_pages(n_groups, "n_groups")
-        if size < self.n_groups:
-            raise ValueError(f"n_groups must be at least the {self.n_groups} groups there are, got {size}.")
-        fresh = self._new_groups(size - self.n_groups)
-        self._columns = {name: np.concatenate([column, fresh[name]]) for name, column in self._columns.items()}
-        self.n_groups = size
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that `from_state` needs, as a plain dictionary of arrays (copies)."""
-        return {"edges": self.edges.copy(), **{name: column.copy() for name, column in self._columns.items()}}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, npt.ArrayLike]) -> Self:
-        """Return a bank as it was when `state` was taken."""
-        if "edges" not in state or "time" not in state:
-            raise ValueError(f"state must hold edges and time, got {sorted(state)}; pass what state() returned.")
-        made = cls(np.size(state["time"]), state["edges"])
-        for name, column in made._columns.items():
-            given = np.array(state[name], dtype=np.float64) if name in state else np.zeros(0)
-            if given.shape != column.shape:
-                raise ValueError(f"state[{name!r}] must have shape {column.shape}, got {given.shape}.")
-            made._columns[name] = given
-        return made
 
     @classmethod
     def fit(

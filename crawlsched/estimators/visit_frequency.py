@@ -10,7 +10,6 @@ from crawlsched.columns.array_types import FloatArray
 __all__ = [
     "BEST_FREQUENCY_RATIO",
     "best_frequency_ratio",
-    "best_visit_interval",
     "bias_reduced_moments",
     "bias_reducing_addend",
     "naive_moments",
@@ -107,21 +106,3 @@ def bias_reducing_addend(n_visits: npt.ArrayLike) -> FloatArray:
     n = np.asarray(n_visits, dtype=np.float64)
     addend: FloatArray = 1.0 / np.expm1(1.0 / n) - (n - 1.0)
     return addend
-
-
-def best_visit_interval(change_rate: npt.ArrayLike, frequency_ratio: float = BEST_FREQUENCY_RATIO) -> FloatArray:
-    """Return the seconds between visits that teach a guessed change rate with as few visits as possible.
-
-    Examples
-    --------
-    The paper's Example 4: a page thought to change weekly is to be visited every ten days.
-
-    >>> week = 604_800.0
-    >>> float(best_visit_interval(1 / week)) / 86_400
-    10.5
-    """
-    rates = np.asarray(change_rate, dtype=np.float64)
-    if not ((rates > 0) & (rates < np.inf)).all():
-        raise ValueError(f"change_rate must be changes per second above 0 and finite, got {change_rate!r}.")
-    interval: FloatArray = frequency_ratio / rates
-    return interval

@@ -18,7 +18,12 @@ _ALLOWED = (
 
 
 class Cursor:
-    """A position in each shard: the number of the last change that was read there; 0 for a shard never read."""
+    """A position in each shard: the number of the last change that was read there; 0 for a shard never read.
+
+    >>> cursor = Cursor.read("0:12,3:7")
+    >>> cursor[0], cursor[1], str(cursor.after(1, 5))
+    (12, 0, '0:12,1:5,3:7')
+    """
 
     def __init__(self, positions: Mapping[int, int]) -> None:
         self.positions = dict(positions)
@@ -43,7 +48,11 @@ class Cursor:
 
 
 def read_since(text: str, now: float) -> Cursor | float:
-    """Read where in the feed to begin: a cursor, a time, or a duration before now; times in POSIX seconds."""
+    """Read where in the feed to begin: a cursor, a time, or a duration before now; times in POSIX seconds.
+
+    >>> read_since("2h", now=10_000.0), read_since("1970-01-01T01:00Z", now=0.0), str(read_since("0:7", now=0.0))
+    (2800.0, 3600.0, '0:7')
+    """
     text = text.strip()
     if _CURSOR.fullmatch(text):
         return Cursor.read(text)

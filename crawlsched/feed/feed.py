@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -139,12 +138,6 @@ class Feed:
                 _change(key, row, f"{key[0]}:{row.id}", self._diff(key, row) if diff else None)
                 for _, key, row in found[:limit]
             ]
-
-    def all_after(self, cursor: Cursor, at_once: int = 1_000, *, diff: bool = False) -> Iterator[Change]:
-        """Give everything that there is after a cursor by now, however much that is."""
-        while some := self.after(cursor, at_once, diff=diff):
-            yield from some
-            cursor = Cursor.read(some[-1].cursor)
 
     def _require_kept(self, cursor: Cursor, shard: int, pruned: int, given: int) -> None:
         position = cursor[shard]

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.frontier.value_lines import ValueLines
-from crawlsched.frontier.values import CrawlValues
+from crawlsched.frontier.value_lines import CrawlValues, ValueLines
 from crawlsched.pages import Pages
 
 __all__ = ["ENOUGH", "Candidates"]
 
-#: A page is a candidate if it is worth so much of the level, as due times are no better than that.
+#: A candidate is worth this share of the level or more, as due times are no better than that.
 ENOUGH = 0.95
 
 

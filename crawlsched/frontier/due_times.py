@@ -51,7 +51,7 @@ class DueTimes:
         return self.__dict__
 
     def reserve(self, capacity: int) -> None:
-        """Make room for so many pages; amortised O(1) a page."""
+        """Make room for more pages; amortised O(1) a page."""
         size = self.place.size
         if capacity > size:
             capacity = max(capacity, size + size // 4)
@@ -88,7 +88,7 @@ class DueTimes:
                 self._filed_meanwhile.append(order[_MOST_SOON:])
 
     def take(self, until: float, most: int) -> IndexArray:
-        """Take out up to so many pages that are due at a time, about in their order; amortised O(log n) each."""
+        """Take out some pages that are due at a time, about in their order; amortised O(log n) each."""
         found: list[int] = []
         while len(found) < most:
             self._drop_stale()
@@ -132,7 +132,7 @@ class DueTimes:
                 return np.inf
 
     def soonest(self, n: int) -> IndexArray:
-        """Return up to about so many pages of the order, those that are due first. O(n log n)."""
+        """Return some pages of the order, about those that are due first; O(n log n)."""
         self.next_time()
         some = nsmallest(n, self._heap)
         times = np.concatenate([np.array([time for time, _ in some]), self._times[self._next : self._next + n]])

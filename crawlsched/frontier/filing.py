@@ -12,16 +12,50 @@ from crawlsched.frontier.candidates import ENOUGH, Candidates
 from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OUT, OVERDUE, SOON, WAITING, DueTimes
 from crawlsched.frontier.host_queue import HostQueue
 from crawlsched.frontier.new_pages import DiscoveryShare, NewPages
-from crawlsched.frontier.resting_hosts import RestingHosts
-from crawlsched.frontier.values import CrawlValues
+from crawlsched.frontier.value_lines import CrawlValues
 from crawlsched.pages import Pages
 from crawlsched.pages.intervals import Intervals
 
 __all__ = ["Filing"]
 
+
+class RestingHosts:
+    """Which hosts rest until when."""
+
+    def __init__(self) -> None:
+        self.until: dict[int, float] = {}  # POSIX seconds, by host
+        self._order: list[tuple[float, int]] = []
+
+    def __contains__(self, host: object) -> bool:
+        return host in self.until
+
+    def __bool__(self) -> bool:
+        """Whether a host rests."""
+        return bool(self.until)
+
+    def rest(self, host: int, until: float) -> None:
+        """Let a host rest until a time, POSIX seconds; O(log hosts)."""
+        self.until[host] = until
+        if until < np.inf:
+            heappush(self._order, (until, host))
+
+    def next_time(self) -> float:
+        """Return a time until which no host returns; inf if none does by itself. O(1)."""
+        return self._order[0][0] if self._order else np.inf
+
+    def returning(self, now: float) -> list[int]:
+        """Return the hosts whose rest has ended by now; O(log hosts) each."""
+        hosts = []
+        while self._order and self._order[0][0] <= now:
+            until, host = heappop(self._order)
+            if self.until.get(host) == until:
+                hosts.append(host)
+        return hosts
+
+
 # There is room for so many candidates at least and at most; between, of so many pages as the fewest one is a candidate.
 _FEWEST, _MOST = 64, 4096
-# What falls due in so many slots is looked at together, at the beginning: it takes hardly longer than for one page.
+# Pages that fall due in this number of slots are looked at together: it takes hardly longer than for one page.
 # In a small collection they are such a part of a round, as a page can come back after some.
 _SLOTS_TOGETHER, _PART_OF_ROUND = 16, 256
 # So many pages become candidates with one pick: of ten million no more are due in a slot.
@@ -29,7 +63,7 @@ _AT_ONCE = 256
 # After a level came down so many due times are reckoned anew at once, and with one pick in so many steps at most while
 # there is a candidate.
 _RECKONED_AT_ONCE, _STEPS = 1024, 8
-# So many pages are looked at to find a level, and so many of these at least are above it.
+# The size of the sample that finds a level, and the number of its pages that are above it at least.
 _SAMPLE, _LEAST_RANK = 2048, 8
 # A level comes down where less than this share of the room is filled: who is left goes while the next ones are found.
 _LEFT = 0.25
@@ -60,7 +94,7 @@ class Filing:
         # A heap of deadlines and pages that were due, which may stand elsewhere by now.
         self._deadlines_of_due: list[tuple[float, int]] = []
         self._now, self._gather_at = -np.inf, -np.inf
-        # Slots that pass unused, above what the machine can do, bring nobody nearer: so many picks are to come.
+        # Slots that pass unused, above what the machine can do, bring no page nearer: picks count.
         self._picks_until_gathered = 0
 
     def __len__(self) -> int:
@@ -77,7 +111,7 @@ class Filing:
     # -- pages come and go
 
     def reserve(self, capacity: int) -> None:
-        """Make room for so many pages; amortised O(1) a page."""
+        """Make room for more pages; amortised O(1) a page."""
         if capacity > self._due.place.size:
             self._due.reserve(capacity)
             self.new.reserve(self._due.place.size)
@@ -184,7 +218,7 @@ class Filing:
         self._set_due(pages, times, now)
 
     def _set_due(self, pages: IndexArray, times: FloatArray | float, now: float) -> None:
-        """Say when pages with a copy are due, as soon as they may go; remember whom the least wait keeps."""
+        """Set when pages with a copy are due, not before they may go; remember those that the least wait keeps."""
         if self._least_wait:
             while self._kept_waiting and self._kept_waiting[0][0] <= now:
                 heappop(self._kept_waiting)
@@ -370,7 +404,7 @@ class Filing:
         return True
 
     def _level_of(self, pages: IndexArray, now: float, most: int | None = None) -> float:
-        """Return what so many of all pages are worth more than, by a sample of them; half of the room by default."""
+        """Return the value that a given number of pages exceeds, by a sample; by default half of the room."""
         pages = pages[:: 1 + pages.size // _SAMPLE]
         values = np.sort(self.values.value_at(pages, now))[::-1]
         # A level that is too low rises as pages are looked at, and each that comes down takes a look at all of them.
@@ -411,7 +445,7 @@ class Filing:
         return float(times[times > now].min(initial=np.inf))
 
     def _work(self, now: float) -> None:
-        """Do a part of what is to be done between picks."""
+        """Do a part of the work between picks."""
         self._due.work()
         if 0 < len(self._queue.going) < _LEFT * self._room and self._queue.level > 0.0 and not self._queue.to_sweep:
             self._bring_down(now)

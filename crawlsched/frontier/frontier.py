@@ -15,7 +15,7 @@ __all__ = ["Frontier", "Pick"]
 
 HostFreeAt = Callable[[int, float], float]
 
-# A page that was crawled so many times as long ago as is looked at together will come back as soon.
+# A page that was crawled this many looks ago comes back as soon as a new look reckons it.
 _SOON_AGAIN = 8
 # While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
 # be fetched again and again until others are known.

@@ -77,7 +77,7 @@ class HostQueue:
         return self._first_of(host) is not None
 
     def likely(self, n: int) -> list[int]:
-        """Return up to so many pages, first ones first, those of resting hosts left out; O(size)."""
+        """Return some pages, first ones first, without those of resting hosts; O(size)."""
         going = [entry for host, queue in self._queues.items() if host not in self._resting for entry in queue]
         found = nsmallest(n, [entry for entry in going if self._keys.get(entry[1]) == entry[0]])
         return list(dict.fromkeys(page for _, page in found))

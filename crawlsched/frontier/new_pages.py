@@ -81,7 +81,7 @@ class NewPages:
     A page of importance 0 goes when no other waits. Within a place the pages found last go first, of those found
     together the most important ones, and equals in their order. A host whose pages would take longer than those of all
     others loses no turn: it goes whenever it may (longest processing time first, R. L. Graham, *Bounds on
-    multiprocessing timing anomalies*, 1969). The hosts of which that is so can all be asked at their full pace at once.
+    multiprocessing timing anomalies*, 1969). These hosts can all be asked at their full pace at once.
     """
 
     def __init__(self, pages: Pages, resting: Container[int]) -> None:
@@ -102,7 +102,7 @@ class NewPages:
         return self._n
 
     def reserve(self, capacity: int) -> None:
-        """Make room for so many pages; amortised O(1) a page."""
+        """Make room for more pages; amortised O(1) a page."""
         self._line, self._next = grown(self._line, capacity), grown(self._next, capacity)
         self._before, self._priority = grown(self._before, capacity), grown(self._priority, capacity)
 
@@ -194,7 +194,7 @@ class NewPages:
         return self._lines[self._line.item(page)].priority > -inf
 
     def took(self, page: int, rate: float) -> None:
-        """The first page goes, of a crawl that makes so many first copies a second. O(log places)."""
+        """Take out the first page, at a rate of first copies a second; O(log places)."""
         line = self._lines[self._line.item(page)]
         importance = self._pages.importance.item(page)
         cost = 1.0 / min(max(importance, 1.0 / _MOST_TURNS), _MOST_TURNS)
@@ -209,7 +209,7 @@ class NewPages:
             hosts.returns(host)
 
     def likely(self, n: int, resting: Container[int]) -> list[int]:
-        """Return up to so many pages that go next if these hosts rest, about in their order. O(hosts log n)."""
+        """Return some pages that go next if these hosts rest, about in their order; O(hosts log n)."""
         found: list[int] = []
         for priority in reversed(self._order):
             hosts = [host for host in self._hosts[priority].likely(n) if host not in resting]

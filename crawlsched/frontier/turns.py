@@ -13,7 +13,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class FairQueue(Generic[Key]):
-    """A fair queue of keys (stride scheduling): a turn costs 1, or what is said, and who has spent least goes next.
+    """A fair queue of keys (stride scheduling): a turn costs 1 or more; the key that spent least goes next.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class FairQueue(Generic[Key]):
         self._put(key, at + cost)
 
     def likely(self, n: int) -> list[Key]:
-        """Return up to so many keys whose turns come next, about in their order. O(keys log n)."""
+        """Return some keys whose turns come next, about in their order; O(keys log n)."""
         return nsmallest(n, self._at, key=self._at.__getitem__)
 
     def _put(self, key: Key, at: float) -> None:

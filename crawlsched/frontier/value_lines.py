@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
-from crawlsched.frontier.values import CrawlValues
 from crawlsched.pages import Pages
 
-__all__ = ["ValueLines"]
+__all__ = ["CrawlValues", "ValueLines"]
+
+
+class CrawlValues(Protocol):
+    """What pages are worth now, and when they will reach a level.
+
+    Values are finite, not negative, and do not fall with time until something happens to the page.
+    """
+
+    def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
+        """Return the crawl values of pages at a time, or each at its own; shape (n,). O(n K), K rates."""
+
+    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
+        """Return about when crawl values reach a level, POSIX seconds; `now` at least, inf: never; O(n K).
+
+        An early time costs another look at the page, a late one leaves the page behind: so guesses are early.
+        """
+
 
 # A value is evaluated again when the time since the crawl has grown by so much; between, it is on a straight line. It
 # grows about as the square of that time, so that the line is off by a quarter of a per cent.

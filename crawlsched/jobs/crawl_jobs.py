@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.crawl.figures import Figures
-from crawlsched.crawl.heap import give_memory_back
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard, Shards
+from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
@@ -82,9 +82,9 @@ def make_plan(
 ) -> Plan:
     """Make a plan and keep it in the stores; takes long, changes nothing in memory.
 
-    Each shard keeps what the plan says of its hosts and sources. `visits` is what `visits_of_sources` read, with the
-    ``host`` and ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew.
-    Where there are no shards `counts` are kept with the plan, for `crawlsched status`.
+    Each shard keeps the plan of its hosts and sources. `visits` is what `visits_of_sources` read, with the ``host`` and
+    ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew; without shards
+    they keep `counts` with the plan, for `crawlsched status`.
     """
     made = _with_doubts(plan(snapshot, bandwidth, visits, previous), sources)
     for shard in shards:

@@ -120,7 +120,7 @@ def planners(
 ) -> "Iterator[tuple[Planner, IndexArray]]":
     """Yield a planner for each block of pages, which it numbers from 0, and their numbers in the store.
 
-    Unless it `picks` it only says what they are worth.
+    Unless it `picks` it only knows what they are worth.
     """
     from crawlsched.crawl.loading import planner_for
     from crawlsched.crawl.page_rules import PageRules
@@ -155,6 +155,6 @@ def planners(
             urls = store.reader.urls(block["page"])
             found = [rules.number(urls.get(number, "")) for number in block["page"].tolist()]
             planner.set_intervals(np.arange(n_pages), found, now)
-        # What the running crawl picks at now; or what the plan says that its bandwidth reaches.
+        # The threshold of the running crawl, or that of the plan.
         planner.threshold = status.get("threshold") or (0.0 if plan is None else plan.threshold)
         yield planner, np.asarray(block["page"], np.intp)

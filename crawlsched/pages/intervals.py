@@ -74,7 +74,7 @@ class Intervals:
         if not pages.size or int(pages.max()) < self._rule.size:
             found: npt.NDArray[np.uint8] = self._rule[pages]
             return found
-        # Pages that nobody has said anything of yet.
+        # Pages without a rule.
         found = np.zeros(len(pages), np.uint8)
         known = np.asarray(pages) < self._rule.size
         found[known] = self._rule[pages[known]]

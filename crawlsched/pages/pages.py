@@ -53,13 +53,6 @@ _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("request_digest", "i8", 0, False),
     ("marks", "u2", 0, False),
 )
-#: Who writes each column, as the beginning of a module's name; ``*`` stands for all that are not named. Whoever makes a
-#: simulation or a report may write those of a planner of its own.
-WRITERS: dict[str, tuple[str, ...]] = {
-    "*": ("crawlsched.planner", "crawlsched.jobs.refit", "crawlsched.simulation.planner_arm"),
-    "request_digest": ("crawlsched.crawl.collection",),
-    "marks": ("crawlsched.crawl.collection", "crawlsched.crawl.one_pass"),
-}
 _NUMBERS = tuple(name for name, _, _, is_small in _COLUMNS if is_small)
 _ARRAYS = {name: (dtype, empty) for name, dtype, empty, is_small in _COLUMNS if not is_small}
 _EMPTY = {name: empty for name, _, empty, _ in _COLUMNS}
@@ -237,11 +230,6 @@ class Pages:
     def columns(self, rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
         """Copy the columns of some pages and their rare facts, by name; O(n)."""
         return {name: getattr(self, name)[rows] for name in (*self.names, *Facts._fields)}
-
-    @property
-    def bytes_per_row(self) -> int:
-        """The bytes of one row without rare facts, if all numbers are small; O(1)."""
-        return sum(np.dtype(dtype).itemsize for dtype, _ in _ARRAYS.values()) + 2 * len(_NUMBERS)
 
 
 def distinct(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

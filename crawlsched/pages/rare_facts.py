@@ -73,7 +73,7 @@ class RareFacts:
         return self._n - 1 - len(self._free)
 
     def facts(self, row: int) -> Facts:
-        """Return what a row says."""
+        """Return the facts of a row."""
         return Facts(*[column.item(row) for column in self.columns.values()])
 
     def give(self, facts: Facts, n: int = 1) -> int:

@@ -82,7 +82,7 @@ class Knowledge:
         if self.learned is not None:
             return self.learned.change_rate(pages, self.in_force.parameters.even_rate)
         signal_rate, signal_weight = self.announcements.signals(pages)
-        # An announcement says nothing of a page without a copy: its value waits for the first visit.
+        # An announcement is no evidence about a page without a copy: its value waits for the first visit.
         signal_rate[self.pages.crawled_at[pages] == -np.inf] = 0.0
         unsignalled: FloatArray = (self.values.weights(pages) * self.posterior.rates).sum(axis=1)
         return unsignalled + signal_rate * -np.expm1(-signal_weight)
@@ -97,7 +97,7 @@ class Knowledge:
     # -- pages are placed anew
 
     def _refile(self, rows: IndexArray, now: float) -> None:
-        """Place pages anew, of which more is known than before."""
+        """Place pages anew after new evidence."""
         self._place(rows, now, self.frontier.refile)
 
     def _place(self, rows: IndexArray, now: float, place: Callable[[IndexArray, float], None]) -> None:

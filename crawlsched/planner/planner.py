@@ -47,9 +47,9 @@ _LONGEST_GONE_INTERVAL = 30 * DAY
 # The threshold follows the values picked: down with the first of these weights for the newest, up with the second, so
 # that it stays where pages go that have waited for it. Announced ones jump over it.
 _STEP_DOWN, _STEP_UP = 0.04, 0.004
-# In ratios, of which none larger counts, as values spread over orders of magnitude.
+# It follows ratios of values, none larger than this, as values spread over orders of magnitude.
 _LARGEST_RATIO = 4.0
-# After so many visits in a row without content a page is said to fail.
+# A page fails after this number of visits in a row without content.
 _FAILING_FROM = 3
 # What `Observation(...)` does, in half of the time: each visit makes one.
 _observation = tuple.__new__
@@ -86,7 +86,7 @@ class Planner(Knowledge):
     min_crawl_interval : float
         No page is picked sooner after its last crawl, seconds.
     interval_rules : sequence of Limits, optional
-        Other limits of some pages, which go before these two; `add` and `set_intervals` say of which.
+        Other limits for the pages that `add` and `set_intervals` name; they go before these two.
     max_crawl_interval : float, optional
         A page not crawled for longer goes before anything of value, seconds.
     max_crawl_rounds : float, optional
@@ -95,11 +95,11 @@ class Planner(Knowledge):
     discovery_share : float
         At most this share of the slots goes to first copies while pages that have a copy are due.
     signal_delay : float
-        A ChangeSignal is discarded so many seconds after a crawl: it announces what that crawl has seen.
+        A ChangeSignal within this time after a crawl is discarded: that crawl has seen the change. Seconds.
     error_interval : float
-        A page is tried again so many seconds after an error, then after twice as many, up to a day.
+        Seconds from an error to the next try; twice as many after each further one, up to a day.
     gone_interval : float
-        A gone page is looked for again after so many seconds, then after twice as many, up to 30 days.
+        Seconds until a gone page is tried again; twice as many after each further try, up to 30 days.
     learned : LearnedRates, optional
         The estimator by which the papers' rules learn change rates; the mean of the posterior by default.
     picks : bool, default True
@@ -176,7 +176,7 @@ class Planner(Knowledge):
     # -- pages come and go
 
     def reserve(self, n_pages: int) -> None:
-        """Make room for so many pages at once, so that no memory is lost to growing; O(n)."""
+        """Make room for `n_pages` pages at once, so that no memory is lost to growing; O(n)."""
         self.pages.reserve(n_pages)
         if self.posterior.n_pages < n_pages:
             self.posterior.resize(n_pages)
@@ -379,11 +379,11 @@ class Planner(Knowledge):
             self.failed(int(rows[0]), now)
 
     def gone(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was told that the page is gone: it is looked for ever more rarely; see `failed`."""
+        """A visit found the page gone: it is tried ever more rarely; see `failed`."""
         self._left(page, GONE, now, self._look_again(page), _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def moved(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
-        """A visit was sent elsewhere for good: the page is looked for ever more rarely; see `failed`."""
+        """A visit was redirected for good: the page is tried ever more rarely; see `failed`."""
         self._left(page, MOVED, now, self.gone_interval, _LONGEST_GONE_INTERVAL, retry_at, of_host)
 
     def refused(self, page: int, now: float, retry_at: float | None = None, *, of_host: bool = False) -> None:
@@ -403,7 +403,7 @@ class Planner(Knowledge):
     ) -> None:
         """Let a page wait after a visit without content, twice as long after each in a row."""
         now, pages = self.at(now), self.pages
-        # An error says nothing new of a page that is gone.
+        # An error is no news of a page that is gone.
         if state in (GONE, MOVED) or pages.state.item(page) not in (GONE, MOVED):
             pages.state[page] = state
         if state == MOVED or (state == GONE and not pages.n_crawls.item(page)):
@@ -422,7 +422,7 @@ class Planner(Knowledge):
         self._refile(pages, now)
 
     def standing(self, page: int) -> str:
-        """Say what is to be thought of a page that has had a copy: live, failing, gone or moved."""
+        """Return the standing of a page that has had a copy: live, failing, gone or moved."""
         pages = self.pages
         state = pages.state.item(page)
         if state == LIVE or not pages.n_crawls.item(page):
@@ -562,7 +562,7 @@ class Planner(Knowledge):
             self.threshold *= ratio ** max(_STEP_UP if ratio > 1.0 else _STEP_DOWN, 1.0 / self._n_followed)
 
     def work(self, now: float) -> bool:
-        """Do what is to be done between two picks; return whether there is more. About a millisecond.
+        """Do a millisecond of the work that waits between two picks; return whether there is more.
 
         `pick` does it; where picks are rare it can be called at any other time too.
         """

@@ -1,4 +1,4 @@
-"""Rounds: pages that their crawl value leaves alone are visited all the same, once in so many rounds."""
+"""Rounds: pages that their crawl value leaves alone are visited all the same, once in some rounds."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Rounds:
         columns, part = self._pages, slice(begin, min(begin + _LOOKED_AT, self._pages.n))
         last = columns.crawled_at[part]
         if not np.minimum.reduce(last, initial=np.inf) < since:
-            return  # as it is mostly: one look at them says that none waits, and none is new
+            return  # as it is mostly: none waits, and none is new
         # A page that was never crawled waits since it was found.
         last = np.where(last == -np.inf, columns.first_seen[part], last)
         for page in (begin + np.flatnonzero((last < since) & (columns.importance[part] > 0))).tolist():

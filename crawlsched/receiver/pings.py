@@ -151,15 +151,19 @@ class Signature:
         return self._wanted is not None and is_equal(self._digits.lower(), self._wanted.hexdigest())
 
 
-def subscription_form(address: str, source: int, topic: str, key: str, mode: str = "subscribe") -> dict[str, str]:
+def subscription_form(address: str, source: int, topic: str, key: str) -> dict[str, str]:
     """Return the form that a subscriber posts to a topic's hub.
 
     `address` is where the hub reaches the receiver, `source` the number of the sitemap or feed, and `topic` what that
     calls itself (``rel="self"``), or else its URL.
+
+    >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
+    >>> form["hub.callback"], form["hub.mode"]
+    ('https://me/websub/7/...', 'subscribe')
     """
     return {
         "hub.callback": f"{address.rstrip('/')}/websub/{source}/{callback_token(topic, key)}",
-        "hub.mode": mode,
+        "hub.mode": "subscribe",
         "hub.topic": topic,
         "hub.secret": topic_secret(topic, key),
     }

@@ -17,7 +17,6 @@ from crawlsched.crawl.pings import pinged
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.crawl.subscriptions import Subscription, kept, subscription_of
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
-from crawlsched.receiver.allowance import Allowance
 from crawlsched.receiver.connections import Connections
 from crawlsched.receiver.pings import (
     MOST_URLS,
@@ -154,7 +153,7 @@ class Receiver:
 
     async def _has_come(self, request: web.Request) -> bool:
         """Wait for the body; return whether it came in time. The handler gets it without waiting."""
-        # What a hub says is read by its handler, piece by piece, once it has shown that it knows the secret address.
+        # Its handler reads a hub's body piece by piece, once the hub has shown that it knows the secret address.
         if not request.can_read_body or "token" in request.match_info:
             return True
         length, connection = request.content_length, request.protocol
@@ -311,3 +310,39 @@ def _is_ours(record: logging.LogRecord) -> bool:
 
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, HttpProcessingError | ConnectionError)
+
+
+class Allowance:
+    """A token bucket: `rate` units a second, `reserve` of them at once.
+
+    Examples
+    --------
+    >>> allowance = Allowance(rate=1.0, reserve=2.0, now=0.0)
+    >>> [allowance.take(1, now) for now in (0.0, 0.0, 0.0, 1.0)]
+    [True, True, False, True]
+    >>> allowance.wait(2, 1.0)
+    2.0
+    """
+
+    def __init__(self, rate: float, reserve: float, now: float) -> None:
+        self._rate = rate
+        self._reserve = reserve
+        self._left = reserve
+        self._at = now
+
+    def _refill(self, now: float) -> None:
+        self._left = min(self._reserve, self._left + self._rate * max(now - self._at, 0.0))
+        self._at = max(now, self._at)
+
+    def take(self, n: float, now: float) -> bool:
+        """Take units; False if there are too few, and then none is taken."""
+        self._refill(now)
+        if n > self._left:
+            return False
+        self._left -= n
+        return True
+
+    def wait(self, n: float, now: float) -> float:
+        """Return after how many seconds these units can be taken."""
+        self._refill(now)
+        return max(0.0, (min(n, self._reserve) - self._left) / self._rate)

@@ -24,7 +24,7 @@ class PageRule(NamedTuple):
     """What holds for the pages of a host or a pattern of URLs; None: what holds for all others."""
 
     where: str  # the name of a host, or a pattern in which ``*`` stands for anything
-    importance: float | None = None  # what a fresh copy is worth, where no request, file or sitemap says it
+    importance: float | None = None  # the worth of a fresh copy, unless a request, file or sitemap states it
     min_interval: float | None = None  # seconds
     max_interval: float | None = None
     max_pages: int | None = None  # the most URLs that are taken as pages

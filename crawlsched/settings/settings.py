@@ -94,7 +94,11 @@ def _read_fingerprint(value: object) -> Any:
 
 
 def recipe_from(written: object) -> "Recipe":
-    """Return the recipe that is written: a method, a function, its import path, or a mapping with options."""
+    """Return the recipe that is written: a method, a function, its import path, or a mapping with options.
+
+    >>> recipe_from("json").id, recipe_from({"method": "visible_text", "links": True}).id
+    ('json/2', 'visible_text/4+links')
+    """
     from crawlsched.change_detection import RECIPE_OPTIONS, Recipe
 
     options: dict[str, Any] = dict(written) if isinstance(written, Mapping) else {"method": written}

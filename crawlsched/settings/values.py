@@ -89,7 +89,11 @@ def _number(value: object, least: float = 0.0, most: float = inf) -> float:
 
 
 def parse_bandwidth(text: str | float) -> float:
-    """Return a bandwidth in crawls per second, from ``5``, ``5/s``, ``300/min``, ``300/h`` or ``20000/d``."""
+    """Return a bandwidth in crawls per second, from ``5``, ``5/s``, ``300/min``, ``300/h`` or ``20000/d``.
+
+    >>> parse_bandwidth("5/s"), parse_bandwidth("300/h"), parse_bandwidth(0.5)
+    (5.0, 0.0833, 0.5)
+    """
     try:
         return read_bandwidth(text)
     except ValueError as error:
@@ -107,7 +111,11 @@ def format_bandwidth(bandwidth: float) -> str:
 
 
 def parse_duration(text: str | float) -> float:
-    """Return a duration in seconds, from a number with or without one of the units s, m (or min), h and d."""
+    """Return a duration in seconds, from a number with or without one of the units s, m (or min), h and d.
+
+    >>> parse_duration("90d"), parse_duration("1.5h"), parse_duration(45)
+    (7776000.0, 5400.0, 45.0)
+    """
     try:
         return read_seconds(text)
     except ValueError as error:
@@ -312,7 +320,7 @@ def read_date(text: str) -> float:
 
 
 def fits_no_url(where: str) -> bool:
-    """Whether what is to be the name of a host or a pattern of URLs can fit none.
+    """Whether a name of a host or a pattern of URLs can fit no URL.
 
     >>> [fits_no_url(where) for where in ("a.example", "*/api/*", "http*://a.example/*")]
     [False, False, False]

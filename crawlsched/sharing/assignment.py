@@ -13,24 +13,8 @@ _LESS = 1.0 - 1e-6
 
 
 def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: Collection[str]) -> dict[int, str]:
-    """Give each shard a member, moving no more than fairness asks for.
+    """Give each shard a member, moving no more than fairness asks for; `weights` is what each costs its owner.
 
-    Parameters
-    ----------
-    weights : mapping of int to float
-        What each shard costs its owner, positive.
-    owners : mapping of int to str
-        Who owns the shards that somebody owns.
-    members : collection of str
-        Those alive.
-
-    Returns
-    -------
-    dict of int to str
-        Empty if there is no member.
-
-    Examples
-    --------
     >>> assigned({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, {0: "a", 1: "a", 2: "a", 3: "a"}, ["a", "b"])
     {0: 'b', 1: 'b', 2: 'a', 3: 'a'}
     >>> assigned({0: 1.0, 1: 1.0, 2: 1.0}, {0: "a", 1: "b"}, ["a", "b"])

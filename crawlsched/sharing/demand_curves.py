@@ -15,7 +15,7 @@ Name = TypeVar("Name", str, int)
 
 #: The crawl values at which every curve is published, rising; importance times seconds.
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
-# Everybody gets so much of an equal share at least, so that nobody is blind for what changes there.
+# Each shard gets this part of an equal share at least, so that no shard is blind for its changes.
 _LEAST_SHARE = 0.002
 # Below this a demand is as good as none; logarithms are taken of it.
 _NOTHING = 1e-12
@@ -24,20 +24,8 @@ _LEAST_KNOWN = 0.1
 
 
 def written_curve(demand: FloatArray) -> bytes:
-    """Bring a demand curve to the common levels, and pack it.
+    """Bring a demand curve (`Plan.demand`) to the common levels, and pack it as `len(LEVELS)` float32.
 
-    Parameters
-    ----------
-    demand : ndarray, shape (n, 2)
-        Crawl values, falling, and the crawls per second that pages of at least that value want (`Plan.demand`).
-
-    Returns
-    -------
-    bytes
-        `len(LEVELS)` float32.
-
-    Examples
-    --------
     >>> curve = read_curve(written_curve(np.array([[10.0, 1.0], [1.0, 4.0]])).hex())
     >>> np.interp(1.0, LEVELS, curve).round(2)
     np.float64(4.0)
@@ -53,24 +41,8 @@ def written_curve(demand: FloatArray) -> bytes:
 
 
 def grown_curve(demand: FloatArray, n_planned: int, n_pages: int) -> bytes | None:
-    """Pack a demand curve for the pages that there are by now, taken for what those are that it was reckoned for.
+    """Pack a demand curve of `n_planned` pages for the `n_pages` of a shard by now; None: too many to say.
 
-    Parameters
-    ----------
-    demand : ndarray, shape (n, 2)
-        As for `written_curve`.
-    n_planned : int
-        Pages for which it was reckoned.
-    n_pages : int
-        Pages by now.
-
-    Returns
-    -------
-    bytes or None
-        None: it says nothing of that many pages, and the share should be one by pages.
-
-    Examples
-    --------
     >>> demand = np.array([[10.0, 1.0], [1.0, 4.0]])
     >>> float(np.interp(1.0, LEVELS, read_curve(grown_curve(demand, n_planned=10, n_pages=30).hex())).round(2))
     12.0
@@ -94,21 +66,7 @@ def read_curve(packed: object) -> FloatArray | None:
 
 
 def divided(rate: float, curves: Mapping[Name, FloatArray | None], n_pages: Mapping[Name, int]) -> dict[Name, float]:
-    """Divide a rate so that the last crawl of each process is worth the same.
-
-    Parameters
-    ----------
-    rate : float
-        Crawls per second, of all together.
-    curves : mapping of str to ndarray or None
-        By process, the demand at `LEVELS`; None: not known yet, and it gets its share by pages.
-    n_pages : mapping of str to int
-        Pages of each process.
-
-    Returns
-    -------
-    dict of str to float
-        Crawls per second of each process; they sum to the rate.
+    """Divide a rate so that the last crawl of each shard is worth the same; without its curve it gets one by pages.
 
     Examples
     --------

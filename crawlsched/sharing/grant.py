@@ -18,15 +18,6 @@ class Grant:
     No clock but the member's own monotonic one counts here, and it is read before the database is asked: however long
     the answer takes, the grant ends here before it ends there. Clocks may differ in their rates by 8 percent.
 
-    Attributes
-    ----------
-    rate : float
-        Requests per second, valid before the `deadline`.
-    deadline : float
-        Seconds of the monotonic clock.
-    number : int
-        Of the last renewal.
-
     Examples
     --------
     >>> grant = Grant()

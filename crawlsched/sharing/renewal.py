@@ -16,21 +16,11 @@ __all__ = ["Answer", "MemberRow", "Renewal", "Rows", "ShardRow", "renew"]
 
 @dataclass
 class MemberRow:
-    """A process.
+    """A process."""
 
-    Attributes
-    ----------
-    granted : float
-        Requests per second that it may send until it expires.
-    expires_at : float
-        By the database's clock.
-    number : int
-        Of its last renewal; what comes later with a lower one was held up on the way, and is void.
-    """
-
-    granted: float
-    expires_at: float
-    number: int
+    granted: float  # requests per second that it may send until it expires
+    expires_at: float  # by the database's clock
+    number: int  # of its last renewal; what comes later with a lower one was held up on the way, and is void
 
 
 @dataclass
@@ -43,22 +33,13 @@ class ShardRow:
 
 @dataclass
 class Rows:
-    """A shared collection, as the database knows it.
+    """A shared collection, as the database knows it."""
 
-    Attributes
-    ----------
-    rate : float
-        Requests per second of all members together.
-    renewed_at : float
-        When a member was last answered.
-    hold_until : float
-        Until then nobody gets a higher rate and nobody claims, for the server has lost its last moments.
-    """
-
-    rate: float
+    rate: float  # requests per second of all members together
     shards: dict[int, ShardRow]
     members: dict[str, MemberRow] = field(default_factory=dict)
-    renewed_at: float = -inf
+    renewed_at: float = -inf  # when a member was last answered
+    # Until then nobody gets a higher rate and nobody claims, for the server has lost its last moments.
     hold_until: float = -inf
 
     def granted(self, now: float, besides: str = "") -> float:
@@ -73,63 +54,28 @@ class Rows:
 
 @dataclass(frozen=True)
 class Renewal:
-    """What a member reports.
+    """What a member reports."""
 
-    Attributes
-    ----------
-    member : str
-        Its token, made at its start.
-    number : int
-        Higher than that of any renewal before.
-    using : float
-        The highest rate at which it may be sending now; 0 after its own deadline.
-    wants : float
-        The rate that it would like to have.
-    claims : tuple of int
-        The shards that it takes if they are vacant.
-    """
-
-    member: str
-    number: int
-    using: float
-    wants: float
-    claims: tuple[int, ...] = ()
+    member: str  # its token, made at its start
+    number: int  # higher than that of any renewal before
+    using: float  # the highest rate at which it may be sending now; 0 after its own deadline
+    wants: float  # the rate that it would like to have
+    claims: tuple[int, ...] = ()  # the shards that it takes if they are vacant
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the database answers.
+    """What the database answers."""
 
-    Attributes
-    ----------
-    granted : float
-        The rate that the member may use from now on.
-    shards : dict of int to int
-        The shards that it owns, with their epochs.
-    """
-
-    granted: float
-    shards: dict[int, int]
+    granted: float  # the rate that the member may use from now on
+    shards: dict[int, int]  # the shards that it owns, with their epochs
 
 
 def renew(rows: Rows, said: Renewal, now: float, lease: float, started_at: float = -inf) -> Answer | None:
-    """Answer a renewal, and change the rows.
+    """Answer a renewal, and change the rows; None if a later one of the same member has overtaken it.
 
-    Parameters
-    ----------
-    rows : Rows
-    said : Renewal
-    now : float
-        By the database's clock, read when the lock is held.
-    lease : float
-        Seconds for which a grant, and with it the ownership of shards, is valid.
-    started_at : float
-        When the server started. If that was after the last renewal, what it answered then may be lost.
-
-    Returns
-    -------
-    Answer or None
-        None: this renewal was overtaken by a later one of the same member, and nothing is changed.
+    `lease` is in seconds; all times are the database's, `now` read under the lock. If the server started after the last
+    renewal, its answer may be lost.
 
     Examples
     --------

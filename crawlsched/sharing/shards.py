@@ -13,19 +13,10 @@ def is_number_of_shards(n: int) -> bool:
 
 
 def shard_of(host: str, n_shards: int) -> int:
-    """Return the shard to which a host belongs, the same on every machine and in every version.
+    """Return the shard of a host, the same on every machine and in every version; `n_shards` is a power of two.
 
     Twice as many shards leave a host where it is, or move it from shard ``s`` to ``s + n_shards``.
 
-    Parameters
-    ----------
-    host : str
-        As Scrapy's downloader counts it: the host name without the port, or ``meta["download_slot"]``.
-    n_shards : int
-        A power of two.
-
-    Examples
-    --------
     >>> shard_of("example.com", 8), shard_of("example.com", 16)
     (6, 6)
     """

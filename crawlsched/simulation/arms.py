@@ -32,7 +32,7 @@ class Setting:
     false_signal_rate: FloatArray | None
     has_signals: bool  # whether something announces changes
     seed: int  # of what is random
-    signal_delay: float = 0.0  # announcements so many seconds after a crawl are discarded, by arms that listen
+    signal_delay: float = 0.0  # announcements within these seconds after a crawl are discarded, by arms that use any
 
 
 class Arm(ABC):

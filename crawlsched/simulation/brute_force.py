@@ -16,7 +16,7 @@ from crawlsched.simulation.truth import CrawlResult
 
 __all__ = ["BruteForce", "Judged", "listens"]
 
-# A block of slots is as many as one in so many pages; fewer than two are not worth it.
+# A block has one slot for this number of pages; fewer than two slots are not worth it.
 _PAGES_A_SLOT = 64
 # Values are right to 1e-13 or so; what can be left out of a block stays clear of that.
 _SLACK = 1.0 - 1e-9

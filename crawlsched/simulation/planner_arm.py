@@ -40,7 +40,7 @@ class PlannerArm(Arm):
     Notes
     -----
     All pages are on one host, which never rests. Where there are announcements, one source makes them and covers all
-    pages. If the setting has known rates, the planner is told them once; an estimator becomes the planner's own, as in
+    pages. If the setting has known rates, the planner gets them once; an estimator becomes the planner's own, as in
     a crawl; otherwise it learns by itself. Plans are made at intervals counted in crawls.
     """
 
@@ -68,7 +68,7 @@ class PlannerArm(Arm):
         self._next_plan = _FIRST_PLAN
 
     def begin(self, rows: IndexArray, crawled_at: FloatArray, now: float) -> None:
-        """Load pages as pages of which there is a copy."""
+        """Load pages as pages with a copy."""
         super().begin(rows, crawled_at, now)
         setting, now, crawled_at = self.setting, now - self._origin, crawled_at - self._origin
         covered = setting.has_signals

@@ -8,7 +8,7 @@ from crawlsched.estimators import LearnedRates
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 from crawlsched.simulation.arms import INTERVALS, AdaptiveIntervals, Arm, RoundRobinArm, Setting
 from crawlsched.simulation.brute_force import BruteForce, Judged, listens
-from crawlsched.simulation.history import History, ReplayError, Window
+from crawlsched.simulation.history import History, SimulationError, Window
 from crawlsched.simulation.plan_arms import DIVISIONS, AtRandom, LowDiscrepancy, MostOverdue, Planned
 from crawlsched.simulation.planner_arm import PlannerArm
 from crawlsched.simulation.rates import EstimatedRates, PosteriorRates, Rates
@@ -40,7 +40,7 @@ ESTIMATOR_NAMES = (*POINT_ESTIMATORS, "posterior", "known", "hindsight")
 
 _ORDERS: dict[str, type[Planned]] = {"lds": LowDiscrepancy, "poisson": AtRandom}
 _GIVEN = ("known", "hindsight")
-# For the policy posterior: its own posterior, told at each visit when the page was modified.
+# For the policy posterior: its own posterior, which learns at each visit when the page was modified.
 _DATED = "last_modified"
 
 
@@ -85,13 +85,13 @@ def make_arm(
 
 def _check(policy: str, estimator: str | None) -> None:
     if policy not in POLICIES:
-        raise ReplayError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}.")
+        raise SimulationError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}.")
     if estimator is not None and estimator not in ESTIMATOR_NAMES:
-        raise ReplayError(f"estimator must be one of {', '.join(ESTIMATOR_NAMES)}, got {estimator!r}.")
+        raise SimulationError(f"estimator must be one of {', '.join(ESTIMATOR_NAMES)}, got {estimator!r}.")
     if policy == "frontier" and estimator not in (None, *_GIVEN):
-        raise ReplayError(f"estimator must be known or hindsight for the policy frontier, got {estimator!r}.")
+        raise SimulationError(f"estimator must be known or hindsight for the policy frontier, got {estimator!r}.")
     if policy == "posterior" and estimator not in (None, "posterior", _DATED, *_GIVEN):
-        raise ReplayError(
+        raise SimulationError(
             f"estimator must be posterior, last_modified, known or hindsight for the policy {policy}, which needs what "
             f"is still possible and not one number, got {estimator!r}; --policy greedy takes every estimator."
         )
@@ -110,7 +110,7 @@ def _setting(
     rates: Rates | None = None
     if used == "known":
         if history.change_rate is None:
-            raise ReplayError("estimator known needs the column change_rate (per second) in the file of pages.")
+            raise SimulationError("estimator known needs the column change_rate (per second) in the file of pages.")
         rates = Rates(history.change_rate)
         recall = history.recall if history.recall is not None else np.zeros(n_pages)
         false = history.false_signal_rate if history.false_signal_rate is not None else np.zeros(n_pages)

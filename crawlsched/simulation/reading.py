@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.simulation.history import History, ReplayError
+from crawlsched.simulation.history import History, SimulationError
 
 __all__ = ["open_text", "read_changes", "read_history"]
 
@@ -30,7 +30,7 @@ _PAGE_COLUMNS = (
 
 
 def read_history(pages: str | Path, changes: str | Path, signals: str | Path | None = None) -> History:
-    """Read a history; a file that cannot be read raises `ReplayError` with file, line and value.
+    """Read a history; a file that cannot be read raises `SimulationError` with file, line and value.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def read_history(pages: str | Path, changes: str | Path, signals: str | Path | N
     columns = {name: column[order] for name, column in columns.items()}
     twice = np.flatnonzero(page[1:] == page[:-1])
     if twice.size:
-        raise ReplayError(f"{pages} names page {page[twice[0]]} twice; every page stands once.")
+        raise SimulationError(f"{pages} names page {page[twice[0]]} twice; every page stands once.")
     _check_pages(columns, page, pages)
     rows, times = _events(changes, page, pages)
     by_page = np.lexsort((times, rows))
@@ -75,19 +75,19 @@ def read_changes(path: str | Path) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Read changes without their pages: page numbers and times, in the order of the file."""
     columns = _read(path, (("page", False, None), ("time", False, None)))
     if not np.isfinite(columns["time"]).all():
-        raise ReplayError(f"{path} must give finite times, in POSIX seconds, for all its rows.")
+        raise SimulationError(f"{path} must give finite times, in POSIX seconds, for all its rows.")
     return _whole(columns["page"], path), columns["time"]
 
 
 def open_text(path: str | Path, mode: str = "r") -> IO[str]:
-    """Open a text file, compressed by gzip if its name ends with .gz, or raise `ReplayError`."""
+    """Open a text file, compressed by gzip if its name ends with .gz, or raise `SimulationError`."""
     try:
         if str(path).endswith(".gz"):
             return cast(IO[str], gzip.open(path, f"{mode}t", encoding="utf-8", newline=""))
         return open(path, mode, encoding="utf-8", newline="")
     except OSError as error:
         verb = "read" if mode == "r" else "written"
-        raise ReplayError(f"{path} cannot be {verb}: {error.strerror or error}.") from None
+        raise SimulationError(f"{path} cannot be {verb}: {error.strerror or error}.") from None
 
 
 def _events(path: str | Path, page: npt.NDArray[np.int64], pages: str | Path) -> tuple[IndexArray, FloatArray]:
@@ -95,7 +95,7 @@ def _events(path: str | Path, page: npt.NDArray[np.int64], pages: str | Path) ->
     rows = np.searchsorted(page, named)
     known = page[np.minimum(rows, max(page.size - 1, 0))] == named if page.size else np.zeros(named.size, bool)
     if not known.all():
-        raise ReplayError(f"{path} names page {named[~known][0]}, which does not stand in {pages}.")
+        raise SimulationError(f"{path} names page {named[~known][0]}, which does not stand in {pages}.")
     return rows, times
 
 
@@ -108,11 +108,13 @@ def _read(path: str | Path, wanted: Sequence[tuple[str, bool, float | None]]) ->
             places = _places(path, heading, wanted)
             table = [line for line in reader if line]
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise ReplayError(f"{path} cannot be read as CSV (gzip for a name ending with .gz): {error}.") from None
+        raise SimulationError(f"{path} cannot be read as CSV (gzip for a name ending with .gz): {error}.") from None
     widths = {len(line) for line in table} - {len(heading)}
     if widths:
         number = next(n for n, line in enumerate(table, 2) if len(line) in widths)
-        raise ReplayError(f"{path} must have {len(heading)} fields in every line, got {widths.pop()} in line {number}.")
+        raise SimulationError(
+            f"{path} must have {len(heading)} fields in every line, got {widths.pop()} in line {number}."
+        )
     return {
         name: _numbers([line[place] for line in table], path, name, empty) for name, (place, empty) in places.items()
     }
@@ -127,7 +129,7 @@ def _places(
             places[name] = heading.index(name), empty
         elif not optional:
             needed = ",".join(column for column, may_be_missing, _ in wanted if not may_be_missing)
-            raise ReplayError(f"{path} must begin with a line naming the columns {needed}, but {name} is missing.")
+            raise SimulationError(f"{path} must begin with a line naming the columns {needed}, but {name} is missing.")
     return places
 
 
@@ -138,7 +140,9 @@ def _numbers(texts: list[str], path: str | Path, name: str, empty: float | None)
         return np.array(texts, dtype=np.float64) if texts else np.zeros(0)
     except ValueError:
         number, text = next((n, text) for n, text in enumerate(texts, 2) if not _is_number(text))
-        raise ReplayError(f"{path} must hold numbers in the column {name}, got {text!r} in line {number}.") from None
+        raise SimulationError(
+            f"{path} must hold numbers in the column {name}, got {text!r} in line {number}."
+        ) from None
 
 
 def _is_number(text: str) -> bool:
@@ -152,7 +156,7 @@ def _is_number(text: str) -> bool:
 def _whole(numbers: FloatArray, path: str | Path) -> npt.NDArray[np.int64]:
     wrong = ~((numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53))
     if wrong.any():
-        raise ReplayError(f"{path} must hold whole numbers in the column page, got {numbers[wrong][0]:.15g}.")
+        raise SimulationError(f"{path} must hold whole numbers in the column page, got {numbers[wrong][0]:.15g}.")
     return numbers.astype(np.int64)
 
 
@@ -171,4 +175,6 @@ def _check_pages(columns: dict[str, FloatArray], page: npt.NDArray[np.int64], pa
         wrong = ~((columns[name] >= least) & (columns[name] <= most))
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
-            raise ReplayError(f"{path}: {name} must be {allowed}, got {columns[name][row]:.15g} for page {page[row]}.")
+            raise SimulationError(
+                f"{path}: {name} must be {allowed}, got {columns[name][row]:.15g} for page {page[row]}."
+            )

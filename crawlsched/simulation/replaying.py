@@ -13,10 +13,9 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arms import NO_PAGE, Arm
 from crawlsched.simulation.brute_force import Judged
-from crawlsched.simulation.history import History, ReplayError, Window
+from crawlsched.simulation.history import History, SimulationError, Window, slot_times
 from crawlsched.simulation.measuring import Timeliness, freshness, timeliness
 from crawlsched.simulation.policies import make_arm
-from crawlsched.simulation.slots import slot_times
 from crawlsched.simulation.truth import Truth
 
 __all__ = ["Replayed", "crawl", "replay"]
@@ -63,7 +62,7 @@ def replay(
     estimator : str, optional
         One of `ESTIMATOR_NAMES`; by default `default_estimator` of the policy.
     signal_delay : float
-        The planner's policies discard announcements so many seconds after a crawl (GREEDY-NCIS-D of the noisy-signals
+        Seconds after a crawl in which the planner's policies discard announcements (GREEDY-NCIS-D of the noisy-signals
         paper).
 
     Notes
@@ -87,11 +86,11 @@ def replay(
     0.9375
     """
     if not 0.0 < bandwidth < inf:
-        raise ReplayError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
+        raise SimulationError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
     window = history.window(start, end, measure_from)
     began = perf_counter()
     if not 0.0 <= signal_delay < inf:
-        raise ReplayError(f"signal_delay must be seconds, 0 or more and finite, got {signal_delay!r}.")
+        raise SimulationError(f"signal_delay must be seconds, 0 or more and finite, got {signal_delay!r}.")
     arm, used = make_arm(history, window, bandwidth, policy, estimator, seed, signal_delay)
     rows, times, changed = crawl(history, window, slot_times(window, bandwidth), arm)
     share = freshness(history, window, rows, times)
@@ -176,7 +175,7 @@ class _Events:
         living = born[self._ends[born] > now]
         if living.size:
             self._arm.begin(living, self._begins[living], now)
-        # Of pages that began and ended between two slots nobody is told.
+        # No arm sees pages that began and ended between two slots.
         ended = ended[(self._begins[ended] < now) & ~np.isin(ended, born)]
         if ended.size:
             self._arm.end(ended, now)

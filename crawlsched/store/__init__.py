@@ -17,8 +17,7 @@ from crawlsched.store.batch import (
 from crawlsched.store.commands import Command
 from crawlsched.store.forgetting import FORGET_KINDS
 from crawlsched.store.lease import Lease, LeaseRow
-from crawlsched.store.models import SITE, TRACE_COLUMNS
-from crawlsched.store.outcome import Outcome
+from crawlsched.store.models import SITE, TRACE_COLUMNS, Outcome
 from crawlsched.store.plans import StoredPlan
 from crawlsched.store.saving import Saved
 from crawlsched.store.soundness import sound_pages

@@ -18,24 +18,10 @@ T = TypeVar("T")
 
 
 class Access:
-    """What everything that reads and writes a collection has in common.
+    """What everything shares that reads and writes a collection.
 
-    Parameters
-    ----------
-    database : Database
-    name : str
-        The collection's name.
-    key : tuple of int
-        Shard and number of the collection.
-
-    Attributes
-    ----------
-    database, name, key
-        The parameters.
-    lease : Lease or None
-        While there is one, something is written only as long as it is still this process's.
-    turn : threading.RLock
-        Two threads of one process take turns to write, instead of waiting for each other's locks in the database.
+    Under a `lease` something is written only as long as the lease is this process's. Two threads of one process take
+    turns to write (`turn`), instead of waiting for each other's locks in the database.
     """
 
     def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:

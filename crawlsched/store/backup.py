@@ -14,23 +14,10 @@ __all__ = ["copy_database", "require_sound"]
 _PAGES_AT_ONCE = 2_000
 
 
-def copy_database(source: Database, file: Path, told: Callable[[int, int], None] = lambda done, total: None) -> None:
+def copy_database(source: Database, file: Path, shown: Callable[[int, int], None] = lambda done, total: None) -> None:
     """Copy a database to a file, in place of what the file holds.
 
-    Whatever is written meanwhile is not in the copy, and nobody who writes is kept waiting.
-
-    Parameters
-    ----------
-    source : Database
-    file : Path
-        A database that is there is replaced in one transaction.
-    told : callable
-        ``told(done, total)`` hears how far that has come, in pages of the file.
-
-    Raises
-    ------
-    StoreError
-        If it cannot be read or written, or is no SQLite file.
+    What is written meanwhile is not in the copy, and no writer waits. ``shown(done, total)`` counts pages of the file.
     """
     if not source.is_sqlite:
         raise StoreError(f"The database {source.name!r} is PostgreSQL's; pg_dump copies it, pg_restore puts it back.")
@@ -43,18 +30,12 @@ def copy_database(source: Database, file: Path, told: Callable[[int, int], None]
         # One transaction for all of it: or each write of the crawl would make the copy begin anew.
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        reading.backup(writing, pages=_PAGES_AT_ONCE, progress=lambda _, left, total: told(total - left, total))
+        reading.backup(writing, pages=_PAGES_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))
         reading.execute("COMMIT")
 
 
 def require_sound(file: Path) -> str:
-    """Return a database file's revision, if it is ours and whole.
-
-    Raises
-    ------
-    StoreError
-        If it is not.
-    """
+    """Return a database file's revision, or raise StoreError if it is not ours and whole."""
     url = f"sqlite:///{file.absolute()}"
     revision = schema.current(url)
     if revision is None:

@@ -139,7 +139,7 @@ class Source:
 
 @dataclass
 class Host:
-    """What a host told us: until when to leave it alone, its Crawl-delay, and counts."""
+    """What is known of a host: until when to leave it alone, its Crawl-delay, and counts."""
 
     host: str
     rest_until: float = 0.0
@@ -154,69 +154,44 @@ class Batch:
 
     Attributes
     ----------
-    since : float or None
-        Time of the oldest change in it (`WriteBehind.oldest_unsaved_at`).
-    new_pages : dict of int to NewPage
-        Pages to insert. Without a row in `columns` they are inserted as never crawled, with importance 1.
     columns : dict of str to ndarray
         The stored columns of some pages, as `Planner.columns` gives them: ``page`` (distinct), every name in
         `models.STATE_COLUMNS` and, optionally, ``log_likelihood``, shape (n, K), uint16, any of
         `models.READABLE_COLUMNS`, and ``estimator_state``, bytes. Other names are ignored.
-    grid : str
-        Which grid of rates the log-likelihoods belong to.
-    estimator : str
-        Which estimator ``estimator_state`` belongs to.
-    contents : dict of int to mapping
-        Per page any of `models.CONTENT_COLUMNS`; what is not named stays as it is.
-    traces : dict of int to mapping
-        Per page all of `models.TRACE_COLUMNS`.
-    texts : dict of int to KeptText
-        A page's newest text; the one that was kept until then becomes the one before.
-    masks : dict of str to mapping
-        The noise mask of a template, as data (JSON).
-    observations : list of ObservationRow
-    changes : list of ChangeRow
-        For the feed; written together with the fingerprints and states that say so.
-    templates : dict of bytes to dict
-        Digest to data (JSON). Add a template with every new page that names it; what is there already is left.
-    announcements : dict of (page, source) to (lastmod, n)
-        The last announced lastmod (POSIX seconds or None) and how often it was seen to differ.
-    further_sources : dict of (page, source) to FurtherRow
-        What the sources of a page have announced, where there are several.
-    sources, hosts : dict
-        Whole rows, by number and by name; they replace what is there.
-    tombstones : dict of (kind, value) to float
-        When it was made. `Forgetting.forget` writes its own.
-    finished : dict of int to (float, JSON)
-        Commands which are done: when, and with what result.
-    retracted : dict of int to str
-        Observations that are none after all: their visits taught nothing, and ended so.
-    outgoing : list of Outgoing
-        What is handed over to other shards.
-    received : list of (str, int)
-        Senders and numbers of what was handed over to this shard, and has become what else is in this batch.
     """
 
-    since: float | None = None
+    since: float | None = None  # time of the oldest change in it (`WriteBehind.oldest_unsaved_at`)
+    # Pages to insert. Without a row in `columns` they are inserted as never crawled, with importance 1.
     new_pages: dict[int, NewPage] = field(default_factory=dict)
     columns: dict[str, np.ndarray] = field(default_factory=dict)
-    grid: str = ""
-    estimator: str = ""
+    grid: str = ""  # which grid of rates the log-likelihoods belong to
+    estimator: str = ""  # which estimator ``estimator_state`` belongs to
+    # Per page any of `models.CONTENT_COLUMNS`; what is not named stays as it is.
     contents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
-    traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)
+    traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)  # per page all of `models.TRACE_COLUMNS`
+    # A page's newest text; the one that was kept until then becomes the one before.
     texts: dict[int, KeptText] = field(default_factory=dict)
-    masks: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    masks: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # the noise mask of a template, as data (JSON)
     observations: list[ObservationRow] = field(default_factory=list)
+    # For the feed; written together with the fingerprints and states that say so.
     changes: list[ChangeRow] = field(default_factory=list)
+    # Digest to data (JSON). Add a template with every new page that names it; what is there already is left.
     templates: dict[bytes, Mapping[str, Any]] = field(default_factory=dict)
+    # The last announced lastmod (POSIX seconds or None) and how often it was seen to differ.
     announcements: dict[tuple[int, int], tuple[float | None, int]] = field(default_factory=dict)
+    # What the sources of a page have announced, where there are several.
     further_sources: dict[tuple[int, int], FurtherRow] = field(default_factory=dict)
+    # Whole rows, by number and by name; they replace what is there.
     sources: dict[int, Source] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
+    # When it was made. `Forgetting.forget` writes its own.
     tombstones: dict[tuple[str, str], float] = field(default_factory=dict)
+    # Commands which are done: when, and with what result.
     finished: dict[int, tuple[float, Any]] = field(default_factory=dict)
+    # Observations that are none after all: their visits taught nothing, and ended so.
     retracted: dict[int, str] = field(default_factory=dict)
-    outgoing: list[Outgoing] = field(default_factory=list)
+    outgoing: list[Outgoing] = field(default_factory=list)  # what is handed over to other shards
+    # Senders and numbers of what was handed over to this shard, and has become what else is in this batch.
     received: list[tuple[str, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -232,20 +207,7 @@ class Batch:
 
 
 def facts_with(facts: list[PageFacts | None], pages: list[int], batches: list[Batch]) -> list[PageFacts | None]:
-    """Put what is not written yet over what the store knows.
-
-    Parameters
-    ----------
-    facts : list of PageFacts or None
-        As `Reader.facts` gives them for `pages`.
-    pages : list of int
-    batches : list of Batch
-        Oldest first.
-
-    Returns
-    -------
-    list of PageFacts or None
-    """
+    """Put what is not written yet, oldest batch first, over what the store knows (`Reader.facts`)."""
     return [_one_with(fact, page, batches) for fact, page in zip(facts, pages, strict=True)]
 
 

@@ -54,10 +54,7 @@ def keys_of(connection: Connection, name: str) -> list[Key]:
 
 
 def kept(connection: Connection, key: Key) -> tuple[int, int]:
-    """Give the largest number that was deleted because of its age, and the largest that was ever given out; 0: none.
-
-    A follower at the first of them has missed nothing; one before it has.
-    """
+    """Give the largest number that was deleted by its age, and the largest that was ever given out; 0: none."""
     table, changes = models.collections, models.changes
     row = connection.execute(select(table.c.changes_given, table.c.changes_pruned).where(*own(table, key))).one()
     largest = connection.execute(select(func.max(changes.c.id)).where(*own(changes, key))).scalar_one()
@@ -140,7 +137,7 @@ def remember_given(connection: Connection, key: Key) -> None:
 
 
 def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
-    """Delete at most `limit` of the oldest changes before a time; who has not read them by then is told so."""
+    """Delete at most `limit` of the oldest changes before a time; a follower that has not read them gets an error."""
     table = models.changes
     rows = connection.execute(
         select(table.c.id, table.c.time).where(*own(table, key)).order_by(table.c.id).limit(limit)
@@ -156,12 +153,7 @@ def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
 
 
 class Followers:
-    """How far those who follow the changes of a collection have read them.
-
-    Parameters
-    ----------
-    access : Access
-    """
+    """How far those who follow the changes of a collection have read them."""
 
     def __init__(self, access: Access) -> None:
         self._access = access

@@ -30,14 +30,7 @@ class Command(NamedTuple):
 
 
 class Commands:
-    """What the command line asks of the process that owns a collection, and its answers.
-
-    Parameters
-    ----------
-    database : Database
-    key : tuple of int
-        Shard and number of the collection.
-    """
+    """What the command line asks of the process that owns a collection, and its answers."""
 
     def __init__(self, database: Database, key: Key) -> None:
         self._database = database

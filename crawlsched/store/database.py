@@ -7,9 +7,11 @@ kinds of transaction, a reading one and a writing one, from `Database`.
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from selectors import DefaultSelector
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,38 @@ from crawlsched.showing import without_secrets
 
 __all__ = ["Database", "among", "among_those", "database_url", "is_row_error", "listed", "reason"]
 
+# The limit is looked at this often: it becomes shorter while somebody waits, when the crawl is to end.
+_LOOK_EVERY = 0.5
+
+
+def patient_connection(within: Callable[[], float | None]) -> Any:
+    """Return a class of psycopg's connections that give up a server after `within()` silent seconds; None: never."""
+    import psycopg
+    from psycopg.waiting import Ready
+
+    class PatientConnection(psycopg.Connection[Any]):
+        def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
+            """Drive the driver's generator as its own `wait` does, with an end."""
+            try:
+                wanted = next(gen)
+                with DefaultSelector() as selector:
+                    while True:
+                        selector.register(self.fileno(), wanted)
+                        silent_since = time.monotonic()
+                        while not (found := selector.select(timeout=_LOOK_EVERY)):
+                            longest = within()
+                            if longest is not None and time.monotonic() - silent_since > longest:
+                                # What the server may still say belongs to a question that nobody asks any more.
+                                self.pgconn.finish()
+                                raise psycopg.OperationalError(f"the server did not answer within {longest:g} s")
+                        selector.unregister(self.fileno())
+                        wanted = gen.send(Ready(found[0][1]))
+            except StopIteration as end:
+                return end.value
+
+    return PatientConnection
+
+
 #: Seconds for which a statement waits for another process's lock on an SQLite file.
 BUSY_TIMEOUT = 5.0
 #: Seconds for which a PostgreSQL server may be silent.
@@ -32,24 +66,8 @@ _LONGEST_CHECKPOINT_WAIT = 1_000  # milliseconds
 
 
 def database_url(url: str) -> URL:
-    """Parse a database URL and choose its driver.
+    """Parse a database URL (``sqlite:///path``, ``postgresql://user:password@host/name``) and choose its driver.
 
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///path`` or ``postgresql://user:password@host/name``.
-
-    Returns
-    -------
-    sqlalchemy.URL
-
-    Raises
-    ------
-    StoreError
-        If the URL cannot be parsed, or names another kind of database or driver.
-
-    Examples
-    --------
     >>> database_url("postgresql://me:secret@db/crawl").drivername
     'postgresql+psycopg'
     >>> database_url("mysql://db/crawl")
@@ -82,8 +100,6 @@ def database_url(url: str) -> URL:
 def reason(error: BaseException) -> str:
     """Say in a few words what the driver said.
 
-    Examples
-    --------
     >>> reason(OSError(28, "No space left on device"))
     'the disk is full (No space left on device)'
     """
@@ -120,30 +136,11 @@ _WORDS = (
 
 
 class Database:
-    """An engine with a reading and a writing transaction.
+    """An engine with a reading and a writing transaction; it connects when it is first used.
 
-    Parameters
-    ----------
-    url : str
-        See `database_url`. ``?pgbouncer=true`` behind a PostgreSQL URL says that connections go through a pool that
-        gives each transaction another session: nothing is then left in a session, and nothing is expected there.
-    read_only : bool
-        Refuse every write; an SQLite file is then never created either.
-    cache_size : int
-        Bytes of SQLite's page cache per connection.
-    busy_timeout : float, optional
-        Seconds for which a statement waits for another process's lock on an SQLite file.
-
-    answer_within : float, optional
-        Seconds for which a PostgreSQL server may be silent, and for which a statement waits for another's lock there;
-        then the connection is given up. None: for ever, for what may take long (an upgrade).
-    application : str
-        The name by which a PostgreSQL server knows the connections, at most 63 letters.
-
-    Raises
-    ------
-    StoreError
-        If the URL is wrong or the driver is not installed. Nothing is connected yet.
+    ``?pgbouncer=true`` behind a PostgreSQL URL says that a pool gives each transaction another session: nothing is left
+    in a session then. `busy_timeout` is the wait for another process's lock on an SQLite file. `answer_within` is the
+    wait for a silent PostgreSQL server, or for a lock there; None, for what may take long: for ever.
     """
 
     def __init__(
@@ -205,21 +202,14 @@ class Database:
     def at_once(self) -> Iterator[Connection]:
         """Open a connection on which PostgreSQL commits each statement by itself; failures are the driver's own.
 
-        Between a statement and a commit that has to be sent for it a process may be stopped, or its network: what it
-        has locked would then be locked for all the others. This is for rows that everybody needs.
+        A process that stops between a statement and its commit keeps rows locked that everybody needs.
         """
         with self.engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def explained(self, what: str) -> Iterator[None]:
-        """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row to write.
-
-        Parameters
-        ----------
-        what : str
-            What was tried: "opened", "read", "written".
-        """
+        """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row to write."""
         import sqlite3
 
         try:
@@ -250,13 +240,7 @@ class Database:
         )
 
     def check_identity(self) -> None:
-        """See that an SQLite file is still the one that was asked for first.
-
-        Raises
-        ------
-        DatabaseReplaced
-            If it was deleted, or another one stands in its place: what is written goes to a file that nobody finds.
-        """
+        """See that an SQLite file is still the one that was opened first, or raise `DatabaseReplaced`."""
         if not self.is_sqlite:
             return
         path = Path(str(self.url.database))
@@ -353,8 +337,6 @@ class Database:
             raise StoreError(_no_driver(self.name)) from error
 
     def _connect_patiently(self, dialect: Any, record: object, arguments: Any, options: Any) -> Any:
-        from crawlsched.store.patience import patient_connection
-
         if self.answer_within is not None:
             options = {**options, "connect_timeout": min(options["connect_timeout"], max(2, int(self.answer_within)))}
         return patient_connection(lambda: self.answer_within).connect(*arguments, **options)

@@ -24,23 +24,14 @@ __all__ = ["FORGET_KINDS", "Forgetting"]
 Key = tuple[int, int]
 _SLICE = 1000
 _TEMPLATES_AT_ONCE = 500
-#: What `forget` can be told: a kind of tombstone, or everything.
+#: The kinds of `forget`: those of tombstones, or everything.
 FORGET_KINDS = (*KINDS, "collection")
 
 
 class Forgetting:
     """Deletes pages of a collection for good, and what is too old or nobody's any more.
 
-    Parameters
-    ----------
-    access : Access
-    tombstones : Tombstones
-        Those of the collection.
-
-    Attributes
-    ----------
-    pages : set of int
-        Those that were forgotten; what the store is still given of them is left out.
+    What the store is still given of forgotten `pages` is left out.
     """
 
     def __init__(self, access: Access, tombstones: Tombstones) -> None:
@@ -77,23 +68,10 @@ class Forgetting:
                 yield np.array(found, dtype=np.int64)
 
     def forget(self, kind: str, value: str, now: float) -> np.ndarray:
-        """Delete pages and all that is known of them, and leave a tombstone so that they do not come back.
+        """Delete pages and all that is known of them, leave a tombstone, and return the pages' numbers.
 
-        In a running crawl drain the write-behind first (a page that is not written yet is not found), and take the
-        pages out of the planner afterwards; what the store is still given of them is left out.
-
-        Parameters
-        ----------
-        kind : {"url", "pattern", "host", "collection"}
-            A pattern is matched against whole URLs; in it ``*`` stands for anything. A collection is emptied and
-            leaves no tombstone.
-        value : str
-        now : float
-
-        Returns
-        -------
-        ndarray of int64
-            The numbers of the pages that were deleted.
+        `kind` is "url", "pattern" (of whole URLs, with ``*`` for anything), "host" or "collection", which leaves no
+        tombstone. In a running crawl drain the write-behind first, and take the pages out of the planner afterwards.
         """
         access = self._access
         if kind == "collection" and value != access.name:
@@ -136,7 +114,7 @@ class Forgetting:
             self._templates.update(digests)
 
     def prune_templates(self, limit: int = 10_000) -> int:
-        """Delete at most `limit` request templates that no page names any more; give how many.
+        """Delete at most `limit` request templates that no page names any more; return how many.
 
         Only the process that owns the collection may do this: it alone knows what it is about to write.
         """
@@ -164,13 +142,7 @@ class Forgetting:
         self._access.write(partial(_rewrite_templates, key=self._access.key, other=other))
 
     def prune_texts(self, max_bytes: int) -> int:
-        """Delete the texts that were seen longest ago until those that are left have at most so many bytes.
-
-        Returns
-        -------
-        int
-            The bytes that are left.
-        """
+        """Delete the oldest texts until the others have at most `max_bytes` bytes; return how many these have."""
         while (left := self._reader.bytes_of_texts()) > max_bytes:
             self._access.write_slice(partial(_prune_texts, key=self._access.key, share=1.0 - max_bytes / left))
         return left

@@ -60,18 +60,10 @@ class LeaseRow:
         return self.member is not None or self.epoch > 0
 
     def is_held(self, now: float, stale_after: float = STALE_AFTER) -> bool:
-        """Say whether the owner is still running, as far as can be told.
+        """Say whether the owner is still running, as far as can be known.
 
-        On this machine its process is asked after, so that neither a clock that was put right nor a machine that slept
-        makes a living one look dead, or a dead one alive. One that is stopped, and one on another machine, is known by
-        its heartbeats alone, and those are compared with the clock that wrote them.
-
-        Parameters
-        ----------
-        now : float
-            By the database's clock (`Store.clock`).
-        stale_after : float
-            Seconds.
+        On this machine its process decides, whatever clocks say. A stopped process, and one on another machine, is
+        judged by its heartbeats, compared with the clock that wrote them.
         """
         if self.is_shared:
             return self.expires_at is not None and self.expires_at > now
@@ -109,27 +101,10 @@ class Lease:
         stale_after: float = STALE_AFTER,
         force: bool = False,
     ) -> "Lease":
-        """Become the one process that writes a collection.
+        """Become the one process that writes a collection, or raise `CollectionInUse`.
 
-        Parameters
-        ----------
-        database : Database
-        key : tuple of int
-            Shard and number of the collection.
-        name : str
-            The collection's.
-        spider : str
-        now : float, optional
-            POSIX seconds; None: what the clock of the database says, by which all who share it are compared.
-        stale_after : float
-            Seconds without a heartbeat after which the lease of a process elsewhere, or stopped, is taken over.
-        force : bool
-            Take it over even if its owner seems to be running.
-
-        Raises
-        ------
-        CollectionInUse
-            If another process holds it; the sentence says who.
+        A lease without a heartbeat for `stale_after` seconds is taken over if its process is elsewhere or stopped; any
+        with `force`. `now` is by default the clock of the database, which all share.
         """
         try:
             with database.explained("written"), database.writing() as connection:
@@ -158,26 +133,9 @@ class Lease:
         return cls(database, key, mine["token"], kept)
 
     def heartbeat(self, now: float | None, status: dict[str, Any]) -> bool:
-        """Say that this process is alive, and how it fares.
+        """Say that this process is alive, and its `status`; return False if another process took the lease over.
 
-        Parameters
-        ----------
-        now : float, optional
-            POSIX seconds; None: what the clock of the database says.
-        status : dict
-            What ``crawlsched status`` shows of a running crawl (JSON).
-
-        Returns
-        -------
-        bool
-            False if the lease was taken over by another process: this one has to stop.
-
-        Raises
-        ------
-        DatabaseReplaced
-            If the file is no longer the one that was opened: whatever is written is lost.
-        StoreError
-            If the database cannot be written now; the next heartbeat may succeed.
+        A replaced file raises `DatabaseReplaced`. After another StoreError the next heartbeat may succeed.
         """
         self._database.check_identity()
         return self._change(heartbeat_at=now, status=to_json(status))
@@ -203,8 +161,7 @@ class Lease:
 class ShardLease(Lease):
     """The right to write a shard, which a member of a shared collection has claimed.
 
-    It is valid as long as nobody has claimed the shard after it: whoever writes looks at the epoch inside his own
-    transaction, and is never waited for longer than some seconds there.
+    It holds until the next claim: a writer looks at the epoch inside its transaction, which takes some seconds at most.
     """
 
     def __init__(self, database: Database, key: Key, member: str, epoch: int, notes: dict[str, Any]) -> None:
@@ -296,7 +253,7 @@ def machine() -> str:
 
 
 def process_start(pid: int) -> str | None:
-    """Give when a process of this machine started, in the kernel's ticks; None if there is none with that pid.
+    """Return when a process of this machine started, in the kernel's ticks; None: there is none with that pid.
 
     A pid is given out again after a while; its start tells the two apart. Where the kernel does not say, it is "".
     """

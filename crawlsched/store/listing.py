@@ -23,13 +23,7 @@ OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~", "!~")
 
 
 class Kind(NamedTuple):
-    """A column that can be listed.
-
-    Attributes
-    ----------
-    column : ColumnElement
-    kind : {"text", "number", "time", "state", "truth"}
-    """
+    """A column that can be listed."""
 
     column: ColumnElement[Any]
     kind: str
@@ -113,24 +107,9 @@ def listed(
     order: tuple[str, bool] | None = None,
     limit: int | None = None,
 ) -> Iterator[tuple[Any, ...]]:
-    """Give rows, one after the other.
+    """Give rows that fulfil all conditions, one after the other; a shard of None in `key` stands for all shards.
 
-    Parameters
-    ----------
-    connection : Connection
-    key : tuple of (int or None, int)
-        Shard and number of the collection; None: all its shards.
-    table : str
-        A name in `TABLES`.
-    names : sequence of str
-        The columns wanted.
-    conditions : sequence of Condition
-        All of them have to be fulfilled.
-    order : tuple of (str, bool), optional
-        By which column, and whether the largest comes first; rows without a value come last. By default pages and
-        visits come in the order in which they were found.
-    limit : int, optional
-        At most so many rows.
+    `order` is a column and whether the largest comes first; rows without a value come last.
     """
     kinds = TABLES[table]
     patterns = [c for c in conditions if c.operator in ("~", "!~")]

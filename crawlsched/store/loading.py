@@ -66,10 +66,7 @@ def page_blocks(
     fingerprinter: str | None = None,
     pages: Sequence[int] | np.ndarray | None = None,
 ) -> Iterator[dict[str, np.ndarray]]:
-    """Give the pages of a collection in blocks, in the order of their numbers.
-
-    Parameters and result are those of `Store.load`; `pages` restricts it to some. What cannot be read is left out.
-    """
+    """Give the pages of a collection in blocks, as `Store.load` does; what cannot be read is left out."""
     statement = _select(database, key, grid, n_rates, fingerprinter, pages)
     names = [column.name for column in statement.selected_columns]
     numbers = None if host_number is None else _HostNumbers(host_number)
@@ -100,7 +97,7 @@ def _parts(cursor: Any, block: int, arrays: Callable[[dict[str, Any]], Arrays], 
 
 
 def _row_by_row(rows: Sequence[Any], arrays: Callable[[dict[str, Any]], Arrays], names: list[str]) -> Arrays:
-    """Make rows of which one or more are damaged into arrays; each damaged one costs a line in the log."""
+    """Make rows into arrays without the damaged ones, each of which costs a line in the log."""
     parts = [arrays(dict.fromkeys(names, ()))]
     for row in rows:
         values = dict(zip(names, row, strict=True))

@@ -96,7 +96,7 @@ class MemberSeen(NamedTuple):
 
     @property
     def renewed_at(self) -> float:
-        """When it was last heard of, by the database's clock."""
+        """When it renewed last, by the database's clock."""
         return self.expires_at - LEASE
 
 
@@ -147,17 +147,7 @@ class Renewed(NamedTuple):
 
 
 class SharedCollection:
-    """One collection that several processes crawl; made by `SharedCollection.open`.
-
-    Attributes
-    ----------
-    database : Database
-        One for all shards of a process.
-    name : str
-    number : int
-        The collection's number, the same in all of its shards.
-    n_shards : int
-    """
+    """One collection that several processes crawl; made by `SharedCollection.open`."""
 
     def __init__(self, database: Database, name: str, number: int, n_shards: int) -> None:
         self.database = database
@@ -168,25 +158,7 @@ class SharedCollection:
 
     @classmethod
     def open(cls, database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> SharedCollection:
-        """Open a shared collection, making it if there is none.
-
-        Parameters
-        ----------
-        database : Database
-            At this version's schema.
-        name : str
-        n_shards : int, optional
-            How many shards a new one gets; None: it has to be there.
-        rate : float
-            Requests per second of a new one.
-
-        Raises
-        ------
-        CollectionInUse
-            If the collection is there, and belongs to one process.
-        StoreError
-            If the database is no PostgreSQL, or has no such shared collection.
-        """
+        """Open a shared collection; with `n_shards` make it if there is none, at the given rate."""
         if database.is_sqlite:
             raise StoreError(
                 "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; "
@@ -260,18 +232,7 @@ class SharedCollection:
         at: float | None = None,
         started_at: float | None = None,
     ) -> Renewed | None:
-        """Say that a member lives; see `crawlsched.sharing.renew`, which this is in the database.
-
-        Parameters
-        ----------
-        said : Renewal
-        about : mapping
-            Who the member is (`about_me`).
-        status : mapping
-            How it fares (JSON).
-        at, started_at : float, optional
-            The time, and when the server started; None: by the server's clock. Tests give them.
-        """
+        """Renew a member's grant: `crawlsched.sharing.renew` in the database, by the server's clock."""
         values = {
             "collection": self.number,
             "member": said.member,
@@ -308,8 +269,8 @@ class SharedCollection:
     def end_sessions(self, member: str) -> int:
         """End the connections of a member whose lease is over; return how many there were.
 
-        A process that is stopped while it sends rows keeps its transaction, and with it the locks of what it was
-        writing, for as long as its machine answers: no time-out of the server's ends that before PostgreSQL 17.
+        A process that is stopped while it sends rows keeps its transaction and locks as long as its machine answers: no
+        time-out of the server ends that before PostgreSQL 17.
         """
         ended = text("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = :name")
         with self.database.explained("written"), self.database.writing() as connection:
@@ -349,7 +310,7 @@ class SharedCollection:
         return [Received(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
 
     def waits(self, limit: int) -> bool:
-        """Say whether more than so many rows wait for shards that somebody has loaded, and that take them in."""
+        """Say whether more than a number of rows wait for shards that are loaded, and so take them in."""
         with self.database.reading() as connection:
             found = connection.execute(_MANY_WAIT, {"collection": self.number, "limit": limit + 1})
             return bool(found.scalar_one() > limit)

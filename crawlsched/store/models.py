@@ -6,6 +6,9 @@ other's rows. Times are POSIX seconds (UTC). Whatever has a structure of its own
 The same tables serve SQLite and PostgreSQL.
 """
 
+from __future__ import annotations
+
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
@@ -26,8 +29,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-from crawlsched.store.outcome import Outcome
-
 __all__ = [
     "CONTENT_COLUMNS",
     "FIGURES",
@@ -39,8 +40,26 @@ __all__ = [
     "SITE",
     "STATE_COLUMNS",
     "TRACE_COLUMNS",
+    "Outcome",
     "metadata",
 ]
+
+
+class Outcome(StrEnum):
+    """How a visit ended; each visit ends in exactly one of these."""
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    NOT_MODIFIED = "not_modified"
+    FLAPPING = "flapping"
+    PROBED = "probed"
+    WRONG = "wrong"
+    GONE = "gone"
+    MOVED = "moved"
+    ERROR = "error"
+    REFUSED = "refused"
+    DROPPED = "dropped"
+
 
 #: Bytes of a request fingerprint (SHA-1, as Scrapy makes it).
 FINGERPRINT_SIZE = 20
@@ -48,7 +67,7 @@ FINGERPRINT_SIZE = 20
 #: The outcomes of a visit, as the column ``observations.outcome`` holds them.
 OUTCOMES = tuple(Outcome)
 
-#: What a row of the change feed tells, by the number in ``changes.kind``.
+#: The kinds of rows of the change feed, by the number in ``changes.kind``.
 KINDS = ("changed", "new", "gone", "back", "moved", "failing", "recovered")
 
 #: The columns of `crawlsched.pages.Pages`, and what the planner has beside them, which are stored for each page, in the
@@ -349,9 +368,9 @@ leases = _table(
     (),
     Column("token", Text, nullable=False),
     Column("host", Text, nullable=False),
-    Column("machine", Text, nullable=False),  # tells whether a pid may be asked after
+    Column("machine", Text, nullable=False),  # whether a pid may be asked after
     Column("pid", BigInteger, nullable=False),
-    Column("process_started", Text, nullable=False),  # tells a process from a later one with its pid
+    Column("process_started", Text, nullable=False),  # to know a process from a later one with its pid
     Column("spider", Text, nullable=False),
     Column("started_at", Float(53), nullable=False),
     Column("heartbeat_at", Float(53), nullable=False),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import delete, select
+from sqlalchemy import Connection, delete, insert, select
 
 from crawlsched.store import models
 from crawlsched.store.access import Access
 from crawlsched.store.commands import insert_numbered
 from crawlsched.store.rows import json_like, to_json
 
-__all__ = ["Plans", "StoredPlan"]
+__all__ = ["FirstPages", "Plans", "StoredPlan"]
 
 
 class StoredPlan(NamedTuple):
@@ -23,12 +24,7 @@ class StoredPlan(NamedTuple):
 
 
 class Plans:
-    """The plans of a collection.
-
-    Parameters
-    ----------
-    access : Access
-    """
+    """The plans of a collection."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -51,3 +47,34 @@ class Plans:
         if row is None or not (data := json_like(row.data, {}, f"the plan number {row.id}")):
             return None
         return StoredPlan(row.id, row.made_at, data)
+
+
+class FirstPages:
+    """The first pages of a collection."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def put(self, ranked: Sequence[tuple[str, Sequence[int], Sequence[float]]]) -> None:
+        """Keep the first pages of several orders, with their values; they replace those that are there."""
+        table, key = models.first_pages, self._access.key
+
+        def put(connection: Connection) -> None:
+            for view, pages, values in ranked:
+                connection.execute(delete(table).where(*self._access.own(table), table.c.view == view))
+                rows = [
+                    {"shard": key[0], "collection": key[1], "view": view, "place": place, "page": page, "value": value}
+                    for place, (page, value) in enumerate(zip(pages, values, strict=True))
+                ]
+                if rows:
+                    connection.execute(insert(table), rows)
+
+        self._access.write(put)
+
+    def read(self, view: str, offset: int = 0, limit: int = 100) -> list[tuple[int, float]]:
+        """Give some of the first pages of an order as of the last plan, with their values."""
+        table = models.first_pages
+        wanted = select(table.c.page, table.c.value).where(*self._access.own(table), table.c.view == view)
+        with self._access.database.reading() as connection:
+            rows = connection.execute(wanted.where(table.c.place >= offset).order_by(table.c.place).limit(limit))
+            return [(page, value) for page, value in rows]

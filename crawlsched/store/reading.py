@@ -31,23 +31,16 @@ _ROWS_AT_ONCE = 5_000
 
 
 class Reader:
-    """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence.
-
-    Parameters
-    ----------
-    database : Database
-    key : tuple of int
-        Shard and number of the collection.
-    """
+    """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence."""
 
     def __init__(self, database: Database, key: Key) -> None:
         self._reading = database.reading
         self._key = key
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
-        """Give what is needed to request pages, in the order asked; None for one that is not there.
+        """Return what is needed to request pages, in the order asked; None for a page that is not there.
 
-        `WriteBehind.facts` gives the same with what is not written yet.
+        `WriteBehind.facts` adds what is not written yet.
         """
         with self._reading() as connection:
             dialect = connection.dialect.name
@@ -340,7 +333,7 @@ class Reader:
         notable_at: float | None = None,
         limit: int | None = None,
     ) -> list[Host]:
-        """Give what the hosts told us: all, one, the first by name, or those that rest or have something withheld."""
+        """Give what is known of hosts: all, one, the first by name, or those that rest or have something withheld."""
         with self._reading() as connection:
             table = models.hosts
             only = [] if name is None else [table.c.host == name]
@@ -354,13 +347,13 @@ class Reader:
             ]
 
     def count_hosts(self) -> int:
-        """Count the hosts that told us something."""
+        """Count the hosts that something is known of."""
         with self._reading() as connection:
             counted = select(func.count()).select_from(models.hosts).where(*own(models.hosts, self._key))
             return int(connection.execute(counted).scalar_one())
 
     def host(self, name: str) -> Host | None:
-        """Give what one host told us; None: nothing is known of it."""
+        """Give what is known of one host; None: nothing."""
         return next(iter(self.hosts(name)), None)
 
     def count_pages(self) -> int:

@@ -33,14 +33,6 @@ PLAIN = frozenset({int, float, bytes, type(None)})
 def clean(value: Any, cleaned: "Counter[str]") -> Any:
     r"""Take out of a text what PostgreSQL or UTF-8 cannot hold, and count that; numpy's numbers become Python's.
 
-    Parameters
-    ----------
-    value : object
-    cleaned : Counter
-        ``cleaned["texts"]`` grows by one for each text that had to be changed.
-
-    Examples
-    --------
     >>> count = Counter()
     >>> clean('W/"a\0b"', count), count["texts"]
     ('W/"ab"', 1)
@@ -74,8 +66,6 @@ def plain(value: Any) -> Any:
 def to_json(value: Any) -> str:
     r"""Write JSON in ASCII, so that no text in it can trouble a database.
 
-    Examples
-    --------
     >>> to_json({"a": np.float64(1.5), "b": np.arange(2), "c": "\0"})
     '{"a":1.5,"b":[0,1],"c":"\\u0000"}'
     """
@@ -91,13 +81,7 @@ def _jsonable(value: Any) -> Any:
 
 
 def from_json(value: str | None) -> Any:
-    """Read JSON; None stays None.
-
-    Raises
-    ------
-    DamagedRow
-        If it is none.
-    """
+    """Read JSON, or raise `DamagedRow`; None stays None."""
     if value is None:
         return None
     try:
@@ -110,18 +94,8 @@ def from_json(value: str | None) -> Any:
 
 
 def json_like(value: str | None, default: Any, what: str) -> Any:
-    """Read JSON that has to be of the default's type; what is damaged is said, and the default stands for it.
+    """Read JSON of the default's type; a damaged one costs a line in the log, and the default stands for it.
 
-    Parameters
-    ----------
-    value : str or None
-        None gives the default.
-    default : list or dict
-    what : str
-        Names the row in the sentence.
-
-    Examples
-    --------
     >>> json_like('{"a": 1}', {}, "the host a"), json_like('[1]', {}, "the host a"), json_like(None, [], "it")
     ({'a': 1}, {}, [])
     """
@@ -144,8 +118,6 @@ def digest(value: str) -> bytes:
 def url_digest(url: str) -> int:
     """Make a signed 64-bit number for a URL, to find it by.
 
-    Examples
-    --------
     >>> url_digest("https://example.com/")
     1493557592560457051
     """

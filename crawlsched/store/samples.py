@@ -14,7 +14,7 @@ from crawlsched.store.statements import put
 __all__ = ["Samples", "joined", "thinned"]
 
 _DAY = 86_400
-# From this age on, rows of so many seconds become one; after the last, none is kept.
+# From this age on, the rows of these seconds become one; after the last, none is kept.
 _LEVELS = ((2 * _DAY, 600), (14 * _DAY, 3_600))
 _KEPT = 730 * _DAY
 #: Figures that are counts of the seconds before; all others are of their moment.
@@ -22,12 +22,7 @@ _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visit
 
 
 class Samples:
-    """The samples of a collection.
-
-    Parameters
-    ----------
-    access : Access
-    """
+    """The samples of a collection."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -74,8 +69,6 @@ def _since(connection: Connection, access: Access, time: float) -> list[dict[str
 def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:
     """Return rows joined by their age: counts are added up, other figures averaged over the time that they stand for.
 
-    Examples
-    --------
     >>> rows = [{"time": 60 * n, "seconds": 60.0, "visits": n, "pages": 10.0} for n in (1, 2, 3)]
     >>> thinned(rows, now=3 * 86_400)
     [{'time': 180, 'seconds': 180.0, 'visits': 6, 'pages': 10.0}]

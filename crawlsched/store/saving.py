@@ -37,21 +37,11 @@ _NEVER_CRAWLED = {
 
 @dataclass
 class Saved:
-    """What became of a batch.
+    """What became of a batch."""
 
-    Attributes
-    ----------
-    rows : int
-        Rows handed to the database.
-    refused : Counter of str
-        Rows which the database refused, by table.
-    cleaned : int
-        Texts out of which something had to be taken that no database can hold (NUL, lone surrogates).
-    """
-
-    rows: int = 0
-    refused: "Counter[str]" = field(default_factory=Counter)
-    cleaned: int = 0
+    rows: int = 0  # rows handed to the database
+    refused: "Counter[str]" = field(default_factory=Counter)  # rows which the database refused, by table
+    cleaned: int = 0  # texts that had something which no database can hold (NUL, lone surrogates)
 
 
 class _Step(NamedTuple):
@@ -205,18 +195,7 @@ _STEPS = (
 
 
 def prepared(batch: Batch, key: tuple[int, int], saved: Saved, forgotten: Collection[int] = ()) -> Prepared:
-    """Make a batch into rows.
-
-    Parameters
-    ----------
-    batch : Batch
-    key : tuple of int
-        Shard and number of the collection.
-    saved : Saved
-        Counts the rows, what cannot be made into one, and the texts which were cleaned.
-    forgotten : collection of int
-        Pages of which nothing is written.
-    """
+    """Make a batch into rows, without those of `forgotten` pages; `saved` counts rows, refusals and cleaned texts."""
     rows: Prepared = {}
     texts: Counter[str] = Counter()
     for number, (table, how, items, row) in enumerate(_STEPS):

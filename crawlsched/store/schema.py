@@ -67,25 +67,7 @@ def _revisions() -> set[str]:
 
 
 def current(url: str) -> str | None:
-    """Give a database's revision, without changing anything.
-
-    Parameters
-    ----------
-    url : str
-        See `crawlsched.store.database.database_url`.
-
-    Returns
-    -------
-    str or None
-        None if the database is empty or does not exist yet.
-
-    Raises
-    ------
-    SchemaOutOfDate
-        If it holds another program's tables.
-    StoreError
-        If it cannot be reached or read.
-    """
+    """Return a database's revision without changing anything; None if it is empty or does not exist."""
     parsed = database_url(url)
     if parsed.get_backend_name() == "sqlite" and not _exists(Path(str(parsed.database)), url):
         return None
@@ -98,20 +80,7 @@ def current(url: str) -> str | None:
 
 
 def check(url: str) -> str:
-    """Make sure that a database is at this version's revision, without changing anything.
-
-    Returns
-    -------
-    str
-        The revision.
-
-    Raises
-    ------
-    SchemaOutOfDate
-        If it is empty, behind, ahead, too old, or another program's; the sentence says which and what to do.
-    StoreError
-        If it cannot be reached or read.
-    """
+    """Return the revision if it is this version's, or raise `SchemaOutOfDate` with what to do."""
     revision = current(url)
     _refuse_unknown(revision, database_url(url).render_as_string())
     if revision != head():
@@ -123,28 +92,15 @@ def check(url: str) -> str:
 
 
 def prepare(url: str) -> str:
-    """Bring a database to this version's revision, but refuse older tables on PostgreSQL, which others may still use.
-
-    Returns and raises as `upgrade` and `check` do.
-    """
+    """Bring a database to this version's revision, but refuse older tables on PostgreSQL, which others may use."""
     may_upgrade = database_url(url).get_backend_name() == "sqlite" or current(url) is None
     return upgrade(url) if may_upgrade else check(url)
 
 
 def upgrade(url: str) -> str:
-    """Bring a database to this version's revision; several processes may do so at once.
+    """Bring a database to this version's revision, and return it; several processes may do so at once.
 
-    Returns
-    -------
-    str
-        The revision it has now.
-
-    Raises
-    ------
-    SchemaOutOfDate
-        If it is ahead, too old, or another program's; nothing is changed then.
-    StoreError
-        If it cannot be written.
+    One that is ahead, too old, or another program's raises `SchemaOutOfDate`, and is not changed.
     """
     revision = current(url)
     _refuse_unknown(revision, database_url(url).render_as_string())

@@ -25,8 +25,6 @@ _LARGEST_TIME = 1e12
 def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
     """Return what is wrong with a row; None if every value is of one of the kinds of its column, and finite.
 
-    Examples
-    --------
     >>> misfit({"url": "https://a.example/", "depth": 3}, {"url": str, "depth": int})
     >>> misfit({"url": 7.5}, {"url": str})
     'url is 7.5'
@@ -44,8 +42,6 @@ def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence
 
     Columns are looked at as a whole, which takes a tenth of the time, and rows where one does not fit.
 
-    Examples
-    --------
     >>> fitting([(3, 0.5), (4, float("nan")), ("5", 1.5)], {"page": int, "elapsed": (int, float)})
     [(3, 0.5)]
     """
@@ -60,16 +56,7 @@ def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence
 def only_sound(
     rows: Iterable[dict[str, Any]], kinds: Mapping[str, Any], what: str, name: str
 ) -> Iterator[dict[str, Any]]:
-    """Give the rows that are sound; each other one costs a line in the log.
-
-    Parameters
-    ----------
-    rows : iterable of dict
-    kinds : mapping
-        Column to type, or tuple of types.
-    what : str
-        Such as "source"; with the value of the column `name` it says which row it is.
-    """
+    """Give the rows that are sound; each other one costs a line in the log, with `what` and the value of `name`."""
     for row in rows:
         wrong = misfit(row, kinds)
         if wrong is None:
@@ -81,8 +68,6 @@ def only_sound(
 def without_outliers(numbers: Iterable[int], gap: int) -> int | None:
     """Return the largest number that can be meant, of the largest ones of a column, largest first; None: there is none.
 
-    Examples
-    --------
     >>> without_outliers([2**31 - 1, 12, 11, 10], 100_000), without_outliers([3, 2, 1], 100_000)
     (12, 3)
     """
@@ -96,12 +81,7 @@ def without_outliers(numbers: Iterable[int], gap: int) -> int | None:
 def sound_pages(block: dict[str, np.ndarray], n_sources: int) -> dict[str, np.ndarray]:
     """Return a block of pages without those that cannot be meant; each costs a line in the log.
 
-    Parameters
-    ----------
-    block : dict of str to ndarray
-        As `Store.load` gives it.
-    n_sources : int
-        A number that no source reaches; a page with one beyond it is one that no source has named.
+    No source has a number from `n_sources` on.
     """
     page, importance = block["page"], block["importance"]
     sound = (page >= 0) & (block["state"] >= 1) & (block["state"] <= _LAST_STATE)

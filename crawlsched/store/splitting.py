@@ -86,22 +86,12 @@ _COUNT = "SELECT shard, count(*) AS n FROM pages WHERE collection = :collection 
 
 
 class Split(NamedTuple):
-    """What `split` has done.
+    """What `split` has done."""
 
-    Attributes
-    ----------
-    n_before, n_after : int
-        Shards; 1 before: it belonged to one process.
-    rate : float
-        Requests per second of all processes together.
-    n_pages : tuple of int
-        Of each shard.
-    """
-
-    n_before: int
+    n_before: int  # shards; 1 before: it belonged to one process
     n_after: int
-    rate: float
-    n_pages: tuple[int, ...]
+    rate: float  # requests per second of all processes together
+    n_pages: tuple[int, ...]  # of each shard
 
 
 class _Division(NamedTuple):
@@ -124,25 +114,10 @@ class _Division(NamedTuple):
 
 
 def split(database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> Split:
-    """Divide a collection among more shards; nobody may crawl it meanwhile, and nobody can begin to.
+    """Divide a collection among more shards (by default twice as many) while nobody crawls it, or can begin to.
 
-    Parameters
-    ----------
-    database : Database
-        At this version's schema, and without a limit for answers: each page that moves is written.
-    name : str
-        The collection's.
-    n_shards : int, optional
-        A power of two, at most 4096; None: twice as many as there are.
-    rate : float
-        Requests per second, if it belonged to one process whose last crawl has not left its own.
-
-    Raises
-    ------
-    CollectionInUse
-        If it is being crawled.
-    StoreError
-        If the database is no PostgreSQL, has no such collection, or the number is not allowed. Nothing was changed.
+    The number is a power of two, at most 4096. `rate` counts if it belonged to one process whose last crawl has left
+    none. Where anything is wrong, nothing is changed.
     """
     if database.is_sqlite:
         raise StoreError(

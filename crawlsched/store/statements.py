@@ -26,15 +26,9 @@ def same(one: Table, other: Table, *names: str) -> ColumnElement[bool]:
 def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], how: str = "upsert") -> None:
     """Write rows that all have the same columns.
 
-    Parameters
-    ----------
-    connection : sqlalchemy.Connection
-    table : sqlalchemy.Table
-    rows : sequence of dict
-    how : {"upsert", "insert", "update", "delete", "next text"}
-        What is there already is changed by "upsert" and left by "insert". The rows that "update" and "delete" are
-        about are found by the columns whose names begin with `OWN`. With "next text" a page's text that is there
-        becomes the one before, unless it is the same or newer.
+    What is there already is changed by "upsert" and left by "insert". "update" and "delete" find rows by the columns
+    whose names begin with `OWN`. "next text" keeps a page's present text as the one before, unless it is the same or
+    newer.
     """
     if rows:
         connection.execute(_statement(table, how, tuple(rows[0]), connection.dialect.name), rows)

@@ -14,11 +14,10 @@ from crawlsched.store.batch import Batch
 from crawlsched.store.changes import Followers
 from crawlsched.store.commands import Commands
 from crawlsched.store.database import Database, is_row_error
-from crawlsched.store.first_pages import FirstPages
 from crawlsched.store.forgetting import Forgetting
 from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
 from crawlsched.store.loading import page_blocks
-from crawlsched.store.plans import Plans
+from crawlsched.store.plans import FirstPages, Plans
 from crawlsched.store.reading import Reader
 from crawlsched.store.samples import Samples
 from crawlsched.store.saving import Prepared, Saved
@@ -34,21 +33,6 @@ class Store(Access):
 
     It may be used from several threads. No method reads the clock: `now` and other times are POSIX seconds.
     Every failure is a `StoreError` of one sentence.
-
-    Attributes
-    ----------
-    reader : Reader
-        Answers small questions.
-    tombstones : Tombstones
-    forgetting : Forgetting
-        Deletes pages, and what is too old.
-    commands : Commands
-        What the command line asks of a running crawl.
-    plans : Plans
-    samples : Samples
-    first_pages : FirstPages
-    followers : Followers
-        Who reads the change feed.
     """
 
     def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:
@@ -86,33 +70,9 @@ class Store(Access):
     ) -> "Store":
         """Open a collection.
 
-        Parameters
-        ----------
-        url : str
-            ``sqlite:///path`` or ``postgresql://...``.
-        collection : str
-            Its name.
-        shard : int
-        upgrade : bool, optional
-            Bring the database to this version's schema first. None: on SQLite, and where
-            there are no tables yet.
-        read_only : bool
-            Refuse to write; upgrades nothing.
-        create : bool, optional
-            Make the collection if it is not there. None: unless `read_only`.
-
-        Returns
-        -------
-        Store
-
-        Raises
-        ------
-        SchemaOutOfDate
-            If the database is behind, ahead, or another program's.
-        StoreError
-            If it cannot be used for another reason, or has no such collection. Nothing was changed.
-        UnsupportedPlatform
-            On Windows.
+        `upgrade` brings the database to this version's schema first; by default on SQLite, and where there are no
+        tables. Without `create` a missing collection is an error; by default only with `read_only`. Where anything is
+        wrong, nothing is changed.
         """
         require_posix()
         if upgrade is None and not read_only:
@@ -157,18 +117,8 @@ class Store(Access):
     ) -> Iterator[dict[str, np.ndarray]]:
         """Give every page as arrays, in blocks, in the order of page numbers.
 
-        Parameters
-        ----------
-        block : int
-            Pages per block, at most.
-        host_number : callable, optional
-            Gives a host's number for its name; asked once for each host. None: ``host`` holds the names.
-        grid, n_rates : str, int
-            The grid of rates in use and its size; log-likelihoods of another grid are not given.
-        fingerprinter : str, optional
-            The request fingerprinter in use.
-        pages : array_like of int, optional
-            Only these.
+        ``host_number(name)`` is asked once for each host; without it ``host`` holds the names. Log-likelihoods of
+        another `grid` are not given. `fingerprinter` names the request fingerprinter in use.
 
         Yields
         ------
@@ -189,19 +139,9 @@ class Store(Access):
             yield from page_blocks(self.database, self.key, block, **arguments)
 
     def save(self, batch: Batch) -> Saved:
-        """Write a batch in one transaction; writing it again changes nothing.
+        """Write a batch in one transaction, and return what was written, refused and cleaned; twice changes nothing.
 
-        Returns
-        -------
-        Saved
-            What was written, refused, and cleaned.
-
-        Raises
-        ------
-        CollectionInUse
-            If the lease was taken over by another process; nothing was written.
-        StoreError
-            If the database cannot be written now; nothing was written.
+        If another process took the lease over (`CollectionInUse`) or the database fails, nothing is written.
         """
         with self.turn:
             saved = Saved()
@@ -216,7 +156,7 @@ class Store(Access):
         return saved
 
     def prepared(self, batch: Batch, saved: Saved) -> Prepared:
-        """Make a batch into rows, which are to be written before the `turn` is given away."""
+        """Make a batch into rows, to be written before the `turn` is given away."""
         self.forgetting.note_templates(batch.templates)
         return saving.prepared(batch, self.key, saved, self.forgetting.pages)
 

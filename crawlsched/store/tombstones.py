@@ -14,8 +14,6 @@ KINDS = ("url", "pattern", "host")
 def host_of(url: str) -> str:
     """Give a URL's host in lower case, without port and user.
 
-    Examples
-    --------
     >>> host_of("https://me@Example.com:8080/a")
     'example.com'
     """
@@ -28,8 +26,6 @@ def host_of(url: str) -> str:
 def pattern(text: str) -> "re.Pattern[str]":
     """Make a pattern over whole URLs, in which ``*`` stands for anything and all else for itself.
 
-    Examples
-    --------
     >>> found = pattern("https://example.com/old/*?id=*")
     >>> bool(found.fullmatch("https://example.com/old/a?id=1")), bool(found.fullmatch("https://example.com/old/a"))
     (True, False)
@@ -51,11 +47,7 @@ class Tombstone(NamedTuple):
 
 
 class Tombstones:
-    """Says quickly which URLs were forgotten.
-
-    Parameters
-    ----------
-    stones : iterable of Tombstone
+    """Finds out quickly which URLs were forgotten.
 
     Examples
     --------

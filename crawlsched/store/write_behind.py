@@ -37,26 +37,6 @@ class WriteBehind:
     crash, nothing. A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1 s,
     then ever more rarely up to `retry_interval`; those that come meanwhile wait behind it, and are then written with
     it. What is for a shard that another process has claimed is left out.
-
-    Parameters
-    ----------
-    retry_interval : float
-        Longest pause between two attempts, in seconds.
-    on_event : callable, optional
-        Called in the writing thread with "failed", "recovered" or "lost" and a sentence.
-    on_left_out : callable, optional
-        Called there with each batch that is left out, because another process has claimed its shard.
-
-    Attributes
-    ----------
-    failure : str or None
-        Why the last attempt failed; None while all is well.
-    lost : str or None
-        Why nothing can be written any more: another process took the collection over. The crawl has to stop.
-    refused : Counter of str
-        Rows which the database refused, by table, since the start.
-    n_saved, n_rows : int
-        Batches and rows written since the start.
     """
 
     def __init__(
@@ -84,13 +64,7 @@ class WriteBehind:
         self._thread.start()
 
     def submit(self, *parts: tuple[Store, Batch]) -> None:
-        """Hand over batches that are written together, without waiting; they must not be touched afterwards.
-
-        Raises
-        ------
-        StoreError
-            After `close`.
-        """
+        """Hand over a batch, without waiting; it must not be touched afterwards."""
         with self._changed:
             if self._closing:
                 raise StoreError("The write-behind is closed; nothing can be written any more.")

@@ -29,23 +29,22 @@ def chart(
     *,
     say_place: Callable[[float], str],
     say_value: Callable[[float], str],
-    low: float | None = None,
-    high: float | None = None,
+    low: float,
+    high: float | None,
     marks: Sequence[tuple[float, str]] = (),
     is_log: bool = False,
     label: str,
 ) -> Html:
     """Return a chart; colours and sizes are the stylesheet's.
 
-    `low` and `high` end the scale, by default at the least and largest value. `marks` are places with a line and a
-    word; `is_log` lays places out by their logarithms; `label` names the chart for those who do not see it.
+    `low` and `high` end the scale; None: the largest value does. `marks` are places with a line and a word; `is_log`
+    lays places out by their logarithms; `label` names the chart for those who do not see it.
     """
     known = [value for line in lines for value in line.values if value is not None and math.isfinite(value)]
     if len(places) < 2 or not known:
         return tag("p", "There is not enough to draw yet; a crawl takes a sample each minute.", class_="empty")
-    bottom = min(known) if low is None else low
     top = max(known) if high is None else high
-    top = top if top > bottom else bottom + 1.0
+    top = top if top > low else low + 1.0
     across = (lambda x: math.log(x)) if is_log else (lambda x: x)
     first, last = across(places[0]), across(places[-1])
 
@@ -53,12 +52,12 @@ def chart(
         return (across(place) - first) / ((last - first) or 1.0)
 
     def y(value: float) -> float:
-        return 1.0 - (value - bottom) / (top - bottom)
+        return 1.0 - (value - low) / (top - low)
 
     grid = [
         (
             tag("line", x1="0", x2="100%", y1=f"{100 * at:g}%", y2=f"{100 * at:g}%", class_="grid"),
-            tag("text", say_value(top - at * (top - bottom)), x="2", y=f"{100 * at:g}%", dy="-4", class_="axis"),
+            tag("text", say_value(top - at * (top - low)), x="2", y=f"{100 * at:g}%", dy="-4", class_="axis"),
         )
         for at in (0.0, 0.5, 1.0)
     ]

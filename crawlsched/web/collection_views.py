@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from aiohttp import web
 
@@ -29,7 +30,7 @@ from crawlsched.web.views.pages import pages
 from crawlsched.web.views.sources import sources
 from crawlsched.web.views.whatif import whatif
 
-__all__ = ["CollectionViews", "Watched", "html_answer", "root_of"]
+__all__ = ["CollectionViews", "Watched", "aside", "html_answer", "root_of"]
 
 # A view that takes longer is answered with a sentence; the page asks again until it is ready.
 _PATIENCE = 0.8
@@ -66,20 +67,14 @@ class Watched:
         return f"c/{collection}" if self.name == self.store.name else f"c/{collection}/{shard}"
 
 
-class _Made(NamedTuple):
-    """A view that was made, or is being made, and since when."""
-
-    future: asyncio.Future[Html]
-    at: float
-
-
 class CollectionViews:
     """Answer for one collection."""
 
     def __init__(self, watched: Watched, threads: ThreadPoolExecutor, *, is_one_of: bool) -> None:
         self._watched, self._threads = watched, threads
         self._is_one_of = is_one_of
-        self._made: dict[str, _Made] = {}
+        # By address: a view that was made, or is being made, and since when.
+        self._made: dict[str, tuple[asyncio.Future[Html], float]] = {}
 
     def add_to(self, router: web.UrlDispatcher) -> None:
         """Serve them."""
@@ -93,18 +88,21 @@ class CollectionViews:
         name = request.path.rpartition("/")[2]
         title, view, fresh_for = _VIEWS[name]
         key = request.path_qs
-        made = self._made.get(key)
-        if made is None or (made.future.done() and time.monotonic() - made.at > fresh_for):
-            made = self._made[key] = _Made(self._begin(view, dict(request.query)), time.monotonic())
+        now = time.monotonic()
+        made, since = self._made.get(key, (None, now))
+        if made is None or (made.done() and now - since > fresh_for):
+            make = partial(self._make, view, dict(request.query))
+            made = asyncio.get_running_loop().run_in_executor(self._threads, make)
+            self._made[key] = made, now
             for old in list(self._made)[:-_MOST_KEPT]:
                 del self._made[old]
-        done, _ = await asyncio.wait([made.future], timeout=_PATIENCE)
+        done, _ = await asyncio.wait([made], timeout=_PATIENCE)
         if not done:
             # Nothing is shown twice as long as it takes: the page asks again by itself.
             waiting = tag("main", tag("section", tag("p", "This is being computed …"), class_="panel waiting"))
             return self._answer(request, title, waiting, view=name, refresh=1)
         try:
-            main = made.future.result()
+            main = made.result()
         except CrawlschedError as error:
             self._made.pop(key, None)
             raise web.HTTPNotFound(reason=" ".join(str(error).split())) from None
@@ -114,26 +112,16 @@ class CollectionViews:
         return self._answer(request, title, main, view=name, refresh=0 if name in ("page", "whatif", "sources") else 10)
 
     def _answer(self, request: web.Request, title: str, main: Html, **shown: Any) -> web.Response:
-        root = root_of(request)
-        name = self._watched.name
-        return html_answer(document(title, main, name, root=root, is_one_of=self._is_one_of, **shown))
+        shown |= {"root": root_of(request), "is_one_of": self._is_one_of}
+        return html_answer(document(title, main, self._watched.name, **shown))
 
-    def _begin(self, view: Callable[[Context], Html], query: dict[str, str]) -> asyncio.Future[Html]:
-        watched = self._watched
-
-        def make() -> Html:
-            now = watched.store.clock()
-            return view(Context(store=watched.store, reports=watched.reports, query=query, now=now))
-
-        return asyncio.get_running_loop().run_in_executor(self._threads, make)
-
-    async def _aside(self, function: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
+    def _make(self, view: Callable[[Context], Html], query: dict[str, str]) -> Html:
+        store = self._watched.store
+        return view(Context(store=store, reports=self._watched.reports, query=query, now=store.clock()))
 
     async def _jsonl(self, request: web.Request) -> web.StreamResponse:
-        store = self._watched.store
+        store, since = self._watched.store, request.query.get("since")
         feed = Feed(store)
-        since = request.query.get("since")
         diff, limit = request.query.get("diff") in ("1", "true"), request.query.get("limit", "1000")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MOST_CHANGES):
             raise CrawlschedError(f"limit must be a whole number from 1 to {_MOST_CHANGES}, got {limit!r:.40}.")
@@ -145,14 +133,22 @@ class CollectionViews:
             lines = "".join(f"{json.dumps(change.to_dict())}\n" for change in found)
             return lines.encode(), found[-1].cursor if found else str(cursor)
 
-        body, cursor = await self._aside(read)
+        body, cursor = await aside(self._threads, read)
         return web.Response(body=body, content_type="application/x-ndjson", headers={"X-Crawlsched-Cursor": cursor})
 
     async def _atom(self, request: web.Request) -> web.Response:
         store = self._watched.store
         address = str(request.url.with_query(None))
-        make = lambda: atom(Feed(store).newest(_ATOM_ENTRIES, diff=True), store.name, address, store.clock())  # noqa: E731
-        return web.Response(body=await self._aside(make), content_type="application/atom+xml", charset="utf-8")
+
+        def make() -> bytes:
+            return atom(Feed(store).newest(_ATOM_ENTRIES, diff=True), store.name, address, store.clock())
+
+        return web.Response(body=await aside(self._threads, make), content_type="application/atom+xml", charset="utf-8")
+
+
+async def aside(threads: ThreadPoolExecutor, function: Callable[[], Any]) -> Any:
+    """Wait for a function that another thread runs."""
+    return await asyncio.get_running_loop().run_in_executor(threads, function)
 
 
 def html_answer(text: str, status: int = 200) -> web.Response:

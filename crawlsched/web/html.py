@@ -39,6 +39,9 @@ def tag(name: str, /, *children: Node, **attributes: str | float | bool | None) 
 
     The attribute ``class_`` is "class", and other underscores are dashes. True: without a value; None and False: left
     out.
+
+    >>> tag("a", "<x>", href="/?a=1&b=2", class_="row", data_at=3, hidden=False)
+    '<a href="/?a=1&amp;b=2" class="row" data-at="3">&lt;x&gt;</a>'
     """
     written = [name]
     for key, value in attributes.items():

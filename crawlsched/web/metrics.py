@@ -16,29 +16,19 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 def metrics(seen: Mapping[str, Vitals]) -> bytes:
     """Return what is known of each collection, by the value of the label ``collection``."""
-    families = _Families()
+    families: dict[str, list[str]] = {}
     for collection, of_one in seen.items():
         _add(families, collection, of_one)
-    return "".join(f"{line}\n" for lines in families.lines.values() for line in lines).encode()
+    return "".join(f"{line}\n" for lines in families.values() for line in lines).encode()
 
 
-class _Families:
-    """Lines by the name of their family, which is declared before its first sample."""
-
-    def __init__(self) -> None:
-        self.lines: dict[str, list[str]] = {}
-
-    def gauge(self, name: str, meaning: str, value: float | None, **labels: str) -> None:
-        """Add a sample of something that rises and falls; None: it is not known."""
-        if value is not None:
-            self._add("gauge", f"crawlsched_{name}", meaning, value, labels)
-
-    def counter(self, name: str, meaning: str, value: float, **labels: str) -> None:
-        """Add a sample of something that only rises."""
-        self._add("counter", f"crawlsched_{name}_total", meaning, value, labels)
-
-    def _add(self, kind: str, name: str, meaning: str, value: float, labels: dict[str, str]) -> None:
-        lines = self.lines.setdefault(name, [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"])
+def _sample(
+    families: dict[str, list[str]], kind: str, name: str, meaning: str, value: float | None, **labels: str
+) -> None:
+    """Add a sample of a gauge, or of a counter, which only rises; its family is declared before the first one."""
+    if value is not None:  # None: it is not known
+        name = f"crawlsched_{name}_total" if kind == "counter" else f"crawlsched_{name}"
+        lines = families.setdefault(name, [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"])
         written = ",".join(f'{label}="{_escaped(text)}"' for label, text in sorted(labels.items()))
         lines.append(f"{name}{{{written}}} {float(value)}")
 
@@ -47,7 +37,7 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
-def _add(families: _Families, collection: str, seen: Vitals) -> None:
+def _add(families: dict[str, list[str]], collection: str, seen: Vitals) -> None:
     status, sample = seen.status, seen.sample
     first_copies = status.get("first_copies") or {}
     beat = None if seen.owner is None else seen.owner.heartbeat_at
@@ -70,23 +60,25 @@ def _add(families: _Families, collection: str, seen: Vitals) -> None:
         ("hosts_resting", "Hosts that asked to be left alone, and still are.", len(seen.resting)),
         ("host_rest_seconds", "How long the host that rests longest still wants to.", longest),
     ):
-        families.gauge(name, meaning, value, collection=collection)
+        _sample(families, "gauge", name, meaning, value, collection=collection)
     for check in checks(seen):
         meaning = "1 if so: leased, writing, dispatching, answering."
-        families.gauge("healthy", meaning, check.is_well, collection=collection, check=check.name)
+        _sample(families, "gauge", "healthy", meaning, check.is_well, collection=collection, check=check.name)
     for state, n in (status.get("states") or {}).items():
-        families.gauge("pages_by_state", "Known pages, by state.", n, collection=collection, state=state)
+        _sample(families, "gauge", "pages_by_state", "Known pages, by state.", n, collection=collection, state=state)
     for host, known in list(seen.failing.items())[:_MOST_HOSTS]:
         for state, n in known["pages"].items():
             meaning = "Pages of a host most of whose pages fail, by state."
-            families.gauge("failing_host_pages", meaning, n, collection=collection, host=host, state=state)
+            _sample(families, "gauge", "failing_host_pages", meaning, n, collection=collection, host=host, state=state)
     for name, meaning, label, values in (
         ("slots", "What became of the slots of this crawl.", "result", status.get("slots") or {}),
         ("visits", "Visits of this crawl that ended, by outcome.", "outcome", status.get("resolved") or {}),
         ("withheld", "What was held back from the spider, by reason.", "reason", seen.withheld),
     ):
         for key, value in sorted(values.items()):
-            families.counter(name, meaning, value, collection=collection, **{label: key})
-    made = first_copies.get("made", 0)
-    families.counter("first_copies", "Visits of this crawl that brought a first copy.", made, collection=collection)
-    families.counter("delivered_changes", "Lines of the change feed.", seen.delivered, collection=collection)
+            _sample(families, "counter", name, meaning, value, collection=collection, **{label: key})
+    for name, meaning, value in (
+        ("first_copies", "Visits of this crawl that brought a first copy.", first_copies.get("made", 0)),
+        ("delivered_changes", "Lines of the change feed.", seen.delivered),
+    ):
+        _sample(families, "counter", name, meaning, value, collection=collection)

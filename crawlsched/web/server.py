@@ -1,13 +1,11 @@
-"""The server: who is let in, who answers, and what is said of all collections together."""
+"""The server: who is let in, who answers, and the answers about all collections together."""
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -17,14 +15,14 @@ from aiohttp import web
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings.addresses import is_loopback
 from crawlsched.showing import in_words, without_secrets
-from crawlsched.web.collection_views import CollectionViews, Watched, html_answer, root_of
+from crawlsched.web.collection_views import CollectionViews, Watched, aside, html_answer, root_of
 from crawlsched.web.html import tag
 from crawlsched.web.layout import document
 from crawlsched.web.metrics import CONTENT_TYPE, metrics
 from crawlsched.web.views.collections import collections
 from crawlsched.web.vitals import Vitals, checks, vitals
 
-__all__ = ["Page", "Watched", "serve"]
+__all__ = ["Watched", "serve"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,27 +42,16 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """What is served, and to whom."""
-
-    title: str  # title of the page that leads to several collections
-    watched: Sequence[Watched]  # one has its views at the top; several have them below ``/c/``
-    host: str  # where it listens; port 0 is any free one
-    port: int
-    token: str | None  # what a visitor has to know; None: nothing
-
-
 class _Server:
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def __init__(self, title: str, watched: Sequence[Watched], host: str, token: str | None) -> None:
+        self._title, self._watched, self._host, self._token = title, watched, host, token
         # Two: a view that takes long keeps no other from being looked at.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="crawlsched-web")
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard], client_max_size=64 * 1024)
-        is_one_of = len(self._page.watched) > 1
-        for watched in self._page.watched:
+        is_one_of = len(self._watched) > 1
+        for watched in self._watched:
             views = CollectionViews(watched, self._threads, is_one_of=is_one_of)
             views.add_to(app.router)
         if is_one_of:
@@ -85,8 +72,6 @@ class _Server:
             answer = self._say(request, error.status, error.reason)
         except CrawlschedError as error:
             answer = self._say(request, 400, str(error))
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
             logger.exception("%s cannot be shown.", request.path)
             answer = self._say(request, 500, f"This cannot be shown: {without_secrets(in_words(error))}.")
@@ -99,12 +84,12 @@ class _Server:
         """Return why somebody is not let in; None: he is."""
         # A page elsewhere whose name is made to lead here asks with that name (DNS rebinding).
         name = urlsplit(f"//{request.host}").hostname or ""
-        if is_loopback(self._page.host) and not is_loopback(name):
+        if is_loopback(self._host) and not is_loopback(name):
             return self._say(request, 421, "This address is served under the names of this machine only.")
         is_public = request.path == "/healthz" or request.path.startswith("/static/")
-        if self._page.token is None or is_public:
+        if self._token is None or is_public:
             return None
-        if request.path == "/metrics" and is_loopback(self._page.host):
+        if request.path == "/metrics" and is_loopback(self._host):
             return None
         given = request.query.get("token")
         if given is not None and self._knows(given):
@@ -123,67 +108,70 @@ class _Server:
         return self._say(request, 401, "This page wants its token: open the address that stands in the crawl's log.")
 
     def _knows(self, given: str) -> bool:
-        return self._page.token is not None and hmac.compare_digest(given.encode(), self._page.token.encode())
+        return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
 
     def _say(self, request: web.Request, status: int, sentence: str) -> web.Response:
         if "text/html" not in request.headers.get("Accept", ""):
             return web.json_response({"error": sentence}, status=status)
         main = tag("main", tag("section", tag("h2", str(status)), tag("p", sentence), class_="panel"))
         title = "Not found" if status == 404 else "No"
-        root, is_one_of = root_of(request), len(self._page.watched) > 1
-        name = self._page.title
-        page = document(title, main, name, base=root, root=root, is_one_of=is_one_of, has_views=not is_one_of)
+        root, is_one_of = root_of(request), len(self._watched) > 1
+        page = document(title, main, self._title, base=root, root=root, is_one_of=is_one_of, has_views=not is_one_of)
         return html_answer(page, status)
 
-    # -- what is said of all together
+    # -- all collections together
 
     async def _all(self, request: web.Request) -> web.Response:
-        watched = [(one.name, one.path, one.store) for one in self._page.watched]
-        main = await self._aside(lambda: collections(watched))
-        return html_answer(document("Collections", main, self._page.title, is_one_of=True, has_views=False, refresh=10))
+        watched = [(one.name, one.path, one.store) for one in self._watched]
+        main = await aside(self._threads, lambda: collections(watched))
+        return html_answer(document("Collections", main, self._title, is_one_of=True, has_views=False, refresh=10))
 
     def _seen(self, request: web.Request) -> dict[str, Vitals]:
         """Look at all that are watched, or at the one that is asked for."""
         asked = request.query.get("collection")
-        watched = [one for one in self._page.watched if asked in (None, one.name)]
+        watched = [one for one in self._watched if asked in (None, one.name)]
         if not watched:
             raise CrawlschedError(f"There is no collection {asked!r:.100} here.")
         return {one.name: vitals(one.store) for one in watched}
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        body = await self._aside(lambda: metrics(self._seen(request)))
+        body = await aside(self._threads, lambda: metrics(self._seen(request)))
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
 
     async def _healthz(self, request: web.Request) -> web.Response:
-        seen = await self._aside(lambda: self._seen(request))
+        seen = await aside(self._threads, lambda: self._seen(request))
         found = {name: checks(of_one) for name, of_one in seen.items()}
         of_all = [check for of_one in found.values() for check in of_one]
         is_well = all(check.is_well for check in of_all)
         said: dict[str, Any] = {name: [check._asdict() for check in of_one] for name, of_one in found.items()}
         # Whoever starts a crawl again that is not well does so by the status.
         status = 200 if all(check.is_well or not check.is_of_process for check in of_all) else 503
-        answer = {"collections": said} if len(self._page.watched) > 1 else {"checks": said[self._page.watched[0].name]}
+        answer = {"collections": said} if len(self._watched) > 1 else {"checks": said[self._watched[0].name]}
         return web.json_response({"ok": is_well, **answer}, status=status)
 
-    async def _aside(self, function: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
 
+async def serve(
+    watched: Sequence[Watched], *, title: str, host: str, port: int, token: str | None
+) -> AsyncIterator[str]:
+    """Listen; give the address once it is listened on, and stop when the iterator is closed.
 
-async def serve(page: Page) -> AsyncIterator[str]:
-    """Listen; give the address once it is listened on, and stop when the iterator is closed."""
-    runner = web.AppRunner(_Server(page).app(), access_log=None, handle_signals=False, shutdown_timeout=1.0)
+    Port 0 is any free one. Visitors have to know the token, if there is one. Of several collections each has its views
+    below ``/c/``, and a page with the title leads to them.
+    """
+    app = _Server(title, watched, host, token).app()
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, page.host, page.port)
+        site = web.TCPSite(runner, host, port)
         try:
             await site.start()
         except OSError as error:
             raise CrawlschedError(
-                f"The page cannot be served: {page.host}:{page.port} cannot be listened on "
+                f"The page cannot be served: {host}:{port} cannot be listened on "
                 f"({error.strerror or error}); name another port with CRAWLSCHED_WEB."
             ) from None
         host, port = runner.addresses[0][:2]
         host = f"[{host}]" if ":" in host else host
-        yield f"http://{host}:{port}/" + (f"?token={page.token}" if page.token else "")
+        yield f"http://{host}:{port}/" + (f"?token={token}" if token else "")
     finally:
         await runner.cleanup()

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from crawlsched.feed import Feed
 from crawlsched.store import Host, LeaseRow, Store, models
 
-__all__ = ["Check", "Limits", "Vitals", "checks", "of_pages", "say_failing", "vitals"]
+__all__ = ["Check", "Vitals", "checks", "of_pages", "say_failing", "slots_of", "vitals"]
 
 # Half of the time after which a crawl in which nothing goes out ends by itself.
 _LONGEST_SILENCE, _LONGEST_SLOTS = 30.0, 2.0
@@ -79,23 +79,23 @@ class Check(NamedTuple):
         return self.name in ("leased", "writing", "dispatching")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """From when on something is not well; None: it is not looked at."""
+def checks(
+    seen: Vitals,
+    *,
+    freshness: float | None = None,
+    budget: float | None = None,
+    undelivered: int | None = None,
+    rest: float | None = None,
+    last_pass: float | None = None,
+) -> list[Check]:
+    """Check that the crawl runs, writes and sends, that hosts answer, and that no given limit is exceeded.
 
-    freshness: float | None = None  # the least share of the importance that is expected to be fresh
-    budget: float | None = None  # the least share of the slots of the last minute that were used
-    undelivered: int | None = None  # how many changes may wait for callback and pipelines
-    rest: float | None = None  # for how long a host may want to be left alone, seconds
-    # How long ago the last pass may have ended, or the one that runs have begun, seconds; None: a crawl has to run.
-    last_pass: float | None = None
-
-
-def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
-    """Check that the crawl runs, writes and sends, that hosts answer, and that no limit is exceeded."""
-    limits = limits or Limits()
+    The limits are the least share of the importance expected to be fresh, the least share of a minute's slots used, how
+    many changes may wait for the spider, for how many seconds a host may rest, and how many seconds ago the last pass
+    may have ended; with the last no crawl has to run.
+    """
     status = seen.status
-    found = [_leased(seen) if limits.last_pass is None else _passed(seen, limits.last_pass)]
+    found = [_leased(seen) if last_pass is None else _passed(seen, last_pass)]
     if seen.is_running:
         unsaved = float(status.get("unsaved_for") or 0.0)
         said = "what is learned is written at once" if unsaved <= _LONGEST_UNSAVED else f"unwritten for {unsaved:.0f} s"
@@ -109,20 +109,20 @@ def checks(seen: Vitals, limits: Limits | None = None) -> list[Check]:
     said = "; ".join(failing[:5]) + more if failing else "no host fails"
     found.append(Check("answering", not failing, said))
     share = seen.sample.get("expected_freshness")
-    if limits.freshness is not None:
-        is_well = share is not None and share >= limits.freshness
+    if freshness is not None:
+        is_well = share is not None and share >= freshness
         said = "not known yet" if share is None else f"{100 * share:.3g} %{of_pages(seen.sample)} expected to be fresh"
-        found.append(Check("freshness", is_well, f"{said}, wanted: {100 * limits.freshness:.3g} %"))
-    if limits.budget is not None and (slots := _slots(seen.sample)):
+        found.append(Check("freshness", is_well, f"{said}, wanted: {100 * freshness:.3g} %"))
+    if budget is not None and (slots := slots_of(seen.sample)):
         used = seen.sample["used"] / slots
-        found.append(Check("budget", used >= limits.budget, f"{100 * used:.3g} % of the slots of a minute used"))
-    if limits.undelivered is not None:
-        is_well = seen.undelivered <= limits.undelivered
+        found.append(Check("budget", used >= budget, f"{100 * used:.3g} % of the slots of a minute used"))
+    if undelivered is not None:
+        is_well = seen.undelivered <= undelivered
         found.append(Check("deliveries", is_well, f"{seen.undelivered:,} changes wait for callback and pipelines"))
-    if limits.rest is not None:
-        resting = [host for host in seen.resting if host.rest_until - seen.time > limits.rest]
+    if rest is not None:
+        resting = [host for host in seen.resting if host.rest_until - seen.time > rest]
         names = ", ".join(host.host for host in resting[:5]) or "none"
-        found.append(Check("hosts", not resting, f"hosts that rest for more than {limits.rest:g} s: {names}"))
+        found.append(Check("hosts", not resting, f"hosts that rest for more than {rest:g} s: {names}"))
     return found
 
 
@@ -185,5 +185,6 @@ def _dispatching(status: dict[str, Any]) -> Check:
     return Check("dispatching", silence <= longest, said)
 
 
-def _slots(sample: dict[str, Any]) -> float:
+def slots_of(sample: dict[str, Any]) -> float:
+    """Count the slots that a sample is about."""
     return float(sum(sample.get(name) or 0.0 for name in ("used", "idle", "no_free_host", "missed")))

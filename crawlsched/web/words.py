@@ -10,7 +10,7 @@ from crawlsched.wording import say_duration, say_interval
 
 __all__ = ["BINDS", "ago", "clock", "duration", "moment", "number", "per_time", "share", "short"]
 
-#: What binds, as the planner says it, in words.
+#: What binds a page's next crawl, by the planner's name for it.
 BINDS = {
     "value": "what a crawl of it is worth",
     "overdue": "the max_interval of CRAWLSCHED_PAGES: it is overdue, and goes before anything of value",

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from sqlalchemy import text
 
-from crawlsched.addon.interpreter import INTERPRETER
-from crawlsched.crawl.calls import Call
+from crawlsched.addon.extensions import INTERPRETER
 from crawlsched.crawl.collection import FLUSH_INTERVAL
 from crawlsched.crawl.reading import Body
 from crawlsched.crawl.responses import ResponseFacts
+from crawlsched.crawl.visits import Call
 from crawlsched.planner import Plan, Planner, plan
 from crawlsched.sharing import divided, grown_curve, read_curve, shard_of
 from crawlsched.store import host_of, schema

@@ -10,7 +10,7 @@ import pytest
 
 from crawlsched.bandwidth import poisson_crawl_rates
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.simulation.figures import FIGURES, FigureError, Table
+from crawlsched.simulation.figures import FIGURES, SimulationError, Table
 from crawlsched.simulation.figures.estimating import ERROR
 from crawlsched.simulation.figures.frequency_curves import BIAS, SIMULATED, WITH_DATES, moment
 from crawlsched.simulation.figures.online_estimators import OFTEN
@@ -143,9 +143,9 @@ def test_a_history_that_cannot_be_used_is_refused_in_one_sentence(tmp_path: Path
 
 def test_settings_that_a_figure_cannot_take_are_refused_in_one_sentence() -> None:
     """Several numbers of pages where there can be one, and a part of a visit."""
-    with pytest.raises(FigureError, match=r"^pages must be a single number for this figure, got 5, 6\.$"):
+    with pytest.raises(SimulationError, match=r"^pages must be a single number for this figure, got 5, 6\.$"):
         run("frequency-of-change-3", pages=[5, 6])
-    with pytest.raises(FigureError, match=r"^horizon must be a whole number above 0 for this figure, got 2\.5\.$"):
+    with pytest.raises(SimulationError, match=r"^horizon must be a whole number above 0 for this figure, got 2\.5\.$"):
         run("online-estimators-2", horizon=2.5)
 
 
@@ -172,7 +172,7 @@ def test_figure_18_of_a_history_counts_the_days_on_which_its_pages_changed(tmp_p
         off = table.one("mean distance of the ratio from 1", estimator=name, ratio=0.0).mean
         assert off == pytest.approx(abs(estimate / (12 / 127) - 1))
     history.write_text("page,time\n1,0\n1,86400\n")
-    with pytest.raises(FigureError, match="must hold changes"):
+    with pytest.raises(SimulationError, match="must hold changes"):
         run("frequency-of-change-18", history=history)
 
 

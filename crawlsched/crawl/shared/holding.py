@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from crawlsched.crawl.collection import LOADED_AT_ONCE, StoredShard
-from crawlsched.crawl.heap import give_memory_back
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.shared.inbox import Inbox
 from crawlsched.crawl.shared.membership import Membership
-from crawlsched.crawl.side_thread import Aside
+from crawlsched.crawl.side_thread import Aside, give_memory_back
 from crawlsched.showing import in_words
 from crawlsched.store.members import Received, SharedCollection
 
@@ -20,12 +19,12 @@ __all__ = ["Holding"]
 
 logger = logging.getLogger(__name__)
 
-# A process that begins loads what it can claim before its spider starts, for so many seconds at most.
+# A process that begins loads what it can claim before its spider starts, for these seconds at most.
 _LONGEST_BEGINNING = 10.0
 _BETWEEN_LOOKS = 3.0
-# A shard that is given away ends its visits first, for so many seconds at most.
+# A shard that is given away ends its visits first, for these seconds at most.
 _LONGEST_DRAIN = 4.0
-# The others are told of a shard that has grown by this share, at most every so many seconds.
+# A shard that has grown by this share is published, at most once in these seconds.
 _GROWN, _BETWEEN_NEWS = 0.1, 2.0
 # So many pages of a shard are taken in between two looks at the clock, while the crawl goes on.
 _TAKEN_AT_ONCE = 500
@@ -39,18 +38,7 @@ class _Loaded(NamedTuple):
 
 
 class Holding:
-    """Follows what the membership has heard: loads what was claimed, and ends what is given away or lost.
-
-    Parameters
-    ----------
-    refresher : Refresher
-        Whose collection takes shards in and leaves them.
-    shared : SharedCollection
-    membership : Membership
-    inbox : Inbox
-    aside : Aside
-        Where shards are read.
-    """
+    """Follows the membership: loads shards that were claimed, and ends those that are given away or lost."""
 
     def __init__(
         self, refresher: Refresher, shared: SharedCollection, membership: Membership, inbox: Inbox, aside: Aside
@@ -113,7 +101,7 @@ class Holding:
             self._membership.is_done_with(shard)
 
     def tell(self, now: float) -> None:
-        """Tell the others of the shards that have grown since they were told."""
+        """Publish the shards that have grown since they were published."""
         for shard in self._here.keys() - self._draining.keys():
             at, before = self._published[shard]
             if abs(self._here[shard].n_pages - before) > _GROWN * before and now - at >= _BETWEEN_NEWS:
@@ -122,7 +110,7 @@ class Holding:
     # -- one comes
 
     def _read(self, shard: int, epoch: int, at_once: int = _TAKEN_AT_ONCE) -> _Loaded:
-        """Read a shard, in blocks of so many pages, and what waits for it; any thread may."""
+        """Read a shard, block by block, and what waits for it; any thread may."""
         store = self._shared.store(shard)
         store.lease = self._shared.lease(shard, self._membership.token, epoch)
         stored = self._collection.read_shard(Shard(store), at_once=at_once)

@@ -51,19 +51,8 @@ class _Stay(NamedTuple):
 class Inbox:
     """Takes in what other processes and the command line have left for the shards of this process.
 
-    A row is deleted in the transaction that writes down what has come of it. Until that is done it is read again and
-    again, so it is remembered here, and taken in once. A shard that ends here before that leaves the row to the next.
-
-    Parameters
-    ----------
-    shared : SharedCollection
-    refresher : Refresher
-        Whose collection has the shards that are here.
-
-    Attributes
-    ----------
-    is_full : bool
-        Whether so much waits, for all shards of the collection, that nobody should find more.
+    A row is deleted in the transaction that writes its result. Until then it is read again and again, so it is
+    remembered here and taken in once. A shard that ends here before leaves the row to the next owner.
     """
 
     def __init__(self, shared: SharedCollection, refresher: Refresher) -> None:
@@ -85,10 +74,10 @@ class Inbox:
         return self._shared.received([shard], _AT_ONCE)
 
     def begun(self, shard: int, rows: Sequence[Received]) -> None:
-        """A shard is loaded, and these rows have waited for it.
+        """Take in the rows that have waited for a shard, as its first work.
 
-        They are its first work, and giving a shard back ends its work first. So rows are taken in even if shards go
-        from hand to hand faster than inboxes are read.
+        A shard that is given back ends its work first, so rows are taken in even if shards move faster than inboxes are
+        read.
         """
         self._under_way[shard], self._deleted[shard] = {}, {}
         self._arrived(shard, rows)

@@ -27,11 +27,11 @@ logger = logging.getLogger(__name__)
 # After a failure, and while there is something to claim or to say, the next renewal comes sooner, seconds. So often,
 # too, this machine is asked whether the processes of others on it have ended.
 _SOON = 0.3
-# What another member leaves when its lease ends is claimed so many seconds after that.
+# Seconds from the end of another member's lease until its shards are claimed.
 _AFTER_ITS_LEASE = 0.02
 # So many shards are claimed at once; those of a member that died are loaded by all that are left.
 _CLAIMED_AT_ONCE = 16
-# A shard that could not be loaded is left to others for so many seconds.
+# Seconds for which a shard that could not be loaded is left to others.
 _AFTER_A_FAILURE = 15.0
 # Shards move to even out loads so long after the last move at the earliest; but who has less than half gets at once.
 _BETWEEN_MOVES = 30.0
@@ -43,7 +43,7 @@ _HANDED_OVER_AT_ONCE = 2_000
 _LONGEST_SILENCE = 120.0
 # In its status a member says by this that it is about to end.
 _LEAVES = "leaves"
-# Who owns no shard that is loaded may send so much of the rate: its spider may have to log in first.
+# The share of the rate for a member without a loaded shard: its spider may have to log in first.
 _LEAST_WANTED = 0.02
 
 
@@ -68,37 +68,10 @@ class _Done(NamedTuple):
 class Membership:
     """What this process owns and may send, kept up to date by a thread.
 
-    Parameters
-    ----------
-    shared : SharedCollection
-        On connections of its own, so that nothing of the crawl is waited for.
-    token : str
-        Names this member.
-    about : mapping
-        Who it is (`about_me`).
-    rate_now : callable, optional
-        Gives the rate that the collection should have at a time of the database's clock, by the hours of
-        CRAWLSCHED_BANDWIDTH; 0: nobody sends. None: the one in the database stands.
-    pass_since : float, optional
-        When the pass began that this process takes part in (`SharedCollection.join_pass`).
-
     Attributes
     ----------
-    grant : Grant
     owned : dict of int to int
         Shards and their epochs, as the database said last. Replaced as a whole, before the grant is prolonged.
-    to_release : frozenset of int
-        Shards that another member should have.
-    targets : dict of str to float
-        What each member that has loaded a shard should get of the rate.
-    seen : Seen or None
-        The collection at the last renewal.
-    failure : str or None
-        Why the last renewal failed.
-    is_leaving : bool
-        Whether this process is ending, and claims nothing any more.
-    pass_is_over : bool
-        Whether all that take part have nothing left to do.
     """
 
     def __init__(
@@ -113,10 +86,10 @@ class Membership:
     ) -> None:
         self.grant = Grant()
         self.owned: dict[int, int] = {}
-        self.to_release: frozenset[int] = frozenset()
-        self.targets: dict[str, float] = {}
-        self.seen: Seen | None = None
-        self.failure: str | None = None
+        self.to_release: frozenset[int] = frozenset()  # shards that another member should have
+        self.targets: dict[str, float] = {}  # what each member that has loaded a shard should get of the rate
+        self.seen: Seen | None = None  # the collection at the last renewal
+        self.failure: str | None = None  # why the last renewal failed
         self.paused_since: float | None = None
         self.rests_by_hours = False
         self.is_claiming = True
@@ -139,9 +112,9 @@ class Membership:
         self._outgoing: deque[Outgoing] = deque()
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
-        self.is_leaving = False
+        self.is_leaving = False  # whether this process is ending, and claims nothing any more
         self.pass_since = pass_since
-        self.pass_is_over = False
+        self.pass_is_over = False  # whether all that take part have nothing left to do
         self._done: _Done | None = None
         self._ends = threading.Event()
         self._poked = threading.Event()

@@ -16,9 +16,9 @@ from crawlsched.planner.plans.in_force import InForce
 
 __all__ = ["Announcements"]
 
-# A page's signal rate is its own count of signals with so many added at the rate of its source.
+# This number of signals, at the rate of its source, is added to a page's own count of signals.
 _SIGNALS_OF_A_RATE = 2.0
-# With less than this a signal tells nothing, and its page is treated as one without signals.
+# With less than this a signal is no evidence, and its page is treated as one without signals.
 _LEAST_WEIGHT = 1e-4
 
 
@@ -59,9 +59,9 @@ class Announcements:
 
         def judged(source: int, before: tuple[float, float], n_signals: int) -> tuple[float, float]:
             of_source = self.source_quality(page, [source])[0][0]
-            # What the other sources said explains its part of what was found.
-            told = expected_evidence(*beta(of_source, before), n_signals)
-            fresh = unchanged * exp(-max(announced - told, 0.0))
+            # The announcements of other sources explain their part of the finding.
+            own = expected_evidence(*beta(of_source, before), n_signals)
+            fresh = unchanged * exp(-max(announced - own, 0.0))
             found = (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
             return learned(of_source, before, n_signals, *found)
 
@@ -122,12 +122,12 @@ class Announcements:
             found[:, rows] = np.where(tells & (total > 0.0), rate, 0.0), np.where(tells, weight, 0.0), heard
         several = further.nonzero()[0]
         if several.size:
-            told = [self._each_source(page) for page in pages[several].tolist()]
-            quality = np.zeros((2, several.size, max(len(rates) for rates, _, _ in told) + 1))
-            for row, (rates, weights, _) in enumerate(told):
+            by_page = [self._each_source(page) for page in pages[several].tolist()]
+            quality = np.zeros((2, several.size, max(len(rates) for rates, _, _ in by_page) + 1))
+            for row, (rates, weights, _) in enumerate(by_page):
                 quality[:, row, : len(rates)] = rates, weights
             rate, weight = merge_sources(*quality)
-            evidence = np.array([nats for _, _, nats in told])
+            evidence = np.array([nats for _, _, nats in by_page])
             heard = np.divide(evidence, weight, out=np.zeros(several.size), where=weight > 0.0)
             found[:, several] = rate, weight, heard
         return found
@@ -149,11 +149,11 @@ class Announcements:
         return weights.tolist(), rates.tolist()
 
     def _each_source(self, page: int) -> tuple[list[float], list[float], float]:
-        """Return the rates and the weights of those sources of a page that tell something, and all that they told."""
+        """Return rates and weights of the sources that are evidence about a page, and their evidence in sum."""
         crawled_at = self._pages.crawled_at.item(page)
         rates, weights, evidence = [], [], 0.0
-        told = self._further.of(page)
-        known = zip(told, *self.source_quality(page, [one.source for one in told]), strict=True)
+        sources = self._further.of(page)
+        known = zip(sources, *self.source_quality(page, [one.source for one in sources]), strict=True)
         for place, (one, of_source, towards) in enumerate(known):
             own = self._own.of(page) if place == 0 else (one.true_signals, one.false_signals)
             true, false = beta(of_source, own)

@@ -14,7 +14,7 @@ from crawlsched.planner.plans.plan import Plan
 
 __all__ = ["PICKS_A_SLICE", "PLAN_SLICE", "SLICE", "InForce", "Work"]
 
-#: What is to be done between picks: each step is given the time, and says whether there is more of it to do.
+#: Work between picks: each step gets the time, and returns whether there is more to do.
 Work = deque[Callable[[float], bool]]
 
 #: So many pages that were announced are worked on between two picks: a millisecond or two, and what they leave

@@ -1,4 +1,4 @@
-"""Parameters: what a plan says of the pages as a whole, as crawl values need it."""
+"""Parameters: the part of a plan that crawl values need."""
 
 from __future__ import annotations
 

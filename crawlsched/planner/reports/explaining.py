@@ -16,13 +16,13 @@ from crawlsched.planner.reports.readable import estimates
 
 __all__ = ["Explanation", "explain"]
 
-# After so many announcements no page waits for another one.
+# After this number of announcements no page waits for another one.
 _MOST_ANNOUNCED = 24
 # Seconds.
 _FOR_EVER = 1e10
 # Pages go at these shares of the threshold, as likely at one as at another: what else waits differs from slot to slot.
 _SHARES = np.linspace(0.65, 1.2, 12)
-# Waits that are compared: so many in a decade, from so many seconds on.
+# Waits that are compared: their number in a decade, and the first one in seconds.
 _A_DECADE, _SHORTEST = 10, 0.1
 # Waits that are likely within so little of the best one are as good.
 _AS_LIKELY = 0.01

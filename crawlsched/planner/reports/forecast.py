@@ -13,7 +13,7 @@ from crawlsched.planner.planner import Planner
 
 __all__ = ["forecast"]
 
-# Of so many times as many pages, those that are likeliest to go now, the next ones are chosen.
+# The next pages are chosen among this multiple of their number, those that are likeliest to go now.
 _CANDIDATES = 8
 
 

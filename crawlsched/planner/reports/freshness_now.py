@@ -18,7 +18,7 @@ _WANTED = (NEW, LIVE, ERROR)
 
 
 def wanted(planner: Planner, rows: Any) -> Any:
-    """Return those of the pages of which a fresh copy is wanted: also those that had one and fail now."""
+    """Return the pages that should be fresh: also those that had a copy and fail now."""
     pages = planner.pages
     state = pages.state[rows]
     had_one = (state == REFUSED) & (pages.n_crawls[rows] > 0)

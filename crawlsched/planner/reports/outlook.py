@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.estimators.counts_at_random import counts_at_random
 from crawlsched.freshness import page_freshness
 from crawlsched.planner.planner import Planner
 
 __all__ = ["Outlook"]
-
 
 # Crawl values at which sums are kept: of any importance, and from a moment after a crawl to years.
 _LEVELS: FloatArray = np.geomspace(1e-12, 1e20, 32 * 16 + 1)
@@ -27,7 +25,7 @@ class Outlook:
     Parameters
     ----------
     seen_within : float, optional
-        Of changes it is asked which share is seen within so many seconds.
+        Seconds: which share of the changes is seen within them.
 
     Notes
     -----
@@ -156,7 +154,7 @@ class Outlook:
 
 
 class _Cells:
-    """What happens to pages after a crawl, cell by cell: so much time passed, so many signals came.
+    """What happens to pages after a crawl, cell by cell: by the time passed and the signals that came.
 
     Attributes
     ----------
@@ -234,3 +232,23 @@ def _cells_of(signal_rate: FloatArray, edges: FloatArray) -> tuple[IndexArray, I
     matters = np.flatnonzero(probability.ravel() > 0.0)
     cell = matters // counts.shape[1]
     return cell // (edges.size - 1), cell % (edges.size - 1), counts.ravel()[matters], probability.ravel()[matters]
+
+
+# So many are counted one by one; more come in such numbers that five stand for all.
+_COUNTED = 24
+_MANY = 9.0
+_LEAST_PROBABILITY = 1e-5
+
+
+def counts_at_random(mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return numbers and their probabilities, a row for each mean: Poisson, or five nodes of a normal distribution."""
+    counts = np.tile(np.arange(_COUNTED + 1.0), (mean.size, 1))
+    few = np.minimum(mean, _MANY)[:, np.newaxis]
+    factorials = np.cumsum(np.log(np.maximum(np.arange(_COUNTED + 1.0), 1.0)))
+    probability = np.exp(counts * np.log(np.maximum(few, 1e-300)) - few - factorials)
+    probability[probability <= _LEAST_PROBABILITY] = 0.0
+    many = mean > _MANY
+    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
+    probability[many] = np.pad(weights, (0, _COUNTED + 1 - nodes.size))
+    counts[many, : nodes.size] = np.maximum(mean[many, np.newaxis] + np.sqrt(mean[many, np.newaxis]) * nodes, 0.0)
+    return counts, probability / probability.sum(axis=1, keepdims=True)

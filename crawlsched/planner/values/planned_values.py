@@ -13,11 +13,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.bandwidth.division import divide
-from crawlsched.bandwidth.even import EvenGain
-from crawlsched.bandwidth.gain import Gain
-from crawlsched.bandwidth.harmonic import HarmonicGain
-from crawlsched.bandwidth.poisson import PoissonGain
+from crawlsched.bandwidth.division import Gain, divide
+from crawlsched.bandwidth.unannounced import EvenGain, HarmonicGain, PoissonGain
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.frontier import CrawlValues
 from crawlsched.pages import Pages
@@ -25,10 +22,10 @@ from crawlsched.planner.plans.plan import DEMAND_SAMPLE
 
 __all__ = ["POLICIES", "PlannedValues"]
 
-# What a page is worth of which there is no copy: more than any that waits.
+# The value of a page without a copy: more than any that waits.
 _NEW = 2.0**40
 
-# Policies that maximise a gain, and those of which a page's rate is a function of its change rate, to a factor.
+# Policies that maximise a gain, and those whose rates are a function of the change rates, to a factor.
 _GAINS: dict[str, type[Gain]] = {"harmonic": HarmonicGain, "lds": EvenGain, "poisson": PoissonGain}
 _SHARES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "round_robin": np.ones_like,
@@ -98,7 +95,7 @@ class PlannedValues(CrawlValues):
         return found
 
     def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
-        """Return when so much of the intervals of pages with a copy has passed."""
+        """Return when a given share of the intervals of pages with a copy has passed."""
         with np.errstate(divide="ignore", invalid="ignore"):
             times = self._pages.crawled_at[pages] + level / self.crawl_rates(pages)
         found: FloatArray = np.fmax(times, now)

@@ -14,10 +14,11 @@ from crawlsched.simulation.figures import (
     revisiting,
     signal_estimates,
 )
-from crawlsched.simulation.figures.figure import Figure, FigureError, Progress, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, Progress, Settings, repeated
 from crawlsched.simulation.figures.table import Row, Table
+from crawlsched.simulation.history import SimulationError
 
-__all__ = ["FIGURES", "Figure", "FigureError", "Progress", "Row", "Settings", "Table", "repeated"]
+__all__ = ["FIGURES", "Figure", "Progress", "Row", "Settings", "SimulationError", "Table", "repeated"]
 
 _MODULES = (
     accuracy,

@@ -77,7 +77,7 @@ def _with_delay(history: History, horizon: float, rng: np.random.Generator) -> d
         "GREEDY": crawl_by("GREEDY", history, horizon).freshness,
         NO_DELAY: crawl_by("GREEDY-NCIS", history, horizon).freshness,
         "GREEDY-NCIS": crawl_by("GREEDY-NCIS", late, horizon).freshness,
-        # Announcements are heard at slots. Those until 5 slots after a crawl are discarded, and none of the 6th.
+        # Announcements arrive at slots. Those until 5 slots after a crawl are discarded, and none of the 6th.
         "GREEDY-NCIS-D": crawl_by("GREEDY-NCIS", late, horizon, signal_delay=(DISCARDED + 0.5) / BANDWIDTH).freshness,
     }
 

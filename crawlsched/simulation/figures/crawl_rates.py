@@ -24,11 +24,10 @@ from crawlsched.simulation.figures.instances import (
     optimal_rates,
 )
 from crawlsched.simulation.figures.table import Label, Numbers, Table
-from crawlsched.simulation.history import History, Window
+from crawlsched.simulation.history import History, Window, slot_times
 from crawlsched.simulation.measuring import fresh_spans
 from crawlsched.simulation.policies import make_arm
 from crawlsched.simulation.replaying import crawl
-from crawlsched.simulation.slots import slot_times
 
 __all__ = ["FIGURES", "accuracies"]
 

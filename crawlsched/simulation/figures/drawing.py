@@ -16,7 +16,7 @@ __all__ = ["Panel", "drawn"]
 # With more points than these, standard errors are a band around the curve.
 _MOST_BARS = 25
 _PANEL_INCHES = (4.2, 3.6)
-# Of a normal distribution, 95 % lie within so many standard deviations.
+# 95 % of a normal distribution lie within this number of standard deviations.
 _WIDTH_95 = 1.96
 
 

@@ -10,18 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.exceptions import CrawlschedError
 from crawlsched.simulation.figures.table import Label, Numbers, Row, Table, summarize
+from crawlsched.simulation.history import SimulationError
 
-__all__ = ["Figure", "FigureError", "Progress", "Run", "Settings", "repeated"]
+__all__ = ["Figure", "Progress", "Run", "Settings", "SimulationError", "repeated"]
 
 
 #: ``progress(done, total)`` is called whenever some part of a figure has been simulated.
 Progress = Callable[[int, int], None]
-
-
-class FigureError(CrawlschedError, ValueError):
-    """A figure cannot be simulated as asked; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +32,11 @@ class Settings:
 
     @property
     def n_pages(self) -> int:
-        """The number of pages of a figure that takes only one; `FigureError` if there are several."""
+        """The number of pages of a figure that takes only one; `SimulationError` if there are several."""
         if len(self.pages) != 1:
-            raise FigureError(f"pages must be a single number for this figure, got {', '.join(map(str, self.pages))}.")
+            raise SimulationError(
+                f"pages must be a single number for this figure, got {', '.join(map(str, self.pages))}."
+            )
         return self.pages[0]
 
     @property
@@ -49,9 +47,9 @@ class Settings:
 
     @property
     def steps(self) -> int:
-        """The horizon of a figure in which it is a number of visits or rounds; `FigureError` if it is not whole."""
+        """The horizon of a figure in which it is a number of visits or rounds; `SimulationError` if it is not whole."""
         if self.horizon is None or self.horizon < 1 or self.horizon != int(self.horizon):
-            raise FigureError(f"horizon must be a whole number above 0 for this figure, got {self.horizon!r}.")
+            raise SimulationError(f"horizon must be a whole number above 0 for this figure, got {self.horizon!r}.")
         return int(self.horizon)
 
 
@@ -90,22 +88,22 @@ class Figure:
         seed: int = 0,
         history: Path | None = None,
     ) -> Settings:
-        """Return the figure's settings with some of them set (None: as it is), or raise `FigureError`."""
+        """Return the figure's settings with some of them set (None: as it is), or raise `SimulationError`."""
         default = self.settings
         if pages is not None and not default.pages:
-            raise FigureError(f"{self.name} has no number of pages to set; leave --pages out.")
+            raise SimulationError(f"{self.name} has no number of pages to set; leave --pages out.")
         if horizon is not None and default.horizon is None:
-            raise FigureError(f"{self.name} has no horizon to set; leave --horizon out.")
+            raise SimulationError(f"{self.name} has no horizon to set; leave --horizon out.")
         if history is not None and not self.takes_history:
-            raise FigureError(f"{self.name} takes no history; leave --history out.")
+            raise SimulationError(f"{self.name} takes no history; leave --history out.")
         if repetitions is not None and repetitions < 1:
-            raise FigureError(f"repetitions must be a whole number above 0, got {repetitions}.")
+            raise SimulationError(f"repetitions must be a whole number above 0, got {repetitions}.")
         if pages is not None and (not pages or min(pages) < 1):
-            raise FigureError(f"pages must be whole numbers above 0, got {', '.join(map(str, pages)) or 'none'}.")
+            raise SimulationError(f"pages must be whole numbers above 0, got {', '.join(map(str, pages)) or 'none'}.")
         if horizon is not None and not 0.0 < horizon < inf:
-            raise FigureError(f"horizon must be a number above 0 and finite, got {horizon!r}.")
+            raise SimulationError(f"horizon must be a number above 0 and finite, got {horizon!r}.")
         if seed < 0:
-            raise FigureError(f"seed must be a whole number, 0 or more, got {seed}.")
+            raise SimulationError(f"seed must be a whole number, 0 or more, got {seed}.")
         return replace(
             default,
             repetitions=default.repetitions if repetitions is None else repetitions,

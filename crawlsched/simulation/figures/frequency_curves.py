@@ -27,7 +27,7 @@ BIAS = "E[r̂]/r"
 VARIATION = "σ/r"
 #: What is simulated is a quantity of its own beside the exact one.
 SIMULATED = "simulated "
-#: Batches of so many pages, each simulated anew.
+#: Pages in a batch; each batch is simulated anew.
 REPETITIONS, PAGES = 20, 500
 # With fewer visits the deviation of estimates from dates is infinite, or its estimate has no standard error.
 _FEW_VISITS = 10
@@ -148,7 +148,7 @@ def _points(curves: Sequence[Curve], ratios: Sequence[float]) -> list[tuple[str,
     return [(name, n, ratio) for name, n in curves for ratio in ratios]
 
 
-# -- what the paper says
+# -- the paper's curves
 
 
 # -- figure 6: where the improved estimator is less than 10 % biased; figure 19: the constant in it

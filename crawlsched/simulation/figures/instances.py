@@ -18,7 +18,7 @@ PAPER = "Busa-Fekete et al. (2025)"
 BANDWIDTH = 100.0
 HORIZON = 1000.0
 REPETITIONS = 100
-#: The optimal continuous policy that hears of no announcements, problem (5).
+#: The optimal continuous policy without announcements, problem (5).
 BASELINE = "baseline"
 #: Policies by their names in the paper, as `replay` knows them.
 POLICIES = {
@@ -30,7 +30,7 @@ POLICIES = {
     "G-NCIS-APPROX-1": "greedy_ncis_approx_1",
     "G-NCIS-APPROX-2": "greedy_ncis_approx_2",
 }
-# Those that do not listen need not be told.
+# Policies that ignore announcements get none.
 _DEAF = ("GREEDY", "LDS")
 
 
@@ -162,6 +162,6 @@ def optimal_rates(history: History, bandwidth: float = BANDWIDTH) -> FloatArray:
     return refresh_rates(known(history)[0], history.importance, bandwidth).rates
 
 
-def baseline(history: History, bandwidth: float = BANDWIDTH) -> float:
+def baseline(history: History) -> float:
     """Return the accuracy of that policy, by the formula in section 6.2."""
-    return expected_freshness(optimal_rates(history, bandwidth), known(history)[0], history.importance)
+    return expected_freshness(optimal_rates(history), known(history)[0], history.importance)

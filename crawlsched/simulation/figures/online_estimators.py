@@ -26,8 +26,9 @@ from crawlsched.simulation.figures.estimating import (
     random_visits,
     words_of,
 )
-from crawlsched.simulation.figures.figure import Figure, FigureError, Progress, Settings
+from crawlsched.simulation.figures.figure import Figure, Progress, Settings
 from crawlsched.simulation.figures.table import Label, Row, Table, summarize
+from crawlsched.simulation.history import SimulationError
 from crawlsched.simulation.reading import read_changes
 
 __all__ = ["FIGURES"]
@@ -150,11 +151,11 @@ def _traces(settings: Settings) -> tuple[list[FloatArray], float]:
         return drawn_times, _CHANGE_RATE
     pages, times = read_changes(settings.history)
     if not pages.size:
-        raise FigureError(f"{settings.history} must hold changes (page,time) of a page, but there are none.")
+        raise SimulationError(f"{settings.history} must hold changes (page,time) of a page, but there are none.")
     named, counts = np.unique(pages, return_counts=True)
     hours = np.unique(times[pages == named[counts.argmax()]]) / 3600.0
     if hours.size < 100:
-        raise FigureError(f"{settings.history} must hold a page with at least 100 changes, got {hours.size}.")
+        raise SimulationError(f"{settings.history} must hold a page with at least 100 changes, got {hours.size}.")
     hours -= hours[0]
     return [hours[1:]] * settings.repetitions, (hours.size - 1) / hours[-1]
 

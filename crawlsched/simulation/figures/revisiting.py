@@ -8,10 +8,11 @@ from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.estimators import BiasReduced, Naive
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, FigureError, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, Settings, repeated
 from crawlsched.simulation.figures.frequency_curves import BIAS, CHO, REPETITIONS
 from crawlsched.simulation.figures.instances import poisson_events
 from crawlsched.simulation.figures.table import Numbers
+from crawlsched.simulation.history import SimulationError
 from crawlsched.simulation.reading import read_changes
 
 __all__ = ["FIGURES"]
@@ -53,7 +54,7 @@ def _gamma_changes(settings: Settings, shape: float, rng: np.random.Generator, r
 # -- figure 18: weekly visits, and what daily ones would tell (section 6.3)
 
 _DAYS = 127
-# Of the pages of which most changes are seen: not as often as once in three days, and three times at least.
+# Pages whose changes are mostly seen: not as often as once in three days, and three times at least.
 _LEAST_CHANGES, _MOST_OFTEN = 3, 1 / 3
 # The paper does not say how often its pages change. Evenly up to once in two days, most that are left change every few
 # days; were they spread evenly over the logarithm, ours would be closer for 65 % and half as far off all the same.
@@ -74,7 +75,7 @@ def _monitored(settings: Settings) -> BoolArray:
     changed[rows, days[recent] - first] = True
     changed = _selected(changed)
     if changed.shape[1] < 2 * _WEEK or not len(changed):
-        raise FigureError(
+        raise SimulationError(
             f"{settings.history} must hold changes (page,time) of at least {2 * _WEEK} days, and pages that changed on "
             f"{_LEAST_CHANGES} days or more and on less than a third of them."
         )

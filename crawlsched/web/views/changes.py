@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 from crawlsched.feed import Change, Feed
 from crawlsched.web import words
-from crawlsched.web.html import Html, link_to, tag
-from crawlsched.web.views.context import Context, empty, section
+from crawlsched.web.html import Html, Node, link_to, tag
+from crawlsched.web.views.context import Context, choice, empty, section
 
 __all__ = ["change_line", "changes", "difference"]
 
@@ -17,9 +17,10 @@ _SHOWN = 100
 def changes(context: Context) -> Html:
     """Return the middle of the page."""
     found = Feed(context.store).newest(_SHOWN, diff=True)
-    links = tag("nav", tag("a", "Atom", href="changes.atom"), tag("a", "JSONL", href="changes.jsonl"), class_="choice")
+    links = choice({"Atom": "changes.atom", "JSONL": "changes.jsonl"})
     lines = [
-        tag("li", *_parts(change, context.now), difference(change.diff) if change.diff else None) for change in found
+        tag("li", change_line(change, context.now, is_short=False), difference(change.diff) if change.diff else None)
+        for change in found
     ]
     if not lines:
         return tag("main", section("Changes", empty("Nothing was delivered yet."), more=links))
@@ -33,12 +34,8 @@ def changes(context: Context) -> Html:
     return tag("main", section("Changes", how_to, tag("ol", *lines, class_="lines feed"), more=links))
 
 
-def change_line(change: Change, now: float) -> Html:
+def change_line(change: Change, now: float, *, is_short: bool = True) -> list[Node]:
     """Return a change as a line of a list."""
-    return tag("li", *_parts(change, now, is_short=True))
-
-
-def _parts(change: Change, now: float, *, is_short: bool = False) -> list[Html | str | None]:
     _, _, rest = change.url.partition("://")
     host, slash, path = rest.partition("/")
     other = None

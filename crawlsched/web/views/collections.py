@@ -8,35 +8,25 @@ from crawlsched.store import Store
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views.context import section, table
-from crawlsched.web.vitals import checks, of_pages, vitals
+from crawlsched.web.vitals import checks, of_pages, slots_of, vitals
 
 __all__ = ["collections"]
-
-_HEADINGS = [
-    ("collection", ""),
-    ("expected to be fresh", ""),
-    ("pages", "r"),
-    ("bandwidth", "r w"),
-    ("budget used", "r"),
-    ("changes found", "r"),
-    ("not delivered", "r w"),
-    ("hosts resting", "r w"),
-]
 
 
 def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
     """Return the middle of the page, from name, path of the views, and store of each."""
     rows = [_row(name, path, store) for name, path, store in watched]
     note = tag("p", "Budget and changes are those of the last hour.", class_="faint")
-    return tag("main", section("Collections", note, table(_HEADINGS, rows)))
+    headings = [("collection", ""), ("expected to be fresh", ""), ("pages", "r"), ("bandwidth", "r w")]
+    headings += [("budget used", "r"), ("changes found", "r"), ("not delivered", "r w"), ("hosts resting", "r w")]
+    return tag("main", section("Collections", note, table(headings, rows)))
 
 
 def _row(name: str, path: str, store: Store) -> list[Node]:
     seen = vitals(store)
     ill = [check.sentence for check in checks(seen) if not check.is_well]
     hour = store.samples.since(seen.time - 3600.0)
-    used = sum(row["used"] or 0 for row in hour)
-    slots = used + sum(row[what] or 0 for row in hour for what in ("idle", "no_free_host", "missed"))
+    used, slots = sum(row["used"] or 0 for row in hour), sum(map(slots_of, hour))
     share = seen.sample.get("expected_freshness")
     bandwidth = seen.status.get("bandwidth")
     return [

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from crawlsched.store import Store
 from crawlsched.web.html import Html, Node, tag
 
-__all__ = ["Context", "Reports", "card", "empty", "section", "table"]
+__all__ = ["Context", "Reports", "card", "choice", "columns", "empty", "listed", "section", "table"]
 
 
 class Reports(NamedTuple):
-    """What takes longer, as the command line says it: each gives what ``--json`` prints."""
+    """The reports of the command line that take longer, as ``--json`` prints them."""
 
     why: Callable[[str, int], dict[str, Any]]
     sources: Callable[[], dict[str, Any]]
@@ -37,9 +37,9 @@ def card(name: str, value: Node, note: Node = None, *, style: str = "", href: st
     return tag("a", box, href=href, class_="plain") if href else box
 
 
-def section(title: str, *children: Node, more: Node = None, style: str = "") -> Html:
+def section(title: str, *children: Node, more: Node = None) -> Html:
     """Return a part of a page."""
-    return tag("section", tag("header", tag("h2", title), more), *children, class_=f"panel {style}".strip())
+    return tag("section", tag("header", tag("h2", title), more), *children, class_="panel")
 
 
 def table(headings: list[tuple[str, str]], rows: list[list[Node]]) -> Html:
@@ -55,3 +55,20 @@ def table(headings: list[tuple[str, str]], rows: list[list[Node]]) -> Html:
 def empty(sentence: str) -> Html:
     """Say that there is nothing."""
     return tag("p", sentence, class_="empty")
+
+
+def listed(items: Sequence[Node], nothing: str) -> Html:
+    """Return items as lines; or a sentence if there are none."""
+    return tag("ul", *[tag("li", item) for item in items], class_="lines") if items else empty(nothing)
+
+
+def columns(wide: Sequence[Node], side: Sequence[Node]) -> Html:
+    """Return a wide column and one at its side."""
+    parts = (tag("div", *wide, class_="wide-column"), tag("div", *side, class_="side-column"))
+    return tag("div", *parts, class_="columns")
+
+
+def choice(addresses: Mapping[str, str], chosen: str | None = None, style: str = "choice") -> Html:
+    """Return links by their names, one of which may be chosen."""
+    links = [tag("a", name, href=to, class_="chosen" if name == chosen else None) for name, to in addresses.items()]
+    return tag("nav", *links, class_=style)

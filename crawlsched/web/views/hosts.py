@@ -30,14 +30,12 @@ def hosts(context: Context) -> Html:
     rows: list[list[Node]] = []
     for host in known[:_SHOWN]:
         lying = [name for name, standing in standings(host.counts.get("validators", {})).items() if standing == "lying"]
-        wrong = len(host.counts.get("wrong_pages", ()))
+        wrong, failing = len(host.counts.get("wrong_pages", ())), host.counts.get("failing")
         rows.append(
             [
                 tag("a", host.host, href=f"pages?q={quote(f'//{host.host}', safe='')}"),
-                tag("span", say_failing(host.host, host.counts["failing"], now), class_="badge error")
-                if host.counts.get("failing")
-                else "no",
-                tag("span", words.ago(host.rest_until, now), class_="badge error") if host.rest_until > now else "no",
+                _badge(say_failing(host.host, failing, now) if failing else None),
+                _badge(words.ago(host.rest_until, now) if host.rest_until > now else None),
                 words.duration(host.crawl_delay),
                 words.number(held(host)),
                 words.number(wrong),
@@ -52,3 +50,7 @@ def hosts(context: Context) -> Html:
     n = store.reader.count_hosts() if len(known) > _SHOWN else 0
     note = f"The first {_SHOWN} of {n:,} hosts that something was learned about." if n else None
     return tag("main", section("Hosts", tag("p", note, class_="faint") if note else None, table(headings, rows)))
+
+
+def _badge(trouble: str | None) -> Node:
+    return tag("span", trouble, class_="badge error") if trouble else "no"

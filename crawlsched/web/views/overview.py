@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from crawlsched.feed import Feed
+from crawlsched.store.samples import joined
 from crawlsched.web import words
 from crawlsched.web.chart import ChartLine, chart
 from crawlsched.web.html import Html, tag
 from crawlsched.web.views.changes import change_line
-from crawlsched.web.views.context import Context, card, empty, section
-from crawlsched.web.vitals import Vitals, checks, of_pages, vitals
+from crawlsched.web.views.context import Context, card, choice, columns, listed, section
+from crawlsched.web.vitals import Vitals, checks, of_pages, slots_of, vitals
 
 __all__ = ["overview"]
 
@@ -25,9 +26,10 @@ _LONGEST_GAP, _SHORTEST = 300.0, 30.0
 def overview(context: Context) -> Html:
     """Return the middle of the page."""
     seen = vitals(context.store)
-    span = context.query.get("span", "24h")
-    span = span if span in _SPANS else "24h"
-    rows = with_gaps(joined(context.store.samples.since(context.now - _SPANS[span]), _MOST_POINTS))
+    span = asked if (asked := context.query.get("span")) in _SPANS else "24h"
+    samples = context.store.samples.since(context.now - _SPANS[span])
+    at_once = max(1, -(-len(samples) // _MOST_POINTS))
+    rows = with_gaps([joined(samples[start : start + at_once]) for start in range(0, len(samples), at_once)])
     hour = [row for row in rows if row["time"] >= context.now - 3600.0]
     growth = seen.status.get("growth")
     return tag(
@@ -35,21 +37,8 @@ def overview(context: Context) -> Html:
         _health(seen),
         tag("p", growth["says"], class_="ill") if growth else None,
         tag("div", *_cards(seen, rows, hour), class_="cards"),
-        tag(
-            "div",
-            tag("div", *_charts(rows, span), class_="wide-column"),
-            tag("div", _changes(context), _withheld(seen), class_="side-column"),
-            class_="columns",
-        ),
+        columns(_charts(rows, span), [_changes(context), _withheld(seen)]),
     )
-
-
-def joined(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """Join neighbouring samples until there are few enough to draw."""
-    from crawlsched.store.samples import joined as join
-
-    at_once = max(1, -(-len(rows) // most))
-    return [join(rows[start : start + at_once]) for start in range(0, len(rows), at_once)] if at_once > 1 else rows
 
 
 def with_gaps(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -74,7 +63,7 @@ def _cards(seen: Vitals, rows: list[dict[str, Any]], hour: list[dict[str, Any]])
     sample, status = seen.sample or (rows[-1] if rows else {}), seen.status
     error, bandwidth = sample.get("freshness_error"), status.get("bandwidth")
     used, changes, visits = (sum(row[name] or 0 for row in hour) for name in ("used", "changes", "visits"))
-    slots = sum(_slots(row) for row in hour)
+    slots = sum(slots_of(row) for row in hour)
     waiting = status.get("first_copies") or {}
     pace = waiting.get("per_second")
     until = None
@@ -100,10 +89,6 @@ def _cards(seen: Vitals, rows: list[dict[str, Any]], hour: list[dict[str, Any]])
     ]
 
 
-def _slots(row: dict[str, Any]) -> float:
-    return float(sum(row[name] or 0 for name in ("used", "idle", "no_free_host", "missed")))
-
-
 def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
     """Draw how fresh the pages were, what became of the slots, and what was found."""
     times = [float(row["time"]) for row in rows]
@@ -112,7 +97,7 @@ def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
     low = round(max(0.0, min((value for value in fresh if value is not None), default=0.0) - 0.05), 2)
 
     def part(name: str) -> list[float | None]:
-        return [100 * (row[name] or 0) / _slots(row) if _slots(row) else None for row in rows]
+        return [100 * (row[name] or 0) / slots_of(row) if slots_of(row) else None for row in rows]
 
     def hourly(name: str) -> list[float | None]:
         seconds = [row["seconds"] or 0.0 for row in rows]
@@ -120,65 +105,39 @@ def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
 
     slots = {"used": "c1", "idle": "c5", "no_free_host": "c3", "missed": "c4"}
     found = {"changes": "c2", "delivered": "c1", "errors": "c4"}
-    spans = [tag("a", name, href=f"?span={name}", class_="chosen" if name == span else None) for name in _SPANS]
-    charts: tuple[tuple[str, list[ChartLine], Callable[[float], str], str, float, float | None], ...] = (
-        (
-            "Freshness",
-            [ChartLine("expected freshness, by importance", "c1", fresh, is_area=True)],
-            words.share,
-            "The share of the importance that was expected to be fresh, over time",
-            low,
-            1.0,
-        ),
-        (
-            "Requests",
-            [ChartLine(name.replace("_", " "), style, part(name)) for name, style in slots.items()],
-            lambda value: f"{value:.3g} %",
-            "What became of the slots, over time",
-            0.0,
-            100.0,
-        ),
-        (
-            "Changes an hour",
-            [ChartLine(name, style, hourly(name)) for name, style in found.items()],
-            lambda value: f"{words.short(value)}/h",
-            "Changes, deliveries and errors an hour, over time",
-            0.0,
-            None,
-        ),
-    )
-    say_place = lambda time: words.clock(time)[clock]  # noqa: E731
+    spans = choice({name: f"?span={name}" for name in _SPANS}, span)
+
+    def drawn(
+        title: str, label: str, lines: list[ChartLine], say: Callable[[float], str], low: float, high: float | None
+    ) -> Html:
+        say_place = lambda time: words.clock(time)[clock]  # noqa: E731
+        shown = chart(times, lines, say_place=say_place, say_value=say, low=low, high=high, label=label)
+        return section(title, shown, more=spans if title == "Freshness" else None)
+
+    of_slots = [ChartLine(name.replace("_", " "), style, part(name)) for name, style in slots.items()]
+    of_changes = [ChartLine(name, style, hourly(name)) for name, style in found.items()]
+    expected = [ChartLine("expected freshness, by importance", "c1", fresh, is_area=True)]
+    label = "The share of the importance that was expected to be fresh, over time"
+    a_hour = "Changes, deliveries and errors an hour, over time"
     return [
-        section(
-            title,
-            chart(times, lines, say_place=say_place, say_value=say, low=low, high=high, label=label),
-            more=tag("nav", *spans, class_="choice") if title == "Freshness" else None,
-        )
-        for title, lines, say, label, low, high in charts
+        drawn("Freshness", label, expected, words.share, low, 1.0),
+        drawn("Requests", "What became of the slots, over time", of_slots, "{:.3g} %".format, 0.0, 100.0),
+        drawn("Changes an hour", a_hour, of_changes, lambda value: f"{words.short(value)}/h", 0.0, None),
     ]
 
 
 def _changes(context: Context) -> Html:
-    changes = Feed(context.store).newest(_NEWEST)
-    links = tag(
-        "nav",
-        tag("a", "all", href="changes"),
-        tag("a", "Atom", href="changes.atom"),
-        tag("a", "JSONL", href="changes.jsonl"),
-        class_="choice",
-    )
-    lines = [change_line(change, context.now) for change in changes]
-    return section("Newest changes", tag("ul", *lines, class_="lines") if lines else empty("None yet."), more=links)
+    links = choice({"all": "changes", "Atom": "changes.atom", "JSONL": "changes.jsonl"})
+    lines = [change_line(change, context.now) for change in Feed(context.store).newest(_NEWEST)]
+    return section("Newest changes", listed(lines, "None yet."), more=links)
 
 
 def _withheld(seen: Vitals) -> Html | None:
     from crawlsched.crawl.withheld import REASONS
 
     lines = [
-        tag("li", tag("b", words.number(n)), f" {reason}: pages that {REASONS.get(reason, '')}")
+        [tag("b", words.number(n)), f" {reason}: pages that {REASONS.get(reason, '')}"]
         for reason, n in sorted(seen.withheld.items(), key=lambda item: -item[1])
         if reason != "known"
     ]
-    if not lines:
-        return None
-    return tag("div", section("Held back", tag("ul", *lines, class_="lines")), id="withheld")
+    return tag("div", section("Held back", listed(lines, "")), id="withheld") if lines else None

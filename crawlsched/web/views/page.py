@@ -8,7 +8,7 @@ from crawlsched.crawl.kept_texts import differences
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views.changes import difference
-from crawlsched.web.views.context import Context, card, empty, section, table
+from crawlsched.web.views.context import Context, card, columns, empty, listed, section, table
 from crawlsched.web.views.sources import source_link, trust_bar
 
 __all__ = ["page"]
@@ -19,8 +19,7 @@ _LINES = 80
 
 def page(context: Context) -> Html:
     """Return the middle of the page."""
-    url = context.query.get("url", "")
-    report = context.reports.why(url, _VISITS)
+    report = context.reports.why(context.query.get("url", ""), _VISITS)
     return tag("main", *[_of(context, one) for one in (report, *report["variants"])])
 
 
@@ -36,11 +35,9 @@ def _of(context: Context, report: dict[str, Any]) -> Html:
         "div",
         title,
         tag("div", *_cards(report, now), class_="cards"),
-        tag(
-            "div",
-            tag("div", _difference(context, report), _visits(report["visits"], now), class_="wide-column"),
-            tag("div", _announced(report, now), _ignored(report, now), _notes(report), class_="side-column"),
-            class_="columns",
+        columns(
+            [_difference(context, report), _visits(report["visits"], now)],
+            [_announced(report, now), _ignored(report, now), _notes(report)],
         ),
     )
 
@@ -105,34 +102,29 @@ def _difference(context: Context, report: dict[str, Any]) -> Html | None:
 
 def _announced(report: dict[str, Any], now: float) -> Html:
     lines = [
-        tag(
-            "li",
+        [
             source_link(by),
             f" · {words.number(by['n_announced'])} so far" if by["n_announced"] else " · has announced nothing yet",
             None if by["lastmod"] is None or by["lastmod"] < 0 else [" · dated ", words.moment(by["lastmod"], now)],
             tag("div", "true: ", trust_bar(by["precision"], by["precision_interval"], by["unknown"])),
             tag("div", "of all changes: ", trust_bar(by["recall"], by["recall_interval"])),
-        )
+        ]
         for by in report["announced_by"]
     ]
-    body = tag("ul", *lines, class_="lines") if lines else empty("Nobody announces its changes.")
-    return section("Announced by", body)
+    return section("Announced by", listed(lines, "Nobody announces its changes."))
 
 
 def _ignored(report: dict[str, Any], now: float) -> Html:
     lines = [
-        tag(
-            "li",
+        [
             tag("code", known["place"]),
             f", which {known['evidence']}, since ",
             words.moment(known["since"], now),
             f"; its last text: {known['said']}",
-        )
+        ]
         for known in report["ignored"]
     ]
-    lines += [tag("li", suggestion) for suggestion in report["suggested"]]
-    body = tag("ul", *lines, class_="lines") if lines else empty("Nothing of it is taken for noise.")
-    return section("Ignored as noise", body)
+    return section("Ignored as noise", listed([*lines, *report["suggested"]], "Nothing of it is taken for noise."))
 
 
 def _notes(report: dict[str, Any]) -> Html | None:
@@ -147,4 +139,4 @@ def _notes(report: dict[str, Any]) -> Html | None:
     lying = [name for name, standing in report["validators"].items() if standing == "lying"]
     if lying:
         said.append(f"Its host's {' and '.join(lying)} did not move when pages changed, and count for nothing.")
-    return section("To note", tag("ul", *[tag("li", line) for line in said], class_="lines")) if said else None
+    return section("To note", listed(said, "")) if said else None

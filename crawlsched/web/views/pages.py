@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from crawlsched.web import page_rows, words
+from sqlalchemy import select
+
+from crawlsched.pages import STATE_NAMES
+from crawlsched.store import Store, models
+from crawlsched.store.database import among
+from crawlsched.store.listing import Condition, listed
+from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
-from crawlsched.web.views.context import Context, empty, section, table
+from crawlsched.web.views.context import Context, choice, empty, section, table
 
 __all__ = ["pages"]
 
 _AT_ONCE, _FOUND = 50, 200
-#: The orders, and the word for what their value is.
+_COLUMNS = ("url", "state", "crawled_at", "n_crawls", "n_changes", "change_rate", "expected_freshness")
+# The orders, and the word for what their value is.
 ORDERS = {
     "changing": ("most changing", "changes found"),
     "oldest": ("longest not looked at", "looked at"),
@@ -36,12 +44,10 @@ def pages(context: Context) -> Html:
         action="pages",
         class_="search",
     )
-    links = [
-        tag("a", title, href=f"pages?order={name}", class_="chosen" if name == order else None)
-        for name, (title, _) in ORDERS.items()
-    ]
+    chosen = ORDERS[order][0] if order else None
+    orders = choice({title: f"pages?order={name}" for name, (title, _) in ORDERS.items()}, chosen, "choice tabs")
     body = _ordered(context, order) if order else _searched(context, query)
-    return tag("main", section("Pages", form, tag("nav", *links, class_="choice tabs"), *body))
+    return tag("main", section("Pages", form, orders, *body))
 
 
 def _ordered(context: Context, order: str) -> list[Node]:
@@ -50,21 +56,17 @@ def _ordered(context: Context, order: str) -> list[Node]:
         ranked: list[tuple[int, float]] = [(page, 0.0) for page in store.reader.undelivered()[offset:][:_AT_ONCE]]
     else:
         ranked = store.first_pages.read(order, offset, _AT_ONCE)
-    rows = page_rows.by_number(store, [page for page, _ in ranked])
+    rows = _by_number(store, [page for page, _ in ranked])
     if not rows:
         return [empty("Every change was delivered." if order == "undelivered" else "None as of the last plan.")]
     values = {page: _value(order, value, context.now) for page, value in ranked}
     # The number of changes found has a column of its own.
     heading = None if order == "changing" else ORDERS[order][1]
-    pager = [
-        tag("a", name, href=f"pages?order={order}&from={max(start, 0)}")
-        for name, start, is_there in (
-            ("before", offset - _AT_ONCE, offset > 0),
-            ("more", offset + _AT_ONCE, len(ranked) == _AT_ONCE),
-        )
-        if is_there
-    ]
-    return [_table(rows, context.now, heading, values), tag("nav", *pager, class_="pager") if pager else None]
+    starts = {"before": max(offset - _AT_ONCE, 0)} if offset > 0 else {}
+    if len(ranked) == _AT_ONCE:
+        starts["more"] = offset + _AT_ONCE
+    pager = choice({name: f"pages?order={order}&from={start}" for name, start in starts.items()}, style="pager")
+    return [_table(rows, context.now, heading, values), pager if starts else None]
 
 
 def _value(order: str, value: float, now: float) -> Node:
@@ -80,7 +82,7 @@ def _offset(text: str) -> int:
 
 
 def _searched(context: Context, text: str) -> list[Node]:
-    rows = page_rows.containing(context.store, text, _FOUND + 1)
+    rows = _containing(context.store, text, _FOUND + 1)
     if not rows:
         return [empty("No page like this was found.")]
     more = empty("There are more; name more of the URL.") if len(rows) > _FOUND else None
@@ -107,3 +109,27 @@ def _table(rows: list[dict[str, Any]], now: float, heading: str | None, values: 
             ]
         )
     return table(headings, cells)
+
+
+def _state(number: int) -> str:
+    return STATE_NAMES[number] if 0 <= number < len(STATE_NAMES) else "?"
+
+
+def _by_number(store: Store, pages: Sequence[int]) -> list[dict[str, Any]]:
+    """Return what is known of pages, in the order asked; one that is gone meanwhile is left out."""
+    table, (shard, collection) = models.pages, store.key
+    with store.database.reading() as connection:
+        among_these = among(table.c.page, pages, connection.dialect.name)
+        wanted = select(*[table.c[name] for name in ("page", *_COLUMNS)])
+        rows = connection.execute(wanted.where(table.c.shard == shard, table.c.collection == collection, among_these))
+        found = {row.page: {**row._asdict(), "state": _state(row.state)} for row in rows}
+    return [found[page] for page in pages if page in found]
+
+
+def _containing(store: Store, text: str, limit: int) -> list[dict[str, Any]]:
+    """Return the first pages whose URL contains a text; an index for this would cost every new page something."""
+    if (page := store.reader.find(text)) is not None:
+        return _by_number(store, [page])
+    with store.database.reading() as connection:
+        rows = listed(connection, store.key, "pages", _COLUMNS, [Condition("url", "~", f"*{text}*")], None, limit)
+        return [dict(zip(_COLUMNS, row, strict=True)) for row in rows]

@@ -7,6 +7,7 @@ from typing import Any
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views.context import Context, empty, section, table
+from crawlsched.wording import say_trust
 
 __all__ = ["source_link", "sources", "trust_bar"]
 
@@ -48,8 +49,9 @@ def source_link(source: dict[str, Any]) -> Node:
 
 def trust_bar(share: float | None, interval: Any, unknown: str | None = None) -> Html:
     """Return a share as a bar with its interval; or that it is not known, and why."""
+    said = say_trust(share, interval, unknown)
     if share is None or interval is None:
-        return tag("span", f"not known yet ({unknown})" if unknown else "not known yet", class_="faint")
+        return tag("span", said, class_="faint")
     low, high = interval
     picture = tag(
         "svg",
@@ -59,5 +61,4 @@ def trust_bar(share: float | None, interval: Any, unknown: str | None = None) ->
         class_="trust",
         aria_hidden="true",
     )
-    said = f"{words.share(share)} ({words.share(low, 2)} to {words.share(high, 2)})"
     return tag("span", picture, tag("span", said), class_="trusted")

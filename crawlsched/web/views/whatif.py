@@ -5,7 +5,7 @@ from __future__ import annotations
 from crawlsched.web import words
 from crawlsched.web.chart import ChartLine, chart
 from crawlsched.web.html import Html, Node, tag
-from crawlsched.web.views.context import Context, card, section, table
+from crawlsched.web.views.context import Context, card, columns, section, table
 
 __all__ = ["whatif"]
 
@@ -15,15 +15,14 @@ def whatif(context: Context) -> Html:
     report = context.reports.whatif()
     present = report["bandwidth"]
     rows = report["bandwidths"]
-    at = [one["bandwidth"] for one in rows]
     drawn = chart(
-        at,
+        [one["bandwidth"] for one in rows],
         [
             ChartLine("by crawl value", "c1", [one["freshness"] for one in rows], is_area=True),
             ChartLine("all pages in turn", "c5", [one["freshness_in_turn"] for one in rows]),
         ],
         say_place=_say,
-        say_value=lambda value: words.share(value),
+        say_value=words.share,
         low=0.0,
         high=1.0,
         marks=[(present, "now")],
@@ -51,11 +50,9 @@ def whatif(context: Context) -> Html:
     return tag(
         "main",
         cards,
-        tag(
-            "div",
-            tag("div", section("Freshness by bandwidth", drawn, tag("p", note, class_="faint")), class_="wide-column"),
-            tag("div", section("To be so fresh", table(headings, needed)), class_="side-column"),
-            class_="columns",
+        columns(
+            [section("Freshness by bandwidth", drawn, tag("p", note, class_="faint"))],
+            [section("To be so fresh", table(headings, needed))],
         ),
     )
 

@@ -13,7 +13,7 @@ from twisted.internet import asyncioreactor
 asyncioreactor.install()
 from twisted.internet import reactor
 from twisted.internet.base import DelayedCall
-from crawlsched.addon.timers import clear_cancelled_timers
+from crawlsched.addon.extensions import clear_cancelled_timers
 
 def cancel(n):
     for _ in range(n):

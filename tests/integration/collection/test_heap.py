@@ -12,7 +12,7 @@ from tests import children
 # 64 MB, and says so in the map of the process.
 THREADS = """
 import sys, threading
-from crawlsched.crawl.heap import give_memory_back, share_one_heap
+from crawlsched.crawl.side_thread import give_memory_back, share_one_heap
 if sys.argv[1] == "one":
     share_one_heap()
 kept = []

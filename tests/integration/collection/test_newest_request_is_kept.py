@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from crawlsched.crawl.admission import AdmissionResult, PageRequest
-from crawlsched.crawl.calls import Call
 from crawlsched.crawl.delivery_book import Before
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
+from crawlsched.crawl.visits import Call
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
 from crawlsched.pages.variants import asked_variant, variant_fingerprint
 from crawlsched.settings import Settings

@@ -11,11 +11,11 @@ from scrapy.utils.request import fingerprint
 from sqlalchemy import text
 
 from crawlsched.crawl.admission import PageRequest
-from crawlsched.crawl.calls import Call
 from crawlsched.crawl.handing_over import PAGE
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.shared.shared_crawl import SharedCrawl
+from crawlsched.crawl.visits import Call
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing, host_of

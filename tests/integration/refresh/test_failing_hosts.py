@@ -122,7 +122,7 @@ class World:
         return {check.name: check.is_well for check in checks(vitals(collection.store))}["answering"]
 
     def told(self) -> Counter[tuple[str, str]]:
-        changes = Feed(self.refresher.collection.store).all_after(Cursor({}))
+        changes = Feed(self.refresher.collection.store).after(Cursor({}), 1000)
         return Counter((change.kind, change.url.split("/")[2]) for change in changes)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from crawlsched.store import Store
-from crawlsched.web.vitals import Limits, checks, vitals
+from crawlsched.web.vitals import checks, vitals
 from tests.commands import run_here
 
 
@@ -24,23 +24,23 @@ def test_a_pass_has_to_have_ended_or_begun_lately(tmp_path: Path) -> None:
     lease = store.take_lease("news")
     lease.heartbeat(None, {"last_sent_at": began})
     assert passed("25h")[0] == 0
-    limits = Limits(last_pass=25 * 3600.0)
+    limits = {"last_pass": 25 * 3600.0}
     running = vitals(store)
-    assert not checks(replace(running, time=began + 26 * 3600.0), limits)[0].is_well
+    assert not checks(replace(running, time=began + 26 * 3600.0), **limits)[0].is_well
     lease.release()
     code, said = passed("25h")
     assert code == 0
     assert "passed: the last pass ended" in said
     assert run_here(tmp_path, "check", "--database", url).returncode == 1
     ended = vitals(store)
-    late = checks(replace(ended, time=began + 26 * 3600.0), limits)[0]
+    late = checks(replace(ended, time=began + 26 * 3600.0), **limits)[0]
     assert (late.is_well, late.sentence) == (False, "the last pass ended 26 h ago, wanted: 25 h")
     store.take_lease("crawlsched import").release()
-    imported = checks(replace(vitals(store), time=began + 26 * 3600.0), limits)[0]
+    imported = checks(replace(vitals(store), time=began + 26 * 3600.0), **limits)[0]
     assert (imported.is_well, imported.sentence) == (False, "the last pass ended 26 h ago, wanted: 25 h")
     store.take_lease("news")
     broken = replace(vitals(store), is_running=False)
-    assert "broke off" in checks(broken, limits)[0].sentence
+    assert "broke off" in checks(broken, **limits)[0].sentence
     store.close()
     assert "such as 45s, 30m, 12h or 90d" in passed("soon")[1]
 

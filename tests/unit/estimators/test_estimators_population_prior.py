@@ -94,7 +94,7 @@ def test_each_group_may_have_its_own_parent():
 def test_compact_rows_and_many_slices_give_the_same():
     """Rows of uint16 and of float64, in one slice or in several, differ by rounding only."""
     posterior, _ = population(np.random.default_rng(4), two_humps(), 20_000, visits=3, dtype=np.uint16)
-    stored, nats = posterior.state()["log_likelihood"], posterior.log_likelihood()
+    stored, nats = posterior.codes(20_000), posterior.log_likelihood()
     found = learn_prior(stored, iterations=5)
     assert found == pytest.approx(learn_prior(nats, iterations=5), rel=1e-9)
     likelihood, by_hand = np.exp(nats), np.full(16, 1 / 16)
@@ -114,7 +114,7 @@ def test_compact_rows_and_many_slices_give_the_same():
         ((np.zeros((3, 2)),), {"iterations": 0}, "iterations must be at least 1, got 0."),
         ((np.zeros((3, 2)),), {"strength": 0}, "strength must be a number of pages above 0 and finite, got 0."),
         ((np.zeros((3, 2)), [0, 1]), {}, "groups must have one number per page, shape (3,), got shape (2,)."),
-        ((np.zeros((3, 2)), [0, 1, 2]), {"n_groups": 2}, "groups must lie between 0 and 1, got 2; resize() makes room"),
+        ((np.zeros((3, 2)), [0, 1, 2]), {"n_groups": 2}, "groups must lie between 0 and 1, got 2."),
         ((np.zeros((3, 2)), None, [1.0]), {}, "prior must have one probability per rate, shape (2,) or (1, 2), got"),
         (
             (np.zeros((3, 2)), None, [-1.0, 2.0]),

@@ -149,11 +149,6 @@ def test_a_prior_shrinks_towards_its_precision():
     many = SignalQuality.fit(*data, prior=(80.0, 20.0))
     assert few.precision > 0.7
     assert many.precision == pytest.approx(0.3, abs=0.06)
-    parent = SignalQuality.fit(*data)
-    assert parent.pseudo_counts(10.0) == (
-        pytest.approx(10 * parent.precision),
-        pytest.approx(10 * (1 - parent.precision)),
-    )
     certain = SignalQuality.fit([10.0] * 3, [1] * 3, [1] * 3, prior=(5.0, 0.0))
     assert certain.precision > 0.9
 
@@ -195,6 +190,7 @@ def test_a_bank_forgets_little_of_what_it_saw(rate, weight, signal_rate):
         assert found.unsignalled_change_rate == pytest.approx(whole.unsignalled_change_rate, rel=0.02)
         assert found.signal_rate == pytest.approx(whole.signal_rate)
         assert all_numbers(piecewise.fit_group(group)) == pytest.approx(all_numbers(found), rel=1e-4)
+    assert sum(column.nbytes for column in bank._columns.values()) < 3 * 3500
     pooled = bank.fit_group([0, 1, 2])
     assert pooled.signal_weight == pytest.approx(SignalQuality.fit(*data).signal_weight, rel=0.02)
 
@@ -209,25 +205,6 @@ def test_a_bank_takes_announcements_at_every_poll_for_useless_too():
     assert bank.fit_group(0).signal_weight < 0.01
     assert bank.fit_group(0).interval[0] == 0
     assert bank.fit_group(0).unsignalled_change_rate == pytest.approx(0.3, rel=0.03)
-
-
-def test_a_bank_goes_to_a_state_grows_and_forgets():
-    """State, resize and forget work as for estimators; forgetting leaves the fit and widens its interval."""
-    rng = np.random.default_rng(9)
-    bank = SignalQuality(2)
-    bank.update(np.ones(3000, dtype=int), *simulated(rng, 3000, 0.02, 1.0, 0.1))
-    copy = SignalQuality.from_state(bank.state())
-    assert copy.fit_group(1) == bank.fit_group(1)
-    copy.resize(4)
-    assert copy.fit_group(1) == bank.fit_group(1)
-    assert copy.fit_group(3) == SignalQuality(1).fit_group(0)
-    before = bank.fit_group(1)
-    bank.forget(0.25)
-    after = bank.fit_group(1)
-    assert after.signal_weight == pytest.approx(before.signal_weight, rel=1e-6)
-    width = np.diff(before.interval)[0]
-    assert np.diff(after.interval)[0] == pytest.approx(2 * width, rel=0.1)
-    assert sum(column.nbytes for column in bank.state().values()) < 2 * 3500
 
 
 def test_time_in_another_unit_gives_rates_in_that_unit_and_the_same_weight():
@@ -260,17 +237,10 @@ def test_time_in_another_unit_gives_rates_in_that_unit_and_the_same_weight():
         ),
         (
             lambda: SignalQuality(2).update(2, 1.0, 1, True),
-            "groups must lie between 0 and 1, got 2; resize() makes room",
+            "groups must lie between 0 and 1, got 2.",
         ),
-        (lambda: SignalQuality(2).forget(2), "factor must be between 0 and 1, got 2."),
-        (lambda: SignalQuality(2).resize(1), "n_groups must be at least the 2 groups there are, got 1."),
         (lambda: SignalQuality(-1), "n_groups must be a whole number that is not negative, got -1."),
         (lambda: SignalQuality(1, [2.0, 1.0]), "edges must be a one-dimensional array that increases, got [2.0, 1.0]."),
-        (lambda: SignalQuality.from_state({}), "state must hold edges and time, got []; pass what state() returned."),
-        (
-            lambda: SignalQuality.from_state({**SignalQuality(2).state(), "signals": np.zeros(1)}),
-            "state['signals'] must have shape (2,), got (1,).",
-        ),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_sentence(call, message):

@@ -7,9 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import crawlsched
-from crawlsched.pages.pages import WRITERS, Pages
+from crawlsched.pages.pages import Pages
 from crawlsched.pages.rare_facts import Facts
 
+# Who writes each column, as the beginning of a module's name; ``*`` stands for all that are not named. Whoever makes a
+# simulation or a report may write those of a planner of its own.
+WRITERS: dict[str, tuple[str, ...]] = {
+    "*": ("crawlsched.planner", "crawlsched.jobs.refit", "crawlsched.simulation.planner_arm"),
+    "request_digest": ("crawlsched.crawl.collection",),
+    "marks": ("crawlsched.crawl.collection", "crawlsched.crawl.one_pass"),
+}
 ROOT = Path(crawlsched.__file__).parent
 COLUMNS = {*Pages.names, *Facts._fields, "rare"}
 # Names by which the columns of pages go.

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from crawlsched.simulation.figures import FIGURES, FigureError, Row, Settings, Table, repeated
+from crawlsched.simulation.figures import FIGURES, Row, Settings, SimulationError, Table, repeated
 
 
 def silent(done: int, total: int) -> None:
@@ -25,7 +25,7 @@ def silent(done: int, total: int) -> None:
 )
 def test_a_setting_that_is_not_possible_is_refused_in_one_sentence(wrong: dict[str, object], sentence: str) -> None:
     """The sentence names the setting, the value and what is allowed."""
-    with pytest.raises(FigureError) as caught:
+    with pytest.raises(SimulationError) as caught:
         FIGURES["noisy-signals-2"].with_settings(**wrong)  # type: ignore[arg-type]
     assert str(caught.value) == sentence
 

@@ -1,13 +1,25 @@
-"""Step sizes (k + 1)^-η of stochastic approximation, and the conditions of the theorems on them."""
+"""What the online estimators of Avrachenkov et al. are given: crawl rates, and step sizes checked by the theorems."""
 
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from crawlsched.columns.array_types import FloatArray
-from crawlsched.estimators.observations import check_positive
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.estimators.observations import check_positive, per_page
+from crawlsched.estimators.visit_counts import ratio
 
-__all__ = ["OutsideTheorem", "check_initial", "check_momentum_steps", "check_steps", "step_size"]
+__all__ = [
+    "OutsideTheorem",
+    "check_crawl_rate",
+    "check_initial",
+    "check_momentum_steps",
+    "check_steps",
+    "crawl_rates",
+    "step_size",
+]
 
 
 class OutsideTheorem(UserWarning):
@@ -80,3 +92,19 @@ def check_initial(initial_change_rate: float) -> float:
 
 def _warn(message: str) -> None:
     warnings.warn(message, OutsideTheorem, stacklevel=4)
+
+
+def check_crawl_rate(crawl_rate: npt.ArrayLike | None, n: int) -> FloatArray:
+    """Return one crawl rate per page, NaN where it is learned, or raise `ValueError`."""
+    rates = per_page(np.nan if crawl_rate is None else crawl_rate, n, "crawl_rate")
+    wrong = ~(np.isnan(rates) | ((rates > 0) & (rates < np.inf)))
+    if wrong.any():
+        raise ValueError(f"crawl_rate must be crawls per second above 0 and finite, got {rates[wrong][0]}.")
+    return rates
+
+
+def crawl_rates(columns: Mapping[str, npt.NDArray[Any]], pages: IndexArray) -> FloatArray:
+    """Return crawl rates of pages: the known one, or visits by time where that is NaN; 0 before the first visit."""
+    known = columns["known_crawl_rate"][pages]
+    learned = ratio(columns["visits"][pages], columns["time"][pages])
+    return np.where(np.isnan(known), learned, known)
