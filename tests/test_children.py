@@ -2,12 +2,9 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
-
-import pytest
 
 from tests import children
 from tests.prepared import Prepared
@@ -25,19 +22,6 @@ def test_tests_of_ctrl_c_pass_where_it_is_ignored() -> None:
     test = "tests/acceptance/test_cli.py::test_ctrl_c_is_quiet_wherever_it_comes"
     said = children.output_of(sys.executable, "-c", IGNORING, *PYTEST[1:], test, cwd=children.ROOT)
     assert "1 passed" in said
-
-
-def test_the_tests_themselves_go_on_to_ignore_it() -> None:
-    """Only what they start feels it."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        children.let_children_feel_signals()
-        os.kill(os.getpid(), signal.SIGINT)
-        process = children.start("sleep", "60")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == -signal.SIGINT
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 FAILING = """
@@ -70,14 +54,6 @@ def test_what_a_failing_test_started_ends_with_it(tmp_path: Path) -> None:
     pids = {int(word) for word in started.split()[1:]}
     assert len(pids) == 3
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-
-
-def test_a_command_that_hangs_is_ended() -> None:
-    """The test that ran it fails, and it is gone."""
-    with pytest.raises(subprocess.TimeoutExpired):
-        children.run("sleep", "60", timeout=0.5)
-    # What a fixture shares among the tests of this process may go on.
-    assert [child for child in children.running() if "sleep" in child.args] == []
 
 
 def test_a_prepared_crawl_is_a_process_of_its_own(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Blocks: the texts of a page, each known by its place, so that some can be told to be noise."""
+"""Blocks: the texts of a page, each known by its place, so that noise can be recognised."""
 
 import json
 import re

@@ -83,7 +83,7 @@ def _looks_json(body: bytes) -> bool:
 
 
 def _looks_binary(body: bytes, encoding: str | None) -> bool:
-    """Whether a body that is said to be text, or of which nothing is said, is not."""
+    """Whether a body is not text, although its header says so or says nothing."""
     if body.startswith(_BINARY_STARTS):
         return True
     if body.startswith(_MARKED_TEXT) or (encoding or "").lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):

@@ -32,7 +32,7 @@ RECIPE_OPTIONS = {
     "images": "True or False",
     "ignore_keys": "a list of names of keys, such as ['generated_at']",
 }
-"""What a recipe can be told beside its method, and what that is."""
+"""The options of a recipe beside its method, and their kinds."""
 
 # The methods that do not take all of them.
 _TAKEN = {"main_text": {"ignore_keys"}, "json": {"ignore_keys"}, "raw_bytes": set[str](), "function": set[str]()}

@@ -1,4 +1,4 @@
-"""Shared texts: what a site says alike on pages that do not otherwise agree is the site's, and told once."""
+"""Shared texts: a text on pages that do not otherwise agree is the site's, and delivered once."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class TemplateNoise:
 
     @property
     def is_known(self) -> bool:
-        """Whether so many visits of the template were probed that a change can be told without."""
+        """Whether enough visits of the template were probed to judge a change without a probe."""
         return self.n_probes >= FEW
 
     @property
@@ -167,7 +167,7 @@ class TemplateNoise:
         self.n_learned += bool(differing)
 
     def suggestions(self) -> list[str]:
-        """Return what is told at most visits and proved by nothing, and how to leave it out."""
+        """Return what differs at most visits without a proof that it is noise, and how to leave it out."""
         proved = {where[0] for where, evidence in self._evidence.items() if evidence.is_noise}
         return [one.say() for place, one in self._visits.items() if one.is_suggested and place not in proved]
 

@@ -1,4 +1,4 @@
-"""Tokens: what of a text was replaced, as small as it can be told."""
+"""Tokens: the smallest parts of a text that were replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crawlsched.change_detection.limits import MOST_KEPT
 __all__ = ["LONGEST_COMPARED", "Run", "shape", "token_runs"]
 
 LONGEST_COMPARED = 8_000
-"""Characters of a text, before and now, in which tokens are looked for: 2 ms. What differs in more is never noise."""
+"""Characters of a text, before and now, in which tokens are looked for: 2 ms. A difference in more is never noise."""
 
 # What a tag says, a number with its decimals, a word of Latin letters and digits such as a hash, a word of other
 # letters, a sign.
@@ -36,7 +36,7 @@ class Run(NamedTuple):
     right: str
     old: str
     new: str
-    kept: tuple[str, ...] = ()  # of a text of which hardly a token is left, those that are, digits as "#"
+    kept: tuple[str, ...] = ()  # where hardly a token of a text is left: these tokens, digits as "#"
 
 
 def shape(text: str) -> str:
@@ -103,7 +103,7 @@ def _changes(old: list[str], new: list[str]) -> list[Gap]:
 
 
 def _left(tokens: list[str], at: int) -> str:
-    """Return the tokens before one, back to the first that is no number: numbers side by side are told apart."""
+    """Return the tokens before one, back to the first that is no number: numbers side by side stay apart."""
     start = at
     while start and tokens[start - 1][0].isdigit():
         start -= 1

@@ -16,7 +16,7 @@ _HEADERS = ("ETag", "Last-Modified")
 # Before the first trial as if 0.5 of 2.5 changes had left the validator as it was: most servers are honest.
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 _HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
-# Older trials count half when so many have come.
+# Older trials count half when this number has come.
 _REMEMBERED = 60
 # Half of the visits to a host that is not known yet go without validators: its changes are found sooner.
 _UNKNOWN_SHARE = 0.5

@@ -90,7 +90,7 @@ class Verdict(NamedTuple):
     reason: str = ""
     refetch: Refetch | None = None  # what has to be fetched first; then all else waits
     kind: str = ""  # of what is new to the spider: "first", "page", "template", "data", "returned"; "" where nothing is
-    facts: PageFacts | None = None  # what is to be kept of the content; None where nothing is
+    facts: PageFacts | None = None  # what to keep of the content; None: nothing
     size: ChangeSize | None = None  # how much changed, where that is known
     ignored: tuple[str, ...] = ()  # what was left out, and why
     owed: int = 0  # the marks that ask for the delivery

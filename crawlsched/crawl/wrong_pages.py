@@ -17,7 +17,7 @@ __all__ = ["WrongPages"]
 
 # Of shorter texts one word is all: 4 bytes for each three-word phrase.
 _LEAST_SKETCH = 16
-# At most one request in so many to a host asks for a page that cannot exist.
+# At most one request to a host in this number asks for a page that cannot exist.
 _VISITS_PER_QUESTION = 20
 _MOST_CONTENTS = 32
 _MOST_HOSTS = 5_000
@@ -48,7 +48,7 @@ class WrongPages:
 
     Notes
     -----
-    A page of which nothing was delivered yet is what it is, and so is a home page: it is not its host's error page,
+    A page without a delivery is what it is, and so is a home page: it is not its host's error page,
     though the host may serve it for one. A page that was delivered and whose text was replaced wholly is suspected.
     Then the host is asked for a page that cannot exist. If it answers with the same content, that content is known for
     a wrong page from then on; contents are compared by their `likeness`, since many say which page they have not found,

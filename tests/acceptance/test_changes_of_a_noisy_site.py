@@ -17,6 +17,8 @@ from tests import children
 from tests.changing_site import HOSTS, LYING, PAGES_PER_HOST, WALLED
 from tests.crawling import Crawl, Project
 
+pytestmark = pytest.mark.statistics
+
 SECONDS = 50.0
 LEARNING = 15.0  # seconds in which the crawl finds out what changes by itself: what it tells until then does not count
 SPIDER = """

@@ -88,20 +88,6 @@ def test_outside_of_a_project_a_database_has_to_be_named(run: Run) -> None:
     )
 
 
-def test_a_missing_file_is_not_made(run: Run, tmp_path: Path) -> None:
-    """Looking at a database that is not there says so and makes none."""
-    sentence = failed(run("status", "--database", "sqlite:///crawl.db"))
-    assert sentence.startswith(f"There is no database '{tmp_path}/crawl.db'; name another with --database")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_damaged_file_is_said_to_be_none(run: Run, tmp_path: Path) -> None:
-    """A file that is no database is named, and left as it is."""
-    (tmp_path / "crawl.db").write_bytes(b"no database" * 1000)
-    assert "not a database" in failed(run("status", "--database", "sqlite:///crawl.db"))
-    assert (tmp_path / "crawl.db").read_bytes() == b"no database" * 1000
-
-
 def test_a_collection_need_not_be_named_where_there_is_one(run: Run, database: str) -> None:
     """With one collection it is taken; with several they are listed; a wrong name is answered with the right ones."""
     assert run("forget", "--host", "nowhere", "--yes", "--database", database).returncode == 0
@@ -175,16 +161,6 @@ def test_upgrade_makes_the_tables_and_check_agrees(run: Run, tmp_path: Path) -> 
     assert report == {"database": "sqlite:///new.db", "revision": schema.head(), "sound": True}
 
 
-def test_check_finds_damage(run: Run, database: str, tmp_path: Path) -> None:
-    """A page of the file that was overwritten is found, and the exit code says so."""
-    path = tmp_path / "crawl.db"
-    content = bytearray(path.read_bytes())
-    content[4096 * 3 : 4096 * 6] = b"\xff" * 4096 * 3
-    path.write_bytes(content)
-    sentence = failed(run("db", "check", "--database", database))
-    assert "is damaged" in sentence
-
-
 # -- forget
 
 
@@ -211,14 +187,6 @@ def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -
     assert owner is not None
     assert owner.released_at is not None
     store.close()
-
-
-@pytest.mark.parametrize(("option", "value", "left"), [("--host", HOSTS[1], 10), ("--pattern", "http://*/page/1*", 9)])
-def test_forget_deletes_many(run: Run, database: str, option: str, value: str, left: int) -> None:
-    """A host's pages, or those whose whole URL matches, go at once."""
-    answer = run("forget", option, value, "--yes", "--json", "--database", database)
-    assert json.loads(answer.stdout)["pages"] == 20 - left
-    assert sum(pages_of(database).values()) == left
 
 
 def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
@@ -260,12 +228,6 @@ def test_what_was_forgotten_is_listed_named_by_why_and_taken_back(run: Run, data
     assert "forgotten" not in failed(run("why", url_of(11), "--database", database))
 
 
-def test_forget_needs_one_thing_to_forget(run: Run, database: str) -> None:
-    """Neither nothing nor two things: that is a mistake of usage, with exit code 2."""
-    assert run("forget", "--yes", "--database", database).returncode == 2
-    assert run("forget", "--host", "a", "--pattern", "b", "--database", database).returncode == 2
-
-
 # -- both kinds of database
 
 
@@ -302,28 +264,6 @@ def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run: Run
     assert waiting == [("recrawl", {"urls": [url_of(1)]}), ("signal", {"urls": [url_of(1)], "source": "cms"})]
     sentence = failed(run("recrawl", "http://127.0.0.1/none", "--database", database))
     assert sentence.startswith("No page with the URL 'http://127.0.0.1/none' is in the collection 'news'")
-
-
-def test_the_bandwidth_is_that_of_a_running_crawl(run: Run, database: str) -> None:
-    """Without one there is a sentence; a value that is none is a mistake of usage."""
-    assert failed(run("bandwidth", "5/s", "--database", database)) == (
-        "No crawl of the collection 'news' is running; the next one goes at CRAWLSCHED_BANDWIDTH of its settings."
-    )
-    answer = run("bandwidth", "fast", "--database", database)
-    assert answer.returncode == 2
-    assert "must be a positive number of crawls" in answer.stderr
-
-
-def test_a_running_crawl_says_its_bandwidth_with_each_heartbeat(run: Run, database: str) -> None:
-    """What the owner of the collection last said of itself is shown."""
-    store = Store.open(database, "news")
-    lease = store.take_lease("news", time.time())
-    lease.heartbeat(time.time(), {"bandwidth": 300 / 3600})
-    try:
-        assert run("bandwidth", "--database", database).stdout == "The crawl of 'news' goes at 5/min.\n"
-    finally:
-        lease.release(time.time())
-        store.close()
 
 
 def test_output_that_nobody_reads_to_the_end_is_no_failure(run: Run, database: str) -> None:

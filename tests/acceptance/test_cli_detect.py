@@ -48,21 +48,3 @@ def test_a_row_for_each_visit_says_what_was_delivered_and_why_not(tmp_path: Path
     assert report["templates"]["a.example/http/cup/*"]["visits"] == 18
     assert [("tea" in row["said"], "milk" in row["says"]) for row in report["changes"]] == [(True, True)]
     assert "18 visits, 4 delivered (3 first, 1 page)" in detect(tmp_path, rows).stdout
-
-
-def test_settings_count_and_wrong_tables_are_named(tmp_path: Path) -> None:
-    """NAME with or without CRAWLSCHED_; what is wrong is one sentence."""
-    for number in (1, 2):
-        (tmp_path / f"{number}.html").write_text(f"<p>Tea</p><small>{number}</small>")
-    rows = ["1,http://a/x,1.html,", "2,http://a/x,2.html,"]
-    assert "2 delivered" in detect(tmp_path, rows).stdout
-    for name in ("FINGERPRINT_DROP", "CRAWLSCHED_FINGERPRINT_DROP"):
-        assert "1 delivered" in detect(tmp_path, rows, "--set", f"{name}=small").stdout
-    missing = detect(tmp_path, ["1,http://a/x,3.html,"])
-    assert missing.returncode == 1
-    assert missing.stderr.count("\n") == 1
-    assert "3.html, which is not there" in missing.stderr
-    assert "no column body" in detect(tmp_path, ["1,http://a/x"], head="time,url").stderr
-    assert "no number" in detect(tmp_path, ["x,http://a/x,1.html,"]).stderr
-    assert "NAME=VALUE" in detect(tmp_path, rows, "--set", "PROBES").stderr
-    assert "is not a setting" in detect(tmp_path, rows, "--set", "PROBE=1").stderr

@@ -102,16 +102,6 @@ def test_visits_are_what_a_crawl_would_have_left(tmp_path: Path, columns) -> Non
     assert columns("n_crawls")["http://a.example/1"] == 3
 
 
-def test_newest_visits_are_shown_by_why(tmp_path: Path) -> None:
-    """Visits that are not too old are kept one by one."""
-    now = time.time()
-    imported(tmp_path, f"url,time,changed\nhttp://a.example/1,{now - 100 * DAY},\nhttp://a.example/1,{now - DAY},1\n")
-    answer = run_here(tmp_path, "why", "http://a.example/1", "--database", "sqlite:///crawl.db", "--json")
-    why = json.loads(answer.stdout)
-    assert [visit["changed"] for visit in why["visits"]] == [True]
-    assert why["n_crawls"] == 2
-
-
 def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) -> None:
     """With twenty visits a page it keeps the pages as fresh, within 0.01, as the planner that made them itself."""
     rng, n_pages, n_visits, now = np.random.default_rng(5), 150, 20, time.time()
@@ -186,16 +176,3 @@ def test_what_cannot_be_imported_is_said(tmp_path: Path) -> None:
         answer = run_here(tmp_path, "import", name, *given, "--collection", "news")
         assert answer.returncode == 1
         assert words in answer.stderr
-
-
-def test_what_was_forgotten_stays_forgotten(tmp_path: Path, columns) -> None:
-    """A list does not bring back what somebody has deleted on purpose."""
-    imported(tmp_path, "http://a.example/1\nhttp://a.example/2\n")
-    run_here(tmp_path, "forget", "http://a.example/1", "--yes", "--database", "sqlite:///crawl.db")
-    found = imported(tmp_path, "http://a.example/1\nhttp://a.example/3\n")
-    assert (found["new"], found["forgotten"]) == (1, 1)
-    assert set(columns("state")) == {"http://a.example/2", "http://a.example/3"}
-    (tmp_path / "again.txt").write_text("http://a.example/1\n")
-    said = run_here(tmp_path, "import", "again.txt", "--database", "sqlite:///crawl.db")
-    assert "1 URL left out" in said.stdout
-    assert "`crawlsched forget --undo http://a.example/1`" in said.stdout

@@ -50,15 +50,6 @@ def test_pages_are_listed_by_conditions_and_in_an_order(folder: Path) -> None:
     assert rows[0]["state"] == "live"
 
 
-def test_a_person_gets_a_table_that_says_when_there_are_more(folder: Path) -> None:
-    """Fifty rows, and how to have all of them; none is said as well."""
-    text = run(folder, "pages").stdout
-    assert text.count("http://") == 50
-    assert "--csv FILE writes all" in text
-    assert run(folder, "pages", "--where", "state = gone").stdout == "The collection 'news' has no such page.\n"
-    assert run(folder, "pages", "--where", "crawled_at = never").stdout.startswith("The collection")
-
-
 @pytest.mark.parametrize(
     ("where", "words"),
     [

@@ -85,21 +85,6 @@ def test_the_default_policy_learns_from_compressed_files(run: Run, tmp_path: Pat
     assert {row["page"] for row in rows} == {"4", "17", "30"}
 
 
-def test_known_rates_are_the_columns_of_the_pages(run: Run, tmp_path: Path) -> None:
-    """At 1 per second the page of greatest importance and change goes first."""
-    answer = run("replay", "--bandwidth", "1", "--policy", "greedy", "--estimator", "known", "--crawls", "out.csv")
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout.startswith("greedy with known rates at 1/s: freshness 0.")
-    assert (tmp_path / "out.csv").read_text().splitlines()[1] == "4,-4.0,0"
-
-
-def test_a_bandwidth_can_be_a_multiple_of_the_changes(run: Run, tmp_path: Path) -> None:
-    """2x: twice as many crawls a second as changes, page by page over its life: 2/10 and 1/10 between 0 and 10."""
-    answer = run("replay", "--bandwidth", "2x", "--start", "0", "--end", "10", "--json", "out.json")
-    assert answer.returncode == 0, answer.stderr
-    assert json.loads((tmp_path / "out.json").read_text())["bandwidth"] == pytest.approx(0.6)
-
-
 def test_several_policies_and_bandwidths_are_a_table(run: Run, tmp_path: Path) -> None:
     """A row for each, the numbers being those of single replays; what the frontier's picks are worth, too."""
     policies = ("--policy", "round_robin", "frontier:known", "--bandwidth", "0.5/s", "1x")

@@ -184,24 +184,6 @@ def test_the_log_says_where_it_begins(running: Running) -> None:
     assert "no page is known yet. It is kept fresh at 5/s until you stop it; `crawlsched status`" in log
 
 
-def test_a_signal_is_counted(running: Running) -> None:
-    """An announcement reaches the page: it is seen in the page's explanation, with its source."""
-    url = running.urls[7]
-    assert report(running, "signal", url, "--source", "cms")["taken"] == 1
-    wait_until(lambda: report(running, "why", url)["n_signals_total"] == 1)
-    names = [source["url"] for source in report(running, "status")["sources"]]
-    assert "cms" in names
-
-
-def test_why_explains_a_page_of_the_running_crawl(running: Running) -> None:
-    """Its visits are there as they happen, and the crawl is known to run."""
-    why = report(running, "why", running.urls[1])
-    assert why["running"] is True
-    assert why["n_crawls"] >= 1
-    assert why["visits"][0]["outcome"] in ("changed", "unchanged", "not_modified")
-    assert why["threshold"] > 0.0
-
-
 def test_what_is_forgotten_is_not_asked_for_again(running: Running) -> None:
     """`forget` of a page of the running crawl ends its visits, at once and for good."""
     path = "/9"

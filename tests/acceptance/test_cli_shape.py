@@ -29,11 +29,6 @@ def leaves(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iter
             yield from leaves(inner, (*words, name))
 
 
-def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    (below,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(below._name_parser_map)
-
-
 def all_commands() -> list[tuple[str, ...]]:
     parser = CommandParser(prog="crawlsched")
     crawlsched.cli.add_commands(parser)
@@ -120,19 +115,6 @@ def test_each_command_has_help_an_example_json_and_sentences(command: tuple[str,
     assert not written.stdout.startswith("{")
     if name == "db backup":
         (folder / "copy.db").unlink()
-
-
-def test_a_command_alone_is_the_command_among_all() -> None:
-    """It is loaded without the others, and its help is the same."""
-    every = CommandParser(prog="crawlsched")
-    crawlsched.cli.add_commands(every)
-    among_all = commands_of(every)
-    for name, parser in among_all.items():
-        alone = CommandParser(prog="crawlsched")
-        crawlsched.cli.add_commands(alone, only=name)
-        found = commands_of(alone)
-        assert found[name].format_help() == parser.format_help()
-        assert len(found) == 1
 
 
 def test_json_takes_any_file_where_nothing_else_can_follow(folder: Path) -> None:

@@ -1,7 +1,6 @@
 """`crawlsched simulate` as a user runs it: a figure's numbers and its picture."""
 
 import csv
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -45,23 +44,6 @@ def test_a_figure_writes_its_numbers_and_its_picture(run: Run, tmp_path: Path) -
     assert "settings: repetitions 2; pages 20 30; horizon 3; seed 0; bandwidth R 100;" in answer.stdout
     own = "its own settings: repetitions 100; pages 100 200 500 750 1000; horizon 1000"
     assert own in answer.stdout.splitlines()
-
-
-def test_the_same_seed_gives_the_same_file(run: Run, tmp_path: Path) -> None:
-    """Byte by byte; another seed gives another."""
-    for folder, seed in (("a", "5"), ("b", "5"), ("c", "6")):
-        assert run("noisy-signals-2", *SMALL, "--seed", seed, "--out", folder).returncode == 0
-    a, b, c = ((tmp_path / folder / "noisy-signals-2.csv").read_bytes() for folder in "abc")
-    assert a == b
-    assert a != c
-
-
-def test_of_a_figure_at_its_own_settings_nothing_is_said_of_others(run: Run) -> None:
-    """Only what is smaller than in the paper needs a line."""
-    answer = run("noisy-signals-6")
-    assert answer.returncode == 0, answer.stderr
-    assert "its own settings" not in answer.stdout
-    assert json.loads(run("noisy-signals-6", "--horizon", "5", "--json").stdout)["own_settings"] == {"horizon": 20.0}
 
 
 def test_without_matplotlib_there_are_numbers_and_a_sentence(tmp_path: Path) -> None:

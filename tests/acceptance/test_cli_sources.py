@@ -128,10 +128,3 @@ def test_what_is_not_known_yet_is_said_so_and_why(tmp_path: Path) -> None:
     assert "not known yet (has announced nothing yet)" in reasons["http://a/2.xml"]
     assert "not known yet (3 announced, none visited since)" in reasons["http://a/3.xml"]
     assert "not known yet (14 of 14 true)" in _run("status", "--database", url)
-
-
-def test_without_sources_it_says_so(tmp_path: Path) -> None:
-    """One sentence."""
-    url = f"sqlite:///{tmp_path / 'crawl.db'}"
-    Store.open(url, "test").close()
-    assert _run("sources", "--database", url) == "No source of announcements is known yet.\n"

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crawlsched.cli import main, whatif
-from crawlsched.cli.parsing import add_command
-from crawlsched.cli.target import common_options
+from crawlsched.cli import main
 from crawlsched.planner.reports.outlook import Outlook
 from crawlsched.store import Batch, Source, Store
 from tests.simulated import Simulated, crawl
@@ -85,44 +83,6 @@ def test_for_a_person_it_is_two_tables(simulated: Simulated, database: str) -> N
     assert ["5/h", "1x"] in [words[:2] for words in lines]
     assert "not reached with" in said
     assert not any(word in said for word in ("nan", "None", "inf", "{"))
-
-
-def test_the_bandwidth_by_which_changes_are_seen_soon_gives_that(simulated: Simulated, database: str) -> None:
-    """Asked the other way round the answer comes back; sooner takes more; a share without a time is refused."""
-    asked = "--database", database, "--seen-within", "12h"
-    needed = report(*asked, "--share", "0.5", "90%")["needed_to_see"]
-    assert [one["share"] for one in needed] == [0.5, 0.9]
-    found = report(*asked, "--bandwidths", *(f"{one['bandwidth']:.12f}/s" for one in needed))
-    assert [one["seen"] for one in found["bandwidths"]] == pytest.approx([0.5, 0.9], abs=1e-3)
-    sooner = report("--database", database, "--seen-within", "6h", "--share", "0.9")["needed_to_see"]
-    assert sooner[0]["bandwidth"] > 1.5 * needed[1]["bandwidth"]
-    assert "changes seen within 12 h" in run(*asked)
-    assert "--share needs --seen-within" in refusal("--database", database, "--share", "0.9")
-
-
-def test_floors_of_the_settings_count(simulated: Simulated, database: str) -> None:
-    """Pages that may be crawled once a day cannot use more than 1.25 crawls an hour: it shows."""
-    free = report("--database", database, "--bandwidths", "1x")
-    # Outside of a project the settings are those that the crawl has left; `-s` is for a project's.
-    project = {"CRAWLSCHED_DATABASE_URL": database, "CRAWLSCHED_PAGES": [("*", {"min_interval": "24h"})]}
-    bound = whatif.report(_arguments(project, "--bandwidths", "1x", "--collection", "news"))
-    assert bound["needed"][-1]["largest_useful"] * HOUR == pytest.approx(1.25, rel=0.02)
-    assert bound["bandwidths"][0]["freshness"] < free["bandwidths"][0]["freshness"] - 0.05
-    # So does a rule for half of them.
-    project["CRAWLSCHED_PAGES"] = [("127.0.0.1", {"min_interval": "24h"})]
-    half = whatif.report(_arguments(project, "--bandwidths", "1x", "--collection", "news"))
-    freshness = [told["bandwidths"][0]["freshness"] for told in (bound, half, free)]
-    assert freshness[0] < freshness[1] < freshness[2]
-
-
-def _arguments(project: dict[str, str], *arguments: str) -> Any:
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    add_command(parser.add_subparsers(), "whatif", whatif, common_options())
-    parsed = parser.parse_args(["whatif", *arguments])
-    parsed.project_settings = project
-    return parsed
 
 
 def test_sitemaps_take_their_share(simulated: Simulated, database: str, tmp_path: Path) -> None:

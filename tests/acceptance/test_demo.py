@@ -70,24 +70,6 @@ def test_both_crawls_keep_the_rate(last_line):
     assert last_line["achieved_rate_in_turn"] == pytest.approx(25.0, rel=0.06)
 
 
-def test_the_crawl_in_turn_visits_no_page_twice_before_all_were_visited_once(demo):
-    """In 12 seconds there is time for 300 of 510 pages, so it gets no further than first visits."""
-    log = (demo[1] / "in_turn.truth.jsonl").read_text().splitlines()
-    pages = [line["page"] for line in map(json.loads, log) if line["kind"] == "request" and "page" in line]
-    assert len(pages) == len(set(pages)) > 200
-
-
-def test_every_dispatched_request_is_resolved(last_line):
-    """None is lost, and there were as many as the time allows."""
-    assert last_line["resolved"] == last_line["dispatched"] > 200
-
-
-def test_freshness_is_a_share_and_grows_from_nothing(demo, last_line):
-    """After 6 to 12 s of 25 requests both have seen a good part of 530 pages, and not all of them."""
-    assert 0.1 < last_line["freshness"] < 0.9
-    assert 0.1 < last_line["freshness_in_turn"] < 0.9
-
-
 def test_the_numbers_are_those_of_the_truth_log(demo, last_line):
     """Counted here once more, from the raw lines, crawls, 304s and changes are what the last line says."""
     log = (demo[1] / "crawlsched.truth.jsonl").read_text().splitlines()
@@ -104,13 +86,6 @@ def test_the_spider_gets_what_changed_and_nothing_twice(demo):
     assert len(items) > 100
     assert len({(item["url"], item["text"]) for item in items}) == len(items)
     assert all("/private/" not in item["url"] for item in items)
-
-
-def test_the_picture_is_there(last_line):
-    """It is a PNG where matplotlib is installed, as it is for the tests."""
-    picture = Path(last_line["picture"])
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert picture.stat().st_size > 10_000
 
 
 def test_a_person_sees_progress_and_a_table(demo):

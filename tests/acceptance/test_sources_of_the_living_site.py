@@ -13,6 +13,8 @@ import pytest
 from tests import children
 from tests.crawling import Project
 
+pytestmark = pytest.mark.statistics
+
 SPIDER = """
 import scrapy
 

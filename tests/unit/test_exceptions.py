@@ -1,6 +1,5 @@
 """The error tree: what is caught by what, and that it is drawn as it is."""
 
-import re
 from types import SimpleNamespace
 
 import pytest
@@ -32,13 +31,6 @@ def test_each_error_is_ours_and_the_nearest_builtin(error: type[Exception], caug
     """A caller can catch all of ours, or the builtin that fits."""
     assert issubclass(error, CrawlschedError)
     assert issubclass(error, caught_as)
-
-
-def test_the_tree_in_the_docstring_names_every_error() -> None:
-    """What is drawn at the top of the module is what the module has."""
-    drawn = set(re.findall(r"^ +\+? *([A-Z]\w+)", exceptions.__doc__ or "", re.MULTILINE))
-    defined = {n for n, v in vars(exceptions).items() if isinstance(v, type) and issubclass(v, Exception)}
-    assert drawn == defined == {name for name in exceptions.__all__ if not name.startswith("require_")}
 
 
 def test_an_unknown_page_says_where_it_was_looked_for() -> None:

@@ -43,23 +43,6 @@ def test_a_stall_is_followed_by_no_burst(rate: float, stall: float, before: int)
     assert most_in_a_second(times) <= 1.25 * rate + 1.0 + 1e-6
 
 
-@given(rate=rates, start=st.floats(0.0, 2e9), n=st.integers(1, 300))
-def test_a_timely_caller_gets_every_slot_at_its_time(rate: float, start: float, n: int) -> None:
-    """On a perfect timer slot j is taken at start + j/R, and none is missed."""
-    clock = SlotClock(rate, start)
-    times = drive(clock, start, [0.0] * n)
-    assert times == pytest.approx([start + j / rate for j in range(n)], rel=1e-12, abs=1e-6)
-    assert clock.missed == 0
-
-
-@given(rate=st.floats(1.0, 500.0), late=st.lists(st.floats(0.0, TIMER_SLACK), min_size=50, max_size=300))
-def test_roundings_of_timers_do_not_add_up(rate: float, late: list[float]) -> None:
-    """With every timer late by up to the slack, the last slot is as near to the grid as the first."""
-    clock = SlotClock(rate, 0.0)
-    times = drive(clock, 0.0, late)
-    assert all(0.0 <= t - j / rate <= TIMER_SLACK + 1e-6 for j, t in enumerate(times))
-
-
 @given(rate=st.floats(1.0, 1000.0), stall=st.floats(0.0, 0.99))
 def test_lateness_within_the_debt_is_paid_back_in_full(rate: float, stall: float) -> None:
     """A stall of less than the debt costs no slot: after a while the caller is on the grid again."""
@@ -101,15 +84,6 @@ def test_slots_with_nothing_to_do_make_no_debt(rate: float, idle: float) -> None
     assert passed == pytest.approx(int(idle * rate), abs=1)
     assert idle < clock.next_time(idle) <= idle + (1 + 1e-6) / rate + 1e-9
     assert clock.missed == 0
-
-
-def test_skipping_before_a_slot_has_come_passes_nothing() -> None:
-    """`skip` returns how many slots passed, and leaves those which are still to come."""
-    clock = SlotClock(10.0, 0.0)
-    assert clock.skip(0.0) == 1
-    assert clock.skip(0.05) == 0
-    assert clock.next_time(0.05) == 0.1
-    assert clock.skip(0.5) == 5
 
 
 @given(rate=st.floats(0.1, 1000.0), n=st.integers(1, 50))
@@ -181,18 +155,6 @@ def test_a_clock_that_jumps_never_hangs_and_never_bursts(rate: float, steps: lis
             clock.take(now)
             at_once += 1
         assert at_once <= TIMER_SLACK * rate / 0.8 + 2
-
-
-def test_several_slots_are_due_at_once_only_within_a_timers_rounding() -> None:
-    """At 10,000 a second a timer of 1 ms wakes for ten slots at a time, and the rate is still exact."""
-    clock, now, taken = SlotClock(10_000.0, 0.0), 0.0, 0
-    for tick in range(1001):
-        now = tick * 0.001
-        while clock.is_due(now):
-            clock.take(now)
-            taken += 1
-    assert taken == 10_001
-    assert clock.missed == 0
 
 
 @pytest.mark.parametrize(

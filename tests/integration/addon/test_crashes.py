@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator
@@ -123,35 +122,6 @@ def test_a_change_that_was_not_delivered_comes_again_after_a_crash(site: Site, t
     assert "changes had not been delivered when the last crawl ended; they go first." in crawl.log
     delivered = [line.split()[0] for line in (tmp_path / "delivered.txt").read_text().splitlines()]
     assert sorted(delivered) == sorted(site.url(f"/{number}") for number in range(100, 300))
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_polite_end_loses_nothing(site: Site, tmp_path: Path, number: signal.Signals) -> None:
-    """Every crawl that the server has answered is in the store."""
-    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="100/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
-    process = project.start()
-    _wait_until(site, 80)
-    os.kill(process.pid, number)
-    crawl = project.finish(process)
-    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
-    visited = sum(ends == ["changed"] for ends in crawl.outcomes().values())
-    assert visited == crawl.stats["crawlsched/resolved/changed"] == len({path for path, _ in site.requests})
-
-
-def test_a_second_start_says_who_owns_the_collection(site: Site, tmp_path: Path) -> None:
-    """It refuses with a sentence, fetches nothing, and the first goes on."""
-    first = _project(site, tmp_path)
-    process = first.start()
-    _wait_until(site, 20)
-    folder = tmp_path / "second"
-    folder.mkdir()
-    second = _project(site, folder, CRAWLSCHED_DATABASE_URL=first.database_url)
-    refused = second.run()
-    assert f"is owned by another running process: pid {process.pid}" in refused.log
-    assert "downloader/request_count" not in refused.stats
-    os.kill(process.pid, signal.SIGTERM)
-    crawl = first.finish(process)
-    assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
 
 
 LINKS = """

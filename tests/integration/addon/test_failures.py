@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import random
 import re
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from aiohttp import web
 
 from crawlsched.store import Store
@@ -182,69 +179,3 @@ def test_bodies_that_unfold_to_a_hundredfold_cost_little_more_than_without_us(tm
             assert crawl.stats["response_received_count"] == 2
             peaks.append(crawl.stats["peak"])
     assert peaks[0] - peaks[1] < 300.0
-
-
-def test_garbage_is_content_like_any_other(tmp_path: Path) -> None:
-    """Random bytes under any content type change or do not change, and nothing raises."""
-    rng = random.Random(1)
-    types = ["text/html", "application/json", "text/xml", "image/png", "", "text/html; charset=nonsense", "a/b/c"]
-    with Site() as site:
-        urls = []
-        for number, content_type in enumerate(types):
-            noise = rng.randbytes(2000)
-            headers = {"Content-Type": content_type} if content_type else {}
-
-            def answer(request: web.Request, body: bytes = noise, headers: dict[str, str] = headers) -> web.Response:
-                return web.Response(body=body, headers={**headers, "ETag": "\x80\xff", "Last-Modified": "yesterday"})
-
-            urls.append(site.page(f"/{number}", answer))
-        crawl = Project(
-            tmp_path,
-            SPIDER.format(urls=urls),
-            CRAWLSCHED_FIND_SOURCES="False",
-            TEST_CLOSE_AFTER_RESOLVED=str(3 * len(types)),
-        ).run()
-        assert "Traceback" not in crawl.log
-        for ends in crawl.outcomes().values():
-            assert ends[0] == "changed"
-            assert set(ends[1:]) <= {"unchanged", "dropped"}  # what the end of the crawl cut short
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [(b"this is no database at all" * 100, "is not a database"), (b"SQLite format 3\0" + bytes(5000), "")],
-)
-def test_a_file_that_is_no_database_of_ours_is_left_as_it_is(tmp_path: Path, content: bytes, sentence: str) -> None:
-    """One sentence, nothing fetched, and not a byte changed."""
-    with Site() as site:
-        (tmp_path / "crawl.db").write_bytes(content)
-        crawl = Project(tmp_path, SPIDER.format(urls=[site.page("/", "<p>x</p>")])).run()
-        assert crawl.returncode == 1
-        assert "crawlsched cannot start: " in crawl.log
-        assert sentence in crawl.log
-        assert len(crawl.log.split("crawlsched cannot start: ")[1].splitlines()) < 25
-        assert (tmp_path / "crawl.db").read_bytes() == content
-        assert site.requests == []
-
-
-def test_a_database_that_cannot_be_reached_is_a_sentence(tmp_path: Path) -> None:
-    """A folder that does not exist, and a server that does not answer."""
-    with Site() as site:
-        for url in ("sqlite:////nowhere/at/all.db", "postgresql://127.0.0.1:1/none"):
-            project = Project(tmp_path, SPIDER.format(urls=[site.page("/", "<p>x</p>")]), CRAWLSCHED_DATABASE_URL=url)
-            crawl = project.run()
-            [line] = [line for line in crawl.log.splitlines() if "crawlsched cannot start: " in line]
-            assert url.split("://")[1].split("/")[-1] in line
-            assert site.requests == []
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user's rights to be taken away")
-def test_a_read_only_database_is_a_sentence(tmp_path: Path) -> None:
-    """A database that may not be written stops the start."""
-    with Site() as site:
-        url = site.page("/", "<p>x</p>")
-        project = Project(tmp_path, SPIDER.format(urls=[url]), TEST_CLOSE_AFTER_RESOLVED="1")
-        project.run()
-        read_only = f"sqlite:///file:{tmp_path / 'crawl.db'}?mode=ro&uri=true"
-        crawl = project.run(CRAWLSCHED_DATABASE_URL=read_only)
-        assert "crawlsched cannot start: " in crawl.log

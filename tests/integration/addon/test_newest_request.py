@@ -156,68 +156,6 @@ def test_a_renamed_callback_and_other_link_data_count_at_once(site: Site, tmp_pa
     assert items == []
 
 
-TWO_LISTS = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = ["{site}/list/0"]
-
-    def parse(self, response):
-        yield response.follow("/list/1", self.other_list)
-        yield from response.follow_all(css="a", callback=self.leaf)
-
-    def other_list(self, response):
-        yield from response.follow_all(css="a", callback=self.look)
-
-    def leaf(self, response):
-        yield {{"url": response.url[-7:], "by": "leaf"}}
-
-    def look(self, response):
-        pass
-"""
-
-
-def test_the_first_callback_of_a_page_counts(site: Site, tmp_path: Path) -> None:
-    """A second list, and a sitemap, name pages before their turn has come: each is called back by the first."""
-    links = "".join(f'<a href="/leaf/{number}">x</a>' for number in range(8))
-    for path in ("/list/0", "/list/1", *(f"/leaf/{number}" for number in range(8))):
-        site.page(path, f"<p>{path}</p>" + (links if "list" in path else ""))
-    named = "".join(f"<url><loc>{site.url(f'/leaf/{number}')}</loc></url>" for number in range(8))
-    site.page("/all.xml", f"<urlset>{named}</urlset>")
-    runs = Runs(tmp_path, CRAWLSCHED_BANDWIDTH="10/s", CRAWLSCHED_SOURCE_URLS=site.url("/all.xml"))
-    items, _ = runs.run(TWO_LISTS.format(site=site.url("")))
-    assert sorted(item["url"] for item in items) == sorted(f"/leaf/{number}" for number in range(8))
-
-
-ONCE = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = ["{site}/"]
-
-    def parse(self, response):
-        for number in range(3):
-            yield response.follow("/detail", self.parse_detail, dont_filter=True, cb_kwargs={{"number": number}})
-
-    def parse_detail(self, response, number):
-        yield {{"number": number}}
-"""
-
-
-def test_dont_filter_sends_a_request_as_it_stands(site: Site, tmp_path: Path) -> None:
-    """Each of them goes out and is called back with its own data, known page or not, as in plain Scrapy."""
-    site.page("/", "<p>list</p>")
-    site.page("/detail", "<p>detail</p>")
-    runs = Runs(tmp_path)
-    for _ in range(2):  # at the second start the page is known, and the start page is delivered again
-        items, crawl = runs.run(ONCE.format(site=site.url("")))
-        assert sorted(item["number"] for item in items) == [0, 1, 2]
-    assert crawl.stats["crawlsched/requests/once"] == 3
-    assert "crawlsched/links/news" not in crawl.stats  # their data have been delivered by themselves
-
-
 OWN_FILTER = """
 import scrapy
 from scrapy.dupefilters import BaseDupeFilter

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from crawlsched.store import Store
 from tests.crawling import Project
 from tests.site import Site
 
@@ -50,16 +48,6 @@ def site() -> Iterator[Site]:
         yield site
 
 
-def _columns(store: Store) -> dict[str, dict[str, float]]:
-    found = {}
-    for block in store.load():
-        for row, page in enumerate(block["page"]):
-            facts = store.reader.facts([page])[0]
-            assert facts is not None
-            found[facts.url] = {"importance": float(block["importance"][row]), "n_crawls": int(block["n_crawls"][row])}
-    return found
-
-
 def test_links_become_pages_and_the_rest_is_crawled_once(site: Site, tmp_path: Path) -> None:
     """Links are refreshed; what opted out or cannot be written down is crawled once, by the fallback scheduler."""
     crawl = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="20").run()
@@ -70,20 +58,6 @@ def test_links_become_pages_and_the_rest_is_crawled_once(site: Site, tmp_path: P
     assert crawl.log.count("is crawled once and not kept fresh (this is said once of each callback)") == 1
     # The second link to /linked is known already.
     assert crawl.stats["crawlsched/known"] == 1
-
-
-def test_importance_comes_from_meta_or_a_function(site: Site, tmp_path: Path) -> None:
-    """CRAWLSCHED_IMPORTANCE names a function; meta says it for one request and goes before it."""
-    project = Project(
-        tmp_path,
-        SPIDER.format(url=site.url("/")),
-        CRAWLSCHED_IMPORTANCE="spider_under_test.importance",
-        TEST_CLOSE_AFTER_RESOLVED="8",
-    )
-    store = project.run().store()
-    importance = {url: facts["importance"] for url, facts in _columns(store).items()}
-    store.close()
-    assert importance == {site.url("/"): 1, site.url("/linked"): 1, site.url("/important"): 5, site.url("/by-meta"): 7}
 
 
 def test_a_floor_that_asks_for_more_than_the_rate_is_said_at_the_start(site: Site, tmp_path: Path) -> None:
@@ -114,26 +88,6 @@ def test_a_restart_goes_on_where_it_stopped(site: Site, tmp_path: Path) -> None:
     assert "crawlsched/pages/found" not in crawl.stats
 
 
-def test_two_spiders_share_a_database_without_seeing_each_other(site: Site, tmp_path: Path) -> None:
-    """Each has its own collection, at the same time."""
-    first = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="30")
-    folder = tmp_path / "other"
-    folder.mkdir()
-    second = Project(
-        folder,
-        SPIDER.format(url=site.url("/")).replace('name = "test"', 'name = "other"'),
-        CRAWLSCHED_DATABASE_URL=first.database_url,
-        TEST_CLOSE_AFTER_RESOLVED="30",
-    )
-    processes = first.start(), second.start()
-    for project, process in zip((first, second), processes, strict=True):
-        assert project.finish(process).stats["crawlsched/pages/found"] == 4
-    for name in ("test", "other"):
-        store = Store.open(first.database_url, name, read_only=True)
-        assert len(_columns(store)) == 4
-        store.close()
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -147,20 +101,3 @@ def test_other_event_loops_do_as_well(site: Site, tmp_path: Path, settings: dict
     crawl = Project(tmp_path, SPIDER.format(url=site.url("/")), TEST_CLOSE_AFTER_RESOLVED="20", **settings).run()
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"] >= 20
     assert len(crawl.outcomes()) == 4
-
-
-def test_the_same_on_every_database(site: Site, tmp_path: Path, database_url: str) -> None:
-    """SQLite and PostgreSQL hold the same facts after the same crawl."""
-    project = Project(
-        tmp_path,
-        SPIDER.format(url=site.url("/")),
-        CRAWLSCHED_DATABASE_URL=database_url,
-        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
-        TEST_CLOSE_AFTER_RESOLVED="4",
-    )
-    project.run()
-    store = Store.open(database_url, "test", read_only=True)
-    assert {facts["n_crawls"] for facts in _columns(store).values()} == {1}
-    assert len(_columns(store)) == 4
-    assert json.dumps(sorted({host for host, *_ in store.reader.counts()})) == '["127.0.0.1"]'
-    store.close()

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from aiohttp import web
 
-from crawlsched.store import Store
 from tests.crawling import Project
 from tests.site import Site, most_in_a_second
 
@@ -194,22 +193,6 @@ def test_when_every_host_is_busy_the_slot_says_so(site: Site, tmp_path: Path) ->
     assert crawl.stats.get("crawlsched/slots/idle", 0) <= 5
 
 
-def test_slots_with_nothing_to_do_are_counted_apart(site: Site, tmp_path: Path) -> None:
-    """One page that must not be visited twice leaves every other slot idle."""
-    project = Project(
-        tmp_path,
-        SPIDER.format(urls=[site.page("/", "<p>x</p>")], posts=0, post=""),
-        CRAWLSCHED_BANDWIDTH="20/s",
-        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
-        CRAWLSCHED_FIND_SOURCES="False",
-        CLOSESPIDER_TIMEOUT="3",
-    )
-    stats = project.run().stats
-    assert stats["crawlsched/slots/used"] == 1
-    assert stats["crawlsched/slots/idle"] >= 30
-    assert "crawlsched/slots/no_free_host" not in stats
-
-
 def test_retry_after_lets_the_host_rest(site: Site, tmp_path: Path) -> None:
     """After 429 with Retry-After: 3 nothing goes to that host for three seconds, and the others go on."""
 
@@ -239,43 +222,3 @@ def test_retry_after_lets_the_host_rest(site: Site, tmp_path: Path) -> None:
     assert resting == []
     others = sum(headers["host"].startswith("127.0.0.2") for _, headers in site.requests)
     assert others >= 40
-
-
-def test_crawl_delay_of_robots_txt_is_kept(site: Site, tmp_path: Path) -> None:
-    """Crawl-delay: 1 means that one second lies between two requests."""
-    site.page("/robots.txt", "User-agent: *\nCrawl-delay: 1\n")
-    urls = [site.page(f"/{number}", "<p>x</p>") for number in range(10)]
-    Project(
-        tmp_path,
-        SPIDER.format(urls=urls, posts=0, post=""),
-        CRAWLSCHED_BANDWIDTH="20/s",
-        ROBOTSTXT_OBEY="True",
-        CLOSESPIDER_TIMEOUT="5",
-    ).run()
-    pages = [time for time, (path, _) in zip(site.times, site.requests, strict=True) if path != "/robots.txt"]
-    # The first request left before robots.txt had been read.
-    assert are_apart(pages[1:], 1.0)
-    assert len(pages) >= 3
-
-
-def test_the_rate_changes_while_the_crawl_runs(site: Site, tmp_path: Path) -> None:
-    """A command through the database changes the rate within a second, without a burst."""
-    urls = [site.page(f"/{number}", "<p>x</p>") for number in range(10)]
-    project = Project(
-        tmp_path, SPIDER.format(urls=urls, posts=0, post=""), CRAWLSCHED_BANDWIDTH="5/s", CLOSESPIDER_TIMEOUT="9"
-    )
-    process = project.start()
-    while len(site.requests) < 10:
-        assert process.poll() is None, project.log()
-        asyncio.run(asyncio.sleep(0.05))
-    store = Store.open(project.database_url, "test")
-    number = store.commands.send("bandwidth", {"bandwidth": "25/s"}, now=0.0)
-    answer = store.commands.wait_for(number, timeout=5.0)
-    changed_at = site.times[-1]
-    store.close()
-    assert answer is not None
-    assert json.dumps(answer.result, sort_keys=True) == '{"bandwidth": 25.0, "before": 5.0}'
-    project.finish(process)
-    later = [time for time in site.times if time > changed_at + 0.5]
-    assert len(later) / (later[-1] - later[0]) == pytest.approx(25, rel=0.1)
-    assert most_in_a_second(later) <= site.most_at(25)

@@ -117,60 +117,6 @@ def test_requests_that_are_no_pages_survive_a_stop(site: Site, tmp_path: Path) -
         assert crawl.stats["crawlsched/delivered"] == 1
 
 
-ENDLESS = """
-import asyncio
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-
-    async def start(self):
-        number = 0
-        while True:
-            number += 1
-            yield scrapy.Request("{site}/%d" % number)
-            await asyncio.sleep(0.2)
-
-    def parse(self, response):
-        yield {{"url": response.url}}
-"""
-
-
-def test_start_may_never_end(site: Site, tmp_path: Path) -> None:
-    """Its requests go out as they come, and the pages that are known are kept fresh beside them."""
-    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
-    settings = {"CLOSESPIDER_ITEMCOUNT": "15", "CLOSESPIDER_TIMEOUT": "30", "CRAWLSCHED_STARTS_FIRST": "3"}
-    crawl = Project(tmp_path, ENDLESS.format(site=site.url("")), **settings).run()
-    assert crawl.stats["finish_reason"] == "closespider_itemcount"
-    assert len(site.visits("/1")) >= 2
-
-
-def test_jobdir_keeps_what_is_no_page_as_scrapy_keeps_it(site: Site, tmp_path: Path) -> None:
-    """Stopped in the middle of eight requests, the next run makes those that were left."""
-    site.page("/", "<p>list</p>")
-    site.page("/detail", "<p>detail</p>")
-    project = Project(
-        tmp_path,
-        DETAILS.format(site=site.url("")),
-        JOBDIR=str(tmp_path / "job"),
-        FEEDS=json.dumps({str(tmp_path / "items.jl"): {"format": "jsonlines", "overwrite": False}}),
-        CRAWLSCHED_ONE_PASS="True",
-    )
-    process = project.start()
-    until = time.monotonic() + 20
-    while len([path for path, _ in site.requests if path.startswith("/detail")]) < 3:
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    project.finish(process)
-    first = [json.loads(line)["number"] for line in (tmp_path / "items.jl").read_text().splitlines()]
-    assert 0 < len(first) < 8
-    crawl = project.run()
-    items = [json.loads(line)["number"] for line in (tmp_path / "items.jl").read_text().splitlines()]
-    assert set(items[len(first) :]) >= set(range(8)) - set(first)
-    assert crawl.stats["finish_reason"] == "finished"
-
-
 BEHIND = """
 import scrapy
 
@@ -220,45 +166,6 @@ def test_what_comes_by_post_behind_a_page_is_asked_for_again(site: Site, tmp_pat
     assert len(site.visits("/api")) == 4
     assert len(site.visits("/more")) == 4
     assert all(headers["host"].startswith("127.0.0.1") for _, headers in site.requests)
-
-
-IDLE = """
-import scrapy
-from scrapy import signals
-from scrapy.exceptions import DontCloseSpider
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = ["{site}/0"]
-    n = 0
-
-    @classmethod
-    def from_crawler(cls, crawler, *args, **kwargs):
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.idle, signals.spider_idle)
-        return spider
-
-    def idle(self):
-        self.n += 1
-        self.logger.info("idle number %d", self.n)
-        if self.n < 3:
-            self.crawler.engine.crawl(scrapy.Request("{site}/%d" % self.n))
-            raise DontCloseSpider
-
-    def parse(self, response):
-        pass
-"""
-
-
-def test_spider_idle_is_sent_when_all_that_was_asked_for_has_ended(site: Site, tmp_path: Path) -> None:
-    """Spiders that feed batches on it work, and it does not close a crawl that keeps its pages fresh."""
-    for number in range(3):
-        site.page(f"/{number}", f"<p>{number}</p>")
-    project = Project(tmp_path, IDLE.format(site=site.url("")), CLOSESPIDER_TIMEOUT="6")
-    crawl = project.run()
-    assert [crawl.log.count(f"idle number {number}") for number in (1, 2, 3, 4)] == [1, 1, 1, 0]
-    assert crawl.stats["crawlsched/pages/found"] == 3
-    assert crawl.stats["finish_reason"] == "closespider_timeout"
 
 
 SLOW = """
@@ -402,13 +309,6 @@ def test_a_start_page_that_leads_to_nothing_is_named_once(site: Site, tmp_path: 
     )
     logs = [project.run().log, project.run().log, project.run(CRAWLSCHED_CALLBACK_ON_UNCHANGED="True").log]
     assert [log.count("asked for nothing but known pages") for log in logs] == [0, 1, 0]
-
-
-def test_a_crawl_without_any_page_says_so(tmp_path: Path) -> None:
-    """It waits all the same: a ping or a command may name one."""
-    crawl = Project(tmp_path, COUNTS.format(urls=[]), CLOSESPIDER_TIMEOUT="3").run()
-    assert crawl.log.count("No page is known, and start() has ended without one") == 1
-    assert crawl.stats["finish_reason"] == "closespider_timeout"
 
 
 FORMS = """

@@ -117,30 +117,6 @@ def test_unchanged_pages_reach_the_callback_when_asked_for(site: Site, tmp_path:
     assert seen == [changed, unchanged, unchanged]
 
 
-def test_noise_outside_the_visible_text_is_no_change(site: Site, tmp_path: Path) -> None:
-    """A nonce in a script and a comment differs at each fetch, and nothing has changed."""
-    count = iter(range(10**6))
-
-    def answer(request: web.Request) -> web.Response:
-        n = next(count)
-        text = f"<!-- {n} --><script>var nonce = {n}</script><p>the text</p>"
-        return web.Response(text=text, content_type="text/html")
-
-    site.page("/", answer)
-    crawl = _project(tmp_path, site, TEST_CLOSE_AFTER_RESOLVED="4").run()
-    assert crawl.outcomes()[site.url("/")][:4] == ["changed", "unchanged", "unchanged", "unchanged"]
-
-
-def test_another_recipe_takes_a_new_fingerprint_and_claims_no_change(site: Site, tmp_path: Path) -> None:
-    """After a change of CRAWLSCHED_FINGERPRINT the first visit teaches nothing."""
-    site.page("/", "<p>hello</p>", ETag='"a"')
-    project = _project(tmp_path, site, TEST_CLOSE_AFTER_RESOLVED="2")
-    project.run()
-    crawl = project.run(CRAWLSCHED_FINGERPRINT="raw_bytes")
-    assert (tmp_path / "seen.txt").read_text().count("True") == 1
-    assert "crawlsched/resolved/changed" not in crawl.stats
-
-
 def test_a_304_to_a_request_that_the_spider_made_conditional_reaches_its_errback(site: Site, tmp_path: Path) -> None:
     """Whoever sends If-None-Match himself hears the answer, as from plain Scrapy."""
     url = site.page("/", lambda request: web.Response(status=304, headers={"ETag": '"v1"'}))

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import email.utils
-import gzip
 import itertools
 import json
 import subprocess
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from crawlsched.crawl.validators import Tally, standings
 from tests.commands import run_here
 from tests.crawling import Crawl, Project
 from tests.site import Site
@@ -61,29 +57,6 @@ def article(number: int, edit: str = "water") -> str:
     return (
         f"<h1>Article {number}</h1><p>Number {number} tells of leaves and {edit}, of cups and all that is {number}.</p>"
     )
-
-
-def test_neither_charset_nor_compression_is_a_change(site: Site, tmp_path: Path) -> None:
-    """The same words, plain and compressed, in two encodings that the header or the page itself names."""
-    page = '<meta charset="{}"><p>K\u00e4se f\u00fcr vier Euro, und Tee dazu</p>'
-    forms = [
-        (page.format("utf-8").encode(), None, "utf-8"),
-        (gzip.compress(page.format("utf-8").encode()), "gzip", "utf-8"),
-        (page.format("iso-8859-1").encode("iso-8859-1"), None, None),
-        (zlib.compress(page.format("utf-8").encode()), "deflate", None),
-        (gzip.compress(page.format("iso-8859-1").encode("iso-8859-1")), "gzip", "iso-8859-1"),
-    ]
-    asked = itertools.count()
-
-    def answer(request: web.Request) -> web.Response:
-        body, coding, charset = forms[next(asked) % len(forms)]
-        headers = {"Content-Type": "text/html" + (f"; charset={charset}" if charset else "")}
-        return web.Response(body=body, headers=headers | ({"Content-Encoding": coding} if coding else {}))
-
-    url = site.page("/cheese", answer)
-    outcomes = outcomes_of(project(tmp_path, [url], TEST_CLOSE_AFTER_RESOLVED="12").run())
-    assert len(outcomes[url]) >= 2 * len(forms)
-    assert set(outcomes[url][1:]) == {"unchanged"}
 
 
 def test_recipes_are_chosen_by_pattern_host_and_request(site: Site, tmp_path: Path) -> None:
@@ -183,16 +156,6 @@ def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: P
     assert (host["host"], host["wrong_pages"]) == ("127.0.0.1", 1)
 
 
-def test_a_page_that_really_becomes_another_is_a_change(site: Site, tmp_path: Path) -> None:
-    """The host is asked for a page that cannot exist, says 404, and the change is found and delivered."""
-    other = "<h1>Coffee</h1><p>Beans are roasted, ground and drowned until nothing of them is left to be seen.</p>"
-    url = site.page("/news/1", in_turn(lambda n: article(1) if n < 5 else other))
-    crawl = project(tmp_path, [url], CRAWLSCHED_WITHHOLD="True", TEST_CLOSE_AFTER_RESOLVED="12").run()
-    outcomes = outcomes_of(crawl)[url]
-    assert outcomes[:9] == ["changed", *["unchanged"] * 4, "probed", "probed", "changed", "unchanged"]
-    assert (tmp_path / "seen.txt").read_text().splitlines() == [f"{url} True"] * 2
-
-
 def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_path: Path) -> None:
     """`crawlsched why --diff` shows the line that went and the one that came; without texts it says how to get them."""
     url = site.page("/", in_turn(lambda n: article(1, "water" if n < 3 else "milk") + "<p>The same.</p>"))
@@ -210,36 +173,6 @@ def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_pat
     crawl = project(tmp_path, [site.url("/new")], TEST_CLOSE_AFTER_RESOLVED="4").run()
     refused = command(crawl, "why", site.url("/new"), "--diff")
     assert refused.stderr.startswith(f"No text of {site.url('/new')} is kept; texts are kept of changes that are found")
-
-
-def test_validators_that_move_with_every_change_prove_honest(site: Site, tmp_path: Path) -> None:
-    """ETag and Last-Modified are compared at the visits without them; then 304s are believed, and their times used."""
-    count = itertools.count()
-
-    def answer(request: web.Request) -> web.Response:
-        version = next(count) // 4
-        modified = email.utils.formatdate(1_700_000_000 + 60 * version, usegmt=True)
-        headers = {"ETag": f'"{version}"', "Last-Modified": modified}
-        if request.headers.get("If-None-Match") == headers["ETag"]:
-            return web.Response(status=304, headers=headers)
-        return web.Response(text=article(1, f"edition{version}"), headers=headers, content_type="text/html")
-
-    url = site.page("/news/1", answer)
-    crawl = project(
-        tmp_path,
-        [url],
-        CRAWLSCHED_CONDITIONAL_REQUESTS="True",
-        CRAWLSCHED_BANDWIDTH="20/s",
-        TEST_CLOSE_AFTER_RESOLVED="200",
-        CLOSESPIDER_TIMEOUT="60",
-    ).run()
-    assert crawl.stats["crawlsched/validators/trials"] >= 10
-    assert crawl.stats["crawlsched/resolved/not_modified"] >= 5
-    store = crawl.store()
-    (host,) = store.reader.hosts()
-    store.close()
-    assert standings(host.counts["validators"]) == {"ETag": "honest", "Last-Modified": "honest"}
-    assert Tally(*host.counts["validators"]["last_modified"]).tells_time
 
 
 @pytest.mark.parametrize("kind", ["not found", "consent", "empty", "parking"])
@@ -280,51 +213,3 @@ def test_other_pages_with_status_200_are_neither_changes_nor_delivered(site: Sit
     assert "crawlsched/changes_found" not in crawl.stats
     assert crawl.stats["crawlsched/resolved/wrong"] >= 10
     assert len((tmp_path / "seen.txt").read_text().splitlines()) == 5
-
-
-def test_kinds_of_content_count_as_they_deserve(site: Site, tmp_path: Path) -> None:
-    """Nothing is configured: encodings, key order, build dates do not count; words, bytes of documents, values do."""
-
-    def each(answers: list[web.Response]) -> Callable[[web.Request], web.Response]:
-        count = itertools.count()
-
-        def answer(request: web.Request) -> web.Response:
-            given = answers[next(count) % len(answers)]
-            made = web.Response(body=given.body, headers={"Content-Type": given.headers["Content-Type"]})
-            made.headers.update({name: value for name, value in given.headers.items() if name == "Content-Encoding"})
-            return made
-
-        return answer
-
-    def said(text: str | bytes, kind: str, charset: str = "utf-8", **headers: str) -> web.Response:
-        body = text if isinstance(text, bytes) else text.encode(charset)
-        named = kind if isinstance(text, bytes) else f"{kind}; charset={charset}"
-        return web.Response(body=body, headers={"Content-Type": named, **headers})
-
-    html = "<p>Tee für alle</p>"
-    feed = "<rss><channel><lastBuildDate>{}</lastBuildDate><item><title>Tea</title></item></channel></rss>"
-    same = {
-        "/html": [
-            said(html, "text/html"),
-            said(html, "text/html", "iso-8859-1"),
-            said(gzip.compress(html.encode()), "text/html; charset=utf-8", **{"Content-Encoding": "gzip"}),
-            said("<P >Tee   f&uuml;r alle", "text/html"),
-        ],
-        "/json": [said('{"a": 1, "b": [2]}', "application/json"), said('{ "b":[2],"a":1}', "application/json")],
-        "/feed": [said(feed.format("Mon"), "application/rss+xml"), said(feed.format("Tue"), "application/rss+xml")],
-        "/text": [said("Tea for two\n", "text/plain"), said("Tea  for\r\ntwo", "text/plain")],
-        "/picture": [said(b"\x89PNG\r\n\x1a\n1234", "image/png")],
-    }
-    other = {
-        "/pdf": [said(f"%PDF-1.7 {n}".encode(), "application/pdf") for n in range(9)],
-        "/called-html": [said(f"%PDF-1.7 {n}".encode(), "text/html") for n in range(9)],
-        "/values": [said(f'{{"a": {n}}}', "application/json") for n in range(9)],
-        "/items": [said(feed.format("Mon").replace("Tea", f"Tea {n}"), "application/rss+xml") for n in range(9)],
-    }
-    urls = {path: site.page(path, each(answers)) for path, answers in (same | other).items()}
-    settings = {"CRAWLSCHED_PAGES": '[["*", {"max_interval": 0.5}]]', "CLOSESPIDER_TIMEOUT": "60"}
-    outcomes = outcomes_of(project(tmp_path, list(urls.values()), TEST_CLOSE_AFTER_RESOLVED="60", **settings).run(90))
-    assert len(outcomes[urls["/html"]]) >= 4
-    assert all(len(found) >= 3 for found in outcomes.values()), outcomes
-    assert all(set(outcomes[urls[path]][1:]) == {"unchanged"} for path in same), outcomes
-    assert all(set(outcomes[urls[path]]) == {"changed"} for path in other), outcomes

@@ -87,23 +87,6 @@ def test_a_sitemap_that_has_moved_is_read_where_it_is_now(site: Site, tmp_path: 
     assert crawl.stats["crawlsched/sources/failed"] == 1
 
 
-def test_a_sitemap_that_unfolds_beyond_measure_is_not_unpacked(site: Site, tmp_path: Path) -> None:
-    """Content-Encoding is Scrapy's to undo, as far as a sitemap may be long and no further; the log says so."""
-    body = gzip.compress(_sitemap(" " * 110_000_000).encode())
-    site.page("/bomb.xml", lambda request: web.Response(body=body, headers={"Content-Encoding": "gzip"}))
-    crawl = Project(
-        tmp_path,
-        SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
-        CRAWLSCHED_SOURCE_URLS=site.url("/bomb.xml"),
-        CRAWLSCHED_SOURCE_INTERVAL="100",
-        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
-        TEST_CLOSE_AFTER_RESOLVED="2",
-    ).run()
-    assert crawl.stats["crawlsched/sources/failed"] == 1
-    assert "crawlsched/sources/read" not in crawl.stats
-    assert "104857600" in crawl.log
-
-
 def test_without_discovery_unknown_urls_stay_unknown(site: Site, tmp_path: Path) -> None:
     """They are counted, and nothing else."""
     site.page("/sitemap.xml", _sitemap(f"<loc>{site.url('/other')}</loc>"))
@@ -142,45 +125,6 @@ def test_a_lastmod_that_differs_is_a_change_signal(site: Site, tmp_path: Path) -
     signalled = [row.n_signals for row in store.reader.observations_of(0, limit=1000) if row.n_signals]
     store.close()
     assert (n, signalled) == (1, [1])
-
-
-def test_a_broken_sitemap_gives_what_can_be_read_and_a_reason(site: Site, tmp_path: Path) -> None:
-    """A truncated sitemap's good part counts, an HTML page in its place is refused by name."""
-    page = site.page("/page", "<p>x</p>")
-    site.page("/cut.xml", _sitemap(f"<loc>{page}</loc>", "<loc>http://cut").split("http://cut")[0])
-    site.page("/html.xml", "<!doctype html><html><body>Not found</body></html>")
-    crawl = Project(
-        tmp_path,
-        SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
-        CRAWLSCHED_SOURCE_URLS=f"{site.url('/cut.xml')},{site.url('/html.xml')}",
-        CLOSESPIDER_TIMEOUT="3",
-    ).run()
-    assert page in crawl.outcomes()
-    assert crawl.stats["crawlsched/sources/problems/truncated"] == 1
-    assert crawl.stats["crawlsched/sources/problems/html"] == 1
-    assert f"{site.url('/html.xml')}: html (once" in crawl.log
-
-
-def test_a_sitemap_on_another_host_counts_if_robots_txt_names_it(tmp_path: Path) -> None:
-    """The pages of the host that names it become pages; those of a third host are refused by name."""
-    with Site(("127.0.0.1", "127.0.0.2")) as site:
-        page = site.page("/page", "<p>x</p>")
-        other = site.url("/sitemap.xml", "127.0.0.2")
-        site.page("/robots.txt", f"User-agent: *\nSitemap: {other}\n")
-        site.page("/sitemap.xml", _sitemap(f"<loc>{page}</loc>", "<loc>http://127.0.0.3/elsewhere</loc>"))
-        crawl = Project(
-            tmp_path,
-            SPIDER.format(urls=[site.page("/", "<p>start</p>")]),
-            ROBOTSTXT_OBEY="True",
-            CRAWLSCHED_SOURCE_INTERVAL="2",
-            CLOSESPIDER_TIMEOUT="4",
-        ).run()
-    assert page in crawl.outcomes()
-    assert crawl.stats["crawlsched/sources/problems/other-host"] == 1
-    store = crawl.store()
-    sources = [(source.url, source.hosts) for source in store.reader.sources() if source.kind == "sitemap"]
-    store.close()
-    assert (other, ["127.0.0.1"]) in sources
 
 
 def test_an_index_spares_the_sitemaps_that_it_says_are_unchanged(site: Site, tmp_path: Path) -> None:

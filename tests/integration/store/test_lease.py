@@ -78,13 +78,6 @@ def test_a_second_start_says_who_owns_the_collection(store, owner):
     assert store.lease is None
 
 
-def test_another_collection_is_free(store, owner):
-    """Several spiders share one database."""
-    other = Store.open(store.database.text, "other")
-    other.take_lease("other", NOW)
-    other.close()
-
-
 def test_a_process_that_was_killed_is_replaced_at_once(store, owner):
     """After kill -9 the lease is left with a heartbeat of a moment ago; the next start asks after the process."""
     owner.kill()

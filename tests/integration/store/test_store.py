@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sqlalchemy import event, text
 
-from crawlsched.store import Batch, Host, NewPage, ObservationRow, Source, Store
+from crawlsched.store import Batch, Host, NewPage, ObservationRow, Store
 from crawlsched.store.models import STATE_COLUMNS
 
 NOW = 1.7e9
@@ -87,37 +87,10 @@ def test_when_a_page_was_first_seen_and_found_changed_is_kept_beside_its_columns
     assert store.reader.facts([0])[0].etag == "b"
 
 
-def test_log_likelihoods_of_another_grid_are_not_given(store):
-    """A page whose rows belong to other rates, or that has none, is marked: it starts from the prior."""
-    ours = columns([0, 1], log_likelihood=np.ones((2, RATES), np.uint16))
-    store.save(batch_of(3, columns=ours, grid="g"))
-    store.save(Batch(columns=columns([1], log_likelihood=np.ones((1, RATES), np.uint16)), grid="other"))
-    found = loaded(store, grid="g", n_rates=RATES)
-    assert found["has_log_likelihood"].tolist() == [True, False, False]
-    assert found["log_likelihood"][1].tolist() == [0] * RATES
-    assert not loaded(store, grid="g", n_rates=RATES + 1)["has_log_likelihood"].any()
-
-
 def test_pages_of_another_request_fingerprinter_are_marked(store):
     """The row says which fingerprinter made its fingerprint."""
     store.save(Batch(new_pages={0: new_page(0, request_fingerprinter="a"), 1: new_page(1, request_fingerprinter="b")}))
     assert loaded(store, fingerprinter="a")["other_fingerprinter"].tolist() == [False, True]
-
-
-def test_some_pages_can_be_loaded(store):
-    """Naming pages gives these only, and no pages gives nothing."""
-    store.save(batch_of(10))
-    assert loaded(store, pages=[7, 3])["page"].tolist() == [3, 7]
-    assert list(store.load(pages=[])) == []
-
-
-def test_an_empty_batch_changes_nothing(store):
-    """Nothing to write writes nothing, not even a row of defaults."""
-    assert store.save(Batch()).rows == 0
-    assert store.save(Batch(columns=columns([]))).rows == 0
-    assert list(store.load()) == []
-    with store.database.reading() as connection:
-        assert connection.execute(text("SELECT count(*) FROM observations")).scalar_one() == 0
 
 
 def test_a_batch_written_twice_counts_once(store):
@@ -136,13 +109,6 @@ def test_a_batch_written_twice_counts_once(store):
     assert len(store.reader.observations_of(0)) == 1
     assert loaded(store)["n_crawls"].tolist() == [1, 1, 0]
     assert store.reader.next_observation() == 2
-
-
-def test_a_retried_new_page_takes_its_newest_numbers(store):
-    """A new page that comes again with a later visit is not left at the first one."""
-    store.save(batch_of(1, columns=columns([0], n_crawls=[1])))
-    store.save(batch_of(1, columns=columns([0], n_crawls=[2])))
-    assert loaded(store)["n_crawls"].tolist() == [2]
 
 
 def test_facts_come_in_the_order_asked(store):
@@ -241,15 +207,6 @@ def test_a_poisoned_row_is_refused_alone(store, caplog, poison, table):
     assert f"A row of the table {table}" in caplog.text
 
 
-def test_a_duplicate_fingerprint_is_refused_alone(store):
-    """Two pages with one request fingerprint: the second is refused, and what comes with it is kept."""
-    store.save(batch_of(2))
-    twin = new_page(9)._replace(request_fingerprint=new_page(1).request_fingerprint)
-    saved = store.save(Batch(new_pages={9: twin, 10: new_page(10)}))
-    assert saved.refused == {"pages": 1}
-    assert loaded(store)["page"].tolist() == [0, 1, 10]
-
-
 def test_a_key_too_long_for_an_index_is_refused_alone(store):
     """PostgreSQL calls an index key of 9,000 bytes an operational error; it must not be tried again for ever."""
     store.save(Batch(templates={bytes(np.random.default_rng(1).bytes(9000)): {}, b"t": {"a": 1}}))
@@ -327,15 +284,6 @@ def test_collections_and_shards_do_not_see_each_other(store):
         one.close()
 
 
-def test_sources_and_hosts_come_back_whole(store):
-    """Polling state and JSON columns survive."""
-    source = Source(0, "sitemap", "http://h/sitemap.xml", "h")
-    child = Source(7, "sitemap", "http://h/b.xml", "h", parent=0, polled_at=NOW, fingerprint=b"f", problems={"late": 3})
-    store.save(Batch(sources={0: source, 7: child}, hosts={"h": Host("h", NOW, 2.5, NOW, {"503": 4})}))
-    assert store.reader.sources() == [source, child]
-    assert store.reader.hosts() == [Host("h", NOW, 2.5, NOW, {"503": 4})]
-
-
 def test_only_the_newest_plans_are_kept(store):
     """The newest is found, and one that is already known is not given again."""
     assert store.plans.newest() is None
@@ -386,19 +334,6 @@ def test_a_store_that_is_read_only_reads_and_does_not_write(store):
     with pytest.raises(Exception, match="read-only"):
         reader.save(batch_of(3))
     reader.close()
-
-
-def test_columns_must_be_complete():
-    """A batch without one of the columns would silently keep old values; it is refused at once."""
-    with pytest.raises(ValueError, match="columns has no 'importance'; give page and all of state, importance"):
-        Batch(columns={"page": np.array([1]), "state": np.array([2])})
-
-
-def test_a_url_that_had_to_be_cleaned_is_found_as_it_is_stored(store):
-    """The key by which a URL is found is that of the URL which is kept."""
-    saved = store.save(Batch(new_pages={0: new_page(0, "http://a.example/x")._replace(url="http://a.example/\0x")}))
-    assert saved.cleaned == 1
-    assert store.reader.find("http://a.example/x") == 0
 
 
 def test_a_page_is_found_through_an_index(sqlite_url):

@@ -75,16 +75,6 @@ def test_old_texts_go_until_the_others_have_room(store):
     assert store.reader.text_of(0) is None
 
 
-def test_sizes_of_changes_come_back_with_the_visits(store):
-    """And visits without have none."""
-    rows = [ObservationRow(0, 1, NOW, 60.0, 0, -1, True, "changed", changed_share=0.25, similarity=0.5),
-            ObservationRow(1, 1, NOW + 1, 60.0, 0, -1, False, "unchanged")]  # fmt: skip
-    store.save(Batch(observations=rows))
-    newest, oldest = store.reader.observations_of(1)
-    assert (oldest.changed_share, oldest.similarity) == (0.25, 0.5)
-    assert (newest.changed_share, newest.similarity) == (None, None)
-
-
 def test_of_the_newest_visits_those_are_counted_that_an_announcement_came_before(store):
     """By its first source or by a further one; a further one that has said nothing since does not count."""
     assert store.reader.announced_visits() == (0, 0)
@@ -94,12 +84,3 @@ def test_of_the_newest_visits_those_are_counted_that_an_announcement_came_before
     store.save(Batch(observations=rows))
     assert store.reader.announced_visits() == (5, 3)
     assert store.reader.announced_visits(limit=2) == (2, 1)
-
-
-def test_a_forgotten_page_leaves_nothing_of_its_contents(store):
-    """Traces and texts are deleted with it, and what is still on its way is left out."""
-    store.save(Batch(traces={1: trace(b"a")}, texts={1: KeptText(NOW, b"x")}))
-    store.forgetting.forget("url", "http://a/1", NOW)
-    assert store.reader.text_of(1) is None
-    store.save(Batch(traces={1: trace(b"b")}, texts={1: KeptText(NOW + 1, b"y")}))
-    assert store.reader.bytes_of_texts() == 0

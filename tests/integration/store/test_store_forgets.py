@@ -2,7 +2,6 @@
 
 import hashlib
 
-import numpy as np
 import pytest
 from sqlalchemy import select, text
 
@@ -64,13 +63,6 @@ def test_tombstones_survive_a_restart(store):
     assert again.tombstones.cover(["https://A.example:8080/x", "https://b.example/"]) == [True, False]
     assert rows(store, models.tombstones) == 1
     again.close()
-
-
-def test_forgetting_2500_pages_goes_in_slices(store):
-    """More pages than one transaction deletes, and the numbers of all of them are given back."""
-    fill(store, [f"http://{'ab'[page % 2]}.example/{page}" for page in range(5000)])
-    np.testing.assert_array_equal(store.forgetting.forget("host", "a.example", NOW), np.arange(0, 5000, 2))
-    assert rows(store, models.pages) == rows(store, models.observations) == 2500
 
 
 def test_a_template_goes_with_its_last_page(store):

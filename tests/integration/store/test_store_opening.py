@@ -51,14 +51,6 @@ def test_an_empty_postgresql_database_gets_its_tables(postgresql_url):
     assert schema.current(postgresql_url) == schema.head()
 
 
-def test_a_missing_file_is_not_made_when_nothing_may_change(sqlite_url):
-    """Looking at a database that is not there leaves no empty file behind."""
-    for arguments in ({"upgrade": False}, {"read_only": True}):
-        with pytest.raises(SchemaOutOfDate, match=r"has no tables yet; run: crawlsched db upgrade"):
-            Store.open(sqlite_url, "spider", **arguments)
-    assert not path_of(sqlite_url).exists()
-
-
 def test_a_missing_directory_is_named(tmp_path):
     """The sentence says which directory is missing."""
     with pytest.raises(StoreError, match=r"the directory '.*nowhere' does not exist; make it, or name another file"):
@@ -283,15 +275,6 @@ def test_a_wrong_url_gives_one_sentence_without_the_password(url, sentence):
         Store.open(url, "spider")
     assert "secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_an_unknown_collection_is_not_made_by_looking(database_url):
-    """A slip in a collection's name is said to be one, with the names that there are."""
-    Store.open(database_url, "news", upgrade=True).close()
-    with pytest.raises(StoreError, match=r"has no collection 'new'; it has 'news'"):
-        Store.open(database_url, "new", read_only=True)
-    with pytest.raises(StoreError, match=r"has no collection 'new'; it has 'news'"):
-        Store.open(database_url, "new", create=False)
 
 
 def test_a_path_with_signs_of_its_own_is_opened(tmp_path):

@@ -6,12 +6,10 @@ import sys
 import threading
 import time
 
-import numpy as np
 import pytest
 from sqlalchemy import create_engine, event, text
 
-from crawlsched.exceptions import StoreError
-from crawlsched.store import Batch, Host, NewPage, ObservationRow, Store, WriteBehind
+from crawlsched.store import Batch, NewPage, ObservationRow, Store, WriteBehind
 from tests import children
 
 NOW = 1.7e9
@@ -22,23 +20,6 @@ connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN IMMEDIATE")
 print("locked", flush=True)
 sys.stdin.read()
-"""
-
-WRITES = """
-import hashlib, sys
-from crawlsched.store import Batch, NewPage, ObservationRow, Store, WriteBehind
-store = Store.open(sys.argv[1], "spider")
-writer = WriteBehind()
-for number in range(10**6):
-    batch = Batch()
-    for page in range(20 * number, 20 * number + 20):
-        url = f"http://a.example/{page}"
-        batch.new_pages[page] = NewPage(page, url, "a.example", hashlib.sha1(url.encode()).digest(), 1.7e9)
-        batch.observations.append(ObservationRow(page, page, 1.7e9, None, 0, -1, None, "changed"))
-        batch.contents[page] = {"pending_fingerprint": b"p"}
-    writer.submit((store, batch))
-    writer.drain(60)
-    print(number, flush=True)
 """
 
 
@@ -67,18 +48,6 @@ def new_page(page, url=None):
 
 def ids(store, page=0):
     return [row.id for row in store.reader.observations_of(page, limit=10**6)][::-1]
-
-
-def test_batches_are_written_in_their_order(store):
-    """Later values win, and none is lost, however fast they come."""
-    writer = WriteBehind()
-    for number in range(100):
-        writer.submit((store, Batch(observations=observations(number, 1), hosts={"h": Host("h", float(number))})))
-    assert writer.drain(30)
-    assert ids(store) == list(range(100))
-    assert store.reader.hosts()[0].rest_until == 99.0
-    assert writer.n_rows >= 100
-    assert writer.close()
 
 
 def test_submitting_does_not_wait_for_the_database(sqlite_store):
@@ -209,21 +178,6 @@ def test_a_server_that_refuses_connections_is_waited_for(postgresql_url):
     store.close()
 
 
-def test_a_poisoned_row_does_not_hold_up_the_others(store):
-    """What comes before it, with it, and after it is written; it is counted."""
-    writer = WriteBehind()
-    for number in range(3):
-        rows = observations(10 * number, 5)
-        if number == 1:
-            rows[2] = rows[2]._replace(page=2**80)
-        writer.submit((store, Batch(observations=rows)))
-        assert writer.drain(10)
-    assert ids(store) == [0, 1, 2, 3, 4, 10, 11, 13, 14, 20, 21, 22, 23, 24]
-    assert writer.refused == {"observations": 1}
-    assert writer.failure is None
-    assert writer.close()
-
-
 def test_facts_include_what_is_not_written_yet(sqlite_store):
     """A page asked for between a visit and its writing is known as the visit left it, and a new one is known at all."""
     sqlite_store.save(Batch(new_pages={0: new_page(0)}, contents={0: {"etag": "old", "recipe": "r"}}))
@@ -274,17 +228,6 @@ def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store)
     assert writer.close()
 
 
-def test_closing_writes_what_is_left_and_then_refuses(store):
-    """An orderly end loses nothing; handing over more is a mistake that is said."""
-    writer = WriteBehind()
-    for number in range(50):
-        writer.submit((store, Batch(observations=observations(number, 1))))
-    assert writer.close()
-    assert ids(store) == list(range(50))
-    with pytest.raises(StoreError, match="The write-behind is closed; nothing can be written any more"):
-        writer.submit((store, Batch()))
-
-
 def test_closing_gives_up_when_the_time_is_over_and_says_what_is_not_written(sqlite_url, monkeypatch, caplog):
     """The process must end even when the disk stays full; the log says how much was lost, and why."""
     monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
@@ -317,63 +260,6 @@ def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
     assert events == ["lost"]
     assert ids(other) == []
     other.close()
-
-
-def test_kill_9_loses_nothing_that_was_committed(database_url):
-    """A writing process killed in the middle, three times over: every finished batch is there, none in part."""
-    Store.open(database_url, "spider", upgrade=True).close()
-    store = Store.open(database_url, "spider")
-    finished = -1
-    for attempt in range(3):
-        with children.start(sys.executable, "-c", WRITES, database_url, stdout=subprocess.PIPE) as process:
-            process.stdout.readline()
-            time.sleep(0.2 + 0.05 * attempt)
-            process.kill()
-            rest = process.stdout.read().split("\n")
-        wait_until(lambda: not busy_servers(store))  # PostgreSQL finishes what it was told before the client died
-        finished = max([finished, *[int(line) for line in rest[:-1] if line]])
-        pages = np.concatenate([block["page"] for block in store.load()])
-        assert len(pages) >= 20 * (finished + 1)
-        np.testing.assert_array_equal(pages, np.arange(len(pages)))
-        assert len(pages) % 20 == 0
-        assert store.reader.next_observation() == len(pages)
-        assert len(store.reader.undelivered()) == len(pages)
-    assert finished > 0
-    assert store.quick_check() == []
-    store.close()
-
-
-def test_two_threads_may_write_and_read_at_once(store):
-    """The writing thread, the jobs and the crawling thread share one store."""
-    writer = WriteBehind()
-    failures = []
-
-    def jobs():
-        try:
-            for number in range(20):
-                store.plans.save({"n": number}, NOW)
-                store.forgetting.prune(NOW - 1)
-                store.reader.signal_observations(0.0)
-        except Exception as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=jobs)
-    thread.start()
-    for number in range(100):
-        writer.submit((store, Batch(observations=observations(10 * number, 10))))
-        store.reader.facts([0])
-    thread.join()
-    assert failures == []
-    assert writer.close()
-    assert len(ids(store)) == 1000
-
-
-def busy_servers(store):
-    if store.database.is_sqlite:
-        return 0
-    asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    with store.database.reading() as connection:
-        return connection.execute(text(asked + " AND state <> 'idle'")).scalar_one()
 
 
 def wait_until(condition, seconds=20.0):

@@ -103,23 +103,6 @@ def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
     assert "http://a.example/p/8" not in found
 
 
-def test_hosts_that_rest_come_first_and_those_without_a_word_last(served: Served) -> None:
-    """Of a host of which nothing was withheld, and that does not rest, there is a line all the same."""
-    shown = Answer(served, "/hosts", **COOKIE).text
-    places = [shown.index(name) for name in (">a.example<", "script&gt;alert(5)<", ">0.quiet.example<")]
-    assert places == sorted(places)
-    assert 'crawlsched_hosts_resting{collection="shop"} ' in Answer(served, "/metrics").text
-
-
-def test_a_search_goes_through_all_pages(served: Served) -> None:
-    """By a part of the URL, whatever order was shown before."""
-    found = Answer(served, "/pages?order=changing&q=p/5", **COOKIE).text
-    assert "http://a.example/p/5<" in found
-    assert "http://a.example/p/50<" in found
-    assert "http://a.example/p/7<" not in found
-    assert "No page like this was found." in Answer(served, "/pages?q=nothing", **COOKIE).text
-
-
 def test_changes_are_given_to_programs(served: Served) -> None:
     """A line for each, with a cursor that leads on; Atom that feedparser reads without complaint, with the lines."""
     first = Answer(served, "/changes.jsonl?since=0:0&limit=5", **COOKIE)

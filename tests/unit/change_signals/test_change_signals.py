@@ -162,12 +162,6 @@ def test_another_way_of_writing_a_date_announces_nothing() -> None:
     assert found.changed == [3]
 
 
-def test_the_first_date_of_a_known_entry_announces_nothing() -> None:
-    """A site that begins to state dates has not changed all its pages."""
-    found = announcements(dated(a="2026-11-20", b="2026-11-20"), {"a": None, "b": "no date"})
-    assert found.changed == found.new == []
-
-
 def test_dates_in_a_form_that_nobody_knows_still_differ() -> None:
     """Where the store keeps dates as they were written."""
     found = announcements(dated(a="20.11.2026", b="20.11.2026"), {"a": "19.11.2026", "b": "20.11.2026"})
@@ -201,31 +195,12 @@ def test_sitemaps_of_a_robots_txt_are_found_however_they_are_written() -> None:
     ]
 
 
-@given(st.binary(max_size=300), st.sampled_from(["https://a.example/robots.txt", "", "http://[", "x"]))
-def test_no_robots_txt_makes_it_raise(body: bytes, url: str) -> None:
-    """Arbitrary bytes, and arbitrary URLs."""
-    for found in robots_sitemaps(b"Sitemap:" + body, url):
-        assert found.lower().startswith(("http://", "https://"))
-
-
 def test_a_robots_txt_of_any_size_is_read_within_bounds() -> None:
     """512,000 bytes without the line that is cut, and what lies beyond is reported."""
     body = b"".join(b"Sitemap: /%d.xml\n" % number for number in range(100_000))
     robots = read_robots(body, "https://a.example/robots.txt")
     assert robots.url == [f"https://a.example/{number}.xml" for number in range(body[:512_000].count(b"\n"))]
     assert [problem.kind for problem in robots.problems] == ["too-large"]
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["Sitemap: <https://a.example/m.xml>", "Sitemaps: https://a.example/m.xml", "SiteMap https://a.example/m.xml",
-     "Site-map:\thttps://a.example/m.xml,", "Sitemap:\xa0https://a.example/m.xml", "\xa0sitemap : \"/m.xml\" # all",
-     "Sitemap: 'm.xml';", "\ufeffSitemap: //a.example/m.xml"],
-)  # fmt: skip
-def test_a_robots_txt_is_read_as_other_robots_read_it(line: str) -> None:
-    """What stands around a URL is taken off, and small slips in the name and the colon do not matter."""
-    body = f"User-agent: *\nDisallow: /x\n{line}\nDisallow: /y\n".encode()
-    assert robots_sitemaps(body, "https://a.example/robots.txt") == ["https://a.example/m.xml"]
 
 
 def test_several_sitemaps_on_one_line_are_read_and_words_around_one_are_not() -> None:
@@ -258,19 +233,6 @@ def test_a_sitemap_with_a_space_or_without_a_scheme_is_resolved_or_reported(
     robots = read_robots(f"Sitemap: {line}".encode(), "https://a.example/robots.txt")
     assert robots.url == ([url] if url else [])
     assert [found.kind for found in robots.problems] == ([problem] if problem else [])
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
-def test_a_robots_txt_of_another_encoding_is_read(encoding: str) -> None:
-    """With a mark or without."""
-    body = "User-agent: *\r\nSitemap: /map.xml\r\n".encode(encoding)
-    assert robots_sitemaps(body, "https://a.example/robots.txt") == ["https://a.example/map.xml"]
-
-
-def test_a_robots_txt_with_carriage_returns_is_cut_at_one_of_them() -> None:
-    """RFC 9309 allows them as ends of lines."""
-    body = b"Sitemap: /map.xml\r" + b"Disallow: /x\r" * 50_000 + b"Sitemap: /late.xml\r"
-    assert robots_sitemaps(body, "https://a.example/robots.txt") == ["https://a.example/map.xml"]
 
 
 def test_a_sitemap_line_that_names_no_url_is_reported() -> None:

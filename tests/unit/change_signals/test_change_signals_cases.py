@@ -191,12 +191,6 @@ def test_no_page_is_made_of_a_url_and_what_stands_around_it(location: str) -> No
     assert (told(document), kinds(document)) == ([], {"bad-url"})
 
 
-def test_a_line_of_which_the_end_of_the_url_is_unknown_is_left_out() -> None:
-    """A table without a header."""
-    document = read_sitemap(f"{SITE}/1,A page about tea\n{SITE}/2".encode(), f"{SITE}/map.txt")
-    assert (told(document), kinds(document)) == ([("/2", None)], {"not-a-url"})
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -221,21 +215,6 @@ def test_an_atom_entry_is_a_document_of_its_own() -> None:
     assert read_sitemap(body.format("urn:other").encode(), f"{SITE}/1").kind == "unknown"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        URLSET.format(f"{LOC}<lastmod>2026-11-20</lastmod><lastmod>2026-11-21</lastmod>"),
-        RSS.format(f"{LINK}<pubDate>20 Nov 2026</pubDate><pubDate>21 Nov 2026</pubDate>"),
-        ATOM.format(f"{PAGE}{UPDATED}<updated>2026-11-21T00:00:00Z</updated>"),
-    ],
-)
-def test_a_second_date_of_an_entry_is_reported(body: str) -> None:
-    """An update beside a publication is none."""
-    assert kinds(read_sitemap(body.encode(), f"{SITE}/map")) == {"second-lastmod"}
-    both = ATOM.format(f"{PAGE}{UPDATED}<published>2026-11-19T00:00:00Z</published>")
-    assert read_sitemap(both.encode(), f"{SITE}/map").problems == []
-
-
 def test_a_feed_of_feedburner_links_to_the_original() -> None:
     """Not to the machine that counts who follows the link."""
     body = RSS.format(
@@ -255,35 +234,6 @@ def test_a_gzip_with_a_wrong_checksum_or_length_is_read_to_its_end(place: int) -
     packed[place] ^= 1
     document = read_sitemap(bytes(packed), f"{SITE}/map.txt.gz")
     assert (document.entries.url, kinds(document)) == (urls, {"bad-gzip"})
-
-
-def test_a_second_url_of_an_entry_is_reported() -> None:
-    """The first is the page."""
-    document = read_sitemap(URLSET.format(f"{LOC}<loc>{SITE}/2</loc>").encode(), f"{SITE}/map.xml")
-    assert (told(document), kinds(document)) == ([("/1", None)], {"second-url"})
-
-
-def test_a_child_of_an_index_may_stand_there_without_a_loc() -> None:
-    """crawler-commons reads it, too."""
-    body = f"<sitemapindex><sitemap>\n{SITE}/m.xml?code=2&amp;lang=en\n</sitemap></sitemapindex>"
-    assert read_sitemap(body.encode(), f"{SITE}/map.xml").children.url == [f"{SITE}/m.xml?code=2&lang=en"]
-
-
-def test_of_a_long_feed_no_entry_is_dropped() -> None:
-    """The same entries, links and dates as of a short one."""
-    items = [f"<item><link>{SITE}/{n}</link><pubDate>2026-11-20</pubDate></item>" for n in range(5_000)]
-    for n in (10, 5_000):
-        document = read_sitemap(f"<rss><channel>{''.join(items[:n])}</channel></rss>".encode(), f"{SITE}/feed")
-        assert told(document) == [(f"/{number}", DAY) for number in range(n)]
-        assert (document.kind, document.problems) == ("rss", [])
-
-
-def test_what_is_json_and_no_feed_is_called_so() -> None:
-    """Nothing is dropped in silence."""
-    for body in (b"{}", b'{"items": []}', b'{"version": "https://jsonfeed.org/version/1"', b"{" * 100_000):
-        assert kinds(read_sitemap(body, f"{SITE}/feed.json")) == {"not-a-sitemap"}
-    feed = b'{"version": "https://jsonfeed.org/version/1", "items": [' + b" " * 3_000_000 + b"]}"
-    assert kinds(read_sitemap(feed, f"{SITE}/feed.json")) == {"too-large", "not-a-sitemap"}
 
 
 HOSTILE = {

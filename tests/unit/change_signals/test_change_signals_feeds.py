@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from crawlsched.change_signals import Limits, read_sitemap
+from crawlsched.change_signals import read_sitemap
 
 URL = "https://a.example/feed"
 NOVEMBER_21 = 1795219200.0
@@ -55,25 +53,3 @@ def test_an_ampersand_in_a_link_is_one_however_it_is_written(entry: str, n: int)
     body = f"<{root}>{''.join(entry.format(number) for number in range(n))}</{root}>"
     document = read_sitemap(body.encode(), URL)
     assert document.entries.url == [f"https://a.example/{number}?a=1&b=2" for number in range(n)]
-
-
-def test_a_damaged_feed_gives_what_can_be_read_and_says_so() -> None:
-    """A tag that is not closed."""
-    document = read_sitemap(RSS.replace(b"</item>", b"<b></item>") % b"2026-11-21", URL)
-    assert document.entries.url == ["https://a.example/1"]
-    assert "damaged-feed" in {problem.kind for problem in document.problems}
-
-
-def test_limits_and_other_hosts_hold_for_feeds_too() -> None:
-    """Entries beyond the limit are left, and so are another host's."""
-    items = b"".join(b"<item><link>https://%s.example/%d</link></item>" % (b"ab"[n % 2 :][:1], n) for n in range(9))
-    feed = b"<rss version='2.0'><channel>" + items + b"</channel></rss>"
-    document = read_sitemap(feed, URL, Limits(max_entries=3))
-    assert document.entries.url == [f"https://a.example/{n}" for n in (0, 2, 4)]
-    assert {"other-host", "too-many-entries"} <= {problem.kind for problem in document.problems}
-
-
-@given(st.binary(max_size=400).map(lambda noise: ATOM[: len(noise)] + noise + ATOM[len(noise) :]))
-def test_nothing_is_raised_whatever_the_bytes(body: bytes) -> None:
-    """A useful result, or none."""
-    read_sitemap(body, URL)

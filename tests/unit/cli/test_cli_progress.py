@@ -25,10 +25,3 @@ def test_lines_say_how_far_a_run_has_come(capsys: pytest.CaptureFixture[str], mo
     assert err.startswith("figure: 50% done, about ")
     assert err.endswith(" s left\n")
     assert err.count("\n") == 1
-
-
-def test_without_a_total_the_time_is_said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes from a pipe has no known end."""
-    monkeypatch.setattr(progress, "_FIRST", 0.0)
-    shown_progress("Reading standard input")(5, None)
-    assert capsys.readouterr().err.startswith("Reading standard input: going on for ")

@@ -44,14 +44,6 @@ _JSON = st.recursive(
 )
 
 
-def test_a_plain_request_needs_no_template(spider: _Spider) -> None:
-    """Most pages: nothing but a URL."""
-    assert (
-        template_of(Request("http://a/", meta={"crawlsched_importance": 2.0, "is_start_request": True}), spider) is None
-    )
-    assert build_request("http://a/", None, spider).url == "http://a/"
-
-
 @given(st.from_regex(r"https?://[a-zA-Z0-9.-]{1,70}(:[0-9]{0,5})?/[\w.~/%é #-]*(\?[\w.~/=&+ -]*)?\n?", fullmatch=True))
 def test_the_url_of_a_plain_request_is_what_scrapy_makes_of_it(url):
     """Where nothing needs escaping Scrapy is not asked, and does not see that it was not."""
@@ -229,20 +221,7 @@ def test_a_request_made_of_one_that_was_sent_is_the_same(spider: _Spider) -> Non
     assert template.data == {"headers": [["X-Own", "1"]]}
 
 
-def test_a_lambda_is_refused(spider: _Spider) -> None:
-    """Only methods of the spider have names that can be written down."""
-    with pytest.raises(ValueError, match="is not an instance method"):
-        template_of(Request("http://a/", callback=lambda response: None), spider)
-
-
 def test_a_callback_that_is_gone_is_named(spider: _Spider) -> None:
     """A renamed callback is an error that names it."""
     with pytest.raises(ValueError, match="'parse_old' not found"):
         build_request("http://a/", {"callback": "parse_old"}, spider)
-
-
-def test_a_callback_cannot_change_what_is_kept(spider: _Spider) -> None:
-    """Each visit gets a copy of meta and cb_kwargs."""
-    data = {"meta": {"tags": []}}
-    build_request("http://a/", data, spider).meta["tags"].append("changed")
-    assert data == {"meta": {"tags": []}}

@@ -53,15 +53,3 @@ def test_small_numbers_take_two_bytes_a_page() -> None:
     pages.n_crawls.set_one(1, 65_536)
     assert pages.n_crawls[:3].tolist() == [65_535, 65_536, 65_535]
     assert pages.n_crawls.high.size == pages.capacity
-
-
-def test_pages_keep_numbers_beyond_65535_when_they_grow() -> None:
-    """A page that is visited every minute gets there in six weeks."""
-    pages = Pages(capacity=2)
-    pages.add(0, 0.0, n=2)
-    pages.n_crawls[1] = pages.n_signals_total[0] = 1_000_000
-    pages.add(0, 0.0, n=500)
-    assert (pages.n_crawls.item(1), pages.n_signals_total.item(0)) == (1_000_000, 1_000_000)
-    assert pages.n_crawls[:3].tolist() == [0, 1_000_000, 0]
-    pages.free(np.array([1]))
-    assert pages.n_crawls.item(1) == 0

@@ -63,15 +63,6 @@ def test_another_process_reads_what_this_one_reads(reader: ReaderProcess, by: Re
     assert known.text is None
 
 
-def test_each_of_several_threads_gets_its_own_answer(reader: ReaderProcess) -> None:
-    by, texts = Recipe("visible_text"), [f"Tea of the day {number}. {'Milk ' * 20_000}" for number in range(40)]
-    with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda text: reader.read(reading(page(text), by)).text, texts))
-    assert [text.split(". ")[0] for text in found if text is not None] == [
-        f"Tea Tea of the day {number}" for number in range(40)
-    ]
-
-
 def test_a_function_of_the_users_is_not_sent() -> None:
     """It may know what only this process knows."""
     assert not can_be_sent(Recipe(os.path.basename))

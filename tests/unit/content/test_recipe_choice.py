@@ -7,7 +7,6 @@ import logging
 import pytest
 
 from crawlsched.change_detection import Recipe, compare
-from crawlsched.change_detection.limits import MOST_BLOCKS
 from crawlsched.crawl.kept_texts import packed, unpacked
 from crawlsched.crawl.recipe_choice import Recipes
 from crawlsched.settings import Settings, recipe_from
@@ -63,46 +62,6 @@ def test_links_and_images_count_by_option(method: str) -> None:
     assert (changed(plain, one, two), changed(links, one, two), changed(images, one, two)) == (False, True, False)
     assert (changed(plain, one, three), changed(links, one, three), changed(images, one, three)) == (False, False, True)
     assert len({plain.id, links.id, images.id}) == 3
-
-
-@pytest.mark.parametrize("method", ["blocks", "visible_text", "main_text", "json"])
-def test_documents_count_by_their_kind_whatever_the_recipe(method: str) -> None:
-    """JSON without ignored keys and in any order, feeds without their build date, PDF and pictures byte by byte."""
-    recipe = recipe_from({"method": method, "ignore_keys": ["now"]})
-    assert changed(recipe, '{"a": 1, "b": 2, "now": 3}', '{"b": 2, "a": 1}', "application/json") is False
-    assert changed(recipe, '{"a": 1}', '{"a": 2}', "application/json") is True
-    feed = "<rss><channel><lastBuildDate>{}</lastBuildDate><item><title>{}</title></item></channel></rss>"
-    assert changed(recipe, feed.format(1, "a"), feed.format(2, "a"), "application/rss+xml") is False
-    assert changed(recipe, feed.format(1, "a"), feed.format(1, "b"), "application/rss+xml") is True
-    for start, content_type in ((b"%PDF-1.7 ", "application/pdf"), (b"\x89PNG\r\n\x1a\n", "image/png")):
-        assert changed(recipe, start + b"a", start + b"b", content_type) is True
-        assert changed(recipe, start + b"a", start + b"a", content_type) is False
-
-
-def test_main_text_ignores_what_is_around_the_article() -> None:
-    """Navigation and headlines change and it does not; its own words do. Without a main text all text counts."""
-    words = " ".join(f"Sentence number {n} of this article tells of tea." for n in range(20))
-    page = "<html><body><nav><a href=/>{}</a></nav><article><h1>Tea</h1><p>{}</p></article></body></html>"
-    recipe = Recipe("main_text")
-    assert changed(recipe, page.format("Home", words), page.format("Shop", words)) is False
-    assert (
-        changed(recipe, page.format("Home", words), page.format("Home", words.replace("number 7", "number VII")))
-        is True
-    )
-    short = recipe.fingerprint(b"<b>x</b>", "text/html", None, "http://a/")
-    assert short.recipe in (recipe.id, f"{recipe.id}/all/2")
-    assert not short.is_empty
-
-
-def test_what_is_beyond_the_blocks_of_a_page_is_one_remainder() -> None:
-    """Beyond 4,096 blocks and 20,000 tags nothing is lost: changes are seen all the same."""
-    recipe = Recipe()
-    body = b"<p>some text</p>" * 140_000
-    blocks = recipe.blocks(body, "text/html", None)
-    assert len(blocks.texts) == MOST_BLOCKS
-    assert blocks.rest.endswith("some text")
-    assert changed(recipe, body, body + b"<p>more</p>") is True
-    assert changed(recipe, body, body + b"<!-- more -->") is False
 
 
 def test_a_wrong_word_of_a_request_is_logged_once_and_does_not_count(caplog: pytest.LogCaptureFixture) -> None:

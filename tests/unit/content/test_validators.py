@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from crawlsched.crawl.validators import Tally, ValidatorTrials
+from crawlsched.crawl.validators import ValidatorTrials
 
 
 def trials(share: float = 0.1, seed: int = 1) -> ValidatorTrials:
@@ -80,21 +80,3 @@ def test_last_modified_tells_the_time_only_if_it_rests_when_the_page_does() -> N
     assert not on_trial.tells_time(0)
     assert on_trial.tells_time(1)
     assert not on_trial.tells_time(2)
-
-
-def test_what_was_found_survives_as_plain_data() -> None:
-    """A host's tallies go to the store and back."""
-    on_trial, again = trials(), trials()
-    compared(on_trial, 5, etag_moves=True, changed=True)
-    again.load(3, on_trial.to_dict(0))
-    assert again.of(3) == on_trial.of(0)
-    assert trials().to_dict(0) == {}
-
-
-def test_the_standing_is_calibrated() -> None:
-    """The doubt about a validator that is stale at a quarter of the changes comes near a quarter."""
-    rng, tally = Random(2), Tally()
-    for _ in range(500):
-        tally.count(changed=True, moved=rng.random() > 0.25)
-    assert tally.standing.name == "unknown"
-    assert tally.standing.doubt == pytest.approx(0.25, abs=3 * (0.25 * 0.75 / 30) ** 0.5)

@@ -29,15 +29,6 @@ def host_of(site, subject):
     return next(host for host in site.cast if host.subject == subject)
 
 
-def test_one_seed_gives_one_life(site):
-    """Two sites with one seed have the same pages and change times; another seed gives others."""
-    from living_site.site import Site
-
-    lives = [(page.path, page.timeline) for page in site.pages]
-    assert [(page.path, page.timeline) for page in Site(seed=1).pages] == lives
-    assert [(page.path, page.timeline) for page in Site(seed=2).pages] != lives
-
-
 def test_sitemaps_are_honest_late_partial_and_stamped_now(site):
     """An honest lastmod is the last change, a late one is up to 8 s behind, stamped now is the moment of asking."""
     from living_site import rendering
@@ -154,22 +145,6 @@ def test_freshness_is_exact(tmp_path):
     assert measured <= max(shares) * (change - 10.0) / 200.0 + 1e-12
     assert truth.freshness(epoch + change + 0.01, epoch + 200.0) == 0.0
     assert len(truth.first_visit_times) == len(truth.change_times) == 1
-
-
-def test_a_constant_etag_hides_changes_and_the_copy_counts_as_stale(tmp_path):
-    """A 304 that lies does not make an old copy fresh."""
-
-    async def test(running):
-        page = next(p for p in running.site.pages_of(host_of(running.site, "shop")) if p.timeline.changes)
-        change = page.timeline.changes[0]
-        first, _ = await running.get(page.host.address, page.path, change - 0.5)
-        await running.get(page.host.address, page.path, change + 0.5, If_None_Match=first.headers["ETag"])
-        running.end = change + 1.0
-        await running.get(page.host.address, "/robots.txt", running.end)
-
-    truth = run(test, tmp_path)
-    assert truth.freshness_now() == 0.0
-    assert truth.change_times == []
 
 
 def test_the_truth_about_an_honest_sitemap(tmp_path):

@@ -288,19 +288,6 @@ def test_maximum_likelihood_keeps_to_its_limits():
         MaximumLikelihood(1, -1)
 
 
-def test_long_histories_of_different_lengths_are_kept_apart():
-    """Rows of intervals grow, move and stay right: a bank equals as many banks of one page."""
-    rng = np.random.default_rng(3)
-    bank, single = MaximumLikelihood(4), [MaximumLikelihood(1) for _ in range(4)]
-    for _ in range(300):
-        pages = np.flatnonzero(rng.random(4) < [0.9, 0.5, 0.1, 0.02])
-        elapsed, changed = rng.exponential(100.0, pages.size), rng.random(pages.size) < 0.7
-        bank.update(pages, elapsed, changed)
-        for k, page in enumerate(pages):
-            single[page].update(0, elapsed[k], changed[k])
-    assert np.array_equal(bank.change_rate(), [one.change_rate(0) for one in single])
-
-
 def test_last_modified_counts_a_change_of_unknown_time_in_the_middle_of_its_interval():
     """Without a time, or with one before the last visit, the change is put halfway."""
     unknown, impossible, halfway = LastModified(1), LastModified(1), LastModified(1)
@@ -309,15 +296,6 @@ def test_last_modified_counts_a_change_of_unknown_time_in_the_middle_of_its_inte
         impossible.update(0, 10.0, changed, time_since_modified=25.0)
         halfway.update(0, 10.0, changed, time_since_modified=5.0)
     assert unknown.change_rate(0) == impossible.change_rate(0) == halfway.change_rate(0)
-
-
-def test_last_modified_has_its_limits_where_nothing_or_everything_changed():
-    """X' is 0 without changes and N - 1 where every visit found one (footnote 12); X'/T then."""
-    estimator = LastModified(2)
-    for _ in range(4):
-        estimator.update([0, 1], 10.0, [False, True], time_since_modified=[50.0, 2.0])
-    assert estimator.change_rate(0) == 0
-    assert estimator.change_rate(1) == pytest.approx(3 / 8)
 
 
 def recursion(found, p, initial, step, carried):
@@ -428,14 +406,6 @@ def test_a_crawl_rate_is_given_for_all_for_each_or_learned(made):
         ValueError, match=re.escape("crawl_rate must be one value or one per page (2), got an array with")
     ):
         made(2, [1.0, 1.0, 1.0])
-
-
-def test_step_sizes_of_the_theorems_pass_in_silence():
-    """Choices inside Theorems 2 and 3 give neither an error nor a warning (warnings are errors here)."""
-    for eta in (0.51, 0.75, 1.0):
-        StochasticApproximation(1, eta=eta)
-    for eta, beta in ((1.3, 0.75), (1.2, 0.6), (1.5, 0.75), (2.0, 1.0), (1.6, 1.0), (0.75, 0.75)):
-        Momentum(1, eta=eta, beta=beta)
 
 
 @pytest.mark.parametrize(("eta", "beta"), [(0.8, 0.6), (0.8, 0.5), (1.0, 0.5), (0.8, 0.4), (1.3, 0.6), (1.1, 0.75)])

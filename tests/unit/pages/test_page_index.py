@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.pages import page_index
 from crawlsched.pages.page_index import PageIndex
 
 
@@ -44,20 +43,6 @@ def test_any_history_agrees_with_a_dictionary(n_loaded: int, steps: list[tuple[s
         assert len(index) == len(known)
 
 
-@pytest.mark.parametrize("n_loaded", [0, 10, 3000])
-def test_segments_that_are_full_are_split(n_loaded: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many pages come, adding one never touches more than a segment's, and all are found."""
-    monkeypatch.setattr(page_index, "_MOST_IN_SEGMENT", 8)
-    index, n = _loaded(range(n_loaded)), n_loaded + 3000
-    for number in range(n_loaded, n):
-        index.add(_name(number), number)
-    sizes = [segment.pages.size for segment in index._distinct()]
-    assert max(sizes) <= 2 * 8
-    assert sum(sizes) == n == len(index)
-    assert [index.page(_name(number)) for number in range(n)] == list(range(n))
-    assert index.page(_name(n)) == -1
-
-
 def test_fingerprints_that_differ_in_the_last_bit_kept_are_two() -> None:
     """Of a key 48 bits count behind those that choose the segment; what differs only behind them is one page."""
     index = PageIndex()
@@ -84,8 +69,3 @@ def test_loaded_keys_need_not_be_spread_evenly(n_first_bytes: int) -> None:
     some = range(0, 300_000, 997)
     assert [index.page(fingerprints[row].tobytes()) for row in some] == numbers[list(some)].tolist()
     assert {index.page(rng.bytes(20)) for _ in range(300)} == {-1}
-
-
-def test_a_page_takes_ten_bytes() -> None:
-    """Four for its number, and 48 bits of its key."""
-    assert _loaded(range(20_000)).nbytes == 20_000 * 10

@@ -1,8 +1,5 @@
 """Pages: columns that grow, rows that are given out once."""
 
-import resource
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -38,16 +35,6 @@ def test_columns_keep_what_they_hold_while_they_grow() -> None:
     assert pages.source[last] == -1
 
 
-def test_rows_between_loaded_pages_are_free() -> None:
-    """A store may leave holes; the rows in them hold no page."""
-    pages = Pages()
-    pages.set_rows(np.array([1, 4]), {"state": np.array([2, 2]), "crawled_at": np.array([1.0, 2.0])})
-    assert pages.state[:5].tolist() == [FREE, 2, FREE, FREE, 2]
-    assert pages.crawled_at[:5].tolist() == [-np.inf, 1.0, -np.inf, -np.inf, 2.0]
-    assert pages.n == 5
-    assert len(pages) == 2
-
-
 def test_a_row_takes_few_bytes() -> None:
     """All columns together take 43 bytes a page."""
     pages = Pages()
@@ -72,41 +59,3 @@ def test_an_impossible_importance_is_refused(importance: float) -> None:
     with pytest.raises(ValueError, match="importance must be a weight that is not negative and at most 3e38, got"):
         pages.add(0, now=0.0, importance=importance)
     assert pages.n == 0
-
-
-@pytest.mark.parametrize("host", [-1, [0, -2], 1.5, "a"])
-def test_an_impossible_host_is_refused(host: object) -> None:
-    """Hosts are row numbers."""
-    with pytest.raises(ValueError, match="host must hold row numbers of hosts, integers from 0, got"):
-        Pages().add(host, now=0.0)  # type: ignore[arg-type]
-
-
-def test_lengths_that_disagree_are_refused() -> None:
-    """Arrays and n have to mean the same number of pages."""
-    with pytest.raises(ValueError, match=r"host, importance and n must agree on the number of pages, got \[2, 3\]"):
-        Pages().add([0, 1], now=0.0, importance=[1.0, 1.0, 1.0])
-
-
-def test_a_capacity_below_one_row_is_refused() -> None:
-    """The message names the argument."""
-    with pytest.raises(ValueError, match="capacity must be at least 1 row, got 0"):
-        Pages(capacity=0)
-
-
-def test_what_no_loaded_page_has_takes_no_memory() -> None:
-    """Columns that are 0 for all pages are not written to, page by page of memory."""
-
-    def resident() -> int:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-    n, grew = 1_000_000, {}
-    for value in (0, 7):
-        pages, before = Pages(capacity=n), resident()
-        for start in range(0, n, 5_000):
-            rows = np.arange(start, start + 5_000)
-            zeros = {name: np.full(5_000, value) for name in ("n_changes", "n_signals", "n_signals_total")}
-            pages.set_rows(rows, zeros | {"state": np.full(5_000, NEW)})
-        grew[value] = (resident() - before) / n
-        assert (pages.n_signals[:n] == value).all()
-        del pages
-    assert grew[7] - grew[0] > 4.0  # of 2 + 2 + 2 bytes, on a heap that others have used and left

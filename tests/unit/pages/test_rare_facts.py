@@ -70,30 +70,6 @@ def test_pages_found_at_once_share_a_row() -> None:
     assert pages.first_seen[rows].tolist() == [3.0] * 100_000
 
 
-def test_rows_that_nobody_uses_are_given_out_again() -> None:
-    """Ten thousand failures of one page after the other need one row."""
-    pages = Pages()
-    pages.add(0, now=3.0, n=10_000)
-    for page in range(10_000):
-        pages.set_rare(page, not_before=100.0 + page, n_errors=1)
-        pages.reached(page)
-    assert pages.rare_facts._n <= 4
-    assert len(pages.rare_facts) == 0
-
-
-def test_very_many_different_facts_are_taken_at_once() -> None:
-    """A store with a wait of its own for each of ten thousand pages is loaded, and can be loaded again."""
-    pages = Pages()
-    rows = np.arange(10_000)
-    columns = {"state": np.full(10_000, 5), "not_before": 1.0 + rows % 5_000, "n_errors": rows % 7}
-    for _ in range(2):
-        pages.set_rows(rows, columns)
-        assert pages.not_before[rows].tolist() == (1.0 + rows % 5_000).tolist()
-        assert pages.n_errors[:10_000].tolist() == (rows % 7).tolist()
-        assert len(pages.rare_facts) == 10_000
-    assert pages.rare_facts._n <= 20_001
-
-
 def test_of_a_page_that_was_crawled_it_is_not_kept_when_it_was_first_seen() -> None:
     """Unless it is new, only the deadline of a page never crawled depends on that; a store has it of all."""
     planner = Planner(bandwidth=1.0)

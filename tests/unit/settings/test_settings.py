@@ -1,18 +1,12 @@
 """Settings: one table, every mistake found at the start and said in one sentence."""
 
 import re
-from dataclasses import FrozenInstanceError, fields
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scrapy.settings import Settings as ScrapySettings
 
-from crawlsched.crawl_value.rules_by_name import RULES
-from crawlsched.exceptions import CrawlschedError, SettingError
-from crawlsched.planner import Planner
-from crawlsched.planner.values.planned_values import POLICIES
+from crawlsched.exceptions import SettingError
 from crawlsched.settings import (
     SETTINGS,
     Settings,
@@ -20,7 +14,7 @@ from crawlsched.settings import (
     parse_bandwidth,
     parse_duration,
 )
-from crawlsched.settings.gone import NAMES, refused, said_of_gone
+from crawlsched.settings.gone import said_of_gone
 
 
 def read(**settings: object) -> Settings:
@@ -55,27 +49,6 @@ def test_every_default_is_what_its_reader_makes_of_it() -> None:
     assert Settings.from_scrapy(as_text, "news") == Settings.from_scrapy({}, "news")
 
 
-def test_scrapys_own_settings_object_is_read() -> None:
-    """Scrapy's settings with all its defaults go in, whatever priority ours were set at."""
-    settings = ScrapySettings({"CRAWLSCHED_BANDWIDTH": "2/s"})
-    settings.set("CRAWLSCHED_SOURCE_URLS", ["http://127.0.0.1/sitemap.xml"], priority="spider")
-    read_settings = Settings.from_scrapy(settings, "news")
-    assert read_settings.bandwidth == 2.0
-    assert read_settings.source_urls == ("http://127.0.0.1/sitemap.xml",)
-
-
-def test_the_settings_cannot_be_changed() -> None:
-    """What was checked at the start stays as it is."""
-    with pytest.raises(FrozenInstanceError):
-        Settings().bandwidth = 2.0  # type: ignore[misc]
-
-
-def test_there_are_at_most_36_settings() -> None:
-    """Each is a field of `Settings`, whose name is in upper case after the prefix."""
-    assert [row.name for row in SETTINGS] == [f"CRAWLSCHED_{f.name.upper()}" for f in fields(Settings) if f.metadata]
-    assert len(SETTINGS) <= 36
-
-
 @pytest.mark.parametrize(
     ("text", "per_second"),
     [
@@ -104,12 +77,6 @@ def test_a_wrong_bandwidth_is_refused_with_what_is_allowed(text: object) -> None
         "bandwidth must be a positive number of crawls, by itself (per second) or per s, min, h or d, "
         f"such as 5/s or 20000/d, got {text!r}."
     )
-
-
-@given(st.floats(1 / 31_000_000, 1e6))
-def test_a_formatted_bandwidth_is_read_back(bandwidth: float) -> None:
-    """`parse_bandwidth` is the inverse of `format_bandwidth`."""
-    assert parse_bandwidth(format_bandwidth(bandwidth)) == pytest.approx(bandwidth, rel=1e-12)
 
 
 @pytest.mark.parametrize("text", ["1e-320/s", "1e308/s", "1e-9/s", "1000001/s", "0.002/d", "1e12/d"])
@@ -336,26 +303,9 @@ def test_a_setting_that_is_gone_is_named_with_what_to_write() -> None:
     ]
 
 
-def test_nothing_that_is_gone_is_a_setting_and_all_that_is_to_be_written_is_one() -> None:
-    """Each sentence names settings of today only."""
-    names = {row.name for row in SETTINGS}
-    gone = {f"CRAWLSCHED_{name}": 1 for name in NAMES}
-    assert not gone.keys() & names
-    sentences = [*said_of_gone(gone), *refused(gone)]
-    assert len(sentences) == len(gone)
-    for sentence in sentences:
-        assert set(re.findall(r"CRAWLSCHED_[A-Z_]+", sentence.partition("write")[2])) <= names, sentence
-
-
 def test_visits_are_waited_for_three_times_as_long_as_scrapy_waits_for_an_answer() -> None:
     """By DOWNLOAD_TIMEOUT."""
     assert Settings.from_scrapy(ScrapySettings({"DOWNLOAD_TIMEOUT": 20})).visit_timeout == 60.0
-
-
-def test_a_setting_error_is_a_value_error_of_ours() -> None:
-    """Who catches ValueError or CrawlschedError gets it."""
-    assert issubclass(SettingError, ValueError)
-    assert issubclass(SettingError, CrawlschedError)
 
 
 @pytest.mark.parametrize(
@@ -428,14 +378,6 @@ def test_an_estimator_is_a_name_or_has_parameters() -> None:
         assert mistake.endswith(f"got {wrong!r}.")
     (mistake,) = mistakes(ESTIMATOR={"name": "momentum", "beta": 7})
     assert "(beta" in mistake
-
-
-def test_every_policy_that_the_planner_knows_can_be_set() -> None:
-    """The names stand in two layers, and agree."""
-    for name in ("posterior", *RULES, *POLICIES, "greedy_ncis_approx_17"):
-        assert Settings.from_scrapy({"CRAWLSCHED_CRAWL_VALUE": name}).crawl_value == name
-        Planner(1.0, crawl_value=name)
-    assert mistakes(CRAWL_VALUE="greedy_ncis_approx_0")
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def fresh_by_steps(history: History, window: Window, crawls: list[tuple[int, flo
 
 
 @pytest.mark.parametrize("policy", ["greedy", "greedy_cis", "greedy_ncis"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_with_known_rates_every_pick_is_the_brute_force_argmax(policy: str, seed: int) -> None:
     """Page, time and finding of each crawl, and freshness, are those of a search through all pages at every slot."""
     history = simulated(seed, signals=policy != "greedy")
@@ -188,7 +188,7 @@ def test_the_default_policy_with_known_rates_is_the_noisy_signals_rule() -> None
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_replay_may_begin_before_1970(policy: str) -> None:
-    """The zero of the clock means nothing: the same pages are crawled when all times are 64 seconds earlier."""
+    """The same pages are crawled when all times are 64 seconds earlier: nothing depends on a clock, or on chance."""
     history = simulated(9, signals=True)
     names = ("birth", "end", "change_times", "signal_times")
     earlier = History(**{**vars(history), **{name: getattr(history, name) - 64.0 for name in names}})
@@ -215,18 +215,8 @@ def test_every_slot_crawls_a_page_that_is_there(policy: str) -> None:
     assert 0.0 < done.freshness < 1.0
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_the_same_replay_gives_the_same_crawls(policy: str) -> None:
-    """Nothing depends on a clock or on chance that is not seeded."""
-    history = simulated(7, signals=True)
-    first, second = (replay(history, 3.0, policy, start=0.0, end=40.0) for _ in range(2))
-    assert first.rows.tolist() == second.rows.tolist()
-    assert first.freshness == second.freshness
-
-
 @pytest.mark.parametrize("estimator", ESTIMATOR_NAMES)
-@pytest.mark.parametrize("policy", ["harmonic", "greedy_ncis"])
-def test_every_estimator_drives_every_kind_of_policy_and_starves_no_page(policy: str, estimator: str) -> None:
+def test_every_estimator_drives_a_plan_and_starves_no_page(estimator: str) -> None:
     """With each estimator all pages that are there throughout are crawled, the quiet ones too."""
     history = simulated(8, signals=True)
     there = np.flatnonzero((history.birth < 1) & np.isinf(history.end))
@@ -239,7 +229,7 @@ def test_every_estimator_drives_every_kind_of_policy_and_starves_no_page(policy:
             "importance": np.ones(history.page.size),
         }
     )
-    done = replay(history, 8.0, policy, estimator, start=0.0, end=100.0)
+    done = replay(history, 8.0, "harmonic", estimator, start=0.0, end=100.0)
     assert done.estimator == estimator
     if estimator != "hindsight":  # which knows that they never change
         assert np.isin(there[:3], done.rows).all()
@@ -326,6 +316,7 @@ def of_unequal_rates(seed: int, n_pages: int, duration: float) -> History:
     return History(**{**vars(base), "change_rate": rates})
 
 
+@pytest.mark.statistics
 def test_learned_rates_come_close_to_known_ones() -> None:
     """With some tens of visits a page, the default loses little against known rates, and beats round robin."""
     duration = 300.0
@@ -339,6 +330,7 @@ def test_learned_rates_come_close_to_known_ones() -> None:
     assert measured("posterior") > measured("round_robin")
 
 
+@pytest.mark.statistics
 def test_the_default_learns_from_modification_dates_where_it_is_told_them() -> None:
     """With a visit in many changes, the date of the last one says what the visit alone cannot."""
     duration = 300.0

@@ -48,26 +48,6 @@ def test_the_delay_is_the_median_from_the_date_stated_to_its_reading() -> None:
     assert delay.n == 500
 
 
-@pytest.mark.parametrize(("n", "n_sources", "most"), [(12, 2_000, 0.985), (60, 2_000, 0.985), (900, 1_000, 0.975)])
-def test_the_true_median_delay_is_in_its_interval_95_percent_of_the_time(n: int, n_sources: int, most: float) -> None:
-    """Of simulated sources with delays of three kinds; of few dates the interval is a little wider than that."""
-    rng = np.random.default_rng(n)
-    kinds = [
-        (lambda size: rng.exponential(3600.0, size), 3600.0 * np.log(2.0)),
-        (lambda size: rng.lognormal(np.log(600.0), 1.5, size), 600.0),
-        (lambda size: 20.0 + rng.uniform(0.0, 3600.0, size), 1820.0),
-    ]
-    held = []
-    for source in range(n_sources):
-        draw, median = kinds[source % len(kinds)]
-        delay = median_delay(_delays(draw(n)))
-        assert delay is not None
-        assert delay.interval is not None
-        held.append(delay.interval[0] <= median <= delay.interval[1])
-    error = 3.0 * np.sqrt(0.05 * 0.95 / n_sources)
-    assert 0.95 - error <= np.mean(held) <= most
-
-
 def test_of_a_delay_few_dates_say_no_interval_and_a_stamp_on_all_pages_is_one_date() -> None:
     """Five dates are not enough for 95 %; and a thousand pages with the same date are no thousand observations."""
     rng = np.random.default_rng(2)
@@ -79,15 +59,6 @@ def test_of_a_delay_few_dates_say_no_interval_and_a_stamp_on_all_pages_is_one_da
     assert six.interval[0] < six.median < six.interval[1]
     stamped = tallied({}, _read([NOON] * 1000, [True] * 1000, [False] * 1000), NOON + 60.0)
     assert median_delay(stamped) == (pytest.approx(60.0, rel=0.1), None, 1)
-
-
-def test_delays_that_an_earlier_version_counted_are_read() -> None:
-    """They were counted in octaves; both are read together."""
-    delay = median_delay({"delays": {"3": 500, "5.00": 10}})
-    assert delay is not None
-    assert delay.n == 510
-    assert 11.0 < delay.median < 12.0
-    assert median_delay({}) is None
 
 
 def test_parts_of_a_site_are_tallied_by_themselves() -> None:

@@ -25,17 +25,6 @@ def test_two_spellings_of_one_url_are_one_source() -> None:
     assert sources.mark_due(now=1.0) == 1
 
 
-def test_of_two_spellings_that_an_earlier_version_kept_the_first_is_polled() -> None:
-    """What the other one has announced counts for it."""
-    sources = Sources(3600.0)
-    spellings = ["http://a/s.xml?b=2&a=1", "http://a/s.xml?a=1&b=2"]
-    rows = [Source(n, "sitemap", url, "a", next_poll_at=100.0) for n, url in enumerate(spellings)]
-    assert sources.load(rows) == {0: 0, 1: 0}
-    assert [source.url for source in sources] == spellings[:1]
-    assert sources.mark_due(now=100.0) == 1
-    assert sources.next_due(lambda source: True) == 0
-
-
 def test_sources_that_leave_are_not_polled_and_come_back_under_their_numbers() -> None:
     """What is learned of a source is kept by its number as long as a process runs."""
     sources = Sources(3600.0)

@@ -20,14 +20,6 @@ class _Ends:
         )
 
 
-def test_a_callback_that_yields_nothing_completes_its_delivery() -> None:
-    """Nothing to wait for."""
-    ends = _Ends()
-    ends.deliveries.begin(1, page=7, now=0.0)
-    ends.deliveries.called_back(1, now=1.0)
-    assert ends.delivered == [7]
-
-
 def test_a_failure_leaves_the_page_undelivered() -> None:
     """A pipeline that raised ends the delivery; items that finish later change nothing."""
     ends = _Ends()
