@@ -107,7 +107,7 @@ class Addon:
         _say_what_slows(settings, checked)
 
     def _refuse_a_second_crawl(self, database_url: str, collection: str) -> None:
-        """Raise where it is `crawl()` that fails: later Scrapy would close the spider, and the script hear nothing."""
+        """Raise where it is `crawl()` that fails: later Scrapy would close the spider, and the script not fail."""
         other = _crawls.get((database_url, collection))
         if other is not None and other.crawling and other is not self._crawler:
             error = CollectionInUse(

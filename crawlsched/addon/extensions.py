@@ -220,7 +220,7 @@ class Refresh:
             self._work.cancel()
         self._refresher.long_work.on_work = None
 
-    # -- what Scrapy tells
+    # -- Scrapy's signals
 
     def request_reached_downloader(self, request: Request) -> None:
         """Pay for a request that did not come from a slot: robots.txt, media, inline requests."""
@@ -250,7 +250,7 @@ class Refresh:
 
     # -- timers
 
-    # The scheduler closes the store before this extension is told, so a timer may come once more after that.
+    # The scheduler closes the store before this extension, so a timer may come once more after that.
 
     def _flush(self) -> None:
         self._count_posts()

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 # So many bodies are on their way, so that the process need not wait for the next one.
 _AT_ONCE = 8
-# A process is worth its memory when threads have read for so many seconds more than this share of the time.
+# A process is worth its memory when threads have read for these seconds more than this share of the time.
 _WORTH_IT, _SHARE = 1.0, 0.05
 
 

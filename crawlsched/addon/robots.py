@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 # RFC 9309, 2.4: as long as Cache-Control says, and not longer than a day. Seconds.
 _SHORTEST, _LONGEST = 10.0, 86_400.0
-# Before a day is over at most one request in so many to a host is for its robots.txt.
+# Within a day robots.txt takes at most one request to a host in this number.
 _REQUESTS_EACH = 100
 _max_age = re.compile(r"max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE).search
 

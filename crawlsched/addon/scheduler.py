@@ -80,7 +80,7 @@ _LOST_LOOKED_AT = 2.0
 _QUIET_LOOKED_AT = 0.5
 # In a pause slots pass; its end is announced.
 _LOOK_IN_A_PAUSE = 1.0
-# What went wrong at a slot is tried again after so many seconds.
+# Seconds until a slot that failed is tried again.
 _AFTER_A_FAILURE = 0.25
 # A standby looks this often whether the collection is free, and whether it is to end, seconds.
 _STANDBY_LOOKS, _STANDBY_STEP = 2.0, 0.25

@@ -40,7 +40,7 @@ _PORTS = {"http": 80, "https": 443, "ftp": 21, "s3": 443}
 # Twisted keeps a connection for so long, and an answer on one that the server has closed meanwhile never comes.
 _CONNECTION_KEPT = 240.0
 _MOST_HOSTS = 10_000
-# Whoever waits for a turn notices the end of the crawl within so many seconds.
+# Seconds within which a waiting request notices the end of the crawl.
 _LONGEST_WAIT = 0.5
 # What Twisted's pool sends again by itself, on a connection that was closed while it lay idle.
 _SENT_AGAIN = frozenset({"GET", "HEAD", "OPTIONS", "DELETE", "TRACE"})

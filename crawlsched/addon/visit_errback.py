@@ -1,4 +1,4 @@
-"""The errback of every request that is sent: the end of a visit which no downloader middleware is told of."""
+"""The errback of every request that is sent: the end of a visit that no downloader middleware sees."""
 
 from __future__ import annotations
 

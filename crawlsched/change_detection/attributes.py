@@ -1,4 +1,4 @@
-"""Attributes: what a tag tells a reader, or a program that reads the page, beside the text between the tags."""
+"""Attributes: what a tag shows a reader, or a program that reads the page, beside the text between the tags."""
 
 import re
 

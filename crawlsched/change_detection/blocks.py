@@ -1,5 +1,6 @@
-"""Blocks: the texts of a page, each known by its place, so that some can be told to be noise."""
+"""Blocks: the texts of a page, each known by its place, so that noise can be recognised."""
 
+import json
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 from crawlsched.change_detection.attributes import data_of, state_words, told_by
 from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
-from crawlsched.change_detection.page_data import ASSET, leaves_of, script_data
+from crawlsched.change_detection.page_data import ASSET, KEY_OF_A_ROW, script_data
 from crawlsched.change_detection.visible_text import text_of
 
 __all__ = ["PageBlocks", "Way", "page_blocks"]
@@ -54,13 +55,12 @@ class Way:
     ['json', '@price']
     """
 
-    __slots__ = ("_by_step", "_by_tag", "_is_preformatted", "_steps", "path")
+    __slots__ = ("_by_step", "_is_preformatted", "_steps", "path")
 
     def __init__(self, path: int, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
         self.path = path
         self._is_preformatted = is_preformatted
         self._steps = steps
-        self._by_tag: dict[Tag | tuple[Tag, int], Way] = {}
         self._by_step: dict[str, Way] = {}
 
     def to(self, step: str, is_preformatted: bool = False) -> "Way":
@@ -74,13 +74,6 @@ class Way:
 
     def below(self, tag: Tag, column: int = 0) -> "Way":
         """Return the way into an element that stands here: this one for inline elements without a class or an id."""
-        key = (tag, column) if column else tag
-        way = self._by_tag.get(key)
-        if way is None:
-            way = self._by_tag[key] = self._step_on(tag, column)
-        return way
-
-    def _step_on(self, tag: Tag, column: int) -> "Way":
         step = tag.step
         if step is None:
             step = tag.step = _step(tag)
@@ -122,15 +115,33 @@ class PageBlocks:
             self.paths.append(path)
 
     def values(self, root: Way, value: Any) -> Iterator[tuple[int, str]]:
-        """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder."""
-        for keys, leaf in leaves_of(value, MOST_BLOCKS):
-            if keys == ("...",):
-                self.rest += leaf
+        """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder.
+
+        Places in lists do not count as keys, nor do keys that look made up; keys are read in order.
+
+        Examples
+        --------
+        >>> blocks = PageBlocks()
+        >>> values = blocks.values(blocks.root, {"b": [{"c": 1}, 2], "a": "Tea"})
+        >>> [(".".join(blocks.way_to(path)), text) for path, text in values]
+        [('@a', 'Tea'), ('@b.@c', '1'), ('@b', '2')]
+        """
+        waiting: list[tuple[Way, str | None, int, Any]] = [(root, None, 0, value)]
+        n = 0
+        while waiting:
+            if n >= MOST_BLOCKS:
+                self.rest += json.dumps([left for *_, left in reversed(waiting)], sort_keys=True)
                 return
-            way = root
-            for key in keys:
-                way = way.to(f"@{key}")
-            yield way.path, normalised(leaf)
+            way, key, depth, value = waiting.pop()
+            if key is not None:
+                way = way.to(f"@{'#' if KEY_OF_A_ROW.search(key) else key}")
+            if isinstance(value, dict) and value and depth < DEEPEST:
+                waiting += [(way, key, depth + 1, value[key]) for key in sorted(value, reverse=True)]
+            elif isinstance(value, list) and value and depth < DEEPEST:
+                waiting += [(way, None, depth, inner) for inner in reversed(value)]
+            else:
+                n += 1
+                yield way.path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 
     def cut(self) -> None:
         """Let what is too much be the remainder."""
@@ -277,7 +288,7 @@ class _Cut:
                 column = 0
                 if name in _CELLS:
                     place.n_cells += 1
-                    column = min(place.n_cells, DEEPEST)
+                    column = place.n_cells if place.n_cells < DEEPEST else DEEPEST
                 way = place.way if len(opened) > DEEPEST else place.way.below(tag, column)
                 inside = place if way is place.way else _Place(way)
                 if told:
@@ -329,12 +340,12 @@ class _Cut:
 
     def _end(self, ended: Collection[str], stops: Collection[str] | None) -> None:
         """End the innermost element of these names, and all in it; not one around an element at which looking stops."""
-        for back in range(1, min(len(self._open), DEEPEST + 1)):
+        for back in range(1, DEEPEST + 1):
             last, _ = self._open[-back]
             if last in ended:
                 del self._open[-back:]
                 return
-            if last not in INLINE if stops is None else last in stops:
+            if not last or (last not in INLINE if stops is None else last in stops):  # the root has no name
                 return
 
 

@@ -71,10 +71,8 @@ def _add_binary(blocks: PageBlocks, body: bytes) -> None:
 def _add_xml(blocks: PageBlocks, text: str) -> None:
     ways = [blocks.root.to("xml")]
     lines = xml_text(text).split("\n")
-    for number, line in enumerate(lines):
-        if len(blocks.texts) >= MOST_BLOCKS:
-            blocks.rest = "\n".join(lines[number:])
-            return
+    blocks.rest = "\n".join(lines[MOST_BLOCKS:])
+    for line in lines[:MOST_BLOCKS]:
         name, _, rest = line.partition(" ")
         if name.startswith("/"):
             if len(ways) > 1:
@@ -91,10 +89,8 @@ def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
     if columns is not None:
         _add_rows(blocks, root, lines, *columns)
         return
-    for number, line in enumerate(lines):
-        if len(blocks.texts) >= MOST_BLOCKS:
-            blocks.rest = "\n".join(lines[number:])
-            return
+    blocks.rest = "\n".join(lines[MOST_BLOCKS:])
+    for line in lines[:MOST_BLOCKS]:
         match = _KEY_AND_VALUE.match(line)
         way = root.to(f"@{match[1]}") if match else root
         blocks.add(way.path, normalised(line, references=False))

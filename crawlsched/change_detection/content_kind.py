@@ -44,16 +44,15 @@ _BINARY_STARTS = (
     b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"RIFF", b"OggS",
     b"ID3", b"\x00\x00\x00", b"\x7fELF", b"BZh", b"7z\xbc\xaf", b"wOFF", b"wOF2",
 )  # fmt: skip
-_KINDS = {
-    **dict.fromkeys(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"), "html"),
-    **dict.fromkeys(("text/xml", "application/xml", "text/rss", "application/rss", "application/rdf"), "xml"),
-    **dict.fromkeys(("application/json", "text/json", "text/x-json", "application/x-json"), "json"),
-    **dict.fromkeys(("application/javascript", "application/x-javascript", "application/ecmascript"), "text"),
-    **dict.fromkeys(("application/yaml", "application/x-yaml", "application/x-ndjson", "application/sql"), "text"),
-    # What servers say when they do not know.
-    **dict.fromkeys(("application/octet-stream", "binary/octet-stream", "*/*"), ""),
-    **dict.fromkeys(("application/unknown", "unknown/unknown"), ""),
-}
+# By what a media type says; the first that is found counts. Servers that do not know say the first.
+_KINDS = (
+    (re.compile(r"octet-stream|unknown|\*|^[^/]*$"), ""),
+    (re.compile(r"html(?:\+xml)?$"), "html"),
+    (re.compile(r"(?:java|ecma)script|yaml|ndjson|/sql"), "text"),
+    (re.compile(r"json$"), "json"),
+    (re.compile(r"^(?!image/).*[/+](?:xml|rss|rdf)$"), "xml"),
+    (re.compile(r"^text/"), "text"),
+)
 _MEDIA_TYPE_END = re.compile("[;,]")
 
 
@@ -68,7 +67,8 @@ def content_kind(body: bytes, content_type: str | None, encoding: str | None = N
     ('json', 'xml')
     """
     # A header that was sent twice may come as one, with a comma.
-    kind = _told_kind(_MEDIA_TYPE_END.split(content_type or "", maxsplit=1)[0].strip().lower())
+    media_type = _MEDIA_TYPE_END.split(content_type or "", maxsplit=1)[0].strip().lower()
+    kind = next((kind for pattern, kind in _KINDS if pattern.search(media_type)), "binary")
     if kind == "binary" or _looks_binary(body, encoding):
         return "binary"
     if kind in ("html", "text") and _looks_json(body):
@@ -82,18 +82,8 @@ def _looks_json(body: bytes) -> bool:
     return ends in (b"{}", b"[]")
 
 
-def _told_kind(media_type: str) -> str:
-    if media_type in _KINDS or "/" not in media_type:
-        return _KINDS.get(media_type, "")
-    if media_type.endswith("+json"):
-        return "json"
-    if media_type.endswith("+xml") and not media_type.startswith("image/"):
-        return "xml"
-    return "text" if media_type.startswith("text/") else "binary"
-
-
 def _looks_binary(body: bytes, encoding: str | None) -> bool:
-    """Whether a body that is said to be text, or of which nothing is said, is not."""
+    """Whether a body is not text, although its header says so or says nothing."""
     if body.startswith(_BINARY_STARTS):
         return True
     if body.startswith(_MARKED_TEXT) or (encoding or "").lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):

@@ -28,7 +28,7 @@ class Seen:
         """Its trace; whoever knows that it says what it said before may set that one."""
         return trace_of(self.blocks)
 
-    @property
+    @cached_property
     def parents(self) -> Mapping[int, int]:
         """The place around each place."""
         return {path: above for path, (above, _) in self.blocks.steps.items()}
@@ -117,7 +117,7 @@ class Detector:
 
     @staticmethod
     def _note(seen: Seen, told: Sequence[Difference]) -> None:
-        """Keep which blocks were told with what the page says, for who asks."""
+        """Keep the differences that were delivered with the page's trace, for `why`."""
         seen.trace.changes = [
             [seen.trace.names.get(one.place, one.kind), *(_short(text) for text in _around(one))]
             for one in told[:MOST_SHOWN]

@@ -24,7 +24,7 @@ _MOST_EDITED = 0.18
 _ODDS, _HIGHEST = log(100.0), 7.0
 # A page says otherwise whose fetches agree as they do by chance in fewer cases than these.
 _LIKELY = 0.2
-# Of so many pages is remembered what they showed themselves; of the others is believed what these have in common.
+# The evidence of this number of pages is kept page by page; the others are judged by what these have in common.
 _MOST_PAGES = 64
 _MOST_STATES = 8
 
@@ -106,6 +106,8 @@ class Evidence:
 
     def keep(self, tokens: Sequence[str]) -> None:
         """These tokens stood still while others differed."""
+        if self.kept == [*tokens]:
+            return
         counts = Counter(tokens) if self.kept is None else Counter(tokens) & Counter(self.kept)
         self.kept = [*counts.elements()]
 

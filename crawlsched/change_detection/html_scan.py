@@ -61,7 +61,7 @@ _LONG, _NOT_SINGLE = 100_000, re.compile(r"[^\S ]|  ")
 _LONGEST_KNOWN_TAG = 200
 
 Told = tuple[str, list[tuple[str, str]]]
-"""What a tag says to a reader, and the names and values that it tells programs."""
+"""What a tag shows a reader, and its names and values for programs."""
 
 
 class Tag:
@@ -130,7 +130,7 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
     (' f', 'p', True, None)
     ('', None, None, None)
     """
-    without_end: set[str] = set()  # names of which no closing tag follows: looking again would cost quadratic time
+    without_end: set[str] = set()  # names without a closing tag: looking again would cost quadratic time
     is_xhtml = _XHTML in markup[:LOOKED_AT]
     pattern = _TAG
     position = 0

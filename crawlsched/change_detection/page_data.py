@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from crawlsched.change_detection.html_scan import Tag
-from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_DENSE
+from crawlsched.change_detection.limits import LONGEST_NAME, MOST_DENSE
 
-__all__ = ["ASSET", "canonical_json", "leaves_of", "parsed_json", "script_data"]
+__all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "parsed_json", "script_data"]
 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
@@ -16,8 +16,8 @@ ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)
 
 # Keys of frameworks for themselves: what was built, and what a request was.
 _OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
-# Keys that are made up or numbers are those of a table, and its rows are alike.
-_KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")
+KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")
+"""Keys that are made up or numbers are those of a table, and its rows are alike."""
 
 
 def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> Any:
@@ -80,33 +80,3 @@ def _decoder(ignored: frozenset[str], of_number: Callable[[str], str]) -> json.J
         return {key: value for key, value in pairs if key not in ignored}
 
     return json.JSONDecoder(parse_int=of_number, parse_float=of_number, object_pairs_hook=counted if ignored else None)
-
-
-def leaves_of(value: Any, most: int) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the keys that lead to each value of a JSON document, and the value; what is too much as one, behind "...".
-
-    Places in lists do not count as keys, nor do keys that look made up; keys are read in order.
-
-    >>> list(leaves_of({"b": [1, {"c": None}], "a": "Tea"}, 9))
-    [(('a',), 'Tea'), (('b',), '1'), (('b', 'c'), 'null')]
-    >>> list(leaves_of([1, 2, 3], 2))
-    [((), '1'), ((), '2'), (('...',), '[3]')]
-    """
-    open_values: list[tuple[tuple[str, ...], Any]] = [((), value)]
-    n = 0
-    while open_values:
-        if n >= most:
-            yield ("...",), json.dumps([left for _, left in reversed(open_values)], sort_keys=True)
-            return
-        keys, value = open_values.pop()
-        if value == {} or value == [] or (isinstance(value, dict | list) and len(keys) >= DEEPEST):
-            n += 1
-            yield keys, json.dumps(value, sort_keys=True)
-        elif isinstance(value, dict):
-            for key in sorted(value, reverse=True):
-                open_values.append(((*keys, "#" if _KEY_OF_A_ROW.search(key) else key), value[key]))
-        elif isinstance(value, list):
-            open_values.extend((keys, inner) for inner in reversed(value))
-        else:
-            n += 1
-            yield keys, value if isinstance(value, str) else json.dumps(value)

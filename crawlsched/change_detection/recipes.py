@@ -32,7 +32,7 @@ RECIPE_OPTIONS = {
     "images": "True or False",
     "ignore_keys": "a list of names of keys, such as ['generated_at']",
 }
-"""What a recipe can be told beside its method, and what that is."""
+"""The options of a recipe beside its method, and their kinds."""
 
 # The methods that do not take all of them.
 _TAKEN = {"main_text": {"ignore_keys"}, "json": {"ignore_keys"}, "raw_bytes": set[str](), "function": set[str]()}
@@ -97,6 +97,8 @@ class Recipe:
         self.method = method
         self._links, self._images, self._ignored = links, images, frozenset(ignore_keys)
         self._parts = None
+        #: Whether the time is in proportion to the body: libraries and functions may take long even for little.
+        self.is_linear = method in ("blocks", "visible_text", "raw_bytes")
         self.id = f"{name}/{_VERSIONS[name]}{'+links' * links}{'+images' * images}"
         if ignore_keys:
             self.id += f"+keys{_digest(sorted(ignore_keys))}"
@@ -104,6 +106,7 @@ class Recipe:
             from crawlsched.change_detection.selectors import SELECTION_VERSION, PageParts
 
             self._parts = PageParts(keep, drop)
+            self.is_linear = self.is_linear and not self._parts.looks_around
             self.id += f"+parts{_digest([sorted(keep), sorted(drop)])}+{SELECTION_VERSION}"
         if callable(method):
             named = getattr(method, "__qualname__", type(method).__name__)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import cssselect
-from cssselect.parser import Relation
+from cssselect.parser import CombinedSelector, Relation
 from cssselect.xpath import XPathExpr
 from lxml import etree
 from parsel.csstranslator import HTMLTranslator
@@ -13,6 +13,9 @@ from parsel.csstranslator import HTMLTranslator
 from crawlsched.change_detection.limits import MOST_BLOCKS
 
 __all__ = ["SELECTION_VERSION", "LinearTranslator", "PageParts"]
+
+
+_AXES = {" ": "ancestor::", ">": "parent::", "+": "preceding-sibling::*[1]/self::", "~": "preceding-sibling::"}
 
 
 class LinearTranslator(HTMLTranslator):
@@ -43,31 +46,14 @@ class LinearTranslator(HTMLTranslator):
         finally:
             self._n_relations -= 1
 
-    def xpath_descendant_combinator(self, left: XPathExpr, right: XPathExpr) -> XPathExpr:
-        """Right is below left."""
-        if right.element == "*" and not right.condition:
-            return super().xpath_descendant_combinator(left, right)
-        return self._conditioned("ancestor::", left, right) or super().xpath_descendant_combinator(left, right)
-
-    def xpath_child_combinator(self, left: XPathExpr, right: XPathExpr) -> XPathExpr:
-        """Right is directly below left."""
-        return self._conditioned("parent::", left, right) or super().xpath_child_combinator(left, right)
-
-    def xpath_direct_adjacent_combinator(self, left: XPathExpr, right: XPathExpr) -> XPathExpr:
-        """Right stands directly behind left."""
-        conditioned = self._conditioned("preceding-sibling::*[1]/self::", left, right)
-        return conditioned or super().xpath_direct_adjacent_combinator(left, right)
-
-    def xpath_indirect_adjacent_combinator(self, left: XPathExpr, right: XPathExpr) -> XPathExpr:
-        """Right stands somewhere behind left."""
-        conditioned = self._conditioned("preceding-sibling::", left, right)
-        return conditioned or super().xpath_indirect_adjacent_combinator(left, right)
-
-    def _conditioned(self, axis: str, left: XPathExpr, right: XPathExpr) -> XPathExpr | None:
-        if self._n_relations or left.path or right.path:
-            return None
+    def xpath_combinedselector(self, combined: CombinedSelector) -> XPathExpr:
+        """Translate a selector on the right, with what has to be around it on the left."""
+        left, right = self.xpath(combined.selector), self.xpath(combined.subselector)
+        is_bare = combined.combinator == " " and right.element == "*" and not right.condition
+        if is_bare or self._n_relations or left.path or right.path:
+            return super().xpath_combinedselector(combined)
         condition = f"[{left.condition}]" if left.condition else ""
-        return right.add_condition(f"{axis}{left.element}{condition}")
+        return right.add_condition(f"{_AXES[combined.combinator]}{left.element}{condition}")
 
 
 SELECTION_VERSION = "lxml{}.{}+libxml{}.{}.{}+cssselect{}".format(
@@ -111,7 +97,10 @@ class PageParts:
         self._arguments = list(keep), list(drop)
         self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
         self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
-        self._looks_at_siblings = any("sibling" in select.path for select in self._keep + self._drop)
+        #: Whether the time grows with the square of the elements side by side.
+        self.looks_around = any(
+            re.search(r"(?:preceding|following)(?:-sibling)?::", select.path) for select in self._keep + self._drop
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PageParts, self._arguments  # what lxml has compiled cannot be sent to another process
@@ -119,7 +108,7 @@ class PageParts:
     def markup(self, markup: str) -> str:
         """Markup of the parts of a page that count."""
         root = _tree(markup)
-        if root is None or (self._looks_at_siblings and _CROWDS(root)):
+        if root is None or (self.looks_around and _CROWDS(root)):
             return markup
         for select in self._drop:
             for part in _results(select, root):

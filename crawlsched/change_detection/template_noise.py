@@ -70,7 +70,7 @@ class TemplateNoise:
 
     @property
     def is_known(self) -> bool:
-        """Whether so many visits of the template were probed that a change can be told without."""
+        """Whether enough visits of the template were probed to judge a change without a probe."""
         return self.n_probes >= FEW
 
     @property
@@ -121,7 +121,7 @@ class TemplateNoise:
         is_surprised = len(self.hidden(page, found)) < len(found)
         differing: dict[_Key, set[tuple[str, str]]] = {}
         all_known = True
-        for one, key in _keys_at_once(found):
+        for one, key in _keys_at_once(found)[:MOST_PLACES]:
             evidence = self._track((*key, one.left, one.right), trace)
             is_there = one.kind in (Kind.ADDED, Kind.REMOVED)
             evidence.only_digits = evidence.only_digits and one.is_digits
@@ -157,9 +157,8 @@ class TemplateNoise:
             visits = self._visits.get(place)
             if visits is None:
                 name = trace.names.get(place) or before.names.get(place, "?")
+                self._visits = _most_telling(self._visits)
                 visits = self._visits[place] = Restless(name)
-                if len(self._visits) > MOST_PLACES:
-                    del self._visits[min(self._visits, key=lambda one: self._visits[one].differed)]
             visits.differed += 1
             if page not in visits.pages and len(visits.pages) < MOST_PAGES:
                 visits.pages.append(page)
@@ -168,7 +167,7 @@ class TemplateNoise:
         self.n_learned += bool(differing)
 
     def suggestions(self) -> list[str]:
-        """Return what is told at most visits and proved by nothing, and how to leave it out."""
+        """Return what differs at most visits without a proof that it is noise, and how to leave it out."""
         proved = {where[0] for where, evidence in self._evidence.items() if evidence.is_noise}
         return [one.say() for place, one in self._visits.items() if one.is_suggested and place not in proved]
 
@@ -194,8 +193,7 @@ class TemplateNoise:
     def _track(self, where: _Where, trace: Trace) -> Evidence:
         evidence = self._evidence.get(where)
         if evidence is None:
-            if len(self._evidence) >= MOST_PLACES:
-                del self._evidence[min(self._evidence, key=lambda other: self._evidence[other].differed)]
+            self._evidence = _most_telling(self._evidence)
             evidence = self._evidence[where] = Evidence(trace.names.get(where[0], "a block that is gone"))
         return evidence
 
@@ -236,12 +234,21 @@ class TemplateNoise:
         return made
 
 
+def _most_telling(places: dict[Any, Any]) -> dict[Any, Any]:
+    """Return what has differed most, if there is too much."""
+    if len(places) < 2 * MOST_PLACES:
+        return places
+    return dict(sorted(places.items(), key=lambda item: -item[1].differed)[:MOST_PLACES])
+
+
 def _covers(evidence: Evidence, one: Difference) -> bool:
     """Whether a difference is of the kind that was proved."""
     if one.kind in (Kind.ADDED, Kind.REMOVED):
         return evidence.toggles
+    if evidence.only_digits and not one.is_digits:
+        return False
     # Where a whole text is noise, what stood still in it is none.
-    return (one.is_digits or not evidence.only_digits) and not Counter(evidence.kept) - Counter(one.kept)
+    return not evidence.kept or not Counter(evidence.kept) - Counter(one.kept)
 
 
 def _keys(one: Difference) -> list[_Key]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import zlib
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
+from crawlsched.change_detection.alignment import Gap, gaps_between
 from crawlsched.change_detection.blocks import PageBlocks
-from crawlsched.change_detection.limits import MOST_KEPT, MOST_PAIRS, MOST_SHOWN
-from crawlsched.change_detection.tokens import Gap, shape, token_runs, trimmed
+from crawlsched.change_detection.limits import MOST_COMPARED, MOST_KEPT, MOST_SHOWN
+from crawlsched.change_detection.tokens import LONGEST_COMPARED, shape, token_runs
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "trace_of"]
 
 _VERSION = 3
+# A text that is compared counts as so many characters more.
+_LEAST_COMPARED = 40
 
 
 class Kind:
@@ -55,6 +57,7 @@ class Difference(NamedTuple):
         return not self.left and not self.right
 
 
+@dataclass(slots=True, eq=False)
 class Trace:
     """What a page said, block by block, in order.
 
@@ -82,13 +85,12 @@ class Trace:
     (['12:01', 'Tea'], ['p.now', 'p'], None)
     """
 
-    __slots__ = ("changes", "digests", "names", "places", "rest", "texts")
-
-    def __init__(
-        self, places: list[int], texts: list[str | None], digests: list[int], names: dict[int, str], rest: int = 0
-    ) -> None:
-        self.places, self.texts, self.digests, self.names, self.rest = places, texts, digests, names, rest
-        self.changes: list[list[str]] = []
+    places: list[int]
+    texts: list[str | None]
+    digests: list[int]
+    names: dict[int, str]
+    rest: int = 0
+    changes: list[list[str]] = field(default_factory=list)
 
     def __len__(self) -> int:
         """How many blocks it has."""
@@ -118,9 +120,7 @@ class Trace:
         places = [named[index][0] for index in indices]
         texts = [text if isinstance(text, str) else None for text in kept]
         digests = [digest_of(text) if isinstance(text, str) else text for text in kept]
-        made = cls(places, texts, digests, dict(named), rest)
-        made.changes = changes
-        return made
+        return cls(places, texts, digests, dict(named), rest, changes)
 
     def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
         """Return what is said at some places."""
@@ -146,6 +146,7 @@ def trace_of(blocks: PageBlocks) -> Trace:
     return Trace([*blocks.paths], texts, [digest_of(text) for text in blocks.texts], names, digest_of(blocks.rest))
 
 
+@lru_cache(maxsize=2)  # a second fetch is judged and learned from
 def differences(before: Trace, now: Trace) -> list[Difference]:
     """Return how a page differs from a trace; [] for the same texts in the same order, wherever one ends.
 
@@ -162,29 +163,44 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     >>> kinds("<h1>Tea</h1><p>b</p><ul><li>a</ul>")
     ['moved']
     """
-    rest = [Difference(Kind.REST, 0)] if before.rest != now.rest else []
+    is_rest = before.rest != now.rest
     if before.digests == now.digests:
-        return rest
+        return [Difference(Kind.REST, 0)] * is_rest
     gaps = [gap for gap in _gaps(before, now) if not _is_markup(before, now, gap)]
-    gone: dict[int, Counter[int]] = {}
-    come: dict[int, Counter[int]] = {}
-    for i, j, k, m in gaps:
-        for trace, counts, numbers in ((before, gone, range(i, j)), (now, come, range(k, m))):
-            for at in numbers:
-                counts.setdefault(trace.places[at], Counter())[trace.digests[at]] += 1
-    reordered = {place for place, texts in come.items() if gone.get(place) == texts}
-    found = [_order(before, now, place) for place in come if place in reordered]
-    for i, j, k, m in gaps:
-        old = [at for at in range(i, j) if before.places[at] not in reordered]
-        new = [at for at in range(k, m) if now.places[at] not in reordered]
-        found += _of_gap(before, now, old, new)
-    return _numbered(before, now, _with_moved(found)) + rest
+    gone, come = (_texts_of(trace, [gap[side : side + 2] for gap in gaps]) for side, trace in ((0, before), (2, now)))
+    reordered = {place: None for place, texts in come.items() if gone.get(place) == texts}
+    sides = (before, *_ranks(before)), (now, *_ranks(now))
+    found = [_order(before, now, place, max(counts[place] for _, _, counts in sides)) for place in reordered]
+    room = MOST_COMPARED
+    for at, there in _pairs(before, now, gaps, reordered):
+        was, says = before.texts[at] or "" if at >= 0 else None, now.texts[there] or "" if there >= 0 else None
+        room -= _LEAST_COMPARED + min(len(was or "") + len(says or ""), LONGEST_COMPARED)
+        if room < 0:  # what is behind is one remainder
+            is_rest = True
+            break
+        trace, ranks, _ = sides[there >= 0]
+        block = at if there < 0 else there
+        place = trace.places[block]
+        n = max(counts.get(place, 0) for _, _, counts in sides)
+        found += _of_block((place, ranks[block], n), was, says)
+    return _with_moved(found) + [Difference(Kind.REST, 0)] * is_rest
 
 
-def _order(before: Trace, now: Trace, place: int) -> Difference:
+def _texts_of(trace: Trace, parts: Iterable[tuple[int, ...]]) -> dict[int, list[int]]:
+    """Return what is said in some parts of a page, by place, as sorted digests."""
+    texts: dict[int, list[int]] = {}
+    for start, end in parts:
+        for at in range(start, end):
+            texts.setdefault(trace.places[at], []).append(trace.digests[at])
+    for said in texts.values():
+        said.sort()
+    return texts
+
+
+def _order(before: Trace, now: Trace, place: int, n: int) -> Difference:
     was, says = (trace.texts_at([place])[place] for trace in (before, now))
     first = next((new for old, new in zip(was, says, strict=False) if old != new), "")
-    return Difference(Kind.ORDER, place, new=f"{digest_of(' '.join(says)):x}", was=first, says=first)
+    return Difference(Kind.ORDER, place, 0, n, new=f"{digest_of(' '.join(says)):x}", was=first, says=first)
 
 
 def _with_moved(found: list[Difference]) -> list[Difference]:
@@ -199,55 +215,13 @@ def _with_moved(found: list[Difference]) -> list[Difference]:
 
 
 def _gaps(before: Trace, now: Trace) -> Iterator[Gap]:
-    """Yield what differs between what stays: texts that stand once on either side hold, as many as keep their order.
-
-    They hold at their places first, and then wherever they stand.
-    """
+    """Yield what differs between the texts that stay: at their places first, and then wherever they stand."""
     old, new = before.digests, now.digests
-    by_place = [[*zip(trace.places, trace.digests, strict=True)] for trace in (before, now)]
-    for i, j, k, m in _between(by_place[0], by_place[1], (0, len(old), 0, len(new))):
-        for gap in _between(old, new, (i, j, k, m)):
-            yield from _within(old, new, trimmed(old, new, gap))
-
-
-def _between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap) -> Iterator[Gap]:
-    i, j, k, m = trimmed(old, new, gap)
-    n_old, n_new = Counter(old[i:j]), Counter(new[k:m])
-    at = {one: number for number, one in enumerate(new[k:m], k) if n_new[one] == 1}
-    pairs = [(number, at[one]) for number, one in enumerate(old[i:j], i) if n_old[one] == 1 and one in at]
-    for end, other in [*_rising(pairs), (j, m)]:
-        if i < end or k < other:
-            yield i, end, k, other
-        i, k = end + 1, other + 1
-
-
-def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest part in which both numbers rise."""
-    ends: list[int] = []
-    last: list[int] = []
-    before: list[int] = []
-    for number, (_, at) in enumerate(pairs):
-        where = bisect_left(ends, at)
-        before.append(last[where - 1] if where else -1)
-        ends[where : where + 1] = [at]
-        last[where : where + 1] = [number]
-    kept, number = [], last[-1] if last else -1
-    while number >= 0:
-        kept.append(pairs[number])
-        number = before[number]
-    return kept[::-1]
-
-
-def _within(old: Sequence[int], new: Sequence[int], gap: Gap) -> Iterator[Gap]:
-    i, j, k, m = gap
-    if i == j and k == m:
-        return
-    if i == j or k == m or (j - i) * (m - k) > MOST_PAIRS:
-        yield i, j, k, m
-        return
-    for tag, a, b, c, d in SequenceMatcher(None, old[i:j], new[k:m], autojunk=False).get_opcodes():
-        if tag != "equal":
-            yield i + a, i + b, k + c, k + d
+    by_place = [
+        [place << 32 | text for place, text in zip(one.places, one.digests, strict=True)] for one in (before, now)
+    ]
+    for gap in gaps_between(by_place[0], by_place[1], (0, len(old), 0, len(new))):
+        yield from gaps_between(old, new, gap, 1)
 
 
 def _is_markup(before: Trace, now: Trace, gap: Gap) -> bool:
@@ -259,41 +233,32 @@ def _is_markup(before: Trace, now: Trace, gap: Gap) -> bool:
     return " ".join(old) == " ".join(new)  # type: ignore[arg-type]
 
 
-def _of_gap(before: Trace, now: Trace, old: list[int], new: list[int]) -> Iterator[Difference]:
-    """Yield what was replaced, place by place, and what has come and gone; numbers are those of all blocks still."""
-    come: dict[int, list[int]] = {}
-    for at in new:
-        come.setdefault(now.places[at], []).append(at)
-    for at in old:
-        place, was = before.places[at], before.texts[at]
-        there = come.get(place)
-        if not there:
-            yield Difference(Kind.REMOVED, place, at, 0, old=was or "", was=was or "")
-            continue
-        number = there.pop(0)
-        says = now.texts[number]
-        runs = [] if was is None or says is None else token_runs(was, says)
-        if was is None or says is None or not runs:
-            yield Difference(Kind.REST, place, number, 1, new=says or "", was=was or "", says=says or "")
-            continue
-        for run in runs:
-            is_digits = shape(run.old) == shape(run.new)
-            yield Difference(Kind.REPLACED, place, number, 1, *run[:4], is_digits, was, says, run.kept)
-    for place, there in come.items():
-        for number in there:
-            says = now.texts[number] or ""
-            yield Difference(Kind.ADDED, place, number, 1, new=says, says=says)
+def _pairs(before: Trace, now: Trace, gaps: list[Gap], but: Collection[int]) -> Iterator[tuple[int, int]]:
+    """Yield which block became which, place by place; -1 where one has come or is gone."""
+    for i, j, k, m in gaps:
+        come: dict[int, list[int]] = {}
+        for there in range(m - 1, k - 1, -1):
+            come.setdefault(now.places[there], []).append(there)
+        for at in range(i, j):
+            if before.places[at] not in but:
+                left = come.get(before.places[at])
+                there = left.pop() if left else -1
+                if there < 0 or before.digests[at] != now.digests[there]:
+                    yield at, there
+        yield from ((-1, there) for place, left in come.items() if place not in but for there in reversed(left))
 
 
-def _numbered(before: Trace, now: Trace, found: list[Difference]) -> list[Difference]:
-    """Give each difference its number among the blocks of its place."""
-    sides = _ranks(before), _ranks(now)
-    numbered = []
-    for one in found:
-        ranks, _ = sides[one.kind != Kind.REMOVED]
-        n = max(counts.get(one.place, 0) for _, counts in sides)
-        numbered.append(one._replace(number=ranks[one.number], n=n))
-    return numbered
+def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) -> list[Difference]:
+    """Return how a block differs. None: it was not there, or is no more; "": what it said is not kept."""
+    if says is None:
+        return [Difference(Kind.REMOVED, *where, old=was or "", was=was or "")]
+    if was is None:
+        return [Difference(Kind.ADDED, *where, new=says, says=says)]
+    runs = token_runs(was, says) if was and says else []
+    return [
+        Difference(Kind.REPLACED, *where, *run[:4], shape(run.old) == shape(run.new), was, says, run.kept)
+        for run in runs
+    ] or [Difference(Kind.REST, *where, new=says, was=was, says=says)]
 
 
 def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:

@@ -42,7 +42,7 @@ class AdmissionResult(StrEnum):
     ONCE = "once"
     #: It is for a shard that another process owns, and was handed over.
     ELSEWHERE = "elsewhere"
-    #: It was told to be forgotten.
+    #: It was forgotten on purpose.
     FORGOTTEN = "forgotten"
     #: There are as many pages as there may be.
     TOO_MANY = "too_many"
@@ -355,7 +355,7 @@ class Admission:
         }
 
     def found(self, found: FoundPage, now: float) -> None:
-        """Take in a page that another process's site has named, unless it is known or was told to be forgotten."""
+        """Take in a page that another process's site has named, unless it is known or was forgotten on purpose."""
         self._add_before(found.request_fingerprint, now)
         if self._collection.variants.pages(found.request_fingerprint):
             return

@@ -61,7 +61,7 @@ FLUSH_INTERVAL = 0.3
 _KEPT_TEXTS_BYTES = 1_000_000_000
 # The share of visits without If-None-Match and If-Modified-Since, to see whether they move when the page does.
 _VALIDATOR_TRIALS = 0.1
-# The facts of the pages likely to be picked within so many seconds are read ahead.
+# The facts of pages likely to be picked within these seconds are read ahead.
 _READ_AHEAD_SECONDS, _READ_AHEAD_EVERY = 1.5, 0.7
 _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
@@ -82,7 +82,7 @@ LOADED_AT_ONCE = 5_000
 _LEFT_AT_ONCE = 250
 # A row is given to another page so many seconds after its page left: whoever still speaks of that has ended by then.
 _LEFT_FOR = 900.0
-# When there is no more room for texts, the oldest go until so much of it is used.
+# When there is no more room for texts, the oldest go until this share of it is used.
 _TEXTS_LEFT = 0.9
 
 
@@ -331,7 +331,7 @@ class Collection:
             logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
 
     def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
-        """Return rows for so many pages: those that have been left long ago first."""
+        """Return rows for new pages: those that were left long ago first."""
         given, n_given = [np.empty(0, np.intp)], 0
         while n_given < n and self._left_rows and now - self._left_rows[0][0] >= _LEFT_FOR:
             left_at, rows = self._left_rows.popleft()

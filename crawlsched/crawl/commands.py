@@ -139,15 +139,15 @@ def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], comma
     if not isinstance(pages, dict):
         raise ValueError(f"pages must be URLs with their importance or null, got {pages!r:.100}.")
     named = list(pages.items())
-    told = dict.fromkeys(("new", "weighed", "forgotten", "too_many"), 0)
+    counts = dict.fromkeys(("new", "weighed", "forgotten", "too_many"), 0)
 
     def steps() -> Iterator[None]:
         for start in range(0, len(named), _IMPORTED_AT_ONCE):
             some = refresher.admission.named(dict(named[start : start + _IMPORTED_AT_ONCE]), refresher.clock())
             for name, n in some.items():
-                told[name] += n
+                counts[name] += n
             yield
-        refresher.collection.unsaved.command(shard, command, told, refresher.clock())
+        refresher.collection.unsaved.command(shard, command, counts, refresher.clock())
 
     refresher.long_work.add(steps())
 

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 # How often a page is delivered behind which there are requests that are no pages, seconds; and once in each run.
 _UNTRACKED_INTERVAL = 86_400.0
-# After so many deliveries that never ended, the next one does not wait for requests that are no pages.
+# After this number of deliveries that never ended, the next one does not wait for requests that are no pages.
 _PATIENCE = 3
 _LONGEST_WAIT = 86_400.0
 
@@ -133,7 +133,7 @@ class DeliveryBook:
         facts = self._collection.facts_of(page)
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
             kind = "new" if facts.fingerprint is None else "changed"
-            self._collection.unsaved.told(page, now, kind, delivery.before.observation)
+            self._collection.unsaved.feed(page, now, kind, delivery.before.observation)
         # What was seen since is another delivery's.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)

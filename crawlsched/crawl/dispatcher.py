@@ -1,4 +1,4 @@
-"""A slot ticks: which visit begins, with which validators, and how its response is to be read."""
+"""A slot ticks: which visit begins, with which validators, and how its response will be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from crawlsched.store import PageFacts, Source, host_of
 
 __all__ = ["Dispatcher"]
 
-# While pages get their first copies, a source that was read is read again after so many of its intervals only.
+# While pages get their first copies, a source is read again only after this number of its intervals.
 _INTERVALS_DURING_FIRST_CRAWLS = 8
 # No slot goes through more pages than this that cannot be sent for.
 _TRIES = 20

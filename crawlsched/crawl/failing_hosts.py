@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 # A host fails when it rests for its errors, or more than half of its pages fail; until no more than a third does.
 _MOST, _STILL, _LEAST = 1 / 2, 1 / 3, 3
-# Each page that is back lets so many others of its host be asked, so that few are asked if it was the only one.
+# Each page that is back lets this number of others of its host go, so that few go if it was the only one.
 _ASKED_WITH_IT = 8
 # Rows that are looked at in a step of a millisecond, and seconds between two looks at a page, so that many cost little.
 _AT_ONCE, _BETWEEN_LOOKS = 2**15, 1e-5

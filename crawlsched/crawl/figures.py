@@ -29,7 +29,7 @@ VIEWS = {
     "new": "never looked at; known since, POSIX seconds",
 }
 
-# Pages of which the expected freshness is computed, and how many in a step of a millisecond at most.
+# Pages in the sample of expected freshness, and how many in a step of a millisecond at most.
 _SAMPLE, _AT_ONCE = 10_000, 250
 # Rows of a column that are looked at in a step.
 _LOOKED_AT = 2**15

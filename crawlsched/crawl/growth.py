@@ -13,7 +13,7 @@ __all__ = ["Growth"]
 
 logger = logging.getLogger(__name__)
 
-# What was found is looked at over ten rounds or an hour, and so many seconds at least.
+# Growth is looked at over ten rounds or an hour, and over these seconds at least.
 _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 # Fewer new URLs, and fewer pages that are the same, are nothing to speak of.
 _FEWEST, _FEWEST_SAME = 100, 20
@@ -48,13 +48,13 @@ class Growth:
 
     Attributes
     ----------
-    told : dict
+    warning : dict
         What was found at the last look: ``says``, a sentence, and ``line``, for the settings. Empty: all is well.
     """
 
     def __init__(self, n_pages: Callable[[], int], rate: Callable[[], float], now: float) -> None:
         self._n_pages, self._rate = n_pages, rate
-        self.told: dict[str, str] = {}
+        self.warning: dict[str, str] = {}
         self.n_first_copies = 0  # pages that brought content for the first time
         self._said: set[str] = set()
         self._rounds = deque([_Round(now, 0)], maxlen=_ROUNDS)
@@ -99,10 +99,10 @@ class Growth:
         seconds = min(max(_ROUNDS * self._rounds[0].n_pages / self._rate(), _SHORTEST), _LONGEST)
         if now - self._rounds[-1].since < seconds / _ROUNDS:
             return
-        self.told = self._of_parameters() or self._of_a_place(now)
-        if self.told and self.told["line"] not in self._said:
-            self._said.add(self.told["line"])
-            logger.warning("%s", self.told["says"])
+        self.warning = self._of_parameters() or self._of_a_place(now)
+        if self.warning and self.warning["line"] not in self._said:
+            self._said.add(self.warning["line"])
+            logger.warning("%s", self.warning["says"])
         self._rounds.append(_Round(now, self._n_pages()))
 
     def _of_parameters(self) -> dict[str, str]:
@@ -118,7 +118,7 @@ class Growth:
 
     def _of_a_place(self, now: float) -> dict[str, str]:
         found, first_copies = (sum(getattr(each, name) for each in self._rounds) for name in ("found", "first_copies"))
-        # Of a chain of pages, each of which leads to the next, as many are crawled as are found.
+        # In a chain, where each page leads to the next, as many pages are crawled as are found.
         outgrows = found > 1.25 * first_copies or found >= max(self._rounds[0].n_pages, 0.9 * first_copies)
         places = sum((each.places for each in self._rounds), Counter[str]())
         if found < _FEWEST or not outgrows or not places:

@@ -13,7 +13,7 @@ __all__ = ["Guard", "Watchdog"]
 
 logger = logging.getLogger(__name__)
 
-# What fails so often in a row, and for so many seconds, will not come right by itself.
+# What fails this often in a row, and for these seconds, will not come right by itself.
 _HOPELESS_FAILURES = 5
 _HOPELESS_SECONDS = 10.0
 
@@ -90,7 +90,7 @@ def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-# So long may nothing go out; where slots are rarer, so many of them pass.
+# The longest silence in seconds; where slots are rarer, in slots.
 _LONGEST_SILENCE = 60.0
 _LONGEST_SLOTS = 3.0
 

@@ -73,7 +73,7 @@ class Hosts:
         self._due: dict[int, float] = {}
         #: Seconds between two requests to any host, which somebody else sees to: DOWNLOAD_DELAY.
         self.least_delay = 0.0
-        #: Crawls per second, of which the shares are shares.
+        #: Crawls per second; `shares` are shares of it.
         self.bandwidth = 0.0
         for name in names:
             self.number(name)

@@ -76,6 +76,6 @@ class TextBudget:
         self._used += used
 
     def refill(self, used: int) -> None:
-        """Old texts were deleted; so many bytes are kept now."""
+        """Note the bytes that are kept after old texts were deleted."""
         self._used = used
         self.is_full = False

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 Block = dict[str, NDArray[Any]]
 
 _LOADED_AT_ONCE = 5_000
-# A collection without a copy has nothing to keep fresh: so many seconds' slots may all go to first copies.
+# A collection without a copy has nothing to keep fresh: the slots of these seconds may all go to first copies.
 _BEGINNING = 15.0
 
 
@@ -71,7 +71,7 @@ class StoredPages:
     states : iterable of (ndarray, list of bytes)
         Numbers of pages, and what the estimator knew of them.
     visits : Block
-        Visits of pages of which it knows nothing yet.
+        Visits of pages that it does not know yet.
     further : list
         What several sources say of the same pages, beginning with page and source.
     """
@@ -95,7 +95,7 @@ def stored_pages(
     fingerprinter: str | None = None,
     block: int = _LOADED_AT_ONCE,
 ) -> StoredPages:
-    """Begin to read a store's pages, so many at once."""
+    """Begin to read a store's pages, block by block."""
     reader = store.reader
     n_sources = reader.end_of_sources()
     found = store.load(
@@ -137,7 +137,7 @@ def load_pages(
     sources : mapping of int to int, optional
         The sources' numbers in memory by those in the store; None: the same.
     rows_for : callable, optional
-        ``rows_for(n)`` gives rows for so many pages; None: those behind all others.
+        ``rows_for(n)`` gives rows for n pages; None: those behind all others.
     """
     # Room for all at once, and blocks that are small beside it: else growing takes as much memory again for a moment.
     n_pages = planner.pages.n + stored.n_pages
@@ -160,9 +160,9 @@ def load_pages(
     if planner.learned is not None:
         _load_learned(stored, planner, now, numbers, mine)
     rows = numbers.rows(np.array([page for page, *_ in stored.further], np.int64), mine)
-    known = ((row, *told) for row, (_, *told) in zip(rows.tolist(), stored.further, strict=True) if row >= 0)
+    known = ((row, *columns) for row, (_, *columns) in zip(rows.tolist(), stored.further, strict=True) if row >= 0)
     if sources is not None:
-        known = ((row, sources[source], *told) for row, source, *told in known if source in sources)
+        known = ((row, sources[source], *columns) for row, source, *columns in known if source in sources)
     planner.load_further(list(known), now)
 
 

@@ -1,4 +1,4 @@
-"""One pass: a run in which every page is tried once, or so many are, and that then ends."""
+"""One pass: a run that ends when every page, or a given number of pages, was tried once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["OnePass"]
 # All pages are looked through no more often than that, seconds.
 _LOOKED_THROUGH = 0.2
 _FORCED_AT_ONCE = 1_000
-# The pages of a host that has failed for so many seconds are left to the next pass, which else would wait for the host.
+# The pages of a host that has failed for these seconds are left to the next pass, instead of waiting for the host.
 _PATIENCE = 300.0
 
 
@@ -88,7 +88,7 @@ class OnePass:
 
     @property
     def is_full(self) -> bool:
-        """Whether there have been as many visits as there are to be."""
+        """Whether the number of visits is reached."""
         return self._most is not None and self._n >= self._most
 
     def left(self, now: float) -> NDArray[np.intp]:

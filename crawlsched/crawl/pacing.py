@@ -15,9 +15,9 @@ _T = TypeVar("_T")
 # Least distance between two requests, as a share of the mean one. Wider than the slot clock's, so that a second of a
 # server's clock has no more than 1.25 rate + 1 either, though some of its requests took a few milliseconds longer.
 _GAP = 0.88
-# When a host was asked is remembered for so many seconds, once so many hosts have been asked.
+# The time of a host's request is remembered for these seconds, once this number of hosts has been asked.
 _LONGEST_DISTANCE = 600.0
-# Up to so many seconds' worth of requests, and one more, may wait for the pace.
+# The requests of these seconds, and one more, may wait for the pace.
 _MOST_WAITING = 0.1
 _ROOM = 1_000
 
@@ -122,7 +122,7 @@ class Line(Generic[_T]):
         return None
 
     def is_behind(self, now: float) -> bool:
-        """Whether so much waits for the pace, and not for a host, that what is chosen now would be sent later. O(n)."""
+        """Whether requests wait for the pace, and not for a host, so that a new one would be sent later; O(n)."""
         most = 1.0 + _MOST_WAITING * self.pace.rate
         if len(self._waiting) <= most:
             return False

@@ -36,7 +36,7 @@ class PageNumbers:
         self._n = 0
 
     def reserve(self, n_pages: int) -> None:
-        """Make room for so many pages."""
+        """Make room for more pages."""
         if n_pages > self._numbers.size:
             self._numbers = grown(self._numbers, max(n_pages, self._n + self._n // 4))
 

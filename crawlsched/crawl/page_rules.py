@@ -89,7 +89,7 @@ class PageLimits:
         self._n_of_rules -= np.bincount(rules, minlength=len(self._of_rules))
 
     def count_known(self, store: Store, rules: PageRules) -> Iterator[None]:
-        """Count the stored pages of each rule, some thousands at a time, if any rule allows only so many."""
+        """Count the stored pages of each rule, some thousands at a time, if any rule has a limit."""
         after = -1 if min(self._of_rules) < inf else store.reader.next_page()
         while rows := store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
             numbers = rules.numbers([url for _, url, _, _ in rows])

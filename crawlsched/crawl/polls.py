@@ -30,7 +30,7 @@ from crawlsched.store import Outcome, Source, host_of
 __all__ = ["Polls"]
 
 # The first source of a host is read when one page names it, the next when two others do, then four and so on, so that
-# those of many pages come first; a host has no more than so many.
+# those of many pages come first; a host has no more than this number.
 _MOST_OF_A_HOST = 5
 # The pages that named a feed are remembered for this number of feeds.
 _MOST_REMEMBERED = 10_000
@@ -94,7 +94,7 @@ class Polls:
         self._planner = collection.planner
         self._sources = collection.sources
         self._indexes = SitemapIndexes(collection.sources)
-        # Of polls under way: what they have brought so far, and which are made because an index told of something new.
+        # Polls under way: what they have brought so far, and which are made because an index states a new date.
         self._brought: dict[int, tuple[float, float]] = {}
         self._told_by_index: set[int] = set()
         self._admission = admission
@@ -167,7 +167,7 @@ class Polls:
         self._collection.unsaved.source(polled, now)
 
     def _bring(self, number: int, now: float) -> Brought:
-        """Note what the poll that ends now has brought, and give the index that told of it its share."""
+        """Note what the poll that ends now has brought, and give the index that led to it its share."""
         source = self._sources[number]
         gain, loss = self._brought.pop(number, (0.0, 0.0))
         brought = Brought.of(source.quality.get("brought", {}))
@@ -344,8 +344,8 @@ class Polls:
                 self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
                 self._count("crawlsched/change_signals/seen", int(seen.sum()))
                 quality = self._sources[number].quality
-                told = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
-                self._sources.describe(number, quality=told)
+                described = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
+                self._sources.describe(number, quality=described)
             later, still_fresh = prospects(self._planner, pages[announced], now)
             # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
             lifted = later > surplus
@@ -365,7 +365,7 @@ class Polls:
         return doubted
 
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
-        """Entries of unknown URLs: they become pages, unless they were told to be forgotten."""
+        """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""
         now = self._clock()
         entries = self._public(number, read.unknown[part])
         host = self._sources[number].host

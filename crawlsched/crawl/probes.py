@@ -18,7 +18,7 @@ APART = 0.95
 
 With a whole second the slot after the next one was taken, and on fast sites one edit more in six fell between them."""
 
-# Visits that look changed are all probed until so many probes in a row have found nothing that was not known.
+# Visits that look changed are all probed until this number of probes in a row brought nothing new.
 _QUIET_PROBES = 5
 # This share of the visits that find nothing but noise is probed, so that it can return.
 _SHARE_OF_NOISE = 0.02
@@ -135,7 +135,7 @@ class Probes:
         return self._rng.random() * (n + 1) < _RETURNS
 
     def knows(self, noise: TemplateNoise | None, *, announced: bool = False) -> bool:
-        """Tell whether a change can be told without a second fetch: by what is known of a template or was announced."""
+        """Whether a change needs no second fetch: by what is known of a template, or after an announcement."""
         if noise is None or noise.is_known:
             return True
         return announced and self.n_asked >= _SHARE_IF_ANNOUNCED * self._n_again
@@ -170,7 +170,7 @@ class Probes:
         return None
 
     def leave(self, is_meant: Callable[[int], bool]) -> list[Probe]:
-        """Give up those of some hosts, with no word on whether their pages are to be probed again."""
+        """Give up the probes of some hosts, whether or not their pages will be probed again."""
         left = [probe for probe in self._waiting if is_meant(probe.host)]
         self._waiting = deque(probe for probe in self._waiting if probe not in left)
         return left

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 _MEAN_FOR = 3600.0
 # All processes pay back at once what they owe after a restart of their server: together 2 % of ten seconds.
 _LONGEST_SHARED_DEBT = 0.2
-# Below so many requests a second each is written down at once.
+# Below this number of requests a second each is written down at once.
 _SELDOM = 1.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from crawlsched.change_detection import (
@@ -12,7 +13,9 @@ from crawlsched.change_detection import (
     likeness,
     sketch,
 )
+from crawlsched.change_detection.binary_content import GZIP
 from crawlsched.change_detection.content_kind import content_kind
+from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.crawl.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
@@ -22,8 +25,6 @@ MOST_TEXT_BYTES = 4_000_000
 # Bodies larger than this are read in a thread, so that the slot clock is not held up; below it the hand-over to a
 # thread costs more than the work.
 _QUICK_BELOW = 16_384
-# Of a longer text the beginning is measured.
-_SKETCHED = 1_000_000
 
 
 class Body(NamedTuple):
@@ -35,7 +36,7 @@ class Body(NamedTuple):
     url: str
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Content:
     """What of a body counts."""
 
@@ -46,23 +47,17 @@ class Content:
     is_html: bool = False  # whether it is a page for people
     packed_text: bytes | None = None  # the text, compressed, where it is to be kept
     address: str = ""  # what the page is called by
-    _sketch: bytes | None = None
-    _likeness: bytes | None = None
 
-    @property
+    @cached_property
     def text_sketch(self) -> bytes:
         """From which the size of a change can be estimated; empty where there is no text. Made when it is asked for."""
-        if self._sketch is None:
-            self._sketch = sketch(self.text[:_SKETCHED]) if self.text is not None else b""
-        return self._sketch
+        return sketch(self.text[:MOST_KEPT]) if self.text is not None else b""
 
-    @property
+    @cached_property
     def likeness(self) -> bytes:
         """What it has in common with pages that are made by one sentence: 8 bytes, see `change_detection.likeness`."""
-        if self._likeness is None:
-            alike = likeness(self.text, self.address) if self.is_html and self.text else None
-            self._likeness = alike or self.fingerprint.digest[:8]
-        return self._likeness
+        alike = likeness(self.text, self.address) if self.is_html and self.text else None
+        return alike or self.fingerprint.digest[:8]
 
 
 def read_content(
@@ -106,8 +101,9 @@ def read_content(
 
 def is_quick(body: Body, recipe: Recipe) -> bool:
     """Whether a body is read within a few milliseconds, so that no thread is needed."""
-    # Parsers, extraction libraries and functions of the user's may take long even for little.
-    return len(body.body) < _QUICK_BELOW and recipe.method in ("blocks", "visible_text", "raw_bytes")
+    return (
+        recipe.is_linear and len(body.body) < _QUICK_BELOW and not body.body.startswith(GZIP)
+    )  # it may hold much more
 
 
 def is_current(recipe_id: str | None, recipe: Recipe) -> bool:

@@ -67,7 +67,7 @@ def meant_for(template: Mapping[str, Any] | None) -> object:
 
 
 def matcher(where: str) -> Callable[[str], object]:
-    """Return what tells whether a URL fits a pattern, in which * stands for anything, or the name of a host."""
+    """Return a test whether a URL fits a pattern, in which * stands for anything, or the name of a host."""
     if "*" in where or "/" in where:
         return pattern(where).fullmatch
     host = ascii_host(where)

@@ -68,12 +68,12 @@ _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
 # A visit whose end nobody announced is looked for this often.
 _SWEEP_INTERVAL = 5.0
-# At a low rate a request may have to wait for so many slots: its own turn, and that of a robots.txt before it.
+# The slots that a request may wait for at a low rate: its own turn, and that of a robots.txt before it.
 SLOTS_OF_PATIENCE = 4.0
 
 
 class NotForTheSpider(IgnoreRequest):
-    """The response told us what we wanted to know, and there is nothing new in it for the spider."""
+    """The response answers the question of the visit, and has nothing new for the spider."""
 
 
 class Refresher:
@@ -118,7 +118,7 @@ class Refresher:
         self.has_requests: Callable[[], bool] = lambda: True
         #: Whether Scrapy closes the spider, and sends nothing any more; what is under way may take minutes still.
         self.is_ending: Callable[[], bool] = lambda: False
-        #: What is told when a shard has come.
+        #: Called when a shard has come.
         self.on_shard: Callable[[], None] | None = None
         #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
         self.lost_database: str | None = None
@@ -539,7 +539,7 @@ class Refresher:
             "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.not_data,
-            "growth": self.growth.told,
+            "growth": self.growth.warning,
             "first_copies": {
                 "made": self.growth.n_first_copies,
                 "waiting": len(self.planner.frontier.new),

@@ -41,12 +41,12 @@ __all__ = ["AS_SERVED", "ResponseFacts", "Responses", "retry_after"]
 
 #: Of a page that is no more, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
-# What was cut short is asked for again after so many seconds, and each further time in a row after twice as many.
+# Seconds until a page that was cut short is asked for again; each further time in a row twice as many.
 _CUT_SHORT_WAIT = 2.0
 _REACHED = frozenset(
     {Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED},
 )
-# Why nothing is told although validators should have moved.
+# Reasons without a delivery at which validators should have moved.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
 
 
@@ -434,7 +434,7 @@ class Responses:
         *,
         leave: Callable[..., None] | None = None,
     ) -> None:
-        """A visit ended without content: its page backs off, and whoever follows the feed hears if that is news."""
+        """A visit ended without content: its page backs off, and the feed gets that if it is news."""
         observation = self.end(visit, outcome, now, fetched)
         page, hosts = visit.page, self._collection.hosts
         if visit.source >= 0:
@@ -456,7 +456,7 @@ class Responses:
         if standing == before:
             return
         back = "recovered" if before == "failing" else "back"
-        self._collection.unsaved.told(page, now, back if standing == "live" else standing, observation)
+        self._collection.unsaved.feed(page, now, back if standing == "live" else standing, observation)
 
     # -- visits without a response
 
@@ -551,7 +551,7 @@ class Responses:
             return
         is_of_host = outcome is Outcome.ERROR and (visit.unanswered or status >= 500 or status == 429)
         if fetched is not None and visit.page >= 0 and outcome in (Outcome.REFUSED, Outcome.WRONG, Outcome.GONE):
-            # That pages of which one knows it are forbidden or gone is no news of their host.
+            # Pages that are known to be forbidden or gone are no news of their host.
             is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
             is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
         if is_of_host:

@@ -1,4 +1,4 @@
-"""Shards: the hosts of a collection by where they are kept; those of which this process has the pages in memory."""
+"""Shards: the hosts of a collection by where they are kept; this process has some shards in memory."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Shard:
         self.last_status: dict[str, Any] = {} if owner is None else owner.status
 
     def give(self, n_pages: int) -> range:
-        """Return the numbers of so many new pages."""
+        """Return the numbers of new pages."""
         first = self.next_page
         self.next_page += n_pages
         return range(first, self.next_page)
 
 
 class Shards:
-    """The shards that this process has in memory, by their numbers, and which pages are of which.
+    """The shards that this process has in memory, by their numbers, and the shard of each page.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Shards:
         return lambda page: self.number_of(self._hosts.names[self._pages.host.item(page)]) == number
 
     def hosts_of(self, number: int) -> list[int]:
-        """Return the hosts of a shard that were ever heard of."""
+        """Return the known hosts of a shard."""
         found: list[int] = np.flatnonzero(self._known(len(self._hosts)) == number).tolist()
         return found
 

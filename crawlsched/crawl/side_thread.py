@@ -117,7 +117,7 @@ def share_one_heap() -> None:
 
 def give_memory_back() -> None:
     """Give memory back to the machine that was needed for a moment and is kept by the C library for later."""
-    # Reading the rows needs 30 bytes a page, and a plan 27 MB; glibc can be told to let go of them, which takes a ms.
+    # Reading the rows needs 30 bytes a page, and a plan 27 MB; glibc lets go of them on request, which takes a ms.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

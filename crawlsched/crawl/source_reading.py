@@ -228,8 +228,8 @@ def _by_part(urls: Sequence[str], stated: NDArray[np.float64], read: SourceRead)
         rows.setdefault(f"{host_of(url)}{part_of_site(url)}", []).append(number)
     parts = {}
     for name, numbers in heapq.nlargest(MOST_PARTS, rows.items(), key=lambda item: len(item[1])):
-        told = read.announced[numbers]
-        parts[name] = PartRead(int(told.sum()), stated[numbers][told & ~read.backwards[numbers]])
+        announced = read.announced[numbers]
+        parts[name] = PartRead(int(announced.sum()), stated[numbers][announced & ~read.backwards[numbers]])
     return parts
 
 

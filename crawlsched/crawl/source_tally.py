@@ -37,8 +37,8 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
         most = sorted({**parts, **of_parts}.items(), key=lambda item: -item[1]["announced"])
         parts = dict(most[:MOST_PARTS])
     backwards = quality.get("backwards", 0) + int(read.backwards.sum())
-    told = {"document": read.document, "backwards": backwards, "parts": parts}
-    return {**quality, **_with(quality, whole, now), **told}
+    stated_now = {"document": read.document, "backwards": backwards, "parts": parts}
+    return {**quality, **_with(quality, whole, now), **stated_now}
 
 
 def _with(quality: dict[str, Any], read: PartRead, now: float) -> dict[str, Any]:
@@ -50,8 +50,8 @@ def _with(quality: dict[str, Any], read: PartRead, now: float) -> dict[str, Any]
 
 def _delays(before: dict[str, int], stated: NDArray[np.float64], now: float) -> dict[str, int]:
     # Of a date without a time of day it is not known when in that day the page changed.
-    told = np.unique(stated[(stated % _DAY != 0) & (stated <= now)])  # a stamp on all pages is one statement
-    cells = np.floor(_PER_OCTAVE * np.log2(np.maximum(now - told, 1.0))) / _PER_OCTAVE
+    dates = np.unique(stated[(stated % _DAY != 0) & (stated <= now)])  # a stamp on all pages is one statement
+    cells = np.floor(_PER_OCTAVE * np.log2(np.maximum(now - dates, 1.0))) / _PER_OCTAVE
     delays = dict(before)
     for cell, n in zip(*np.unique(cells, return_counts=True), strict=True):
         name = f"{cell:.2f}"

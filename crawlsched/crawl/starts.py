@@ -8,7 +8,7 @@ from math import inf
 
 __all__ = ["Starts"]
 
-# Pages wait at most for so many slots, or so many seconds, whichever is longer.
+# Pages wait at most for this number of slots, or these seconds, whichever is longer.
 _MOST_SLOTS = 100
 _LONGEST_WAIT = 60.0
 

@@ -135,7 +135,7 @@ class Unsaved:
         }
 
     def text(self, page: int, text: KeptText, now: float) -> None:
-        """The page has another text, which is to be kept."""
+        """Keep the new text of a page."""
         batch, number = self._of_page(page, now)
         batch.texts[number] = text.after(batch.texts.get(number))
 
@@ -165,7 +165,7 @@ class Unsaved:
         self._of(shard, now).observations.append(row)
         return number
 
-    def told(self, page: int, now: float, kind: str, observation: int | None) -> None:
+    def feed(self, page: int, now: float, kind: str, observation: int | None) -> None:
         """Something is for the feed; the fingerprint or the state that says so is in the same batch."""
         shard = self._shards.of_page(page)
         if shard is not None:
@@ -196,7 +196,7 @@ class Unsaved:
                 self._put_source(shard, source, now)
 
     def _source_in(self, shard: Shard, source: int, now: float) -> int:
-        """Return the number of a source in a shard, which hears of it if it is new there."""
+        """Return the number of a source in a shard, which gets it if it is new there."""
         if source not in shard.source_numbers and source in self._sources:
             self._put_source(shard, self._sources[source], now)
         return shard.source_numbers.get(source, -1)
@@ -229,7 +229,7 @@ class Unsaved:
         self._of(self._shards.here.get(shard), now).received.append((sender, number))
 
     def forget(self, pages: NDArray[np.integer]) -> None:
-        """Nothing of these pages is to be written any more."""
+        """Leave out these pages from now on."""
         self._pages.difference_update(pages.tolist())
         shards = self._shards.numbers_of(pages)
         for shard, batch in self._batches.items():
@@ -274,17 +274,17 @@ class Unsaved:
     ) -> None:
         now = self.since or 0.0
         found = columns(pages)
-        # Of a source that is new there the shard hears with this batch.
+        # A source that is new in the shard gets there with this batch.
         named, place = np.unique(found["source"], return_inverse=True)
         sources = np.array([self._source_in(shard, source, now) for source in named.tolist()], np.int64)
         batch = self._of(shard, now)
         batch.columns = {**found, "page": self._numbers.of(pages), "source": sources[place]}
         batch.further_sources = {
-            (self._numbers.item(page), self._source_in(shard, source, now)): told
-            for (page, source), told in further(pages).items()
+            (self._numbers.item(page), self._source_in(shard, source, now)): counted
+            for (page, source), counted in further(pages).items()
         }
 
     def leave(self, shard: int) -> Batch:
-        """Nothing of a shard is to be written any more, for it is another process's; return what would have been."""
+        """Leave out a shard that is another process's now; return what would have been written."""
         self._pages = {page for page in self._pages if self._shards.of_page(page) is not None}
         return self._batches.pop(shard, Batch())

@@ -156,7 +156,7 @@ class UrlLines:
                 self.leave_out(self.n, str(error))
 
     def is_past(self, line: UrlLine) -> bool:
-        """Whether the visit that a line tells of has been; one that has not is left out."""
+        """Whether the visit of a line has been; one in the future is left out."""
         if line.time is None:
             self.leave_out(line.number, "it has no time")
             return False

@@ -7,6 +7,8 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Any, NamedTuple
 
+from crawlsched.change_detection.limits import FEW
+
 __all__ = ["Standing", "Tally", "ValidatorTrials", "seconds_since", "standings"]
 
 KINDS = ("etag", "last_modified")
@@ -14,8 +16,7 @@ _HEADERS = ("ETag", "Last-Modified")
 # Before the first trial as if 0.5 of 2.5 changes had left the validator as it was: most servers are honest.
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 _HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
-_ENOUGH = 3
-# Older trials count half when so many have come.
+# Older trials count half when this number has come.
 _REMEMBERED = 60
 # Half of the visits to a host that is not known yet go without validators: its changes are found sooner.
 _UNKNOWN_SHARE = 0.5
@@ -60,14 +61,14 @@ class Tally:
     def standing(self) -> Standing:
         """What follows from it."""
         doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
-        if self.moved >= _ENOUGH and doubt < _HONEST_BELOW:
+        if self.moved >= FEW and doubt < _HONEST_BELOW:
             return Standing("honest", 0.0)
         return Standing("lying" if doubt > _LYING_ABOVE and self.stale > 1 else "unknown", doubt)
 
     @property
     def tells_time(self) -> bool:
         """Whether a Last-Modified is the time of the last change: it moves when the page does, and only then."""
-        is_calm = self.quiet >= _ENOUGH and self.restless <= 0.1 * (self.quiet + self.restless)
+        is_calm = self.quiet >= FEW and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
         return self.standing.name == "honest" and is_calm
 
     def to_list(self) -> list[int]:
@@ -93,27 +94,23 @@ class ValidatorTrials:
 
     def to_send(self, host: int, etag: str | None, last_modified: str | None) -> tuple[str | None, str | None]:
         """Return the validators with which a visit is made conditional; none if it puts them on trial."""
-        if not etag and not last_modified:
+        pairs = zip((etag, last_modified), self.of(host), strict=True)
+        sent = [value if standing.name != "lying" else None for value, standing in pairs]
+        decisive = self._decisive(host, *sent)
+        if decisive is None:
             return None, None
-        standings = self.of(host)
-        sent = [
-            value if value and standing.name != "lying" else None
-            for value, standing in zip((etag, last_modified), standings, strict=True)
-        ]
-        # Where both are sent, a server has to go by the ETag.
-        decisive = standings[0] if sent[0] else standings[1]
         share = self._share if decisive.name == "honest" or not self._share else max(self._share, _UNKNOWN_SHARE)
-        if not any(sent) or self._rng.random() < share:
-            return None, None
-        return sent[0], sent[1]
+        return (None, None) if self._rng.random() < share else (sent[0], sent[1])
 
     def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:
         """Return the probability that a 304 comes although the page has changed; None if it is not to be believed."""
-        standings = [
-            standing for value, standing in zip((etag, last_modified), self.of(host), strict=True) if value is not None
-        ]
-        decisive = standings[0] if standings else None
+        decisive = self._decisive(host, etag, last_modified)
         return None if decisive is None or decisive.name == "lying" else decisive.doubt
+
+    def _decisive(self, host: int, etag: str | None, last_modified: str | None) -> Standing | None:
+        """Return what is thought of what a server goes by: where both are sent, that is the ETag."""
+        pairs = zip((etag, last_modified), self.of(host), strict=True)
+        return next((standing for value, standing in pairs if value), None)
 
     def compared(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from crawlsched.change_detection import (
@@ -15,6 +16,7 @@ from crawlsched.change_detection import (
     is_cut,
     sketch_similarity,
 )
+from crawlsched.change_detection.limits import FEW
 from crawlsched.crawl.reading import Content
 from crawlsched.pages.marks import SHOWN
 from crawlsched.store import Outcome, PageFacts
@@ -34,9 +36,11 @@ __all__ = [
 
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
-_GONE = frozenset({404, 410})
-_REFUSED = frozenset({401, 403, 407, 451})
-_MOVED_FOR_GOOD = frozenset({301, 308})
+_OUTCOMES = {
+    **dict.fromkeys((404, 410), Outcome.GONE),
+    **dict.fromkeys((401, 403, 407, 451), Outcome.REFUSED),
+    **dict.fromkeys((301, 308), Outcome.MOVED),  # redirects are not followed in this project
+}
 
 
 class DeliveryKind(StrEnum):
@@ -86,7 +90,7 @@ class Verdict(NamedTuple):
     reason: str = ""
     refetch: Refetch | None = None  # what has to be fetched first; then all else waits
     kind: str = ""  # of what is new to the spider: "first", "page", "template", "data", "returned"; "" where nothing is
-    facts: PageFacts | None = None  # what is to be kept of the content; None where nothing is
+    facts: PageFacts | None = None  # what to keep of the content; None: nothing
     size: ChangeSize | None = None  # how much changed, where that is known
     ignored: tuple[str, ...] = ()  # what was left out, and why
     owed: int = 0  # the marks that ask for the delivery
@@ -138,14 +142,7 @@ def judge_status(status: int, *, is_known: bool = False, is_believed: bool = Fal
     """
     if status == 304:
         return Verdict(Outcome.NOT_MODIFIED, False if is_known and is_believed else None)
-    outcome = Outcome.ERROR
-    if status in _GONE:
-        outcome = Outcome.GONE
-    elif status in _REFUSED:
-        outcome = Outcome.REFUSED
-    elif status in _MOVED_FOR_GOOD:  # redirects are not followed in this project
-        outcome = Outcome.MOVED
-    return Verdict(outcome, deliver=DeliveryKind.AS_SERVED)
+    return Verdict(_OUTCOMES.get(status, Outcome.ERROR), deliver=DeliveryKind.AS_SERVED)
 
 
 def judge_cut_short(facts: PageFacts, around: Circumstances, *, is_again: bool) -> Verdict:
@@ -165,7 +162,10 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
-    return Trace.unpacked(facts.block_sketch)
+    return _unpacked(facts.block_sketch)
+
+
+_unpacked = lru_cache(maxsize=4)(Trace.unpacked)  # of one visit it is asked for several times
 
 
 def is_new(facts: PageFacts, content: Content) -> bool:
@@ -261,7 +261,7 @@ def _is_in_doubt(facts: PageFacts, content: Content, finding: Finding | None, re
         given is not None
         and content.seen is not None
         and (is_cut(content.seen.trace, given) or not are_comparable(given, content.seen.trace))
-        and len(given) > 3
+        and len(given) > FEW
     )
 
 

@@ -69,7 +69,7 @@ class Visit:
 
     @property
     def is_lesson(self) -> bool:
-        """Whether it is a second fetch of which only is learned: its page was judged by the first."""
+        """Whether it is a second fetch that only teaches: its page was judged by the first."""
         return self.probe is not None and not self.probe.is_held
 
     @property

@@ -93,6 +93,6 @@ class Withheld:
         return self._hosts.get(host, {})
 
     def take_unwritten(self) -> set[str]:
-        """Return the hosts of which something is to be written down, which it then is."""
+        """Return the hosts with something to write down, and count it as written."""
         hosts, self._not_written = self._not_written, set()
         return hosts

@@ -17,7 +17,7 @@ __all__ = ["WrongPages"]
 
 # Of shorter texts one word is all: 4 bytes for each three-word phrase.
 _LEAST_SKETCH = 16
-# At most one request in so many to a host asks for a page that cannot exist.
+# At most one request to a host in this number asks for a page that cannot exist.
 _VISITS_PER_QUESTION = 20
 _MOST_CONTENTS = 32
 _MOST_HOSTS = 5_000
@@ -48,7 +48,7 @@ class WrongPages:
 
     Notes
     -----
-    A page of which nothing was delivered yet is what it is, and so is a home page: it is not its host's error page,
+    A page without a delivery is what it is, and so is a home page: it is not its host's error page,
     though the host may serve it for one. A page that was delivered and whose text was replaced wholly is suspected.
     Then the host is asked for a page that cannot exist. If it answers with the same content, that content is known for
     a wrong page from then on; contents are compared by their `likeness`, since many say which page they have not found,
@@ -136,18 +136,11 @@ class WrongPages:
     def _host(self, host: int) -> _Host:
         known = self._hosts.get(host)
         if known is None:
+            if len(self._hosts) >= _MOST_HOSTS:  # of the oldest of which there is nothing to be kept
+                self._hosts.pop(next((old for old, one in self._hosts.items() if not one.wrong), -1), None)
             known = self._hosts[host] = _Host()
-            if len(self._hosts) > _MOST_HOSTS:
-                self._forget_one()
         self._hosts.move_to_end(host)
         return known
-
-    def _forget_one(self) -> None:
-        """Forget the host that was heard of longest ago among those of which there is nothing to be kept."""
-        for host, known in self._hosts.items():
-            if not known.wrong:
-                del self._hosts[host]
-                return
 
 
 def _is_home(url: str) -> bool:

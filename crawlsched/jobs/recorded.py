@@ -88,8 +88,8 @@ def _visit(path: Path, number: int, row: Mapping[str, str | None]) -> RecordedVi
     for file in (body, *([path.parent / second] if second else [])):
         if not file.is_file():
             raise CrawlschedError(f"Line {number} of {path} names the file {file}, which is not there.")
-    told = [row.get(name) or None for name in ("content_type", "etag", "last_modified")]
-    return RecordedVisit(time, row["url"] or "", body, path.parent / second if second else None, status, *told)
+    headers = [row.get(name) or None for name in ("content_type", "etag", "last_modified")]
+    return RecordedVisit(time, row["url"] or "", body, path.parent / second if second else None, status, *headers)
 
 
 def judge_all(visits: Sequence[RecordedVisit], options: Mapping[str, Any], *, seed: int = 1) -> Iterator[JudgedVisit]:

@@ -15,7 +15,7 @@ Name = TypeVar("Name", str, int)
 
 #: The crawl values at which every curve is published, rising; importance times seconds.
 LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
-# Everybody gets so much of an equal share at least, so that nobody is blind for what changes there.
+# Each shard gets this part of an equal share at least, so that no shard is blind for its changes.
 _LEAST_SHARE = 0.002
 # Below this a demand is as good as none; logarithms are taken of it.
 _NOTHING = 1e-12

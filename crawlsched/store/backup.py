@@ -14,10 +14,10 @@ __all__ = ["copy_database", "require_sound"]
 _PAGES_AT_ONCE = 2_000
 
 
-def copy_database(source: Database, file: Path, told: Callable[[int, int], None] = lambda done, total: None) -> None:
+def copy_database(source: Database, file: Path, shown: Callable[[int, int], None] = lambda done, total: None) -> None:
     """Copy a database to a file, in place of what the file holds.
 
-    What is written meanwhile is not in the copy, and no writer waits. ``told(done, total)`` counts pages of the file.
+    What is written meanwhile is not in the copy, and no writer waits. ``shown(done, total)`` counts pages of the file.
     """
     if not source.is_sqlite:
         raise StoreError(f"The database {source.name!r} is PostgreSQL's; pg_dump copies it, pg_restore puts it back.")
@@ -30,7 +30,7 @@ def copy_database(source: Database, file: Path, told: Callable[[int, int], None]
         # One transaction for all of it: or each write of the crawl would make the copy begin anew.
         reading.execute("BEGIN")
         reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        reading.backup(writing, pages=_PAGES_AT_ONCE, progress=lambda _, left, total: told(total - left, total))
+        reading.backup(writing, pages=_PAGES_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))
         reading.execute("COMMIT")
 
 

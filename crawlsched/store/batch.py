@@ -139,7 +139,7 @@ class Source:
 
 @dataclass
 class Host:
-    """What a host told us: until when to leave it alone, its Crawl-delay, and counts."""
+    """What is known of a host: until when to leave it alone, its Crawl-delay, and counts."""
 
     host: str
     rest_until: float = 0.0

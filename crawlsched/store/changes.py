@@ -137,7 +137,7 @@ def remember_given(connection: Connection, key: Key) -> None:
 
 
 def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
-    """Delete at most `limit` of the oldest changes before a time; who has not read them by then is told so."""
+    """Delete at most `limit` of the oldest changes before a time; a follower that has not read them gets an error."""
     table = models.changes
     rows = connection.execute(
         select(table.c.id, table.c.time).where(*_own(table, key)).order_by(table.c.id).limit(limit)

@@ -17,13 +17,13 @@ __all__ = ["copy_all", "require_idle"]
 
 _ROWS_AT_ONCE = 5_000
 
-Told = Callable[[int, int], None]
+Shown = Callable[[int, int], None]
 
 
-def copy_all(source_url: str, target_url: str, told: Told = lambda done, total: None) -> dict[str, int]:
+def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total: None) -> dict[str, int]:
     """Copy every table of a database into an empty one, in one transaction; return the number of rows of each.
 
-    Nobody can write to either meanwhile. Each row is read back and compared, or the target stays empty. ``told(done,
+    Nobody can write to either meanwhile. Each row is read back and compared, or the target stays empty. ``shown(done,
     total)`` counts the rows written and read back.
     """
     schema.check(source_url)
@@ -40,7 +40,7 @@ def copy_all(source_url: str, target_url: str, told: Told = lambda done, total: 
             with target.explained("written"), target.writing() as writing:
                 _lock(writing)
                 _require_empty(writing, target.name)
-                copied = _copy(reading, writing, source.name, target.name, told)
+                copied = _copy(reading, writing, source.name, target.name, shown)
         if not target.is_sqlite:
             # Of tables without statistics the server reads far too much to find one page.
             with target.explained("written"), target.writing() as writing:
@@ -64,7 +64,7 @@ def require_idle(database: Database, connection: Connection) -> None:
             )
 
 
-def _copy(reading: Connection, writing: Connection, source: str, target: str, told: Told) -> dict[str, int]:
+def _copy(reading: Connection, writing: Connection, source: str, target: str, shown: Shown) -> dict[str, int]:
     tables = metadata.sorted_tables
     counts = {table.name: reading.execute(select(func.count()).select_from(table)).scalar_one() for table in tables}
     done, total = 0, 2 * sum(counts.values())
@@ -74,7 +74,7 @@ def _copy(reading: Connection, writing: Connection, source: str, target: str, to
         for row in rows:
             done += 1
             if done % _ROWS_AT_ONCE == 0:
-                told(done, total)
+                shown(done, total)
             yield row
 
     for table in tables:
@@ -92,7 +92,7 @@ def _copy(reading: Connection, writing: Connection, source: str, target: str, to
                         f"A row of the table {table.name!r} of {source!r} would not be the same in {target!r}, so "
                         f"nothing was copied: {_key_of(table, row or copy)}."
                     )
-    told(total, total)
+    shown(total, total)
     return counts
 
 

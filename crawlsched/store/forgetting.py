@@ -24,7 +24,7 @@ __all__ = ["FORGET_KINDS", "Forgetting"]
 Key = tuple[int, int]
 _SLICE = 1000
 _TEMPLATES_AT_ONCE = 500
-#: What `forget` can be told: a kind of tombstone, or everything.
+#: The kinds of `forget`: those of tombstones, or everything.
 FORGET_KINDS = (*KINDS, "collection")
 
 

@@ -59,7 +59,7 @@ class LeaseRow:
         return self.member is not None or self.epoch > 0
 
     def is_held(self, now: float, stale_after: float = STALE_AFTER) -> bool:
-        """Say whether the owner is still running, as far as can be told.
+        """Say whether the owner is still running, as far as can be known.
 
         On this machine its process decides, whatever clocks say. A stopped process, and one on another machine, is
         judged by its heartbeats, compared with the clock that wrote them.

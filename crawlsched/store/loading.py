@@ -96,7 +96,7 @@ def _parts(cursor: Any, block: int, arrays: Callable[[dict[str, Any]], Arrays], 
 
 
 def _row_by_row(rows: Sequence[Any], arrays: Callable[[dict[str, Any]], Arrays], names: list[str]) -> Arrays:
-    """Make rows of which one or more are damaged into arrays; each damaged one costs a line in the log."""
+    """Make rows into arrays without the damaged ones, each of which costs a line in the log."""
     parts = [arrays(dict.fromkeys(names, ()))]
     for row in rows:
         values = dict(zip(names, row, strict=True))

@@ -93,7 +93,7 @@ class MemberSeen(NamedTuple):
 
     @property
     def renewed_at(self) -> float:
-        """When it was last heard of, by the database's clock."""
+        """When it renewed last, by the database's clock."""
         return self.expires_at - LEASE
 
 
@@ -316,7 +316,7 @@ class SharedCollection:
         return [Received(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
 
     def waits(self, limit: int) -> bool:
-        """Say whether more than so many rows wait for shards that somebody has loaded, and that take them in."""
+        """Say whether more than a number of rows wait for shards that are loaded, and so take them in."""
         with self.database.reading() as connection:
             found = connection.execute(_MANY_WAIT, {"collection": self.number, "limit": limit + 1})
             return bool(found.scalar_one() > limit)

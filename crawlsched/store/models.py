@@ -65,7 +65,7 @@ FINGERPRINT_SIZE = 20
 #: The outcomes of a visit, as the column ``observations.outcome`` holds them.
 OUTCOMES = tuple(Outcome)
 
-#: What a row of the change feed tells, by the number in ``changes.kind``.
+#: The kinds of rows of the change feed, by the number in ``changes.kind``.
 KINDS = ("changed", "new", "gone", "back", "moved", "failing", "recovered")
 
 #: The columns of `crawlsched.pages.Pages`, and what the planner has beside them, which are stored for each page, in the
@@ -393,9 +393,9 @@ leases = Table(
     *_key(),
     Column("token", Text, nullable=False),
     Column("host", Text, nullable=False),
-    Column("machine", Text, nullable=False),  # tells whether a pid may be asked after
+    Column("machine", Text, nullable=False),  # whether a pid may be asked after
     Column("pid", BigInteger, nullable=False),
-    Column("process_started", Text, nullable=False),  # tells a process from a later one with its pid
+    Column("process_started", Text, nullable=False),  # to know a process from a later one with its pid
     Column("spider", Text, nullable=False),
     Column("started_at", Float(53), nullable=False),
     Column("heartbeat_at", Float(53), nullable=False),

@@ -74,7 +74,7 @@ class Reader:
             return [name for name in _learned(connection, self._key) if not name.startswith(models.SITE)]
 
     def learned_sites(self) -> list[str]:
-        """Give the names of the sites of which is known what their pages share."""
+        """Give the names of the sites whose shared texts are known."""
         with self._reading() as connection:
             return [name for name in _learned(connection, self._key) if name.startswith(models.SITE)]
 
@@ -348,7 +348,7 @@ class Reader:
         notable_at: float | None = None,
         limit: int | None = None,
     ) -> list[Host]:
-        """Give what the hosts told us: all, one, the first by name, or those that rest or have something withheld."""
+        """Give what is known of hosts: all, one, the first by name, or those that rest or have something withheld."""
         with self._reading() as connection:
             table = models.hosts
             only = [] if name is None else [table.c.host == name]
@@ -362,13 +362,13 @@ class Reader:
             ]
 
     def count_hosts(self) -> int:
-        """Count the hosts that told us something."""
+        """Count the hosts that something is known of."""
         with self._reading() as connection:
             counted = select(func.count()).select_from(models.hosts).where(*_own(models.hosts, self._key))
             return int(connection.execute(counted).scalar_one())
 
     def host(self, name: str) -> Host | None:
-        """Give what one host told us; None: nothing is known of it."""
+        """Give what is known of one host; None: nothing."""
         return next(iter(self.hosts(name)), None)
 
     def count_pages(self) -> int:

@@ -14,7 +14,7 @@ from crawlsched.store.statements import put
 __all__ = ["Samples", "joined", "thinned"]
 
 _DAY = 86_400
-# From this age on, rows of so many seconds become one; after the last, none is kept.
+# From this age on, the rows of these seconds become one; after the last, none is kept.
 _LEVELS = ((2 * _DAY, 600), (14 * _DAY, 3_600))
 _KEPT = 730 * _DAY
 #: Figures that are counts of the seconds before; all others are of their moment.

@@ -41,7 +41,7 @@ class Saved:
 
     rows: int = 0  # rows handed to the database
     refused: "Counter[str]" = field(default_factory=Counter)  # rows which the database refused, by table
-    cleaned: int = 0  # texts out of which something had to be taken that no database can hold (NUL, lone surrogates)
+    cleaned: int = 0  # texts that had something which no database can hold (NUL, lone surrogates)
 
 
 class _Step(NamedTuple):

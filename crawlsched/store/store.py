@@ -156,7 +156,7 @@ class Store(Access):
         return saved
 
     def prepared(self, batch: Batch, saved: Saved) -> Prepared:
-        """Make a batch into rows, which are to be written before the `turn` is given away."""
+        """Make a batch into rows, to be written before the `turn` is given away."""
         self.forgetting.note_templates(batch.templates)
         return saving.prepared(batch, self.key, saved, self.forgetting.pages)
 

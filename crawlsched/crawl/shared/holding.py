@@ -19,12 +19,12 @@ __all__ = ["Holding"]
 
 logger = logging.getLogger(__name__)
 
-# A process that begins loads what it can claim before its spider starts, for so many seconds at most.
+# A process that begins loads what it can claim before its spider starts, for these seconds at most.
 _LONGEST_BEGINNING = 10.0
 _BETWEEN_LOOKS = 3.0
-# A shard that is given away ends its visits first, for so many seconds at most.
+# A shard that is given away ends its visits first, for these seconds at most.
 _LONGEST_DRAIN = 4.0
-# The others are told of a shard that has grown by this share, at most every so many seconds.
+# A shard that has grown by this share is published, at most once in these seconds.
 _GROWN, _BETWEEN_NEWS = 0.1, 2.0
 # So many pages of a shard are taken in between two looks at the clock, while the crawl goes on.
 _TAKEN_AT_ONCE = 500
@@ -101,7 +101,7 @@ class Holding:
             self._membership.is_done_with(shard)
 
     def tell(self, now: float) -> None:
-        """Tell the others of the shards that have grown since they were told."""
+        """Publish the shards that have grown since they were published."""
         for shard in self._here.keys() - self._draining.keys():
             at, before = self._published[shard]
             if abs(self._here[shard].n_pages - before) > _GROWN * before and now - at >= _BETWEEN_NEWS:
@@ -110,7 +110,7 @@ class Holding:
     # -- one comes
 
     def _read(self, shard: int, epoch: int, at_once: int = _TAKEN_AT_ONCE) -> _Loaded:
-        """Read a shard, in blocks of so many pages, and what waits for it; any thread may."""
+        """Read a shard, block by block, and what waits for it; any thread may."""
         store = self._shared.store(shard)
         store.lease = self._shared.lease(shard, self._membership.token, epoch)
         stored = self._collection.read_shard(Shard(store), at_once=at_once)

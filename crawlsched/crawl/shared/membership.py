@@ -27,11 +27,11 @@ logger = logging.getLogger(__name__)
 # After a failure, and while there is something to claim or to say, the next renewal comes sooner, seconds. So often,
 # too, this machine is asked whether the processes of others on it have ended.
 _SOON = 0.3
-# What another member leaves when its lease ends is claimed so many seconds after that.
+# Seconds from the end of another member's lease until its shards are claimed.
 _AFTER_ITS_LEASE = 0.02
 # So many shards are claimed at once; those of a member that died are loaded by all that are left.
 _CLAIMED_AT_ONCE = 16
-# A shard that could not be loaded is left to others for so many seconds.
+# Seconds for which a shard that could not be loaded is left to others.
 _AFTER_A_FAILURE = 15.0
 # Shards move to even out loads so long after the last move at the earliest; but who has less than half gets at once.
 _BETWEEN_MOVES = 30.0
@@ -43,7 +43,7 @@ _HANDED_OVER_AT_ONCE = 2_000
 _LONGEST_SILENCE = 120.0
 # In its status a member says by this that it is about to end.
 _LEAVES = "leaves"
-# Who owns no shard that is loaded may send so much of the rate: its spider may have to log in first.
+# The share of the rate for a member without a loaded shard: its spider may have to log in first.
 _LEAST_WANTED = 0.02
 
 

@@ -177,7 +177,7 @@ class SharedCrawl:
     # -- what timers call
 
     def look(self, now: float) -> None:
-        """Follow what the membership has heard since the last time; a timer calls this some times a second."""
+        """Follow the membership's newest renewal; a timer calls this some times a second."""
         refresher, membership = self._refresher, self._membership
         self._aside.collect()
         self._adopt_rate(now)
@@ -270,7 +270,7 @@ class SharedCrawl:
 
     @property
     def is_full(self) -> bool:
-        """Whether so much waits to be taken in, by whatever shard, that nobody should find more."""
+        """Whether too much waits, for any shard, to find more."""
         return self._inbox.is_full
 
     @property

@@ -60,8 +60,8 @@ class Announcements:
         def judged(source: int, before: tuple[float, float], n_signals: int) -> tuple[float, float]:
             of_source = self.source_quality(page, [source])[0][0]
             # The announcements of other sources explain their part of the finding.
-            told = expected_evidence(*beta(of_source, before), n_signals)
-            fresh = unchanged * exp(-max(announced - told, 0.0))
+            own = expected_evidence(*beta(of_source, before), n_signals)
+            fresh = unchanged * exp(-max(announced - own, 0.0))
             found = (1.0, -fresh) if changed else (doubt, (1.0 - doubt) * fresh)
             return learned(of_source, before, n_signals, *found)
 
@@ -122,12 +122,12 @@ class Announcements:
             found[:, rows] = np.where(tells & (total > 0.0), rate, 0.0), np.where(tells, weight, 0.0), heard
         several = further.nonzero()[0]
         if several.size:
-            told = [self._each_source(page) for page in pages[several].tolist()]
-            quality = np.zeros((2, several.size, max(len(rates) for rates, _, _ in told) + 1))
-            for row, (rates, weights, _) in enumerate(told):
+            by_page = [self._each_source(page) for page in pages[several].tolist()]
+            quality = np.zeros((2, several.size, max(len(rates) for rates, _, _ in by_page) + 1))
+            for row, (rates, weights, _) in enumerate(by_page):
                 quality[:, row, : len(rates)] = rates, weights
             rate, weight = merge_sources(*quality)
-            evidence = np.array([nats for _, _, nats in told])
+            evidence = np.array([nats for _, _, nats in by_page])
             heard = np.divide(evidence, weight, out=np.zeros(several.size), where=weight > 0.0)
             found[:, several] = rate, weight, heard
         return found
@@ -152,8 +152,8 @@ class Announcements:
         """Return rates and weights of the sources that are evidence about a page, and their evidence in sum."""
         crawled_at = self._pages.crawled_at.item(page)
         rates, weights, evidence = [], [], 0.0
-        told = self._further.of(page)
-        known = zip(told, *self.source_quality(page, [one.source for one in told]), strict=True)
+        sources = self._further.of(page)
+        known = zip(sources, *self.source_quality(page, [one.source for one in sources]), strict=True)
         for place, (one, of_source, towards) in enumerate(known):
             own = self._own.of(page) if place == 0 else (one.true_signals, one.false_signals)
             true, false = beta(of_source, own)

@@ -92,9 +92,9 @@ class FurtherSources:
             self.load(page, source, 0, 0, now, 0, None, 0.0, 0.0)
         return new
 
-    def load(self, page: int, source: int, *told: *FurtherRow) -> None:
+    def load(self, page: int, source: int, *columns: *FurtherRow) -> None:
         """Take over a row of a store; that of the page's first source stands there, too."""
-        n_signals, n_total, since, n_heard, at, true, false = told
+        n_signals, n_total, since, n_heard, at, true, false = columns
         row = self._free.pop() if self._free else self._n
         if row == self._n:
             self._n += 1

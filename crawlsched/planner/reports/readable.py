@@ -41,11 +41,11 @@ def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, Fl
     rows = np.asarray(pages, np.intp)
     known = np.flatnonzero(planner.pages.crawled_at[rows] > -np.inf)
     found = {}
-    told = (planner.pages.n_signals_total[rows[known]] > 0) | (planner.pages.further[rows[known]] > 0)
+    announced = (planner.pages.n_signals_total[rows[known]] > 0) | (planner.pages.further[rows[known]] > 0)
     for name, column in estimates(planner, rows[known], now).items():
         if name in COLUMNS:
             found[name] = np.full(rows.size, np.nan)
-            found[name][known] = np.where(told, column, np.nan) if name in ("precision", "recall") else column
+            found[name][known] = np.where(announced, column, np.nan) if name in ("precision", "recall") else column
     return found
 
 

@@ -174,6 +174,23 @@ def test_what_lies_beyond_the_blocks_is_told_and_never_noise() -> None:
     assert not site.visit(page("b")).is_news
 
 
+@pytest.mark.parametrize("text", ["{}", "seen {} minutes ago by {}", "{} " + "and so on " * 30])
+def test_of_a_page_that_differs_all_over_a_bounded_part_is_compared(text: str) -> None:
+    """What is behind is one remainder: told whenever it differs, whatever two fetches have shown of all its blocks."""
+
+    def page(start: int, last: str = "") -> Seen:
+        texts = [text.format(start + n, n) for n in range(4_000)]
+        return Seen("http://a/1", page_blocks("<h1>Tea</h1>" + "".join(f"<p>{one}</p>" for one in [*texts, last])))
+
+    detector = Detector(TemplateNoise(), SharedTexts())
+    found = differences(page(0).trace, page(5_000).trace)
+    assert 10 < len(found) < 1_100
+    assert found[-1].kind == "rest"
+    for n in range(4):
+        detector.learn_at_once(page(10_000 * n), page(10_000 * n + 5_000), 60.0 * n)
+    assert detector.judge(page(50_000, "Recalled"), page(60_000).trace, 300.0).kind == "page"
+
+
 def test_a_text_that_moves_is_told_beside_known_noise() -> None:
     """From one list to another, and within a list."""
     site = Site().with_clock()

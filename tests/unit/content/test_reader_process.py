@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 from crawlsched.change_detection import RECIPE_NAMES, Recipe
 from crawlsched.crawl.reader_process import ReaderProcess, can_be_sent
-from crawlsched.crawl.reading import Body, Content, read_content
+from crawlsched.crawl.reading import Body, Content, is_quick, read_content
 from tests import children
 
 PAGE = "<html><title>Tea</title><main>{}</main><script>1</script></html>"
@@ -65,6 +66,20 @@ def test_another_process_reads_what_this_one_reads(reader: ReaderProcess, by: Re
 def test_a_function_of_the_users_is_not_sent() -> None:
     """It may know what only this process knows."""
     assert not can_be_sent(Recipe(os.path.basename))
+
+
+def test_what_may_take_long_is_not_read_on_the_crawls_own_thread() -> None:
+    """However short: what holds more than it shows, and what is looked at again and again."""
+
+    def is_read(data: bytes, **options: object) -> bool:
+        return is_quick(Body(data, "text/html", None, "http://a/"), Recipe(**options))  # type: ignore[arg-type]
+
+    page = b"<p>Tea</p>" * 1_000
+    assert is_read(page)
+    assert is_read(page, keep=["main > p"])
+    assert not is_read(gzip.compress(page))
+    assert not is_read(page, keep=["main > p ~ p"])
+    assert not is_read(page * 2)
 
 
 def test_what_cannot_be_read_costs_its_own_answer(reader: ReaderProcess) -> None:
