@@ -7,8 +7,6 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Any, NamedTuple
 
-from crawlsched.change_detection.limits import FEW
-
 __all__ = ["Standing", "Tally", "ValidatorTrials", "seconds_since", "standings"]
 
 KINDS = ("etag", "last_modified")
@@ -16,6 +14,7 @@ _HEADERS = ("ETag", "Last-Modified")
 # Before the first trial as if 0.5 of 2.5 changes had left the validator as it was: most servers are honest.
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 _HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
+_ENOUGH = 3
 # Older trials count half when this number has come.
 _REMEMBERED = 60
 # Half of the visits to a host that is not known yet go without validators: its changes are found sooner.
@@ -61,14 +60,14 @@ class Tally:
     def standing(self) -> Standing:
         """What follows from it."""
         doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
-        if self.moved >= FEW and doubt < _HONEST_BELOW:
+        if self.moved >= _ENOUGH and doubt < _HONEST_BELOW:
             return Standing("honest", 0.0)
         return Standing("lying" if doubt > _LYING_ABOVE and self.stale > 1 else "unknown", doubt)
 
     @property
     def tells_time(self) -> bool:
         """Whether a Last-Modified is the time of the last change: it moves when the page does, and only then."""
-        is_calm = self.quiet >= FEW and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
+        is_calm = self.quiet >= _ENOUGH and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
         return self.standing.name == "honest" and is_calm
 
     def to_list(self) -> list[int]:
