@@ -416,13 +416,11 @@ class Membership:
         return {shard: member for shard, member in held.items() if target[shard] != member}
 
     def _divide(self, seen: Seen, owners: dict[int, str | None]) -> None:
-        # Of the shards that are here the crawling thread has said more than what was read.
-        loaded = {shard: row.n_pages for shard, row in seen.shards.items() if row.ready and row.member != self.token}
-        loaded |= {shard: n for shard, (_, n) in self._ready.copy().items() if owners[shard] == self.token}
         n_pages: dict[str, int] = {}
-        for shard, n in loaded.items():
-            if (owner := owners[shard]) is not None:
-                n_pages[owner] = n_pages.get(owner, 0) + n
+        for shard, row in seen.shards.items():
+            owner = owners[shard]
+            if owner is not None and (shard in self._ready if owner == self.token else row.ready):
+                n_pages[owner] = n_pages.get(owner, 0) + row.n_pages
         statuses = {token: member.status for token, member in seen.members.items()} | {self.token: self.status}
         curves = {token: read_curve(statuses.get(token, {}).get("curve")) for token in n_pages}
         self.targets = divided(seen.rate, curves, n_pages)
