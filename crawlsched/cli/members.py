@@ -25,7 +25,7 @@ def sharing(shared: "SharedCollection") -> dict[str, Any]:
         {
             **{name: getattr(member, name) for name in ("token", "host", "pid", "spider", "version", "granted")},
             "renewed": max(seen.now - member.renewed_at, 0.0),
-            **{name: value for name, value in member.status.items() if name not in ("curve", "ready")},
+            **{name: value for name, value in member.status.items() if name != "curve"},
         }
         for member in sorted(alive.values(), key=lambda member: (member.host, member.pid))
     ]

@@ -32,7 +32,7 @@ NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 _TIMES = ("heartbeat_at", "released_at")
 _NOTES = ("last_sent_at", "paused_since")
 # Columns of the table that `LeaseRow` does not have.
-_OF_SHARDS = frozenset({"shard", "collection", "n_pages"})
+_OF_SHARDS = frozenset({"shard", "collection", "ready", "n_pages"})
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from crawlsched.store.statements import OWN, own, put
 from crawlsched.store.store import Store
 
 __all__ = [
-    "READY",
     "MemberSeen",
     "Received",
     "Renewed",
@@ -39,8 +38,6 @@ __all__ = [
     "new_token",
 ]
 
-#: In its status a member says by this which shards it has loaded, with their epochs and pages.
-READY = "ready"
 # What a member that never came back leaves is kept for so long, for `crawlsched status`.
 _KEPT_FOR = 3600.0
 _EMPTY_LEASE: dict[str, Any] = {
@@ -71,7 +68,7 @@ _WAITING = text(
 )
 _MANY_WAIT = text(
     "SELECT count(*) FROM (SELECT 1 FROM leases l JOIN inbox i ON i.shard = l.shard AND i.collection = l.collection"
-    " WHERE l.collection = :collection AND l.member IS NOT NULL LIMIT :limit) AS waiting"
+    " WHERE l.collection = :collection AND l.ready = 1 AND l.member IS NOT NULL LIMIT :limit) AS waiting"
 )
 
 
@@ -208,18 +205,17 @@ class SharedCollection:
             found = select(*[members.c[name] for name in MemberSeen._fields])
             rows = connection.execute(found.where(*own(members, self._of_all))).all()
             shards = connection.execute(
-                select(leases.c.shard, leases.c.member, leases.c.epoch, leases.c.n_pages)
+                select(leases.c.shard, *[leases.c[name] for name in ShardSeen._fields])
                 .where(leases.c.collection == self.number)
                 .order_by(leases.c.shard)
             ).all()
-        seen = [MemberSeen(*row)._replace(status=json_like(row.status, {}, "a member's status")) for row in rows]
-        members_by_token = {member.token: member for member in seen}
+        seen = (MemberSeen(*row)._replace(status=json_like(row.status, {}, "a member's status")) for row in rows)
         return Seen(
             now,
             budget.rate,
             budget.paused_since,
-            members_by_token,
-            {row.shard: _shard_seen(row, members_by_token.get(row.member)) for row in shards},
+            {member.token: member for member in seen},
+            {row.shard: ShardSeen(row.member, row.epoch, bool(row.ready), row.n_pages) for row in shards},
             budget.pass_since,
         )
 
@@ -279,6 +275,13 @@ class SharedCollection:
     def lease(self, shard: int, member: str, epoch: int) -> ShardLease:
         """Return the right to write a shard that a member has claimed."""
         return ShardLease(self.database, (shard, self.number), member, epoch, {})
+
+    def publish(self, shard: int, token: str, *, n_pages: int, ready: bool = True) -> None:
+        """Say whether a shard is loaded, and how large it is."""
+        table = models.leases
+        this = *own(table, (shard, self.number)), table.c.token == token
+        with self.database.explained("written"), self.database.at_once() as connection:
+            connection.execute(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))
 
     def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
         """Say of shards, with the tokens of their leases, how large they are, and what the next owners have to know."""
@@ -385,14 +388,6 @@ def application_of(member: str) -> str:
 def about_me(spider: str) -> dict[str, Any]:
     """Describe this process, for its row among the members."""
     return {**me(spider), "version": crawlsched.__version__}
-
-
-def _shard_seen(row: Any, owner: MemberSeen | None) -> ShardSeen:
-    """Return what a shard's row says, and its owner of it: from the moment on at which it is loaded that is newer."""
-    said = {} if owner is None else owner.status.get(READY, {})
-    epoch, n_pages = said.get(str(row.shard), (None, row.n_pages))
-    is_ready = epoch == row.epoch
-    return ShardSeen(row.member, row.epoch, is_ready, n_pages if is_ready else row.n_pages)
 
 
 def _find(connection: Connection, database: Database, name: str) -> tuple[int, int] | None:

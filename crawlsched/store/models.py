@@ -379,6 +379,7 @@ leases = _table(
     # Of a shard that several processes share. The token is then that of the member, a colon, and the epoch.
     Column("member", Text),  # who owns it as long as its row in `members` has not expired; NULL: nobody
     Column("epoch", BigInteger, nullable=False, server_default=text("0")),  # higher with each owner
+    Column("ready", SmallInteger, nullable=False, server_default=text("0")),  # 0: its owner is still loading it
     Column("n_pages", BigInteger, nullable=False, server_default=text("0")),
 )
 

@@ -58,7 +58,7 @@ BEGIN
                 SELECT 1 FROM members m WHERE m.shard = -1 AND m.collection = col AND m.token = l.member
                 AND m.expires_at > moment_) ORDER BY l.shard FOR UPDATE OF l SKIP LOCKED
         LOOP
-            UPDATE leases l SET member = me, epoch = l.epoch + 1, token = me || ':' || (l.epoch + 1),
+            UPDATE leases l SET member = me, epoch = l.epoch + 1, token = me || ':' || (l.epoch + 1), ready = 0,
                 host = about->>'host', machine = about->>'machine', pid = (about->>'pid')::bigint,
                 process_started = about->>'process_started', spider = about->>'spider', started_at = moment_,
                 heartbeat_at = moment_, released_at = NULL
@@ -207,6 +207,7 @@ def upgrade() -> None:
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("member", sa.Text()),
         sa.Column("epoch", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("ready", sa.SmallInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("n_pages", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.PrimaryKeyConstraint("shard", "collection", name="pk_leases"),
     )

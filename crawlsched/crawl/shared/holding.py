@@ -10,7 +10,7 @@ from crawlsched.crawl.collection import LOADED_AT_ONCE, StoredShard
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.shared.inbox import Inbox
-from crawlsched.crawl.shared.membership import Membership
+from crawlsched.crawl.shared.membership import Membership, Published
 from crawlsched.crawl.side_thread import Aside, give_memory_back
 from crawlsched.showing import in_words
 from crawlsched.store.members import Received, SharedCollection
@@ -90,7 +90,7 @@ class Holding:
         for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._here and shard not in self._draining:
                 self._draining[shard] = now + _LONGEST_DRAIN
-                self._membership.withdraw(shard)
+                self._publish(shard, now, ready=False)
         for shard, until in list(self._draining.items()):
             if shard not in self._here:
                 del self._draining[shard]
@@ -151,10 +151,11 @@ class Holding:
         self._publish(shard, now)
         self._refresher.count("crawlsched/shards/claimed")
 
-    def _publish(self, shard: int, now: float) -> None:
+    def _publish(self, shard: int, now: float, *, ready: bool = True) -> None:
+        token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
         n_pages = self._here[shard].n_pages
         self._published[shard] = (now, n_pages)
-        self._membership.publish(shard, self._epochs[shard], n_pages)
+        self._membership.publish(Published(shard, token, n_pages, ready))
 
     # -- one goes
 

@@ -18,9 +18,9 @@ from crawlsched.exceptions import CrawlschedError, StoreError
 from crawlsched.sharing import RENEWAL_INTERVAL, Grant, Renewal, assigned, divided, read_curve
 from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
-from crawlsched.store.members import READY, Seen, SharedCollection
+from crawlsched.store.members import Seen, SharedCollection
 
-__all__ = ["Membership"]
+__all__ = ["Membership", "Published"]
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +55,15 @@ def _clock() -> float:
 def _staying(seen: Seen) -> set[str]:
     """Return the members that live and are not about to end, which are those that may have shards."""
     return {token for token, member in seen.members.items() if seen.is_alive(token) and not member.status.get(_LEAVES)}
+
+
+class Published(NamedTuple):
+    """What the others have to know of a shard."""
+
+    shard: int
+    token: str
+    n_pages: int
+    ready: bool = True
 
 
 class _Done(NamedTuple):
@@ -103,12 +112,12 @@ class Membership:
         self._about = about
         self._rate_now = rate_now
         self._clock = clock
-        # Of each shard that is loaded its epoch and how many pages it has.
-        self._ready: dict[int, tuple[int, int]] = {}
+        self._ready: set[int] = set()
         self._released: dict[int, int] = {}
         self._done_with: dict[int, int] = {}
         self._given_up: dict[int, float] = {}
         self._passed_by: set[int] = set()
+        self._published: deque[Published] = deque()
         self._outgoing: deque[Outgoing] = deque()
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
@@ -149,16 +158,12 @@ class Membership:
         # The answer to a renewal may be older than our word that we stop.
         return {shard: epoch for shard, epoch in self.owned.items() if epoch > self._released.get(shard, 0)}
 
-    def publish(self, shard: int, epoch: int, n_pages: int) -> None:
-        """Tell the others, with each renewal, of a shard that is loaded: until `withdraw` it gets a share."""
-        if shard not in self._ready:
+    def publish(self, said: Published) -> None:
+        """Tell the others of a shard: while it is ready, that is loaded and not given away, it gets a share."""
+        if said.ready and said.shard not in self._ready:
             self.status = {**self.status, "is_done": False}  # what was said last is not of this shard
-        self._ready[shard] = epoch, n_pages
-        self._poked.set()
-
-    def withdraw(self, shard: int) -> None:
-        """Tell the others that a shard is about to be given away."""
-        self._ready.pop(shard, None)
+        (self._ready.add if said.ready else self._ready.discard)(said.shard)
+        self._published.append(said)
         self._poked.set()
 
     @property
@@ -174,7 +179,7 @@ class Membership:
     def stops(self, shard: int, epoch: int, *, failed: bool = False) -> None:
         """A shard is not sent for any more, and will be given back; `failed`: it could not be loaded."""
         self._released[shard] = max(epoch, self._released.get(shard, 0))
-        self._ready.pop(shard, None)
+        self._ready.discard(shard)
         if failed:
             self._given_up[shard] = self._clock()
 
@@ -264,11 +269,10 @@ class Membership:
         claims = self._decide(seen)
         asked_at = self._clock()
         number = self.grant.ask(asked_at)
-        is_loaded = bool(self._ready.keys() & self.mine().keys())
+        is_loaded = bool(self._ready & self.mine().keys())
         wants = self.targets.get(self.token, 0.0) if is_loaded else _LEAST_WANTED * seen.rate
         said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
-        status = {**self.status, _LEAVES: self.is_leaving, READY: self._ready.copy()}
-        renewed = self._shared.renew(said, self._about, status)
+        renewed = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
         if renewed is None:
             return _SOON
         self.owned = renewed.answer.shards
@@ -322,6 +326,10 @@ class Membership:
 
     def _say(self) -> bool:
         """Write down what the crawling thread wants the others to know; return whether that was all."""
+        while self._published:
+            said = self._published[0]
+            self._shared.publish(said.shard, said.token, n_pages=said.n_pages, ready=said.ready)
+            self._published.popleft()
         rows = [self._outgoing.popleft() for _ in range(min(len(self._outgoing), _HANDED_OVER_AT_ONCE))]
         try:
             self._shared.hand_over(rows)

@@ -81,8 +81,7 @@ class Ring:
 
     def pids(self) -> dict[int, int]:
         """Return by whom each shard is owned."""
-        owned = "SELECT l.shard, m.pid FROM leases l JOIN members m ON m.token = l.member WHERE l.epoch ="
-        owned += " CAST(CAST(m.status AS json)->'ready'->CAST(l.shard AS text)->>0 AS bigint)"
+        owned = "SELECT l.shard, m.pid FROM leases l JOIN members m ON m.token = l.member WHERE l.ready = 1"
         return {row.shard: row.pid for row in self.ask(owned)}
 
     def wait_until(self, what, seconds: float) -> float:
@@ -93,14 +92,9 @@ class Ring:
         return time.monotonic() - begun
 
     def state(self) -> str:
-        shards = "SELECT shard, member, epoch, n_pages FROM leases ORDER BY shard"
+        shards = "SELECT shard, member, epoch, ready, n_pages FROM leases ORDER BY shard"
         pages = "SELECT shard, host, count(*), sum(least(n_crawls, 1)) FROM pages GROUP BY shard, host ORDER BY 1, 2"
-        tables = (
-            shards,
-            "SELECT token, pid, granted, CAST(status AS json)->'ready' FROM members",
-            pages,
-            "SELECT shard, data FROM inbox",
-        )
+        tables = shards, "SELECT token, pid, granted FROM members", pages, "SELECT shard, data FROM inbox"
         return "\n\n".join("\n".join(map(str, self.ask(table))) for table in tables)
 
     def command(self, *arguments: str) -> Any:

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from crawlsched.crawl.shared.membership import Membership
+from crawlsched.crawl.shared.membership import Membership, Published
 from crawlsched.store.members import about_me, new_token
 from tests.integration.refresh.processes import HOSTS, row
 
@@ -16,7 +16,7 @@ def joined(shared) -> Membership:
 
 def loads(shared, member: Membership) -> None:
     for shard, epoch in member.mine().items():
-        member.publish(shard, epoch, 1)
+        member.publish(Published(shard, shared.lease(shard, member.token, epoch).token, 1))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_what_waits_to_be_taken_in_is_something_to_do(shared, two) -> None:
 def test_a_shard_that_nobody_crawls_keeps_all(shared, two) -> None:
     """Somebody has to take it over first, and finds what the one before had not tried."""
     first = two[0]
-    first.withdraw(2)
+    first.publish(Published(2, shared.lease(2, first.token, first.mine()[2]).token, 1, ready=False))
     for _ in range(4):
         renew(two, DONE, DONE)
     assert not any(member.pass_is_over for member in two)
@@ -87,9 +87,10 @@ def test_a_shard_that_nobody_crawls_keeps_all(shared, two) -> None:
 def test_what_was_said_before_a_shard_was_loaded_is_not_of_that_shard(shared, two) -> None:
     """Its crawling thread may be busy for some renewals after that, and has not looked what there is to do."""
     first, second = two
-    first.withdraw(2)
+    token = shared.lease(2, first.token, first.mine()[2]).token
+    first.publish(Published(2, token, 1, ready=False))
     renew(two, DONE, DONE)
-    first.publish(2, first.mine()[2], 1)
+    first.publish(Published(2, token, 1))
     for _ in range(4):
         first.renew()
         renew([second], DONE)

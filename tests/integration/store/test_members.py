@@ -102,10 +102,11 @@ def test_who_is_stopped_right_after_a_call_holds_nobody_up(shared) -> None:
         assert caller.set_rate(10.0) == 20.0
         assert caller.pause(paused=True) == pytest.approx(time.time(), abs=60)
         assert caller.pause(paused=False) is None
+        caller.publish(0, "m:1", n_pages=1)
     finally:
         stopped.close()
         others.close()
-    assert answered == [1.0] * 4
+    assert answered == [1.0] * 5
 
 
 def test_a_writer_that_is_stopped_holds_nobody_up_for_long(shared) -> None:
