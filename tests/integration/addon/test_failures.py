@@ -98,7 +98,9 @@ def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(tmp_path: Path
         for name in ("deleted", "taken"):
             folder = tmp_path / name
             folder.mkdir()
-            projects[name] = Project(folder, SPIDER.format(urls=urls), CRAWLSCHED_FIND_SOURCES="False")
+            projects[name] = Project(
+                folder, SPIDER.format(urls=urls), CRAWLSCHED_FIND_SOURCES="False", CLOSESPIDER_TIMEOUT="60"
+            )
         processes = {name: project.start() for name, project in projects.items()}
         for project in projects.values():
             project.wait_for_log("Spider opened")

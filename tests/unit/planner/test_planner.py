@@ -233,21 +233,25 @@ def collection(n: int = 400) -> Planner:
     return planner
 
 
-def test_a_plan_learns_the_rates_of_each_host() -> None:
+@pytest.fixture(scope="module")
+def crawled() -> Planner:
+    """That collection, to be looked at only."""
+    return collection()
+
+
+def test_a_plan_learns_the_rates_of_each_host(crawled: Planner) -> None:
     """The prior of a host with many pages is its own."""
-    planner = collection()
-    made = plan(planner.snapshot(), 10.0)
-    mean = made.priors @ planner.posterior.rates
+    made = plan(crawled.snapshot(), 10.0)
+    mean = made.priors @ crawled.posterior.rates
     fast, slow = (mean[1 + made.group_hosts.index(host)] for host in (0, 1))
     assert fast > 5 * slow
     assert (made.priors > 0).all()
     assert made.priors.sum(axis=1) == pytest.approx(1.0)
 
 
-def test_a_plan_keeps_its_meaning_where_hosts_have_other_numbers() -> None:
+def test_a_plan_keeps_its_meaning_where_hosts_have_other_numbers(crawled: Planner) -> None:
     """With names instead of numbers the groups are found again."""
-    planner = collection()
-    made = plan(planner.snapshot(), 10.0)
+    made = plan(crawled.snapshot(), 10.0)
     data = made.to_dict(host_names=["a.example", "b.example"])
     again = Plan.from_dict(json.loads(json.dumps(data)), {"a.example": 7, "b.example": 4}.__getitem__)
     assert again.group_hosts == tuple({0: 7, 1: 4}[host] for host in made.group_hosts)
@@ -257,30 +261,28 @@ def test_a_plan_keeps_its_meaning_where_hosts_have_other_numbers() -> None:
     assert nameless.priors.shape[0] == 1
 
 
-def test_the_demand_falls_as_the_threshold_rises_and_meets_the_bandwidth() -> None:
+def test_the_demand_falls_as_the_threshold_rises_and_meets_the_bandwidth(crawled: Planner) -> None:
     """The threshold is where the demand curve comes to the bandwidth."""
-    planner = collection()
-    made = plan(planner.snapshot(), 0.5)
+    made = plan(crawled.snapshot(), 0.5)
     levels, wanted = made.demand.T
     assert (np.diff(levels) < 0).all()
     assert (np.diff(wanted) >= 0).all()
     assert np.interp(made.threshold, levels[::-1], wanted[::-1]) >= 0.5
 
 
-def test_pages_of_a_host_want_together_no_more_than_it_allows() -> None:
+def test_pages_of_a_host_want_together_no_more_than_it_allows(crawled: Planner) -> None:
     """Where they want less, and of hosts without a limit, the demand is what it is without one."""
-    planner = collection()
     free, never = (
-        plan(planner.snapshot(lambda of=of: np.array(of)), 0.5).demand[:, 1] for of in ([np.inf] * 2, [0.0] * 2)
+        plan(crawled.snapshot(lambda of=of: np.array(of)), 0.5).demand[:, 1] for of in ([np.inf] * 2, [0.0] * 2)
     )
     (of_first, of_second), limit = (
-        (plan(planner.snapshot(lambda of=of: np.array(of)), 0.5).demand[:, 1] for of in ([np.inf, 0.0], [0.0, np.inf])),
+        (plan(crawled.snapshot(lambda of=of: np.array(of)), 0.5).demand[:, 1] for of in ([np.inf, 0.0], [0.0, np.inf])),
         0.05,
     )
     assert not never.any()
     assert of_first + of_second == pytest.approx(free)
     assert of_first.min() < limit < of_first.max()
-    limited = plan(planner.snapshot(lambda: np.array([limit, np.inf])), 0.5).demand[:, 1]
+    limited = plan(crawled.snapshot(lambda: np.array([limit, np.inf])), 0.5).demand[:, 1]
     assert limited == pytest.approx(np.minimum(of_first, limit) + of_second)
 
 
