@@ -97,7 +97,7 @@ def say_trust(share: float | None, interval: Sequence[float] | None, unknown: st
 
 
 def say_per_day(n: float) -> str:
-    """Say how many come in a day; of less than one in three years, none.
+    """Say a number per day; less than one in three years counts as none.
 
     >>> say_per_day(1900.0), say_per_day(0.5), say_per_day(4.5e-13)
     ('1,900', '0.5', '0')

@@ -13,10 +13,10 @@ from random import Random
 
 from crawlsched.change_detection import Detector, Finding, Recipe, TemplateNoise
 from crawlsched.change_detection.visible_text import visible_text
+from crawlsched.content.reading import Body, Content, read_content
+from crawlsched.content.verdict import Circumstances, Verdict, given_trace, judge
 from crawlsched.crawl.learned import Learned
 from crawlsched.crawl.probes import Probes
-from crawlsched.crawl.reading import Body, Content, read_content
-from crawlsched.crawl.verdict import Circumstances, Verdict, given_trace, judge
 from crawlsched.store import PageFacts
 
 WORDS = [f"word{number:03d}" for number in range(997)]

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "crawlsched"
 # Of a running crawl.
-PACKAGES = ("addon", "crawl")
+PACKAGES = ("addon", "content", "crawl")
 # Nouns all the same.
 NOUNS = {"Finding", "Holding", "Standing"}
 

@@ -21,11 +21,11 @@ from crawlsched.addon.reading import BodyReader
 from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
-from crawlsched.crawl.reading import MOST_TEXT_BYTES, Body, Content
+from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
+from crawlsched.content.verdict import DeliveryKind
 from crawlsched.crawl.refresher import NotForTheSpider, Refresher
 from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.crawl.shared.shared_crawl import refresher_of
-from crawlsched.crawl.verdict import DeliveryKind
 from crawlsched.crawl.visits import NOT_RETRIED, Visit
 from crawlsched.scrapy_versions import (
     download_handlers,

@@ -11,8 +11,8 @@ from threading import Lock
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
-from crawlsched.crawl.reader_process import ReaderProcess, can_be_sent
-from crawlsched.crawl.reading import Content
+from crawlsched.content.reader_process import ReaderProcess, can_be_sent
+from crawlsched.content.reading import Content
 from crawlsched.scrapy_versions import run_in_thread
 
 __all__ = ["BodyReader"]

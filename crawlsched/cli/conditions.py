@@ -81,7 +81,7 @@ def read_order(text: str, kinds: "Mapping[str, Kind]") -> tuple[str, bool]:
 
 
 def read_columns(text: str, kinds: "Mapping[str, Kind]") -> list[str]:
-    """Read names with commas between them; ``all`` are all."""
+    """Read names with commas between them; ``all`` stands for every name."""
     return list(kinds) if text == "all" else [_column(name.strip(), kinds) for name in text.split(",")]
 
 

@@ -152,7 +152,7 @@ def _timing(
 
 def _difference(store: "Store", page: int, url: str) -> dict[str, Any]:
     """Compare the last two texts that are kept of a page."""
-    from crawlsched.crawl.kept_texts import differences
+    from crawlsched.content.kept_texts import differences
 
     kept = store.reader.text_of(page)
     if kept is None or kept.before is None:

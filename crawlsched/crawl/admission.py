@@ -113,7 +113,8 @@ def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
 class Admission:
     """How pages and sources come in.
 
-    `elsewhere` takes what belongs to other shards. With ROBOTSTXT_OBEY Scrapy reads robots.txt, and else `asks_robots`.
+    `elsewhere` takes what belongs to other shards. Scrapy reads robots.txt with ROBOTSTXT_OBEY; otherwise `asks_robots`
+    is true.
     """
 
     def __init__(

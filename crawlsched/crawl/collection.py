@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import part_number
+from crawlsched.content.kept_texts import TextBudget
 from crawlsched.crawl.credentials import Credentials, without_credentials
 from crawlsched.crawl.facts_cache import FactsCache
 from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.kept_texts import TextBudget
 from crawlsched.crawl.learned import Learned
 from crawlsched.crawl.loading import Block, StoredPages, load_pages, planner_for, stored_pages
 from crawlsched.crawl.page_numbers import PageNumbers

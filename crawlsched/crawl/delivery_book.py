@@ -7,9 +7,9 @@ from collections.abc import Callable
 from math import floor
 from typing import Any, NamedTuple
 
+from crawlsched.content.verdict import Circumstances
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import Deliveries, Delivery
-from crawlsched.crawl.verdict import Circumstances
 from crawlsched.pages.marks import ATTEMPTS, AWAITED, FAILURES, OWED, START, TRIED, UNTRACKED
 from crawlsched.store import Outcome, PageFacts, host_of
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from math import inf
 
+from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.delivery_book import DeliveryBook
 from crawlsched.crawl.one_pass import OnePass
 from crawlsched.crawl.probes import Probes
-from crawlsched.crawl.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
 from crawlsched.crawl.recipe_choice import Recipes, meant_for
 from crawlsched.crawl.starts import Starts
 from crawlsched.crawl.visit_errors import VisitErrors

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from crawlsched.change_signals import Problem, absolute_sitemaps
+from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.linked_sources import linked_sources
@@ -20,7 +21,6 @@ from crawlsched.crawl.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.crawl.source_reading import SourceRead, UnknownEntry, read_source
 from crawlsched.crawl.source_tally import tallied
 from crawlsched.crawl.subscriptions import discovered
-from crawlsched.crawl.verdict import judge_status
 from crawlsched.crawl.visit_errors import VisitErrors
 from crawlsched.crawl.visits import Visit
 from crawlsched.planner import prospects

@@ -9,7 +9,7 @@ from math import inf
 from random import Random
 
 from crawlsched.change_detection import Finding, TemplateNoise
-from crawlsched.crawl.reading import Content
+from crawlsched.content.reading import Content
 
 __all__ = ["APART", "Probe", "Probes"]
 

@@ -2,7 +2,7 @@
 
 * *a request is made* by the spider: `admission`
 * *a slot ticks*: `rate` has the slots, `dispatcher` says which visit begins
-* *a response arrives*: `dispatcher` says how it is read, `responses` judges it (`content.verdict`) and carries that
+* *a response arrives*: `dispatcher` says how it is read, `responses` judges it (`verdict`) and carries that
   out, `book` has what is delivered; `probes` are what is fetched a second time
 * *ChangeSignals arrive*: `polls`
 * *re-planning*: `planner`, by `jobs`

@@ -11,15 +11,8 @@ from typing import Any, NamedTuple
 from scrapy import Request
 
 from crawlsched.change_detection import Detector, Finding
-from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.delivery_book import Before, DeliveryBook
-from crawlsched.crawl.failing_hosts import FailingHosts
-from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.probes import APART, Probe, Probes
-from crawlsched.crawl.reading import Content
-from crawlsched.crawl.request_templates import RequestTemplate
-from crawlsched.crawl.validators import seconds_since
-from crawlsched.crawl.verdict import (
+from crawlsched.content.reading import Content
+from crawlsched.content.verdict import (
     ChangeSize,
     Circumstances,
     DeliveryKind,
@@ -31,6 +24,13 @@ from crawlsched.crawl.verdict import (
     judge_cut_short,
     judge_status,
 )
+from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.delivery_book import Before, DeliveryBook
+from crawlsched.crawl.failing_hosts import FailingHosts
+from crawlsched.crawl.growth import Growth
+from crawlsched.crawl.probes import APART, Probe, Probes
+from crawlsched.crawl.request_templates import RequestTemplate
+from crawlsched.crawl.validators import seconds_since
 from crawlsched.crawl.visit_errors import VisitErrors
 from crawlsched.crawl.visits import Visit, Visits
 from crawlsched.pages import LIVE

@@ -9,8 +9,8 @@ from urllib.parse import urljoin, urlsplit
 
 from crawlsched.change_detection import Fingerprint, sketch_similarity
 from crawlsched.change_detection.limits import LEAST_SHARED
-from crawlsched.crawl.reading import Content
-from crawlsched.crawl.verdict import Refetch, given_trace
+from crawlsched.content.reading import Content
+from crawlsched.content.verdict import Refetch, given_trace
 from crawlsched.store import Outcome, PageFacts
 
 __all__ = ["WrongPages"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from crawlsched.crawl.kept_texts import differences
+from crawlsched.content.kept_texts import differences
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.feed.cursor import Cursor
 from crawlsched.store import Store, changes

@@ -12,12 +12,12 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from crawlsched.content.reading import Body
+from crawlsched.content.verdict import Verdict
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.learned import template_and_site
-from crawlsched.crawl.reading import Body
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.responses import ResponseFacts
-from crawlsched.crawl.verdict import Verdict
 from crawlsched.crawl.visits import Visit
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import PREFIX, Settings

@@ -30,7 +30,7 @@ class Kind(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What a row has to fulfil: ``crawled_at < 1700000000.0``; a value of None: there is none."""
+    """A condition on a row, such as ``crawled_at < 1700000000.0``; a value of None stands for no value."""
 
     name: str
     operator: str

@@ -21,7 +21,7 @@ from crawlsched.change_detection import (
     page_blocks,
 )
 from crawlsched.change_detection.trace import differences
-from crawlsched.crawl.reading import Body, read_content
+from crawlsched.content.reading import Body, read_content
 
 URL = "https://www.example.com/sitemap.xml"
 WORDS = [f"word{number:03d}" for number in range(997)]

@@ -24,8 +24,8 @@ import numpy as np
 from sqlalchemy import text
 
 from crawlsched.addon.extensions import INTERPRETER
+from crawlsched.content.reading import Body
 from crawlsched.crawl.collection import FLUSH_INTERVAL
-from crawlsched.crawl.reading import Body
 from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.crawl.visits import Call
 from crawlsched.planner import Plan, Planner, plan

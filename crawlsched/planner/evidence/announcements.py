@@ -98,8 +98,8 @@ class Announcements:
     def known(self, pages: IndexArray) -> FloatArray:
         """Return signal rates, signal weights, and the effective number of announcements since the last crawl; (3, n).
 
-        That is their evidence by the weight of one: of several that is less than their number, since how far they can
-        be trusted is not known for certain.
+        The effective number is their evidence divided by the weight of one. Several announcements count for less than
+        their number, since their precision is uncertain.
         """
         columns, found = self._pages, np.zeros((3, pages.size))
         sources, further = columns.source[pages], columns.further[pages]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crawlsched.crawl.kept_texts import differences
+from crawlsched.content.kept_texts import differences
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
 from crawlsched.web.views.changes import difference

@@ -89,7 +89,7 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) ->
     collection.unsaved.observation(
         NOW + 5.0, page, elapsed=None, n_signals=0, source=-1, changed=None, outcome="changed"
     )
-    collection.unsaved.told(page, NOW + 5.0, "new", 0)
+    collection.unsaved.feed(page, NOW + 5.0, "new", 0)
     source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)
     assert source is not None
     collection.unsaved.announcement(page, source.source, 7.0, 1, NOW + 5.0)
@@ -120,7 +120,7 @@ def test_what_is_forgotten_meanwhile_is_not_written(opened: Opened) -> None:
     assert source is not None
     for page in (2, 3):
         collection.unsaved.announcement(page, source.source, 7.0, 1, NOW)
-        collection.unsaved.told(page, NOW, "new", None)
+        collection.unsaved.feed(page, NOW, "new", None)
     collection.forget(np.array([2]))
     ((_, batch),) = collection.unsaved.take(collection.planner.columns, collection.planner.further.stored)
 

@@ -99,7 +99,7 @@ def test_of_a_shard_that_left_nothing_is_picked_known_or_written(process: Proces
     assert [pick and pick.page for pick in picks] == [here, None, None]
     collection.planner.frontier._check(NOW + 3)
     collection.unsaved.page(gone, NOW)
-    collection.unsaved.told(gone, NOW, "new", None)
+    collection.unsaved.feed(gone, NOW, "new", None)
     process.write()
     assert process.store(1).reader.next_change() == 1
     for shard in (0, 1):

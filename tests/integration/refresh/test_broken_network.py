@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from sqlalchemy import event, make_url, text
 
-from crawlsched.crawl.reading import Body
+from crawlsched.content.reading import Body
 from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
 from crawlsched.store.database import Database

@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
+from crawlsched.content.reading import Body
 from crawlsched.crawl.admission import PageRequest
-from crawlsched.crawl.reading import Body
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.feed import Cursor, Feed

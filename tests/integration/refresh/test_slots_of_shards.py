@@ -2,8 +2,8 @@
 
 import pytest
 
+from crawlsched.content.reading import Body
 from crawlsched.crawl.probes import Probe
-from crawlsched.crawl.reading import Body
 from crawlsched.store import Outcome
 from tests.integration.refresh.processes import HOSTS, asked, look_until, process
 

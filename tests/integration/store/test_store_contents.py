@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawlsched.crawl.kept_texts import packed, unpacked
+from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.store import Batch, KeptText, NewPage, ObservationRow, Store, WriteBehind
 
 NOW = 1.7e9

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from crawlsched.crawl.kept_texts import packed
+from crawlsched.content.kept_texts import packed
 from crawlsched.planner import Planner, plan
 from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Source, Store
 from tests import children

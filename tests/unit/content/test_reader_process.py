@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from crawlsched.change_detection import RECIPE_NAMES, Recipe
-from crawlsched.crawl.reader_process import ReaderProcess, can_be_sent
-from crawlsched.crawl.reading import Body, Content, is_quick, read_content
+from crawlsched.content.reader_process import ReaderProcess, can_be_sent
+from crawlsched.content.reading import Body, Content, is_quick, read_content
 from tests import children
 
 PAGE = "<html><title>Tea</title><main>{}</main><script>1</script></html>"
@@ -133,8 +133,8 @@ OWNER = """
 import sys
 from functools import partial
 from crawlsched.change_detection import Recipe
-from crawlsched.crawl.reader_process import ReaderProcess
-from crawlsched.crawl.reading import Body, read_content
+from crawlsched.content.reader_process import ReaderProcess
+from crawlsched.content.reading import Body, read_content
 
 reader = ReaderProcess()
 reader.read(partial(read_content, Body(b"<p>Tea", "text/html", "utf-8", "http://127.0.0.1/"), Recipe("blocks")))

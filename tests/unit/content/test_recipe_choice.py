@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from crawlsched.change_detection import Recipe, compare
-from crawlsched.crawl.kept_texts import packed, unpacked
+from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.crawl.recipe_choice import Recipes
 from crawlsched.settings import Settings, recipe_from
 from crawlsched.store.tombstones import pattern

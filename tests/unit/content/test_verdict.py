@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crawlsched.change_detection import Finding, Recipe
-from crawlsched.crawl.reading import Body, Content, read_content
-from crawlsched.crawl.verdict import (
+from crawlsched.content.reading import Body, Content, read_content
+from crawlsched.content.verdict import (
     Circumstances,
     DeliveryKind,
     Refetch,

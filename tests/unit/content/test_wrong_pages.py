@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.change_detection import Finding, Recipe
-from crawlsched.crawl.reading import Body, Content, read_content
-from crawlsched.crawl.verdict import Circumstances, Refetch, judge
+from crawlsched.content.reading import Body, Content, read_content
+from crawlsched.content.verdict import Circumstances, Refetch, judge
 from crawlsched.crawl.wrong_pages import WrongPages
 from crawlsched.store import Outcome, PageFacts
 

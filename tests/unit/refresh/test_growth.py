@@ -26,20 +26,20 @@ def watched(seconds: float, found_a_second: list[str], crawled_a_second: int = 6
 
 def test_a_place_that_brings_more_than_is_crawled_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     growth = watched(60, ["/calendar/#/day"] * 18 + ["/news/#"])
-    assert growth.told["line"] == "CRAWLSCHED_PAGES = [('http://a.example/calendar/*', {'max_pages': 500})]"
-    assert "such as http://a.example/calendar/" in growth.told["says"]
-    assert growth.told["says"].endswith("If there is no end to them, write " + growth.told["line"])
+    assert growth.warning["line"] == "CRAWLSCHED_PAGES = [('http://a.example/calendar/*', {'max_pages': 500})]"
+    assert "such as http://a.example/calendar/" in growth.warning["says"]
+    assert growth.warning["says"].endswith("If there is no end to them, write " + growth.warning["line"])
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
 
 def test_a_chain_of_pages_is_said_too(caplog: pytest.LogCaptureFixture) -> None:
     """Each leads to the next one only, so that as many are crawled as are found."""
-    assert "/month/" in watched(60, ["/month/#"] * 6).told["says"]
+    assert "/month/" in watched(60, ["/month/#"] * 6).warning["says"]
 
 
 def test_a_parameter_that_makes_many_urls_of_one_is_named(caplog: pytest.LogCaptureFixture) -> None:
     growth = watched(60, [f"/shelf/{shelf}?visitor=#" for shelf in range(15)])
-    assert "CRAWLSCHED_IGNORE_PARAMETERS = ['visitor']" in growth.told["says"]
+    assert "CRAWLSCHED_IGNORE_PARAMETERS = ['visitor']" in growth.warning["says"]
 
 
 def test_pages_that_say_the_same_whatever_a_parameter_is_name_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -48,7 +48,7 @@ def test_pages_that_say_the_same_whatever_a_parameter_is_name_it(caplog: pytest.
         growth.visited(f"{SITE}/{number % 4}?b=1&sid={number}", b"shelf %d" % (number % 4), is_first=True)
         growth.visited(f"{SITE}/list?page={number}", b"page %d" % number, is_first=True)
     growth.look(200.0)
-    assert growth.told["line"] == "CRAWLSCHED_IGNORE_PARAMETERS = ['sid']"
+    assert growth.warning["line"] == "CRAWLSCHED_IGNORE_PARAMETERS = ['sid']"
     growth.look(400.0)
     assert len(caplog.records) == 1
 
@@ -63,7 +63,7 @@ def test_pages_that_say_the_same_whatever_a_parameter_is_name_it(caplog: pytest.
 )
 def test_other_growth_is_left_alone(found: list[str], caplog: pytest.LogCaptureFixture) -> None:
     growth = watched(200, found, crawled_a_second=len(found) or 3, known=1000)
-    assert growth.told == {}
+    assert growth.warning == {}
     assert not caplog.records
 
 
@@ -73,7 +73,7 @@ def test_a_catalogue_that_comes_at_once_is_left_alone(caplog: pytest.LogCaptureF
         growth.found(f"{SITE}/item/{number}")
     for second in range(60):
         growth.look(second + 1.0)
-    assert growth.told == {}
+    assert growth.warning == {}
 
 
 def test_the_pace_of_first_copies_is_that_of_the_last_rounds() -> None:

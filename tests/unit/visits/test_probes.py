@@ -6,8 +6,8 @@ from collections import Counter
 from random import Random
 
 from crawlsched.change_detection import Fingerprint, TemplateNoise
+from crawlsched.content.reading import Content
 from crawlsched.crawl.probes import Probe, Probes
-from crawlsched.crawl.reading import Content
 from crawlsched.jobs.recorded import RecordedVisit, judge_all
 
 WORDS = ("alpha", "beta", "gamma", "delta", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "pi", "rho")

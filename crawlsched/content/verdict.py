@@ -17,7 +17,7 @@ from crawlsched.change_detection import (
     sketch_similarity,
 )
 from crawlsched.change_detection.limits import FEW
-from crawlsched.crawl.reading import Content
+from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
 from crawlsched.store import Outcome, PageFacts
 

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from threading import Lock
 
 from crawlsched.change_detection import Recipe
-from crawlsched.crawl.reading import Content, read_content
+from crawlsched.content.reading import Content, read_content
 
 __all__ = ["ReaderProcess", "can_be_sent"]
 
@@ -72,7 +72,7 @@ def can_be_sent(recipe: Recipe) -> bool:
 
 def _started() -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "crawlsched.crawl.reader_process"],
+        [sys.executable, "-m", "crawlsched.content.reader_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         bufsize=_BUFFERED,

@@ -16,7 +16,7 @@ from crawlsched.change_detection import (
 from crawlsched.change_detection.binary_content import GZIP
 from crawlsched.change_detection.content_kind import content_kind
 from crawlsched.change_detection.limits import MOST_KEPT
-from crawlsched.crawl.kept_texts import packed
+from crawlsched.content.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
 
