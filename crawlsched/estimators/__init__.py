@@ -22,7 +22,7 @@ from crawlsched.estimators.signal_fit import SignalFit
 from crawlsched.estimators.signal_quality import SignalQuality
 from crawlsched.estimators.stochastic_approximation import StochasticApproximation
 from crawlsched.estimators.visit_counts import BiasReduced, Naive, UniformPrior
-from crawlsched.estimators.visit_frequency import BEST_FREQUENCY_RATIO, best_frequency_ratio
+from crawlsched.estimators.visit_frequency import BEST_FREQUENCY_RATIO, best_frequency_ratio, best_visit_interval
 
 __all__ = [
     "BEST_FREQUENCY_RATIO",
@@ -44,6 +44,7 @@ __all__ = [
     "StochasticApproximation",
     "UniformPrior",
     "best_frequency_ratio",
+    "best_visit_interval",
     "grid_id",
     "learn_prior",
 ]

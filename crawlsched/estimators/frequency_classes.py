@@ -1,5 +1,8 @@
 """Pages sorted into classes of change frequency, weekly or monthly for instance, by Bayesian inference."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -19,8 +22,12 @@ class FrequencyClasses(Estimator):
 
     Parameters
     ----------
+    n_pages : int
+        Number of rows.
     rates : array_like, shape (K,), optional
         Changes per second of each class; once a week and once a month by default, as in the paper.
+    names : sequence of str, optional
+        Name of each class; "weekly" and "monthly" by default, otherwise the rates as text.
     prior : array_like, shape (K,), optional
         Probability of each class before the first visit; equal by default.
 
@@ -42,17 +49,25 @@ class FrequencyClasses(Estimator):
     >>> classes.update(0, 2_629_800.0, False)
     >>> classes.probabilities(0).round(3)
     array([0.034, 0.966])
+    >>> classes.classify(0)
+    'monthly'
     """
 
     def __init__(
         self,
         n_pages: int,
         rates: npt.ArrayLike | None = None,
+        names: Sequence[str] | None = None,
         prior: npt.ArrayLike | None = None,
     ) -> None:
         self.rates: FloatArray = np.array((1 / WEEK, 1 / MONTH) if rates is None else rates, dtype=np.float64)
         if self.rates.ndim != 1 or self.rates.size < 1 or not ((self.rates > 0) & (self.rates < np.inf)).all():
             raise ValueError(f"rates must be one change rate per class, above 0 and finite, got {rates!r}.")
+        if names is None:
+            names = ("weekly", "monthly") if rates is None else [f"{rate:g}/s" for rate in self.rates]
+        self.names = tuple(str(name) for name in names)
+        if len(self.names) != self.rates.size:
+            raise ValueError(f"names must be one per rate ({self.rates.size}), got {len(self.names)}.")
         self.prior = check_prior(np.ones(self.rates.size) if prior is None else prior, self.rates.size)
         super().__init__(n_pages)
 
@@ -70,7 +85,34 @@ class FrequencyClasses(Estimator):
         return rates
 
     def probabilities(self, pages: npt.ArrayLike | None = None) -> FloatArray:
-        """Return the probability of each class, shape (n, K), or (K,) for a single page; rows add up to 1."""
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        pages : int or array_like of int, optional
+            Row numbers; all rows by default.
+
+        Returns
+        -------
+        ndarray, shape (n, K), or (K,) for a single page
+            Rows add up to 1.
+        """
         rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
         found = posterior_probabilities(self._columns["log_likelihood"][rows], self.prior)
+        return found[0] if pages is not None and np.ndim(pages) == 0 else found
+
+    def classify(self, pages: npt.ArrayLike | None = None) -> Any:
+        """Return the name of the most probable class (the first of equals).
+
+        Parameters
+        ----------
+        pages : int or array_like of int, optional
+            Row numbers; all rows by default.
+
+        Returns
+        -------
+        list of str, or str for a single page
+        """
+        best = np.atleast_2d(self.probabilities(pages)).argmax(axis=1)
+        found = [self.names[k] for k in best]
         return found[0] if pages is not None and np.ndim(pages) == 0 else found

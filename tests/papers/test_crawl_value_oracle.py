@@ -120,6 +120,20 @@ def test_greedy_cis_is_exact(elapsed, recall):
     assert greedy_cis(elapsed, 3, 1.0, recall) == pytest.approx(1.0, rel=1e-15)
 
 
+@pytest.mark.parametrize("max_terms", [1, 2, 3])
+def test_approximations_end_where_the_design_says(max_terms):
+    """G-NCIS-APPROX-j tends to mu / Delta (1 - (nu / (Delta + nu))^j), not to mu / Delta."""
+    delta, nu = 0.5, 0.3
+    limit = 2.0 / delta * (1 - (nu / (delta + nu)) ** max_terms)
+    assert greedy_ncis(np.inf, 5, delta, 0.4, nu, 2.0, max_terms=max_terms) == pytest.approx(limit, rel=1e-14)
+    assert greedy_ncis(np.inf, 5, delta, 0.4, nu, 2.0) == pytest.approx(2.0 / delta, rel=1e-14)
+
+
+def test_a_page_whose_every_change_is_announced_is_worth_nothing_before():
+    """With recall 1 and nothing announced, the page cannot have changed: its value stays 0 for ever."""
+    assert greedy_ncis(np.array([0.0, 1.0, 1e9, np.inf]), 0, 1.0, 1.0, 0.4).tolist() == [0.0] * 4
+
+
 def test_the_posterior_value_is_the_expectation_of_the_exact_value():
     """With and without announcements, it is the weighted sum of the oracle's values."""
     rng = np.random.default_rng(7)

@@ -3,13 +3,17 @@
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crawlsched.crawl_value import (
+    greedy,
     greedy_ncis,
     merge_sources,
     noisy_value,
     posterior_value,
 )
+from tests.inputs import tries
 from tests.papers import oracle
 
 
@@ -112,6 +116,31 @@ def test_the_crawl_value_is_the_derivative_of_the_objective(alpha, gamma, kappa,
     assert noisy_value(threshold / alpha, 0.0, alpha, gamma, kappa) == pytest.approx(float(slope), rel=1e-9)
 
 
+def test_greedy_is_the_derivative_of_the_objective():
+    """Without announcements: V = d/d xi [mu xi / Delta (1 - exp(-Delta / xi))] at xi = 1 / tau, problem (5)."""
+    change_rate, tau = 0.7, 1.9
+
+    def objective(rate):
+        return 3.0 * rate / change_rate * (1 - mpmath.exp(-change_rate / rate))
+
+    with mpmath.workdps(40):
+        slope = mpmath.diff(objective, 1 / mpmath.mpf(tau))
+    assert greedy(tau, change_rate, 3.0) == pytest.approx(float(slope), rel=1e-13)
+
+
+def test_the_posterior_value_is_the_derivative_of_the_expected_objective():
+    """With the rate unknown, d/d xi of E[mu xi / Delta (1 - exp(-Delta / xi))] is the posterior crawl value."""
+    rates, weights, tau = np.array([0.1, 0.8, 5.0]), np.array([0.5, 0.3, 0.2]), 1.3
+
+    def objective(rate):
+        pairs = zip(weights, rates, strict=True)
+        return mpmath.fsum(w * rate / delta * (1 - mpmath.exp(-delta / rate)) for w, delta in pairs)
+
+    with mpmath.workdps(40):
+        slope = mpmath.diff(objective, 1 / mpmath.mpf(tau))
+    assert posterior_value(weights, rates, tau) == pytest.approx(float(slope), rel=1e-13)
+
+
 def test_the_posterior_value_is_the_mean_gain_when_nature_draws_the_rate():
     """Simulated: draw the page's rate from the posterior, then announcements; the mean gain is the posterior value."""
     rng = np.random.default_rng(5)
@@ -124,6 +153,25 @@ def test_the_posterior_value_is_the_mean_gain_when_nature_draws_the_rate():
         gains.append(freshness - np.exp(-rate * elapsed) * length)
     value = posterior_value(weights, rates, elapsed, signal_rate=gamma, signal_weight=kappa)
     assert_mean(np.concatenate(gains), value)
+
+
+@tries(50)
+@given(st.lists(st.floats(1e-3, 1.0), min_size=3, max_size=3), st.floats(0.01, 50.0))
+def test_the_posterior_value_never_exceeds_greedy_at_its_limit_nor_the_mean_of_limits(weights, elapsed):
+    """It is bounded by mu E[1 / Delta], what it is worth where there is no copy."""
+    rates = np.array([0.05, 0.5, 5.0])
+    weights = np.array(weights) / np.sum(weights)
+    bound = weights @ (1 / rates)
+    assert posterior_value(weights, rates, elapsed) <= bound * (1 + 1e-14)
+    assert posterior_value(weights, rates, np.inf) == pytest.approx(bound, rel=1e-14)
+
+
+def test_the_posterior_value_keeps_coming_back_where_the_mean_rate_gives_up():
+    """A page that is either fast or slow outgrows the limit which GREEDY with its mean rate never passes."""
+    rates, weights = np.array([0.01, 10.0]), np.array([0.5, 0.5])
+    mean_limit = 1 / (weights @ rates)
+    assert greedy(1e9, weights @ rates) <= mean_limit
+    assert posterior_value(weights, rates, 300.0) > 50 * mean_limit
 
 
 def test_crawling_by_the_crawl_value_finds_the_optimal_rates():

@@ -1,7 +1,6 @@
 """`crawlsched simulate`: the figures of the three papers on change rates, against closed forms and printed values."""
 
 import warnings
-from collections.abc import Callable
 from math import log
 from pathlib import Path
 
@@ -11,12 +10,8 @@ import pytest
 from crawlsched.bandwidth import poisson_crawl_rates
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.simulation.figures import FIGURES, SimulationError, Table
-from crawlsched.simulation.figures.estimating import ERROR
-from crawlsched.simulation.figures.frequency_curves import BIAS, SIMULATED, WITH_DATES, moment
-from crawlsched.simulation.figures.online_estimators import OFTEN
-from crawlsched.simulation.figures.optimal_crawl_rates import FRESHNESS, OPTIMUM
-from crawlsched.simulation.figures.revisiting import CLOSER, NAIVE, OURS, OVER_UNIFORM
-from crawlsched.simulation.figures.table import Label
+from crawlsched.simulation.figures.frequency_curves import SIMULATED
+from tests.papers.claims import claims_of
 
 # Smaller than printed, as far as a claim can still be seen.
 SMALL: dict[str, dict[str, object]] = {
@@ -42,6 +37,8 @@ NAMES = [
     *(f"frequency-of-change-{number}" for number in (3, 4, 5, 6, 7, 11, 12, 14, 15, 16, 17, 18, 19)),
     "frequency-of-change-table-1",
 ]
+# Parts that fail, counted from 0: in 2000 visits the best β is a smaller one, and in 300 the best rates are not found.
+FAILS = {"online-estimators-5": {3}, "optimal-freshness-2": {0, 1}}
 
 
 def silent(done: int, total: int) -> None:
@@ -55,48 +52,18 @@ def run(name: str, **settings: object) -> Table:
         return figure.run(figure.with_settings(**{**SMALL.get(name, {}), **settings}), silent)  # type: ignore[arg-type]
 
 
-def in_the_end(table: Table, quantity: str = ERROR, **labels: Label) -> dict[str, float]:
-    """Return the number of each estimator after the last visit."""
-    rows = sorted(table.some(quantity, **labels), key=lambda row: float(table.label(row, "visits")))
-    return {str(table.label(row, "estimator")): row.mean for row in rows}
-
-
-def best(found: dict[str, float]) -> list[str]:
-    """Return names by their numbers, the smallest first."""
-    return sorted(found, key=lambda name: found[name])
-
-
-# What the text says of each figure, as far as these sizes show it; docs/notes/simulate.md has the rest.
-SAID: dict[str, Callable[[Table], bool]] = {
-    "online-estimators-1": lambda t: best(in_the_end(t, p=OFTEN))[-1] == "Naive",
-    "online-estimators-2": lambda t: (best(in_the_end(t))[0], best(in_the_end(t))[-1]) == ("MLE", "Naive"),
-    "online-estimators-3": lambda t: best(in_the_end(t)) == ["LLN", "SAM", "SA"],
-    "online-estimators-4": lambda t: in_the_end(t)["LLN"] < in_the_end(t)["SAM"],
-    "online-estimators-5": lambda t: best(in_the_end(t, panel="a"))[-1] == "α = k^0.75",
-    "optimal-freshness-1": lambda t: best(in_the_end(t))[-1] == "Naive",
-    "optimal-freshness-2": lambda t: in_the_end(t, FRESHNESS)[OPTIMUM] - min(in_the_end(t, FRESHNESS).values()) < 0.05,
-    "optimal-freshness-3": lambda t: best(in_the_end(t, panel="b"))[0] == "η = 0.75",
-    "frequency-of-change-6": lambda t: t.one("unbiased up to r", n=20).mean >= 3.45,
-    "frequency-of-change-15": lambda t: 0.99 < t.one(BIAS, estimator=OURS, **{"α": 1.0}).mean < 1.01,
-    "frequency-of-change-16": lambda t: all(abs(row.mean - 1) < 0.01 for row in t.some(BIAS, estimator=WITH_DATES)),
-    "frequency-of-change-17": lambda t: all(abs(row.mean - 1) < 0.05 for row in t.some(BIAS)),
-    "frequency-of-change-18": lambda t: t.one(CLOSER, estimator=OURS, ratio=0.0).mean > 0.7,
-    "frequency-of-change-19": lambda t: abs(t.rows[-1].mean - 0.5) < 0.01,
-    "frequency-of-change-table-1": lambda t: (
-        1.0 < t.one(OVER_UNIFORM, policy=NAIVE).mean < t.one(OVER_UNIFORM, policy=OURS).mean
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SAID)
-def test_it_shows_what_the_paper_says_of_it(name: str) -> None:
-    """The order of estimators, or where a curve stays."""
-    assert SAID[name](run(name))
+@pytest.mark.parametrize("name", NAMES)
+def test_its_claims_come_out_as_documented(name: str) -> None:
+    """Each part of what the paper says holds, but for those of which docs/notes/simulate.md says why they do not."""
+    claims = claims_of(name, run(name))
+    failed = {number for number, claim in enumerate(claims) if claim.held is False}
+    assert failed == FAILS.get(name, set()), [claim.sentence for claim in claims]
+    assert all(claim.held is not None for claim in claims)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_can_be_drawn_from_a_single_repetition(name: str) -> None:
-    """With one repetition there are no standard errors; it is drawn anyway."""
+def test_it_can_be_drawn_and_told_from_a_single_repetition(name: str) -> None:
+    """With one repetition there are no standard errors; claims that need them cannot be told; it is drawn anyway."""
     pytest.importorskip("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -105,6 +72,7 @@ def test_it_can_be_drawn_from_a_single_repetition(name: str) -> None:
     if FIGURES[name].settings.horizon is not None:
         small["horizon"] = 60.0 if name != "online-estimators-6" else 3.0  # type: ignore[assignment]
     table = run(name, repetitions=1, **small)
+    assert all(claim.sentence for claim in claims_of(name, table))
     canvas = Canvas(layout="constrained")
     FigureCanvasAgg(canvas)
     FIGURES[name].draw(table, canvas)
@@ -113,12 +81,13 @@ def test_it_can_be_drawn_from_a_single_repetition(name: str) -> None:
 
 
 def test_a_given_history_takes_the_place_of_the_generated_one(tmp_path: Path) -> None:
-    """Of several pages the one that changes most is taken."""
+    """Of several pages the one that changes most is taken; the Q-Q plot tells that its changes are not random."""
     times = 1e9 + 3600.0 * np.arange(2000)
     lines = [f"7,{time:.3f}" for time in times] + [f"8,{time:.3f}" for time in times[::40]]
     history = tmp_path / "changes.csv"
     history.write_text("\n".join(["page,time", *lines, ""]))
     table = run("online-estimators-1", repetitions=3, history=history)
+    assert claims_of("online-estimators-1", table)[0].held is False
     quantiles = table.some("quantile of the times between changes")
     assert [row.mean for row in quantiles] == pytest.approx([1.0] * 49)  # one change an hour
 
@@ -179,11 +148,10 @@ def test_figure_18_of_a_history_counts_the_days_on_which_its_pages_changed(tmp_p
 @pytest.mark.parametrize("name", [f"frequency-of-change-{number}" for number in (3, 4, 5, 7, 11, 12, 14)])
 def test_curves_are_exact_and_what_is_simulated_lies_on_them(name: str) -> None:
     """Exact numbers have no standard error; simulated ones are on the curves, within four of theirs."""
-    for row in run(name).rows:
-        if row.quantity.startswith(SIMULATED):
-            estimator, n, ratio = row.labels
-            exact_mean = moment(row.quantity.removeprefix(SIMULATED), str(estimator), float(ratio), int(n))
-            assert abs(row.mean - exact_mean) < 4.0 * row.standard_error
+    claims = claims_of(name, run(name))
+    agreeing = [claim for claim in claims if claim.sentence.startswith("simulation agrees")]
+    assert agreeing
+    assert all(claim.held for claim in agreeing)
     table = run(name, repetitions=2, pages=[10])
     exact = [row for row in table.rows if not row.quantity.startswith(SIMULATED)]
     assert exact

@@ -42,6 +42,14 @@ def study():
     return np.array(counted), np.array(fitted), np.array(covered), np.array(settings)
 
 
+def test_figure_10_counting_intervals_is_clearly_biased():
+    """Counted precision and recall are far too high on average, and the more so the rarer the visits."""
+    counted, _, _, settings = study()
+    assert (counted.mean(axis=0) > 0.1).all()
+    rare, frequent = settings[:, 3] < 0.5, settings[:, 3] > 2
+    assert (counted[rare].mean(axis=0) > 2 * counted[frequent].mean(axis=0)).all()
+
+
 def test_figure_11_the_fit_is_faithful():
     """The mean error of the fit is within four standard errors of 0 and below 0.005; typically it is below 0.01."""
     _, fitted, _, settings = study()
