@@ -52,7 +52,8 @@ class Sharing(RuleBasedStateMachine):
         self.started_at = -100.0
         self.rows = Rows(rate, {shard: ShardRow() for shard in range(N_SHARDS)})
         self.processes: list[Process] = []
-        self.on_the_way: list[tuple[Process, Renewal]] = []
+        self.on_the_way: list[tuple[Process, Renewal, float]] = []
+        self.arrived: list[tuple[float, float]] = []
         self.answers: list[tuple[Process, Renewal, Answer]] = []
         self.releases: list[tuple[Process, int, int]] = []
         self.rates = [(0.0, rate)]
@@ -72,13 +73,15 @@ class Sharing(RuleBasedStateMachine):
         process = data.draw(st.sampled_from(self.processes))
         if process.lives:
             claims = tuple(data.draw(st.sets(st.integers(0, N_SHARDS - 1))))
-            self.on_the_way.append((process, process.says(self.time, share * self.rows.rate, claims)))
+            said = process.says(self.time, share * self.rows.rate, claims)
+            self.on_the_way.append((process, said, self.time))
 
     @precondition(lambda self: self.on_the_way)
     @rule(data=st.data(), is_rolled_back=st.booleans())
     def reaches_the_database(self, data: st.DataObject, is_rolled_back: bool) -> None:
-        process, said = self.on_the_way.pop(data.draw(st.integers(0, len(self.on_the_way) - 1)))
+        process, said, asked_at = self.on_the_way.pop(data.draw(st.integers(0, len(self.on_the_way) - 1)))
         if not is_rolled_back:
+            self.arrived.append((self.time, asked_at))
             answer = renew(self.rows, said, self.time, LEASE, self.started_at)
             if answer is not None:
                 self.answers.append((process, said, answer))
@@ -137,11 +140,14 @@ class Sharing(RuleBasedStateMachine):
     def the_grants_are_never_more_than_the_rate(self) -> None:
         if not hasattr(self, "rows"):
             return
-        # Every rate that was in force at some moment of the run-down.
+        # Every rate that was in force at some moment of the run-down. After a restart the database believes a renewal
+        # that was held up on its way, and that says what was in use when it was asked.
+        asked = [asked_at for arrived_at, asked_at in self.arrived if arrived_at > self.time - LEASE]
+        since = min([self.time, *asked]) - RUN_DOWN
         current = [
             rate
             for (_, rate), (end, _) in zip(self.rates, [*self.rates[1:], (self.time + 1, 0.0)], strict=True)
-            if end >= self.time - RUN_DOWN
+            if end >= since
         ]
         assert self.rows.granted(self.time) <= max(current) * (1 + 1e-9)
 
