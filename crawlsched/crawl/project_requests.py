@@ -15,7 +15,9 @@ __all__ = ["Requests"]
 
 _SCRAPYS = "scrapy.utils.request.RequestFingerprinter"
 # What Scrapy leaves as it is: most URLs of most lists. Its own way takes ten times as long.
-_PLAIN = re.compile(r"https?://([a-z0-9]+(?:[.-][a-z0-9]+)*)/[A-Za-z0-9_.,/-]*(?:\?[A-Za-z0-9_]+=[A-Za-z0-9_.-]+)?")
+_PLAIN = re.compile(
+    r"https?://([a-z0-9]+(?:[.-][a-z0-9]+)*)(?![^?]*/\.)/[A-Za-z0-9_.,/-]*(?:\?[A-Za-z0-9_]+=[A-Za-z0-9_.-]+)?"
+)
 
 
 class Requests:

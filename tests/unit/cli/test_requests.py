@@ -1,7 +1,7 @@
 """URLs of a file get the URLs and fingerprints that a crawl gives them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.request import fingerprint
@@ -31,6 +31,7 @@ def test_a_page_is_named_as_scrapy_names_it(scheme: str, host: str, path: str, q
         assert (page.url, page.host, page.request_fingerprint) == expected
 
 
+@example("http://example.com/a/./b/..")
 @given(st.from_regex(r"\Ahttps?://[a-z0-9]+(\.[a-z0-9]+){0,2}/[A-Za-z0-9_.,/-]*(\?[a-z]+=[a-z0-9_.-]+)?\Z"))
 def test_plain_urls_are_named_so_too(url: str) -> None:
     """Those that are left as they stand have Scrapy's fingerprint all the same."""
