@@ -19,7 +19,7 @@ from aiohttp import web
 from tests.crawling import Project
 from tests.site import Site
 
-SECONDS, PAGES, SEEDS = 60.0, 60, (7, 8)
+SECONDS, PAGES, SEEDS = 90.0, 60, (7, 8)
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"]
 SPIDER = """
 import scrapy
