@@ -1,4 +1,4 @@
-"""The verdict on a visit, decided from values alone; `refresh.responses` carries it out, top to bottom."""
+"""The verdict on a visit, decided from values alone; `crawl.responses` carries it out, top to bottom."""
 
 from __future__ import annotations
 

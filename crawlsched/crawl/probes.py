@@ -61,7 +61,7 @@ class Probes:
 
     Notes
     -----
-    A visit is put off where a second fetch has to tell, as `ruling` says, and where a page looks changed of a template
+    A visit is put off where a second fetch has to tell, as `verdict` says, and where a page looks changed of a template
     that was not probed three times yet; the latter not after an announcement, if there was a second fetch for each six
     visits. The rest is judged at once, and some probed nevertheless: those that look changed until five in a row have
     shown nothing new, and ever fewer after that; together 4 in a hundred visits and 6 more.

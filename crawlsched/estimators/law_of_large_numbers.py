@@ -7,15 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.observations import Observations, check_n_pages
+from crawlsched.estimators.estimator import Columns
+from crawlsched.estimators.observations import check_n_pages
 from crawlsched.estimators.online_parameters import check_crawl_rate, crawl_rates
-from crawlsched.estimators.visit_counts import ratio
+from crawlsched.estimators.visit_counts import VisitCounts, ratio
 
 __all__ = ["LawOfLargeNumbers"]
 
 
-class LawOfLargeNumbers(Estimator):
+class LawOfLargeNumbers(VisitCounts):
     """p Î / (k + α_k - Î), with Î changes found in k visits at rate p.
 
     Parameters
@@ -65,12 +65,7 @@ class LawOfLargeNumbers(Estimator):
 
     def _new_rows(self, n: int) -> Columns:
         known = np.full(n, np.nan if self.crawl_rate is None else self.crawl_rate)
-        return {"visits": np.zeros(n), "changes": np.zeros(n), "time": np.zeros(n), "known_crawl_rate": known}
-
-    def _observe(self, seen: Observations) -> None:
-        self._columns["visits"][seen.pages] += 1
-        self._columns["changes"][seen.pages] += seen.changed
-        self._columns["time"][seen.pages] += seen.elapsed
+        return {**super()._new_rows(n), "known_crawl_rate": known}
 
     def _estimate(self, pages: IndexArray) -> FloatArray:
         visits, changes = self._columns["visits"][pages], self._columns["changes"][pages]

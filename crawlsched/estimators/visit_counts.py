@@ -6,7 +6,7 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
 from crawlsched.estimators.observations import Observations
 
-__all__ = ["BiasReduced", "Naive", "UniformPrior", "ratio"]
+__all__ = ["BiasReduced", "Naive", "UniformPrior", "VisitCounts", "ratio"]
 
 
 class Naive(Estimator):
@@ -53,7 +53,19 @@ def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
     return quotient
 
 
-class BiasReduced(Estimator):
+class VisitCounts(Estimator):
+    """What is counted of each page: its visits, those that found a change, and the seconds between them."""
+
+    def _new_rows(self, n: int) -> Columns:
+        return {"visits": np.zeros(n), "changes": np.zeros(n), "time": np.zeros(n)}
+
+    def _observe(self, seen: Observations) -> None:
+        self._columns["visits"][seen.pages] += 1
+        self._columns["changes"][seen.pages] += seen.changed
+        self._columns["time"][seen.pages] += seen.elapsed
+
+
+class BiasReduced(VisitCounts):
     """-log((n - X + 0.5) / (n + 0.5)) per mean interval, with X changes found in n visits.
 
     Notes
@@ -80,14 +92,6 @@ class BiasReduced(Estimator):
     0.847
     """
 
-    def _new_rows(self, n: int) -> Columns:
-        return {"visits": np.zeros(n), "changes": np.zeros(n), "time": np.zeros(n)}
-
-    def _observe(self, seen: Observations) -> None:
-        self._columns["visits"][seen.pages] += 1
-        self._columns["changes"][seen.pages] += seen.changed
-        self._columns["time"][seen.pages] += seen.elapsed
-
     def _estimate(self, pages: IndexArray) -> FloatArray:
         visits, changes = self._columns["visits"][pages], self._columns["changes"][pages]
         # -log((n - X + 0.5) / (n + 0.5)) = -log(1 - X / (n + 0.5)), exact for few changes in many visits.
@@ -95,7 +99,7 @@ class BiasReduced(Estimator):
         return ratio(per_visit * visits, self._columns["time"][pages])
 
 
-class UniformPrior(Estimator):
+class UniformPrior(VisitCounts):
     """-log((n - X + 1) / (n + 2)) per mean interval, with X changes found in n visits.
 
     Notes
@@ -121,14 +125,6 @@ class UniformPrior(Estimator):
     >>> round(estimator.change_rate(0) * day, 3)
     0.875
     """
-
-    def _new_rows(self, n: int) -> Columns:
-        return {"visits": np.zeros(n), "changes": np.zeros(n), "time": np.zeros(n)}
-
-    def _observe(self, seen: Observations) -> None:
-        self._columns["visits"][seen.pages] += 1
-        self._columns["changes"][seen.pages] += seen.changed
-        self._columns["time"][seen.pages] += seen.elapsed
 
     def _estimate(self, pages: IndexArray) -> FloatArray:
         visits, changes = self._columns["visits"][pages], self._columns["changes"][pages]

@@ -26,11 +26,14 @@ class Candidates:
 
     def __init__(self, pages: Pages, values: CrawlValues) -> None:
         self._columns, self._values = pages, values
-        self.level = 0.0
+        self.level = 0.0  # pages are due when their crawl value reaches it
         self.host_levels: dict[int, float] = {}
+        # The candidates whose hosts do not rest, and those of each resting host.
         self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
+        # No other page may go before the first time; all pages are not searched again for one before the second.
         self.idle_until = self.searched_until = -np.inf
+        # After a level came down due times are reckoned anew: of `to_sweep` rows from `swept` on, and of `of_hosts`.
         self.swept = self.to_sweep = 0
         self.of_hosts: IndexArray = np.zeros(0, np.intp)
 
