@@ -25,9 +25,10 @@ __all__ = ["Prepared", "Saved", "outgoing_row", "prepared", "write", "write_care
 logger = logging.getLogger("crawlsched.store")
 
 Row = dict[str, Any]
-#: Rows by their step and the names of their columns.
-Prepared = dict[tuple[int, tuple[str, ...]], list[Row]]
+#: Rows by the number of their step.
+Prepared = dict[int, list[Row]]
 
+_OWN_PAGE = (OWN + "shard", OWN + "collection", OWN + "page")
 NEW = 1  # `crawlsched.pages.NEW`, which this layer does not import
 _NEVER_CRAWLED = {
     **dict.fromkeys(models.STATE_COLUMNS, 0),
@@ -215,28 +216,47 @@ def prepared(batch: Batch, key: tuple[int, int], saved: Saved, forgotten: Collec
                 of_collection if table is not models.inbox or own else {"collection": key[1]}
             )  # its shard is another
             if not forgotten or made.get(page) not in forgotten:
-                rows.setdefault((number, tuple(made)), []).append(made)
+                rows.setdefault(number, []).append(made)
     saved.cleaned += texts["texts"]
     saved.rows += sum(map(len, rows.values()))
     return rows
 
 
 def write(connection: Connection, several: Sequence[Prepared]) -> None:
-    """Write the rows of several collections or shards, those of one statement together."""
-    for kind in sorted({kind for rows in several for kind in rows}):
-        table, how, *_ = _STEPS[kind[0]]
-        put(connection, table, [row for rows in several for row in rows.get(kind, ())], how)
+    """Write the rows of several batches, of which the older come first, with as few statements as can be.
+
+    To a database that is far away each statement costs a round trip.
+    """
+    for number, (table, how, *_) in enumerate(_STEPS):
+        for rows in _alike(row for prepared in several for row in prepared.get(number, ())):
+            put(connection, table, rows, how)
 
 
-def write_carefully(connection: Connection, rows: Prepared, saved: Saved) -> None:
+def write_carefully(connection: Connection, prepared: Prepared, saved: Saved) -> None:
     """Write rows so that one which is refused costs nothing but itself."""
-    for kind, some in sorted(rows.items()):
-        table, how, *_ = _STEPS[kind[0]]
-        if _refusal(connection, table, some, how) is not None:
-            for row in some:
-                if (error := _refusal(connection, table, [row], how)) is not None:
-                    numbers = ", ".join(str(value)[:40] for value in row.values() if isinstance(value, int))
-                    _refuse(saved, table.name, f"numbers {numbers}", error)
+    for number, (table, how, *_) in enumerate(_STEPS):
+        for rows in _alike(prepared.get(number, ())):
+            if _refusal(connection, table, rows, how) is not None:
+                for row in rows:
+                    if (error := _refusal(connection, table, [row], how)) is not None:
+                        numbers = ", ".join(str(value)[:40] for value in row.values() if isinstance(value, int))
+                        _refuse(saved, table.name, f"numbers {numbers}", error)
+
+
+def _alike(rows: Iterable[Row]) -> list[list[Row]]:
+    """Put rows with the same columns together, but none before an earlier one that changes the same row."""
+    groups: list[list[Row]] = []
+    group_of: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        changed = tuple(row.get(name) for name in _OWN_PAGE)
+        at = group_of.get(changed, 0)
+        while at < len(groups) and groups[at][0].keys() != row.keys():
+            at += 1
+        if at == len(groups):
+            groups.append([])
+        groups[at].append(row)
+        group_of[changed] = at
+    return groups
 
 
 def _refusal(connection: Connection, table: Table, rows: list[Row], how: str) -> BaseException | None:

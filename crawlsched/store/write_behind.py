@@ -201,13 +201,10 @@ def _write(waiting: Sequence[Parts]) -> tuple[list[Saved], list[Batch]]:
         try:
             with first.database.explained("written"), first.database.writing() as connection:
                 own = _still_own(connection, list(stores.values()))
-                found: list[Saved] = []
-                for parts in waiting:
-                    saved = [(Saved(), part) for part in parts if part[0].key in own]
-                    rows = [store.prepared(batch, told) for told, (store, batch) in saved]
-                    saving.write(connection, rows)
-                    found += [told for told, _ in saved]
-            return found, [batch for parts in waiting for store, batch in parts if store.key not in own]
+                saved = [(Saved(), part) for parts in waiting for part in parts if part[0].key in own]
+                saving.write(connection, [store.prepared(batch, told) for told, (store, batch) in saved])
+            left_out = [batch for parts in waiting for store, batch in parts if store.key not in own]
+            return [told for told, _ in saved], left_out
         except Exception as error:
             if not is_row_error(error):
                 raise

@@ -33,8 +33,10 @@ _AFTER_ITS_LEASE = 0.02
 _CLAIMED_AT_ONCE = 16
 # Seconds for which a shard that could not be loaded is left to others.
 _AFTER_A_FAILURE = 15.0
-# Shards move to even out loads so long after the last move at the earliest; but who has less than half gets at once.
+# Shards move to even out loads so long after the last move at the earliest; but one with less than this share of a
+# fair load joins still, and gets at once.
 _BETWEEN_MOVES = 30.0
+_STILL_JOINS = 0.75
 # Of its shards a member gives away this share in one renewal, while the others go on.
 _GIVEN_AT_ONCE = 0.25
 # So much is handed over between two renewals at most: a spider that begins with a million pages delays none.
@@ -417,7 +419,7 @@ class Membership:
         for shard, member in held.items():
             if member in load:
                 load[member] += weights[shard]
-        somebody_joins = min(load.values()) < 0.5 * sum(load.values()) / len(load)
+        somebody_joins = min(load.values()) < _STILL_JOINS * sum(load.values()) / len(load)
         somebody_leaves = not load.keys() >= set(held.values())
         if not (somebody_joins or somebody_leaves or self._clock() - self._moved_at >= _BETWEEN_MOVES):
             return {}

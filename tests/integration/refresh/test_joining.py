@@ -1,9 +1,11 @@
 """A process joins others that crawl the same collection."""
 
+import time
+
 import pytest
 
 from crawlsched.exceptions import StoreError
-from tests.integration.refresh.processes import process
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, look_until, process
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,18 @@ def test_a_process_with_other_aims_does_not_join(shared, given, said) -> None:
         pass
     with process(shared, **given):
         pass
+
+
+def test_a_process_that_joins_has_its_share_at_once(shared) -> None:
+    """Of shards of one size it gets half, one after the other, without a rest between them."""
+    with process(shared) as first:
+        for url in [f"http://{host}/{page}" for host in HOSTS for page in range(100)]:
+            first.admission.requested(asked(url), time.time())
+        look_until(first, lambda: len(first.collection.shards.here) == N_SHARDS)
+        with process(shared) as second:
+
+            def is_divided() -> bool:
+                first.sharing.look(first.clock())
+                return len(second.collection.shards.here) == N_SHARDS // 2
+
+            look_until(second, is_divided, 15.0)

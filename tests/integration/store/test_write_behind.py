@@ -7,6 +7,8 @@ import threading
 import time
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sqlalchemy import create_engine, event, text
 
 from crawlsched.store import Batch, NewPage, ObservationRow, Store, WriteBehind
@@ -63,6 +65,53 @@ def test_submitting_does_not_wait_for_the_database(sqlite_store):
         assert slowest < 1.0  # the lock is waited for during 5 s
     assert writer.close()
     assert ids(sqlite_store) == list(range(50))
+
+
+def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
+    """Each statement is a round trip to a server, and those that wait would be written ever more slowly."""
+    writer, statements = WriteBehind(), []
+    store.save(Batch(new_pages={page: new_page(page) for page in range(20)}))
+
+    def written(first: int, n: int) -> int:
+        """Return how many statements write `n` batches that wait together."""
+        with store.turn:  # the writing thread waits for its turn meanwhile
+            writer.submit((store, Batch(observations=observations(first, 1))))
+            time.sleep(0.1)
+            for number in range(first + 1, first + 1 + n):
+                contents = {number % 20: {"fingerprint": b"%d" % number}, 19: {"etag": f'"{number}"'}}
+                writer.submit((store, Batch(contents=contents, observations=observations(number, 1))))
+            statements.clear()
+        assert writer.drain(10.0)
+        return len(statements)
+
+    event.listen(store.database.engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    assert written(0, 15) == written(100, 1)
+    assert writer.close()
+    assert len(ids(store)) == 18
+
+
+@given(
+    batches=st.lists(
+        st.dictionaries(
+            st.integers(0, 2),
+            st.dictionaries(st.sampled_from(["etag", "last_modified", "moved_to"]), st.text("ab", max_size=2), min_size=1),
+        ),
+        max_size=6,
+    )
+)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_batches_written_together_leave_what_they_leave_one_by_one(sqlite_store, batches):
+    """Whatever columns each of them changes."""
+    sqlite_store.save(Batch(new_pages={page: new_page(page) for page in range(3)}))
+    for batch in batches:
+        sqlite_store.save(Batch(contents=batch))
+    one_by_one = sqlite_store.reader.facts(range(3))
+    writer = WriteBehind()
+    with sqlite_store.turn:
+        for batch in batches:
+            writer.submit((sqlite_store, Batch(contents=batch)))
+    assert writer.close()
+    assert sqlite_store.reader.facts(range(3)) == one_by_one
 
 
 class locked:  # noqa: N801 (reads as a phrase)
