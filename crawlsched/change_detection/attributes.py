@@ -1,8 +1,9 @@
 """Attributes: what a tag shows a reader, or a program that reads the page, beside the text between the tags."""
 
 import re
+from functools import lru_cache
 
-from crawlsched.change_detection.html_scan import Tag, normalised
+from crawlsched.change_detection.html_scan import KNOWN_TAGS, STRUCK, Tag, normalised
 from crawlsched.change_detection.page_data import ASSET
 from crawlsched.change_detection.visible_text import visible_text
 
@@ -22,7 +23,6 @@ _BESIDE_STATES = frozenset(
 _STATE_WORD = re.compile(r"[-_]+")
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _CONTROLS = frozenset({"input", "button", "select", "option", "textarea", "meter", "progress", "data", "output", "li"})
-_STRUCK = frozenset({"s", "del", "strike"})
 _SWITCHES = ("hidden", "disabled", "checked", "selected", "readonly", "open")
 _SAID = ("alt", "aria-label", "title")
 _ARIA = ("aria-pressed", "aria-disabled")
@@ -47,6 +47,7 @@ def state_words(name: str) -> bool:
     )
 
 
+@lru_cache(KNOWN_TAGS)
 def told_by(tag: Tag) -> str:
     """Return the words of a tag's attributes for a reader, and whether it strikes out or links its text.
 
@@ -59,7 +60,7 @@ def told_by(tag: Tag) -> str:
     """
     name = tag.name
     is_link = name == "a" and "href" in tag.attributes
-    first = "[link]" if is_link else "[struck]" if name in _STRUCK else ""
+    first = "[link]" if is_link else "[struck]" if name in STRUCK else ""
     if not tag.attributes:
         return first
     found = tag.attribute_values()
@@ -81,6 +82,7 @@ def told_by(tag: Tag) -> str:
     return normalised(" ".join(said))
 
 
+@lru_cache(KNOWN_TAGS)
 def data_of(tag: Tag) -> list[tuple[str, str]]:
     """Return names and values by which a tag speaks to programs that read for people.
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from crawlsched.change_detection.attributes import data_of, state_words, told_by
-from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
+from crawlsched.change_detection.html_scan import INLINE, KNOWN_TAGS, Tag, normalised, scanned
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import ASSET, KEY_OF_A_ROW, script_data
 from crawlsched.change_detection.visible_text import text_of
@@ -74,9 +74,7 @@ class Way:
 
     def below(self, tag: Tag, column: int = 0) -> "Way":
         """Return the way into an element that stands here: this one for inline elements without a class or an id."""
-        step = tag.step
-        if step is None:
-            step = tag.step = _step(tag)
+        step = _step(tag)
         # Within <pre> an inline element is a colour of the words of a program, a dozen of them in each line.
         if not tag.parts_words and (step == tag.name or (self._is_preformatted and "#" not in step)):
             return self
@@ -194,9 +192,7 @@ def _selector(step: str) -> str:
     return f"{name}:nth-child({column})" if column else name
 
 
-def page_blocks(
-    markup: str, links: bool = False, images: bool = False, ignore_keys: Collection[str] = ()
-) -> PageBlocks:
+def page_blocks(markup: str, ignore_keys: Collection[str] = ()) -> PageBlocks:
     """Cut an HTML page into blocks of text; keys of `ignore_keys` do not count where a script holds JSON.
 
     Notes
@@ -204,7 +200,7 @@ def page_blocks(
     A block is the text directly below an element; inline elements without a class or an id belong to the block around
     them, and within ``<pre>`` those with a class do, too: they colour the words of a program. Numbers in classes and
     ids do not count, nor does what programs make up in them. The time is linear in the length of the page: no search
-    looks further back than 64 elements, and deeper than that all is one path. Of what comes behind 20,000 tags the text
+    looks further back than 64 elements, and deeper than that all is one path. Of what comes behind 40,000 tags the text
     counts as a whole.
 
     Examples
@@ -214,7 +210,7 @@ def page_blocks(
     >>> one.paths == two.paths, one.texts, two.texts
     (True, ['Tea', '12'], ['Tea', '13'])
     """
-    blocks = _Cut(ignore_keys).through(markup, links, images)
+    blocks = _Cut(ignore_keys).through(markup)
     blocks.cut()
     return blocks
 
@@ -242,12 +238,12 @@ class _Cut:
         self._open = [("", _Place(self._root))]
         self._data: list[tuple[int, str]] = []
 
-    def through(self, markup: str, links: bool, images: bool) -> PageBlocks:
+    def through(self, markup: str) -> PageBlocks:
         """Read a page and return its blocks."""
-        scan, opened, has_targets = scanned(markup), self._open, links or images
+        scan, opened = scanned(markup), self._open
         place = opened[-1][1]
         # Thousands of elements a page: what nearly all of them do stands here, what few of them do in methods.
-        for text, tag, inner in islice(scan, MOST_DENSE):
+        for text, tag, script in islice(scan, 2 * MOST_DENSE):
             if text:
                 if place.pieces is not None:
                     place.pieces.append(text)
@@ -255,11 +251,13 @@ class _Cut:
                     self._begin(place).append(text)
             if tag is None:
                 continue
-            if has_targets and (target := target_of(tag, links, images)):
-                self._begin(place).append(f" {target} ")
             if tag.parts_words and place.pieces is not None:
                 place.pieces.append(" ")  # what stands before an element is another word than what stands behind it
             name = tag.name
+            if name == "script":
+                if script:
+                    self._read_script(tag, script)
+                continue
             if tag.closes:
                 if opened[-1][0] == name:  # nearly always
                     opened.pop()
@@ -267,42 +265,22 @@ class _Cut:
                     self._end((name,), ())
                 place = opened[-1][1]
                 continue
-            if name == "script":
-                if inner:
-                    self._read_script(tag, inner)
-                continue
-            told = tag.told
-            if told is None:
-                told = told_by(tag), data_of(tag)
-                told = tag.told = told if any(told) else ()
             if name in _VOID:
-                if told:
-                    self._tell(_Place(place.way.to(name)), told)
-                if inner is None:
-                    continue
-                inside = place  # "<br>words</br>": what is void holds nothing
-            else:
-                if name in _ENDED_BY:
-                    self._end(*_ENDED_BY[name])
-                    place = opened[-1][1]
-                column = 0
-                if name in _CELLS:
-                    place.n_cells += 1
-                    column = place.n_cells if place.n_cells < DEEPEST else DEEPEST
-                way = place.way if len(opened) > DEEPEST else place.way.below(tag, column)
-                inside = place if way is place.way else _Place(way)
-                if told:
-                    self._tell(inside, told)
-                if inner is None:
-                    opened.append((name, inside))
-                    place = inside
-                    continue
-            if inside.pieces is not None:
-                inside.pieces.append(inner)
-            elif inner and not inner.isspace():
-                self._begin(inside).append(inner)
-            if tag.parts_words and inside.pieces is not None:
-                inside.pieces.append(" ")
+                if tag.says:
+                    self._tell(_Place(place.way.to(name)), tag)
+                continue
+            if name in _ENDED_BY:
+                self._end(*_ENDED_BY[name])
+                place = opened[-1][1]
+            column = 0
+            if name in _CELLS:
+                place.n_cells += 1
+                column = min(place.n_cells, DEEPEST)
+            way = place.way if len(opened) > DEEPEST else place.way.below(tag, column)
+            place = place if way is place.way else _Place(way)
+            opened.append((name, place))
+            if tag.says:
+                self._tell(place, tag)
         for path, pieces in self._pieces:
             self._blocks.add(path, normalised("".join(pieces)))
         for path, text in self._data:
@@ -310,12 +288,11 @@ class _Cut:
         self._blocks.rest += text_of(scan)
         return self._blocks
 
-    def _tell(self, place: _Place, told: Told) -> None:
+    def _tell(self, place: _Place, tag: Tag) -> None:
         """Take over what a tag says by its attributes."""
-        text, data = told
-        if text:
+        if text := told_by(tag):
             self._begin(place).append(f" {text} ")
-        for key, value in data:
+        for key, value in data_of(tag):
             path = place.way.to(f"@{key}").path
             self._blocks.data.add(path)
             self._data.append((path, value))
@@ -355,6 +332,7 @@ def _path_below(path: int, step: str) -> int:
     return int.from_bytes(blake2b(data, digest_size=4, person=b"crawlsched-path").digest(), "big")
 
 
+@lru_cache(KNOWN_TAGS)
 def _step(tag: Tag) -> str:
     """Return the step to an element: its name, with its classes, or its id where it has none."""
     if "=" not in tag.attributes or tag.name in _AROUND_ALL:
@@ -366,7 +344,6 @@ def _step(tag: Tag) -> str:
     return f"{tag.name}#{name}" if name else tag.name
 
 
-@lru_cache(maxsize=4_096)
 def _class_name(value: str) -> str:
     words = value.split()
     words = [word for word in words if not state_words(word)] or words

@@ -13,37 +13,30 @@ from unicodedata import normalize
 
 from crawlsched.change_detection.limits import LOOKED_AT
 
-__all__ = ["INLINE", "Tag", "Told", "normalised", "scanned", "target_of"]
+__all__ = ["INLINE", "KNOWN_TAGS", "STRUCK", "Tag", "normalised", "scanned"]
 
 # Text that no reader sees: scripts and what belongs to them, and what is shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
 # Elements that hold text and nothing else: what looks like a tag or a comment in them is none.
 _TEXT_ONLY = frozenset({"title", "textarea", "xmp"})
+STRUCK = frozenset({"s", "del", "strike"})
+"""Elements whose text is struck out."""
 # Elements that do not separate words. All others do: "<p>a</p><p>b</p>" reads "a b".
 INLINE = frozenset((
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
     "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub",
     "sup", "time", "tt", "u", "var", "wbr",
 ))  # fmt: skip
-# Text and a tag; and, where the element holds nothing but text, that text and the closing tag: one match for both is
-# far quicker. Attributes may hold ">" within quotes, and quotes count only behind "=". Possessive, so that a failing
+# Text and a tag. Attributes may hold ">" within quotes, and quotes count only behind "=". Possessive, so that a failing
 # match costs no more than what it has looked at.
-_BEFORE = r"([^<]*+)<((?:/[a-zA-Z][^\s/>]*+|([a-zA-Z][^\s/>]*+))"
-_BEHIND = r")>(?:([^<]*+)</\3>)?+"
-_TAG = re.compile(rf"""{_BEFORE}(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+{_BEHIND}""")
-_SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+{_BEHIND}")
+_BEFORE = r"([^<]*+)<(/?+[a-zA-Z][^\s/>]*+"
+_TAG = re.compile(rf"""{_BEFORE}(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+)>""")
+_SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+)>")
 _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
 _COMMENT_END = re.compile(r"--(?:(?<!<!--)!)?>")
 _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
-# Which attributes say where a link leads, and which picture is shown: also one that a script puts in place when the
-# reader has come so far, and the same in several sizes.
-_LINKS = {"a": ("href",), "area": ("href",)}
-_IMAGES = {
-    "img": ("src", "data-src", "srcset", "data-srcset"),
-    "source": ("srcset", "data-srcset"),
-}
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
@@ -59,9 +52,8 @@ _UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
 
 _LONG, _NOT_SINGLE = 100_000, re.compile(r"[^\S ]|  ")
 _LONGEST_KNOWN_TAG = 200
-
-Told = tuple[str, list[tuple[str, str]]]
-"""What a tag shows a reader, and its names and values for programs."""
+KNOWN_TAGS = 4_096
+"""Tags that are remembered, with what they say: pages of a site have most of theirs in common."""
 
 
 class Tag:
@@ -74,7 +66,7 @@ class Tag:
     ('li', ' class="new"', False, True)
     """
 
-    __slots__ = ("_facts", "attributes", "closes", "is_raw", "is_unseen", "name", "parts_words", "step", "told")
+    __slots__ = ("_facts", "attributes", "closes", "is_raw", "is_unseen", "name", "parts_words", "says")
 
     def __init__(self, written: str) -> None:
         name = _NAME.match(written)[0]  # type: ignore[index]  # it matches all there is
@@ -82,16 +74,14 @@ class Tag:
         self.name = name.lower().removeprefix("/")
         self.attributes = "" if self.closes else written[len(name) :]
         self.parts_words = self.name not in INLINE
+        #: Whether it may say something itself.
+        self.says = bool(self.attributes) or self.name in STRUCK
         self.is_unseen = not self.closes and self.name in _UNSEEN
         # A declarative shadow root is shown in the place of its element.
         if self.name == "template" and "shadowroot" in self.attributes.lower():
             self.is_unseen = False
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
         self._facts: dict[str, str] | None = None
-        #: What it says by its attributes, to readers and to programs, once somebody has looked.
-        self.told: Told | tuple[()] | None = None
-        #: The step to its element, once somebody has gone it.
-        self.step: str | None = None
 
     def attribute_values(self) -> dict[str, str]:
         """Return the attributes by their names in lower case, as they are written; of two, the first counts.
@@ -106,10 +96,8 @@ class Tag:
         return self._facts
 
 
-def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
-    """Cut a page into its tags, each with the text before it.
-
-    A tag that opens an element of nothing but text comes with this text, and without its closing tag.
+def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str]]:
+    """Cut a page into its tags, each with the text before it; a script comes with what it holds.
 
     Notes
     -----
@@ -120,15 +108,15 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
 
     Examples
     --------
-    >>> for text, tag, inner in scanned("<p>a<!-- b --> c<script>d</script><BR/><b>e</b> f</p>"):
-    ...     print((text, tag and tag.name, tag and tag.closes, inner))
-    ('', 'p', False, None)
-    ('a', None, None, None)
+    >>> for text, tag, script in scanned("<p>a<!-- b --> c<script>d</script><BR/>f</p>"):
+    ...     print((text, tag and tag.name, tag and tag.closes, script))
+    ('', 'p', False, '')
+    ('a', None, None, '')
     (' c', 'script', False, 'd')
-    ('', 'br', False, None)
-    ('', 'b', False, 'e')
-    (' f', 'p', True, None)
-    ('', None, None, None)
+    ('', 'script', True, '')
+    ('', 'br', False, '')
+    ('f', 'p', True, '')
+    ('', None, None, '')
     """
     without_end: set[str] = set()  # names without a closing tag: looking again would cost quadratic time
     is_xhtml = _XHTML in markup[:LOOKED_AT]
@@ -139,36 +127,30 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str | None]]:
         if match is None:
             start = markup.find("<", position)
             if start < 0:
-                yield markup[position:], None, None
+                yield markup[position:], None, ""
                 return
             text = markup[position:start]
             position, kept, is_broken = _behind_other(markup, start, pattern is _SIMPLE_TAG)
             if is_broken:
                 pattern = _SIMPLE_TAG
-            yield text + kept, None, None
+            yield text + kept, None, ""
             continue
-        text, written, _, inner = match.groups()
+        text, written = match.groups()
         position = match.end()
         tag = _known_tag(written) if len(written) <= _LONGEST_KNOWN_TAG else Tag(written)
-        if tag.is_raw and tag.name not in without_end and not (is_xhtml and tag.attributes.endswith("/")):
-            if inner is not None:
-                inner = "" if tag.is_unseen and tag.name != "script" else inner
-            elif closer := _CLOSERS[tag.name].search(markup, position):
-                if tag.name == "script":
-                    yield text, tag, markup[position : closer.start()]
-                    position = max(markup.find(">", closer.end() - 1), closer.end() - 1) + 1
-                    continue
-                yield text, tag, None
-                if not tag.is_unseen:
-                    yield markup[position : closer.start()], None, None
-                position = closer.start()
-                continue
-            else:
-                without_end.add(tag.name)
-        yield text, tag, inner
+        if not tag.is_raw or tag.name in without_end or (is_xhtml and tag.attributes.endswith("/")):
+            yield text, tag, ""
+        elif closer := _CLOSERS[tag.name].search(markup, position):
+            inner, position = markup[position : closer.start()], closer.start()
+            yield text, tag, inner if tag.name == "script" else ""
+            if not tag.is_unseen:
+                yield inner, None, ""
+        else:
+            without_end.add(tag.name)
+            yield text, tag, ""
 
 
-_known_tag = lru_cache(maxsize=4_096)(Tag)  # pages of a site have most of theirs in common
+_known_tag = lru_cache(KNOWN_TAGS)(Tag)
 
 
 def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, bool]:
@@ -185,19 +167,6 @@ def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, b
         end = markup.find(">", start)
         return (len(markup) if end < 0 else end + 1), "", is_simple
     return start + 1, "<", is_simple
-
-
-def target_of(tag: Tag, links: bool, images: bool) -> str:
-    """Target of a link, or sources of an image, where they count; otherwise an empty text.
-
-    >>> target_of(Tag('a class=x href="/1.pdf"'), True, False), target_of(Tag("img src=/1.png"), True, False)
-    ('/1.pdf', '')
-    """
-    wanted = (_LINKS.get(tag.name, ()) if links else ()) + (_IMAGES.get(tag.name, ()) if images else ())
-    if not wanted or "=" not in tag.attributes:
-        return ""
-    found = tag.attribute_values()
-    return " ".join(found[name] for name in wanted if found.get(name))
 
 
 def normalised(text: str, *, references: bool = True) -> str:

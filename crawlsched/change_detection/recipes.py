@@ -28,8 +28,6 @@ RECIPE_NAMES = tuple(_VERSIONS)[:-1]
 RECIPE_OPTIONS = {
     "keep": "a list of selectors, such as ['main .price']",
     "drop": "a list of selectors, such as ['.ad']",
-    "links": "True or False",
-    "images": "True or False",
     "ignore_keys": "a list of names of keys, such as ['generated_at']",
 }
 """The options of a recipe beside its method, and their kinds."""
@@ -50,9 +48,7 @@ class Recipe:
         function, if it has one, is part of the recipe's id: change it when the function sees pages in another way.
     keep, drop : sequence of str
         CSS selectors or XPaths of the parts of a page that count, none: all; and of parts that do not, also within what
-        is kept. ``::attr(name)`` makes an attribute count.
-    links, images : bool, default False
-        Whether targets of links and sources of images count.
+        is kept. ``::attr(name)`` makes an attribute count: ``keep=["html", "a::attr(href)"]`` where links lead, too.
     ignore_keys : sequence of str
         Keys that do not count where the body, or a script of it, is JSON.
 
@@ -78,8 +74,6 @@ class Recipe:
         *,
         keep: Sequence[str] = (),
         drop: Sequence[str] = (),
-        links: bool = False,
-        images: bool = False,
         ignore_keys: Sequence[str] = (),
     ) -> None:
         if not callable(method) and method not in RECIPE_NAMES:
@@ -88,18 +82,18 @@ class Recipe:
             )
         name = "function" if callable(method) else method
         takes = _TAKEN.get(name, RECIPE_OPTIONS.keys())
-        given = {"keep": keep, "drop": drop, "links": links, "images": images, "ignore_keys": ignore_keys}
+        given = {"keep": keep, "drop": drop, "ignore_keys": ignore_keys}
         for option, value in given.items():
             _check(option, value)
             if value and option not in takes:
                 told = f"takes {', '.join(sorted(takes))}" if takes else "takes no options"
                 raise ValueError(f"{option} cannot be given with the method {name!r}, which {told}.")
         self.method = method
-        self._links, self._images, self._ignored = links, images, frozenset(ignore_keys)
+        self._ignored = frozenset(ignore_keys)
         self._parts = None
         #: Whether the time is in proportion to the body: libraries and functions may take long even for little.
         self.is_linear = method in ("blocks", "visible_text", "raw_bytes")
-        self.id = f"{name}/{_VERSIONS[name]}{'+links' * links}{'+images' * images}"
+        self.id = f"{name}/{_VERSIONS[name]}"
         if ignore_keys:
             self.id += f"+keys{_digest(sorted(ignore_keys))}"
         if keep or drop:
@@ -151,15 +145,14 @@ class Recipe:
         """Return the blocks of a body."""
         if content_kind(body, content_type, encoding) != "html":
             return body_blocks(body, content_type, encoding, self._ignored)
-        markup = self._kept(decoded(body, content_type, encoding))
-        return page_blocks(markup, self._links, self._images, self._ignored)
+        return page_blocks(self._kept(decoded(body, content_type, encoding)), self._ignored)
 
     def _kept(self, markup: str) -> str:
         return markup if self._parts is None else self._parts.markup(markup)
 
     def _of_page(self, markup: str, url: str) -> tuple[str, str]:
         if self.method != "main_text":
-            return self.id, visible_text(self._kept(markup), self._links, self._images)
+            return self.id, visible_text(self._kept(markup))
         try:
             text = self._extract(markup, favor_precision=True)
         except Exception as error:  # a library's trouble with one page must not end its visits
@@ -186,12 +179,8 @@ recipe = Recipe
 
 def _check(option: str, value: object) -> None:
     allowed = RECIPE_OPTIONS[option]
-    if allowed == "True or False":
-        is_right = isinstance(value, bool)  # "False" would be taken for True
-    else:  # the characters of a text would each be taken for one
-        is_right = isinstance(value, Collection) and all(isinstance(one, str) for one in value)
-        is_right = is_right and not isinstance(value, str)
-    if not is_right:
+    is_right = isinstance(value, Collection) and all(isinstance(one, str) for one in value)
+    if not is_right or isinstance(value, str):  # the characters of a text would each be taken for one
         raise ValueError(f"{option} is {value!r}; it is {allowed}.")
 
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from crawlsched.change_detection import (
-    Fingerprint,
-    Recipe,
-    Seen,
-    likeness,
-    sketch,
-)
+from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.binary_content import GZIP
+from crawlsched.change_detection.change_size import sketch
 from crawlsched.change_detection.content_kind import content_kind
+from crawlsched.change_detection.detector import Seen
+from crawlsched.change_detection.fingerprint import Fingerprint
+from crawlsched.change_detection.likeness import likeness
 from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.content.kept_texts import packed
 

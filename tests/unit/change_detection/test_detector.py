@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection import Detector, Finding, Seen, SharedTexts, TemplateNoise, Trace, page_blocks
+from crawlsched.change_detection.blocks import page_blocks
+from crawlsched.change_detection.detector import Detector, Finding, Seen
 from crawlsched.change_detection.limits import MOST_BLOCKS
+from crawlsched.change_detection.shared_texts import SharedTexts
+from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.tokens import token_runs
-from crawlsched.change_detection.trace import differences, trace_of
+from crawlsched.change_detection.trace import Trace, differences, trace_of
 from tests.inputs import tries
 
 WORDS = ["leaves", "water", "pot", "tray", "sugar", "milk", "honey", "lemon", "spoon"]
