@@ -117,20 +117,28 @@ class Recipe:
 
     def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
         """Return the fingerprint of a body."""
-        return Fingerprint.of(*self.content(body, content_type, encoding, url))
+        recipe_id, counts, _ = self.content(body, content_type, encoding, url)
+        return Fingerprint.of(recipe_id, counts)
 
-    def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
-        """Return what of a body counts, and the id of the recipe by which it was found."""
-        if callable(self.method):
-            return self._of_function(self.method, body, content_type, url)
-        if self.method == "raw_bytes":
-            return self.id, body
+    def content(
+        self, body: bytes, content_type: str | None, encoding: str | None, url: str
+    ) -> tuple[str, bytes | str, PageBlocks | None]:
+        """Return the id of the recipe by which a body was read, what of it counts, and its blocks if these do."""
         if self.method == "blocks":
-            return self.id, self.blocks(body, content_type, encoding).text.replace("\n", " ")
+            blocks = self.blocks(body, content_type, encoding)
+            # Where one block ends and the next begins is markup, or white space.
+            return self.id, blocks.text.replace("\n", " "), blocks
+        if callable(self.method):
+            return *self._of_function(self.method, body, content_type, url), None
+        return *self._of_body(body, content_type, encoding, url), None
+
+    def _of_body(
+        self, body: bytes, content_type: str | None, encoding: str | None, url: str
+    ) -> tuple[str, bytes | str]:
         kind = content_kind(body, content_type, encoding)
         if self.method == "json" and body[:LOOKED_AT].removeprefix(BOM_UTF8).lstrip().startswith((b"{", b"[")):
             kind = "json"
-        if kind == "binary":
+        if kind == "binary" or self.method == "raw_bytes":
             return self.id, body
         text = decoded(body, content_type, encoding)
         if kind == "html":
