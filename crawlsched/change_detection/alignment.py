@@ -31,7 +31,7 @@ def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, tim
     i, j, k, m = gap = trimmed(old, new, gap)
     if i == j and k == m:
         return
-    once = _once(old[i:j]) & _once(new[k:m]) if times and i < j and k < m else ()
+    once = _once(old[i:j]) & _once(new[k:m]) if times and i < j and k < m and j - i + m - k > 2 else ()
     if not once:
         yield gap
         return
