@@ -34,7 +34,10 @@ _TAG = re.compile(rf"""{_BEFORE}(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+)>""")
 _SIMPLE_TAG = re.compile(rf"{_BEFORE}[^>]*+)>")
 _NAME = re.compile(r"/?[^\s/>]*")
 _CLOSERS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
-_COMMENT_END = re.compile(r"--(?:(?<!<!--)!)?>")
+# A "<" that opens no tag: a comment, a declaration or what browsers take for one, or text.
+_NO_TAG = re.compile(
+    r"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?:[!?]|/(?![a-zA-Z]))[^>]*+>?|(?P<text><)(?!/?[a-zA-Z])", re.DOTALL
+)
 _XHTML = "http://www.w3.org/1999/xhtml"
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
@@ -130,10 +133,12 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str]]:
                 yield markup[position:], None, ""
                 return
             text = markup[position:start]
-            position, kept, is_broken = _behind_other(markup, start, pattern is _SIMPLE_TAG)
-            if is_broken:
-                pattern = _SIMPLE_TAG
-            yield text + kept, None, ""
+            if other := _NO_TAG.match(markup, start):
+                position = other.end()
+                yield text + (other["text"] or ""), None, ""
+            else:  # A quote that never closes would swallow the rest: from here on, tags end at the next ">".
+                position, pattern = len(markup) if pattern is _SIMPLE_TAG else start, _SIMPLE_TAG
+                yield text, None, ""
             continue
         text, written = match.groups()
         position = match.end()
@@ -151,22 +156,6 @@ def scanned(markup: str) -> Iterator[tuple[str, Tag | None, str]]:
 
 
 _known_tag = lru_cache(KNOWN_TAGS)(Tag)
-
-
-def _behind_other(markup: str, start: int, is_simple: bool) -> tuple[int, str, bool]:
-    """Go behind a "<" that opens no tag; give the position, text that it is, and whether tags are broken from here."""
-    following = markup[start + 1 : start + 4]
-    if following == "!--":
-        ended = _COMMENT_END.search(markup, start + 2)
-        return (ended.end() if ended else len(markup)), "", is_simple
-    letter = following[1:2] if following[:1] == "/" else following[:1]
-    if letter.isascii() and letter.isalpha():  # a tag without an end
-        # A quote that never closes would swallow the rest: from here on, tags end at the next ">".
-        return (len(markup) if is_simple else start), "", True
-    if following[:1] in ("!", "?", "/"):  # a declaration, or what browsers take as a comment
-        end = markup.find(">", start)
-        return (len(markup) if end < 0 else end + 1), "", is_simple
-    return start + 1, "<", is_simple
 
 
 def normalised(text: str, *, references: bool = True) -> str:
