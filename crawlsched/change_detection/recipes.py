@@ -10,7 +10,7 @@ from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.body_blocks import body_blocks
-from crawlsched.change_detection.content_kind import content_kind, decoded
+from crawlsched.change_detection.content_kind import Body, content_kind, decoded
 from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.limits import LOOKED_AT
 from crawlsched.change_detection.page_data import canonical_json
@@ -117,32 +117,28 @@ class Recipe:
 
     def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
         """Return the fingerprint of a body."""
-        recipe_id, counts, _ = self.content(body, content_type, encoding, url)
+        recipe_id, counts, _ = self.content(Body(body, content_type, encoding, url))
         return Fingerprint.of(recipe_id, counts)
 
-    def content(
-        self, body: bytes, content_type: str | None, encoding: str | None, url: str
-    ) -> tuple[str, bytes | str, PageBlocks | None]:
+    def content(self, body: Body) -> tuple[str, bytes | str, PageBlocks | None]:
         """Return the id of the recipe by which a body was read, what of it counts, and its blocks if these do."""
         if self.method == "blocks":
-            blocks = self.blocks(body, content_type, encoding)
+            blocks = self.blocks(*body[:3])
             # Where one block ends and the next begins is markup, or white space.
             return self.id, blocks.text.replace("\n", " "), blocks
         if callable(self.method):
-            return *self._of_function(self.method, body, content_type, url), None
-        return *self._of_body(body, content_type, encoding, url), None
+            return *self._of_function(self.method, body), None
+        return *self._of_body(body), None
 
-    def _of_body(
-        self, body: bytes, content_type: str | None, encoding: str | None, url: str
-    ) -> tuple[str, bytes | str]:
-        kind = content_kind(body, content_type, encoding)
-        if self.method == "json" and body[:LOOKED_AT].removeprefix(BOM_UTF8).lstrip().startswith((b"{", b"[")):
+    def _of_body(self, body: Body) -> tuple[str, bytes | str]:
+        kind = content_kind(*body[:3])
+        if self.method == "json" and body.body[:LOOKED_AT].removeprefix(BOM_UTF8).lstrip().startswith((b"{", b"[")):
             kind = "json"
         if kind == "binary" or self.method == "raw_bytes":
-            return self.id, body
-        text = decoded(body, content_type, encoding)
+            return self.id, body.body
+        text = decoded(*body[:3])
         if kind == "html":
-            return self._of_page(text, url)
+            return self._of_page(text, body.url)
         if kind == "xml":
             return self.id, xml_text(text)
         canonical = canonical_json(text, self._ignored) if kind == "json" else None
@@ -168,16 +164,15 @@ class Recipe:
             text = None
         return (self.id, text) if text else (f"{self.id}/all/2", visible_text(markup))
 
-    def _of_function(
-        self, function: Callable[..., Any], body: bytes, content_type: str | None, url: str
-    ) -> tuple[str, bytes | str]:
+    def _of_function(self, function: Callable[..., Any], body: Body) -> tuple[str, bytes | str]:
         try:
-            content = function(body, content_type, url)
+            content = function(body.body, body.content_type, body.url)
             if not isinstance(content, bytes | str):
                 raise TypeError(f"it returned {type(content).__name__}; bytes or str are what can count")
         except Exception as error:
-            logger.error("The function of %s raised for %s (%r); the page's bytes count instead.", self.id, url, error)
-            return f"{self.id}/raised", body
+            told = "The function of %s raised for %s (%r); the page's bytes count instead."
+            logger.error(told, self.id, body.url, error)
+            return f"{self.id}/raised", body.body
         return self.id, content
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.binary_content import GZIP
 from crawlsched.change_detection.change_size import sketch
-from crawlsched.change_detection.content_kind import content_kind
+from crawlsched.change_detection.content_kind import Body, content_kind
 from crawlsched.change_detection.detector import Seen
 from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.likeness import likeness
@@ -23,15 +22,6 @@ MOST_TEXT_BYTES = 4_000_000
 # Bodies larger than this are read in a thread, so that the slot clock is not held up; below it the hand-over to a
 # thread costs more than the work.
 _QUICK_BELOW = 16_384
-
-
-class Body(NamedTuple):
-    """What a recipe is given."""
-
-    body: bytes
-    content_type: str | None
-    encoding: str | None
-    url: str
 
 
 @dataclass(eq=False)
@@ -72,7 +62,7 @@ def read_content(
     >>> content.text, len(content.seen.trace)
     ('Tea\nMilk', 2)
     """
-    recipe_id, counts, blocks = recipe.content(*body)
+    recipe_id, counts, blocks = recipe.content(body)
     is_html = content_kind(*body[:3]) == "html"
     content = Content(body.url, Fingerprint.of(recipe_id, counts), is_html=is_html, address=address or body.url)
     if blocks is not None:
