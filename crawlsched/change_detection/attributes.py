@@ -1,9 +1,8 @@
 """Attributes: what a tag shows a reader, or a program that reads the page, beside the text between the tags."""
 
 import re
-from functools import lru_cache
 
-from crawlsched.change_detection.html_scan import KNOWN_TAGS, STRUCK, Tag, normalised
+from crawlsched.change_detection.html_scan import STRUCK, Tag, normalised
 from crawlsched.change_detection.page_data import ASSET
 from crawlsched.change_detection.visible_text import visible_text
 
@@ -47,7 +46,6 @@ def state_words(name: str) -> bool:
     )
 
 
-@lru_cache(KNOWN_TAGS)
 def told_by(tag: Tag) -> str:
     """Return the words of a tag's attributes for a reader, and whether it strikes out or links its text.
 
@@ -82,7 +80,6 @@ def told_by(tag: Tag) -> str:
     return normalised(" ".join(said))
 
 
-@lru_cache(KNOWN_TAGS)
 def data_of(tag: Tag) -> list[tuple[str, str]]:
     """Return names and values by which a tag speaks to programs that read for people.
 

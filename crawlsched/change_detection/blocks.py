@@ -15,7 +15,7 @@ from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCK
 from crawlsched.change_detection.page_data import ASSET, KEY_OF_A_ROW, script_data
 from crawlsched.change_detection.visible_text import text_of
 
-__all__ = ["PageBlocks", "Way", "page_blocks"]
+__all__ = ["PageBlocks", "page_blocks"]
 
 _VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
@@ -44,45 +44,6 @@ _CELLS = frozenset({"td", "th"})
 _AROUND_ALL = frozenset({"html", "body"})
 
 
-class Way:
-    """What all elements have in common to which the same path leads.
-
-    Examples
-    --------
-    >>> blocks = PageBlocks()
-    >>> blocks.add(blocks.root.to("json").to("@price").path, "5")
-    >>> blocks.way_to(blocks.paths[0])
-    ['json', '@price']
-    """
-
-    __slots__ = ("_by_step", "_is_preformatted", "_steps", "path")
-
-    def __init__(self, path: int, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
-        self.path = path
-        self._is_preformatted = is_preformatted
-        self._steps = steps
-        self._by_step: dict[str, Way] = {}
-
-    def to(self, step: str, is_preformatted: bool = False) -> "Way":
-        """Return the way that leads one step on."""
-        way = self._by_step.get(step)
-        if way is None:
-            path = _path_below(self.path, step)
-            self._steps[path] = self.path, step
-            way = self._by_step[step] = Way(path, self._steps, self._is_preformatted or is_preformatted)
-        return way
-
-    def below(self, tag: Tag, column: int = 0) -> "Way":
-        """Return the way into an element that stands here: this one for inline elements without a class or an id."""
-        step = _step(tag)
-        # Within <pre> an inline element is a colour of the words of a program, a dozen of them in each line.
-        if not tag.parts_words and (step == tag.name or (self._is_preformatted and "#" not in step)):
-            return self
-        if column and step == tag.name:
-            step = f"{step}:{column}"  # a cell of a table is known by its column
-        return self.to(step, tag.name == "pre")
-
-
 @dataclass(slots=True)
 class PageBlocks:
     """The texts of a page by their place.
@@ -101,10 +62,11 @@ class PageBlocks:
     data: set[int] = field(default_factory=set)
     rest: str = ""  # the text beyond the blocks
 
-    @property
-    def root(self) -> Way:
-        """Where all ways begin."""
-        return Way(0, self.steps)
+    def to(self, path: int, step: str) -> int:
+        """Return the path that leads one step on; all begin at 0."""
+        below = _path_below(path, step)
+        self.steps[below] = path, step
+        return below
 
     def add(self, path: int, text: str) -> None:
         """Add a block behind all others."""
@@ -112,7 +74,7 @@ class PageBlocks:
             self.texts.append(text)
             self.paths.append(path)
 
-    def values(self, root: Way, value: Any) -> Iterator[tuple[int, str]]:
+    def values(self, root: int, value: Any) -> Iterator[tuple[int, str]]:
         """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder.
 
         Places in lists do not count as keys, nor do keys that look made up; keys are read in order.
@@ -120,26 +82,26 @@ class PageBlocks:
         Examples
         --------
         >>> blocks = PageBlocks()
-        >>> values = blocks.values(blocks.root, {"b": [{"c": 1}, 2], "a": "Tea"})
+        >>> values = blocks.values(0, {"b": [{"c": 1}, 2], "a": "Tea"})
         >>> [(".".join(blocks.way_to(path)), text) for path, text in values]
         [('@a', 'Tea'), ('@b.@c', '1'), ('@b', '2')]
         """
-        waiting: list[tuple[Way, str | None, int, Any]] = [(root, None, 0, value)]
+        waiting: list[tuple[int, str | None, int, Any]] = [(root, None, 0, value)]
         n = 0
         while waiting:
             if n >= MOST_BLOCKS:
                 self.rest += json.dumps([left for *_, left in reversed(waiting)], sort_keys=True)
                 return
-            way, key, depth, value = waiting.pop()
+            path, key, depth, value = waiting.pop()
             if key is not None:
-                way = way.to(f"@{'#' if KEY_OF_A_ROW.search(key) else key}")
+                path = self.to(path, f"@{'#' if KEY_OF_A_ROW.search(key) else key}")
             if isinstance(value, dict) and value and depth < DEEPEST:
-                waiting += [(way, key, depth + 1, value[key]) for key in sorted(value, reverse=True)]
+                waiting += [(path, key, depth + 1, value[key]) for key in sorted(value, reverse=True)]
             elif isinstance(value, list) and value and depth < DEEPEST:
-                waiting += [(way, None, depth, inner) for inner in reversed(value)]
+                waiting += [(path, None, depth, inner) for inner in reversed(value)]
             else:
                 n += 1
-                yield way.path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+                yield path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 
     def cut(self) -> None:
         """Let what is too much be the remainder."""
@@ -216,12 +178,13 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = ()) -> PageBlocks:
 
 
 class _Place:
-    """Where a scan stands: the way to it, and the text of its block so far, None until it has one."""
+    """Where a scan stands: the path to it, and the text of its block so far, None until it has one."""
 
-    __slots__ = ("n_cells", "pieces", "way")
+    __slots__ = ("is_preformatted", "n_cells", "path", "pieces")
 
-    def __init__(self, way: Way) -> None:
-        self.way = way
+    def __init__(self, path: int, is_preformatted: bool = False) -> None:
+        self.path = path
+        self.is_preformatted = is_preformatted
         self.pieces: list[str] | None = None
         self.n_cells = 0
 
@@ -233,9 +196,8 @@ class _Cut:
         self._blocks = PageBlocks()
         self._ignored = frozenset(ignore_keys)
         self._pieces: list[tuple[int, list[str]]] = []  # of each block its path, and its text
-        self._root = self._blocks.root
         # Inline elements without a class or an id share the place of the element around them.
-        self._open = [("", _Place(self._root))]
+        self._open = [("", _Place(0))]
         self._data: list[tuple[int, str]] = []
 
     def through(self, markup: str) -> PageBlocks:
@@ -254,10 +216,6 @@ class _Cut:
             if tag.parts_words and place.pieces is not None:
                 place.pieces.append(" ")  # what stands before an element is another word than what stands behind it
             name = tag.name
-            if name == "script":
-                if script:
-                    self._read_script(tag, script)
-                continue
             if tag.closes:
                 if opened[-1][0] == name:  # nearly always
                     opened.pop()
@@ -265,9 +223,13 @@ class _Cut:
                     self._end((name,), ())
                 place = opened[-1][1]
                 continue
+            if name == "script":
+                if script:
+                    self._read_script(tag, script)
+                continue
             if name in _VOID:
-                if tag.says:
-                    self._tell(_Place(place.way.to(name)), tag)
+                if said := _said_by(tag):
+                    self._tell(_Place(self._blocks.to(place.path, name)), *said)
                 continue
             if name in _ENDED_BY:
                 self._end(*_ENDED_BY[name])
@@ -276,11 +238,14 @@ class _Cut:
             if name in _CELLS:
                 place.n_cells += 1
                 column = min(place.n_cells, DEEPEST)
-            way = place.way if len(opened) > DEEPEST else place.way.below(tag, column)
-            place = place if way is place.way else _Place(way)
+            path = (
+                place.path if len(opened) > DEEPEST else self._path_into(place.path, tag, column, place.is_preformatted)
+            )
+            if path != place.path:
+                place = _Place(path, place.is_preformatted or name == "pre")
             opened.append((name, place))
-            if tag.says:
-                self._tell(place, tag)
+            if tag.says and (said := _said_by(tag)):
+                self._tell(place, *said)
         for path, pieces in self._pieces:
             self._blocks.add(path, normalised("".join(pieces)))
         for path, text in self._data:
@@ -288,12 +253,22 @@ class _Cut:
         self._blocks.rest += text_of(scan)
         return self._blocks
 
-    def _tell(self, place: _Place, tag: Tag) -> None:
+    def _path_into(self, path: int, tag: Tag, column: int, is_preformatted: bool) -> int:
+        """Return the path into an element: that around it for inline elements without a class or an id."""
+        step = _step(tag)
+        # Within <pre> an inline element is a colour of the words of a program, a dozen of them in each line.
+        if not tag.parts_words and (step == tag.name or (is_preformatted and "#" not in step)):
+            return path
+        if column and step == tag.name:
+            step = f"{step}:{column}"  # a cell of a table is known by its column
+        return self._blocks.to(path, step)
+
+    def _tell(self, place: _Place, text: str, data: list[tuple[str, str]]) -> None:
         """Take over what a tag says by its attributes."""
-        if text := told_by(tag):
+        if text:
             self._begin(place).append(f" {text} ")
-        for key, value in data_of(tag):
-            path = place.way.to(f"@{key}").path
+        for key, value in data:
+            path = self._blocks.to(place.path, f"@{key}")
             self._blocks.data.add(path)
             self._data.append((path, value))
 
@@ -303,7 +278,7 @@ class _Cut:
         if value is None or isinstance(value, str):
             self._blocks.rest += value or ""
             return
-        root = self._root.to("json-ld" if "ld+json" in tag.attributes.lower() else "script")
+        root = self._blocks.to(0, "json-ld" if "ld+json" in tag.attributes.lower() else "script")
         told = [(path, text) for path, text in self._blocks.values(root, value) if not ASSET.search(text)]
         self._blocks.data.update(path for path, _ in told)
         self._data += told
@@ -312,7 +287,7 @@ class _Cut:
         """Return the text of the block at a place, a new one if it has none."""
         if place.pieces is None:
             place.pieces = []
-            self._pieces.append((place.way.path, place.pieces))
+            self._pieces.append((place.path, place.pieces))
         return place.pieces
 
     def _end(self, ended: Collection[str], stops: Collection[str] | None) -> None:
@@ -330,6 +305,13 @@ class _Cut:
 def _path_below(path: int, step: str) -> int:
     data = path.to_bytes(4, "big") + step.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=4, person=b"crawlsched-path").digest(), "big")
+
+
+@lru_cache(KNOWN_TAGS)
+def _said_by(tag: Tag) -> tuple[str, list[tuple[str, str]]] | None:
+    """Return what a tag says to readers and to programs."""
+    said = told_by(tag), data_of(tag)
+    return said if any(said) else None
 
 
 @lru_cache(KNOWN_TAGS)

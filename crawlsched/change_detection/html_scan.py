@@ -171,7 +171,7 @@ def normalised(text: str, *, references: bool = True) -> str:
     """
     if references and "&" in text:
         # Python refuses to read a number of thousands of digits, and none of more than eight is a character.
-        text = unescape(_LONG_REFERENCE.sub("\ufffd", text))
+        text = unescape(_LONG_REFERENCE.sub("\ufffd", text) if "&#" in text else text)
     if not text.isascii():
         if _UNSEEN_SPELLING.search(text):
             text = text.translate(_SPELLING)
