@@ -36,20 +36,18 @@ class Run(NamedTuple):
     right: str
     old: str
     new: str
-    kept: tuple[str, ...] = ()  # where hardly a token of a text is left: these tokens, digits as "#"
+    is_digits: bool  # whether only digits differ
+    kept: tuple[str, ...]  # the tokens of the text that stayed, digits as "#"
 
 
-def shape(text: str) -> str:
-    """Return a text without what its digits are.
+@lru_cache(maxsize=4_096)  # most tokens of pages are the same few thousand
+def shape(token: str) -> str:
+    """Return a token without what its digits are.
 
     >>> shape("12 of 40 seats")
     '# of # seats'
     """
-    return _DIGITS.sub("#", text)
-
-
-# Most tokens of pages are the same few thousand.
-_shape_of = lru_cache(maxsize=4_096)(shape)
+    return _DIGITS.sub("#", token)
 
 
 def token_runs(before: str, now: str) -> list[Run]:
@@ -60,9 +58,9 @@ def token_runs(before: str, now: str) -> list[Run]:
     >>> [run[:4] for run in token_runs("12 people look at this · € 99", "14 people look at this · € 98")]
     [('', 'people', '12', '14'), ('€', '', '99', '98')]
     >>> token_runs("Buy it for € 99", "Yours today for € 99")
-    [Run(left='', right='for', old='Buy it', new='Yours today', kept=('for', '€', '#'))]
+    [Run(left='', right='for', old='Buy it', new='Yours today', is_digits=False, kept=('for', '€', '#'))]
     >>> token_runs("Buy it now", "Order yours today")
-    [Run(left='', right='', old='Buy it now', new='Order yours today', kept=())]
+    [Run(left='', right='', old='Buy it now', new='Order yours today', is_digits=False, kept=())]
     """
     start = end = 0
     if max(len(before), len(now)) > MOST_KEPT:
@@ -77,7 +75,7 @@ def token_runs(before: str, now: str) -> list[Run]:
         return []
     olds_at, news_at = [*_TOKEN.finditer(olds)], [*_TOKEN.finditer(news)]
     old, new = ([match[0] for match in there] for there in (olds_at, news_at))
-    old_shapes, new_shapes = ([_shape_of(token) for token in tokens] for tokens in (old, new))
+    old_shapes, new_shapes = ([shape(token) for token in tokens] for tokens in (old, new))
     changes: list[Gap] = []
     n_replaced = [0, 0]  # but for digits, which stand where they stood
     for i, j, k, m in gaps_between(old, new, (0, len(old), 0, len(new))):
@@ -90,13 +88,14 @@ def token_runs(before: str, now: str) -> list[Run]:
     kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
     # Of words hardly one may be left.
     if any(n_replaced) and not start and not end and len(kept) <= max(n_replaced):
-        return [Run("", "", before, now, kept)]
+        return [Run("", "", before, now, False, kept)]
     return [
         Run(
             _left(old, i),
             _context(old[j]) if j < len(old) else "",
             _slice(olds, olds_at[i:j]),
             _slice(news, news_at[k:m]),
+            old_shapes[i:j] == new_shapes[k:m],
             kept,
         )
         for i, j, k, m in changes

@@ -14,13 +14,13 @@ from typing import NamedTuple
 from crawlsched.change_detection.alignment import Gap, gaps_between
 from crawlsched.change_detection.blocks import PageBlocks
 from crawlsched.change_detection.limits import MOST_COMPARED, MOST_KEPT, MOST_SHOWN
-from crawlsched.change_detection.tokens import LONGEST_COMPARED, shape, token_runs
+from crawlsched.change_detection.tokens import LONGEST_COMPARED, token_runs
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "trace_of"]
 
 _VERSION = 3
 # A text that is compared counts as so many characters more.
-_LEAST_COMPARED = 60
+_LEAST_COMPARED = 40
 
 
 class Kind:
@@ -247,10 +247,11 @@ def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) ->
     if was is None:
         return [Difference(Kind.ADDED, *where, new=says, says=says)]
     runs = token_runs(was, says) if was and says else []
-    return [
-        Difference(Kind.REPLACED, *where, *run[:4], shape(run.old) == shape(run.new), was, says, run.kept)
+    found = [
+        Difference(Kind.REPLACED, *where, run.left, run.right, run.old, run.new, run.is_digits, was, says, run.kept)
         for run in runs
-    ] or [Difference(Kind.REST, *where, new=says, was=was, says=says)]
+    ]
+    return found or [Difference(Kind.REST, *where, new=says, was=was, says=says)]
 
 
 def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
