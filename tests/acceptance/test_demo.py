@@ -13,8 +13,8 @@ import pytest
 from tests import children
 
 
-def start_demo(output, seconds):
-    command = [sys.executable, children.ROOT / "example_project" / "demo.py", "--output", output]
+def start_demo(output, seconds, program="demo.py"):
+    command = [sys.executable, children.ROOT / "example_project" / program, "--output", output]
     pipe, environment = subprocess.PIPE, {"DEMO_SECONDS": str(seconds)}
     return children.start(*command, environment=environment, cwd=output.parent, stdout=pipe, stderr=pipe)
 

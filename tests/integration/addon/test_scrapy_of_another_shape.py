@@ -48,7 +48,7 @@ def test_a_downloader_without_slots_and_handlers_loses_no_page(tmp_path: Path) -
     with Site() as site:
         urls = [site.page(f"/{n}", f"<p>Page {n}</p>") for n in range(12)]
         urls[0] = site.page("/old", "", status=302, Location=urls[0])
-        crawl = Project(tmp_path, SPIDER.format(urls=urls), TEST_CLOSE_AFTER_RESOLVED=12).run()
+        crawl = Project(tmp_path, SPIDER.format(urls=urls), visits=12).run()
     assert crawl.returncode == 0
     assert crawl.stats["item_scraped_count"] == 12
     assert "downloader/exception_count" not in crawl.stats

@@ -1,25 +1,21 @@
 """Processes that share a collection, without Scrapy: what its timers and callbacks do is done by the test."""
 
-import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from random import Random
 
-from scrapy import Request
-from scrapy.utils.request import fingerprint
 from sqlalchemy import text
 
-from crawlsched.crawl.admission import PageRequest
 from crawlsched.crawl.handing_over import PAGE
 from crawlsched.crawl.refresher import Refresher
-from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 from crawlsched.crawl.visits import Call
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing, host_of
 from crawlsched.store.members import SharedCollection
+from tests import parts
+from tests.parts import any_host, ask, asked
+from tests.waiting import wait_until
 
 N_SHARDS = 4
 # The first host of each shard.
@@ -29,32 +25,14 @@ HOSTS = [next(h for i in range(100) if shard_of(h := f"h{i}.example", N_SHARDS) 
 @contextmanager
 def process(shared: SharedCollection, **given) -> Iterator[Refresher]:
     """A process that crawls a shared collection, without Scrapy; it ends as one that is told to."""
-    stats = Counter[str]()
     settings = Settings(
         database_url=shared.database.text, collection=shared.name, shards=N_SHARDS, bandwidth=1000.0, **given
     )
-    refresher = Refresher(
-        settings,
-        "spider",
-        clock=time.time,
-        count=lambda name, n=1: stats.update({name: n}),
-        request_fingerprint=lambda url: fingerprint(Request(url)),
-        rng=Random(0),
-        share=SharedCrawl,
-    )
-    refresher.open()
-    refresher.stats = stats
+    refresher = parts.refresher(settings, share=SharedCrawl)
     try:
         yield refresher
     finally:
-        for step in refresher.closing():
-            if step is not None:
-                step()
-
-
-def asked(url: str, call: Call | None = None, **request) -> PageRequest:
-    template = RequestTemplate(request) if request else None
-    return PageRequest(url, fingerprint(Request(url)), host_of(url), template, None, {}, False, call)
+        parts.close(refresher)
 
 
 def row(url: str, number: int, kind: str = PAGE, data=None) -> Outgoing:
@@ -76,19 +54,21 @@ def inbox(shared: SharedCollection) -> list[tuple[int, int]]:
 
 def look_until(refresher: Refresher, what, seconds: float = 10.0) -> None:
     """Do what the timers of a crawl do."""
-    until = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < until
+
+    def is_so() -> bool:
         refresher.sharing.look(refresher.clock())
         refresher.long_work.go_on(0.01)
         refresher.flush(refresher.clock())
-        time.sleep(0.02)
+        return bool(what())
+
+    if not what():
+        wait_until(is_so, seconds)
 
 
 def visit(refresher: Refresher, url: str) -> Call:
     """Begin a visit, and the call of its callback."""
-    refresher.admission.requested(asked(url), refresher.clock())
-    begun, _ = refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
+    ask(refresher, url)
+    begun, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
     assert begun.url == url
     return Call(begun.token, begun.page)
 

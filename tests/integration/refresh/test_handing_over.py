@@ -18,7 +18,6 @@ from crawlsched.store.members import about_me, new_token
 from tests.integration.refresh.processes import (
     HOSTS,
     N_SHARDS,
-    asked,
     inbox,
     look_until,
     pages,
@@ -27,6 +26,7 @@ from tests.integration.refresh.processes import (
     row,
     visit,
 )
+from tests.parts import ask, asked
 
 
 def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared) -> None:
@@ -75,7 +75,7 @@ def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
     """It is read again until it is deleted; a database that does not take the batch makes no second signal of it."""
     url = f"http://{HOSTS[2]}/page"
     with process(shared) as refresher:
-        refresher.admission.requested(asked(url), refresher.clock())
+        ask(refresher, url)
         refresher.flush(refresher.clock())
         shared.hand_over([row(url, 1, "signal", {"urls": [url], "source": "desk"})])
         with shared.database.writing() as connection:
@@ -105,16 +105,13 @@ def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.NEW
-        assert (
-            refresher.admission.requested(asked(f"http://{HOSTS[0]}/own", call), refresher.clock())
-            is AdmissionResult.NEW
-        )
+        assert ask(refresher, there, call) is AdmissionResult.NEW
+        assert ask(refresher, f"http://{HOSTS[0]}/own", call) is AdmissionResult.NEW
         look_until(refresher, lambda: (1, there) in pages(shared))
         with shared.database.reading() as connection:
             of_all = text("SELECT DISTINCT xmin::text FROM pages WHERE collection = :number")
             assert len(connection.execute(of_all, {"number": shared.number}).all()) == 1
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
+        assert ask(refresher, there, call) is AdmissionResult.KNOWN
         assert refresher.stats["crawlsched/handed_over"] == 0
 
 
@@ -123,7 +120,7 @@ def test_what_a_visit_finds_for_a_shard_that_is_lost_is_handed_on(shared) -> Non
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.NEW
+        assert ask(refresher, there, call) is AdmissionResult.NEW
         with shared.database.writing() as connection:
             taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 1"
             connection.execute(text(taken), {"n": shared.number})
@@ -164,8 +161,10 @@ def test_the_same_link_on_many_pages_is_handed_over_once(shared) -> None:
             link = asked(f"http://{HOSTS[1]}/menu", call, **places)._replace(meta={"depth": page, "link_text": "x"})
             refresher.admission.requested(link, refresher.clock())
         assert refresher.stats["crawlsched/handed_over"] == 1
-        other = asked(f"http://{HOSTS[1]}/menu", call, headers=[["Accept-Language", "de"]])
-        assert refresher.admission.requested(other, refresher.clock()) is AdmissionResult.ELSEWHERE
+        assert (
+            ask(refresher, f"http://{HOSTS[1]}/menu", call, headers=[["Accept-Language", "de"]])
+            is AdmissionResult.ELSEWHERE
+        )
         look_until(refresher, lambda: len(inbox(shared)) == 2)
 
 
@@ -174,8 +173,8 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with another(shared, 1, 2, 3), process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.ELSEWHERE
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
+        assert ask(refresher, there, call) is AdmissionResult.ELSEWHERE
+        assert ask(refresher, there, call) is AdmissionResult.KNOWN
         with shared.database.writing() as connection:  # as if it had been silent for too long
             taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 0"
             connection.execute(text(taken), {"n": shared.number})
@@ -183,7 +182,7 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
         look_until(refresher, lambda: len(refresher.collection.shards.here) == 1)
         assert 1 not in {shard for shard, _ in inbox(shared)}
         again = visit(refresher, here)
-        assert refresher.admission.requested(asked(there, again), refresher.clock()) is AdmissionResult.ELSEWHERE
+        assert ask(refresher, there, again) is AdmissionResult.ELSEWHERE
         look_until(refresher, lambda: 1 in {shard for shard, _ in inbox(shared)})
 
 
@@ -247,7 +246,7 @@ def test_nobody_crawls_on_while_too_much_waits_to_be_taken_in(shared) -> None:
             connection.execute(text(statement), {"shard": 2, "number": shared.number})
 
     with process(shared) as refresher:
-        refresher.admission.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
+        ask(refresher, f"http://{HOSTS[0]}/")
         write(many)
         look_until(refresher, lambda: refresher.must_wait(refresher.clock()))
         assert refresher.stuck(refresher.clock() + 10_000.0, may_send=True) is None

@@ -11,7 +11,8 @@ from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
 from crawlsched.store.lease import process_start
 from crawlsched.store.members import about_me, new_token
 from tests import children
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, look_until, process
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, look_until, process
+from tests.parts import any_host, ask
 
 ALL = set(range(N_SHARDS))
 
@@ -113,10 +114,10 @@ def test_a_shard_that_is_being_given_away_has_no_share(shared, sleeper) -> None:
     """Nothing is sent for it any more, and the others have its part of the rate at once."""
     with process(shared) as refresher:
         joins(shared, sleeper)  # as one that has nothing
-        under_way = [refresher.admission.requested(asked(f"http://{host}/"), refresher.clock()) for host in HOSTS]
+        under_way = [ask(refresher, f"http://{host}/") for host in HOSTS]
         assert under_way
         for _ in HOSTS:
-            refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
+            refresher.dispatcher.next_page(refresher.clock(), any_host)
         look_until(refresher, lambda: refresher.sharing._holding._draining)
         look_until(refresher, lambda: sum(row.ready for row in shared.look().shards.values()) == N_SHARDS - 1)
         targets = refresher.sharing._membership.targets

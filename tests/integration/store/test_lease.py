@@ -46,13 +46,6 @@ def start(script, url, now=NOW):
 
 
 @pytest.fixture
-def store(database_url):
-    opened = Store.open(database_url, "spider", upgrade=True)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def owner(store):
     """Start a process that owns the collection."""
     with start(OWNS, store.database.text) as process:

@@ -1,29 +1,14 @@
 """The store on real databases: what is written is read again, on SQLite and PostgreSQL alike."""
 
-import hashlib
-
 import numpy as np
 import pytest
 from sqlalchemy import event, text
 
-from crawlsched.store import Batch, Host, NewPage, ObservationRow, Store
+from crawlsched.store import Batch, Host, Store
 from crawlsched.store.models import STATE_COLUMNS
+from tests.rows import NOW, name_of, new_page, new_pages, observation
 
-NOW = 1.7e9
 RATES = 4
-
-
-@pytest.fixture
-def store(database_url):
-    opened = Store.open(database_url, "spider", upgrade=True)
-    yield opened
-    opened.close()
-
-
-def new_page(page, url=None, **facts):
-    url = url or f"http://host{page % 3}.example/{page}"
-    host = url.split("/")[2].split(":")[0]
-    return NewPage(page, url, host, hashlib.sha1(url.encode()).digest(), NOW, **facts)
 
 
 def columns(pages, **changed):
@@ -36,17 +21,12 @@ def columns(pages, **changed):
 
 
 def batch_of(n, **more):
-    return Batch(new_pages={page: new_page(page) for page in range(n)}, **more)
+    return Batch(new_pages=new_pages(range(n)), **more)
 
 
 def loaded(store, **arguments):
     blocks = list(store.load(**arguments))
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]} if blocks else {}
-
-
-def observation(id, page=0, time=NOW, **more):
-    row = {"elapsed": 60.0, "n_signals": 0, "source": -1, "changed": True, "outcome": "changed"} | more
-    return ObservationRow(id, page, time, **row)
 
 
 def test_pages_come_back_as_they_were_saved(store):
@@ -235,7 +215,7 @@ def test_announcements_of_50_000_pages_are_one_question(store):
 
 def test_signal_observations_are_the_newest_with_a_source(store):
     """First crawls, re-baselined ones and pages without a source teach nothing about signals."""
-    rows = [observation(i, time=NOW + i, source=i % 2, n_signals=i, changed=bool(i % 3)) for i in range(10)]
+    rows = [observation(i, source=i % 2, n_signals=i, changed=bool(i % 3)) for i in range(10)]
     rows += [
         observation(10, source=-1),
         observation(11, source=0, changed=None),
@@ -250,10 +230,7 @@ def test_signal_observations_are_the_newest_with_a_source(store):
 
 def test_observations_of_a_page_are_newest_first(store):
     """The last visits, with their outcomes, as they were."""
-    rows = [
-        observation(i, page=i % 2, time=NOW + i, changed=None, elapsed=None, status=404, outcome="gone")
-        for i in range(6)
-    ]
+    rows = [observation(i, page=i % 2, changed=None, elapsed=None, status=404, outcome="gone") for i in range(6)]
     store.save(Batch(observations=rows))
     assert store.reader.observations_of(1, limit=2) == [rows[5], rows[3]]
 
@@ -262,7 +239,7 @@ def test_pruning_goes_in_slices_and_keeps_the_rest(store):
     """At most `limit` at once, the oldest first; nothing of another collection."""
     other = Store.open(store.database.text, "other")
     for one in (store, other):
-        one.save(Batch(observations=[observation(i, time=NOW + i) for i in range(100)]))
+        one.save(Batch(observations=[observation(i) for i in range(100)]))
     assert [store.forgetting.prune(NOW + 70, limit=30) for _ in range(4)] == [30, 30, 10, 0]
     assert len(store.reader.observations_of(0, limit=200)) == 30
     assert len(other.reader.observations_of(0, limit=200)) == 100
@@ -336,15 +313,15 @@ def test_a_store_that_is_read_only_reads_and_does_not_write(store):
     reader.close()
 
 
-def test_a_page_is_found_through_an_index(sqlite_url):
+def test_a_page_is_found_through_an_index(sqlite_store):
     """By URL, by fingerprint, and all of a URL: SQLite must not go through the pages in the order of their numbers."""
-    store = Store.open(sqlite_url, "spider")
+    store = sqlite_store
     store.save(batch_of(3))
     asked = []
     event.listen(store.database.engine, "before_cursor_execute", lambda *told: asked.append(told[2:4]))
     assert store.reader.find("http://host1.example/1") == 1
     assert store.reader.find("http://host1.example/7") is None
-    assert store.reader.find(hashlib.sha1(b"http://host2.example/2").digest()) == 2
+    assert store.reader.find(name_of("http://host2.example/2")) == 2
     assert store.reader.pages_of("http://host1.example/1") == [1]
     questions = [(sql, given) for sql, given in asked if "FROM pages" in sql]
     assert len(questions) == 4
@@ -352,4 +329,3 @@ def test_a_page_is_found_through_an_index(sqlite_url):
         for sql, given in questions:
             (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", given)
             assert "(url_digest=? AND" in plan.detail or "(request_fingerprint=? AND" in plan.detail
-    store.close()

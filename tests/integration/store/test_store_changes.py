@@ -1,31 +1,19 @@
 """The feed in a database: numbers never come twice, what is no longer kept is said, and shards are read together."""
 
-import hashlib
-
 import pytest
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.feed import Cursor, Feed
 from crawlsched.feed.atom import atom
-from crawlsched.store import Batch, ChangeRow, KeptText, NewPage, ObservationRow, Store
-
-NOW = 1.7e9
-
-
-@pytest.fixture
-def store(database_url):
-    opened = Store.open(database_url, "spider", upgrade=True)
-    yield opened
-    opened.close()
+from crawlsched.store import Batch, ChangeRow, KeptText, Store
+from tests.rows import NOW, new_page, observation
 
 
 def deliver(store, *numbers, page=0, url="http://a.example/", text=None):
     """Write deliveries of one page; a change of number n was found and delivered at NOW + n."""
-    batch = Batch()
-    name = hashlib.sha1(f"{url} {page}".encode()).digest()
-    batch.new_pages[page] = NewPage(page, url, "a.example", name, NOW)
+    batch = Batch(new_pages={page: new_page(page, url)})
     for number in numbers:
-        batch.observations.append(ObservationRow(number, page, NOW + number, 1.0, 0, -1, True, "changed", 200))
+        batch.observations.append(observation(number, page))
         batch.changes.append(ChangeRow(number, page, NOW + number, "new" if number == 1 else "changed", number))
     if text is not None:
         batch.texts[page] = text

@@ -12,8 +12,9 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from crawlsched.exceptions import SchemaOutOfDate, StoreError
-from crawlsched.store import Batch, NewPage, Store, schema
+from crawlsched.store import Batch, Store, schema
 from tests import children
+from tests.rows import new_pages
 
 LOCKS = """
 import sqlite3, sys, time
@@ -107,16 +108,7 @@ def test_a_damaged_file_is_said_to_be_damaged(sqlite_url):
     """Pages of the file overwritten in the middle: reading them, and the check, say so in a sentence."""
     store = Store.open(sqlite_url, "spider")
     for start in range(0, 20_000, 5000):
-        pages = range(start, start + 5000)
-        urls = {page: f"http://a.example/{page}" for page in pages}
-        store.save(
-            Batch(
-                new_pages={
-                    page: NewPage(page, url, "a.example", hashlib.sha1(url.encode()).digest(), 1.7e9)
-                    for page, url in urls.items()
-                }
-            )
-        )
+        store.save(Batch(new_pages=new_pages(range(start, start + 5000))))
     store.close()
     path = path_of(sqlite_url)
     size = path.stat().st_size
@@ -145,12 +137,7 @@ def test_what_a_power_failure_leaves_of_the_log_is_sound(sqlite_url, tmp_path):
     """Cut anywhere, or with garbage at its end: the last batches may be missing, none is there in part."""
     store = Store.open(sqlite_url, "spider")
     for batch in range(20):
-        pages = range(50 * batch, 50 * batch + 50)
-        urls = {page: f"http://a.example/{page}" for page in pages}
-        digests = {page: hashlib.sha1(url.encode()).digest() for page, url in urls.items()}
-        store.save(
-            Batch(new_pages={page: NewPage(page, urls[page], "a.example", digests[page], 1.7e9) for page in pages})
-        )
+        store.save(Batch(new_pages=new_pages(range(50 * batch, 50 * batch + 50))))
     file, log = path_of(sqlite_url).read_bytes(), path_of(sqlite_url + "-wal").read_bytes()
     store.close()
     rng = np.random.default_rng(1)
@@ -178,8 +165,7 @@ def test_what_a_power_failure_leaves_of_the_log_is_sound(sqlite_url, tmp_path):
 def test_a_value_of_the_wrong_kind_costs_its_row(sqlite_url, caplog, damage):
     """SQLite keeps a text in a column of numbers without a word; loading leaves that page out, says so, and goes on."""
     store = Store.open(sqlite_url, "spider")
-    pages = {n: NewPage(n, f"http://a.example/{n}", "a.example", bytes([n]) * 20, 1.7e9) for n in range(3)}
-    store.save(Batch(new_pages=pages))
+    store.save(Batch(new_pages=new_pages(range(3))))
     with store.database.writing() as connection:
         connection.execute(text(f"UPDATE pages SET {damage} WHERE page = 1"))
     assert [block["page"].tolist() for block in store.load()] == [[0, 2]]

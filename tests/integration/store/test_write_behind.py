@@ -1,20 +1,18 @@
 """The writing thread loses nothing: not when the disk is full, the file locked, the server gone, the process killed."""
 
-import hashlib
 import subprocess
 import sys
 import threading
 import time
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, event, text
 
-from crawlsched.store import Batch, NewPage, ObservationRow, Store, WriteBehind
+from crawlsched.store import Batch, Store, WriteBehind
 from tests import children
-
-NOW = 1.7e9
+from tests.rows import NOW, new_page, new_pages, observation
+from tests.waiting import wait_until
 
 LOCKS = """
 import sqlite3, sys
@@ -25,27 +23,8 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture
-def store(database_url):
-    opened = Store.open(database_url, "spider", upgrade=True)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sqlite_store(sqlite_url):
-    opened = Store.open(sqlite_url, "spider")
-    yield opened
-    opened.close()
-
-
 def observations(first, n, page=0):
-    return [ObservationRow(i, page, NOW + i, None, 0, -1, None, "changed") for i in range(first, first + n)]
-
-
-def new_page(page, url=None):
-    url = url or f"http://a.example/{page}"
-    return NewPage(page, url, "a.example", hashlib.sha1(url.encode()).digest(), NOW)
+    return [observation(number, page) for number in range(first, first + n)]
 
 
 def ids(store, page=0):
@@ -70,7 +49,7 @@ def test_submitting_does_not_wait_for_the_database(sqlite_store):
 def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
     """Each statement is a round trip to a server, and those that wait would be written ever more slowly."""
     writer, statements = WriteBehind(), []
-    store.save(Batch(new_pages={page: new_page(page) for page in range(20)}))
+    store.save(Batch(new_pages=new_pages(range(20))))
 
     def written(first: int, n: int) -> int:
         """Return how many statements write `n` batches that wait together."""
@@ -94,7 +73,9 @@ def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
     batches=st.lists(
         st.dictionaries(
             st.integers(0, 2),
-            st.dictionaries(st.sampled_from(["etag", "last_modified", "moved_to"]), st.text("ab", max_size=2), min_size=1),
+            st.dictionaries(
+                st.sampled_from(["etag", "last_modified", "moved_to"]), st.text("ab", max_size=2), min_size=1
+            ),
         ),
         max_size=6,
     )
@@ -102,7 +83,7 @@ def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_batches_written_together_leave_what_they_leave_one_by_one(sqlite_store, batches):
     """Whatever columns each of them changes."""
-    sqlite_store.save(Batch(new_pages={page: new_page(page) for page in range(3)}))
+    sqlite_store.save(Batch(new_pages=new_pages(range(3))))
     for batch in batches:
         sqlite_store.save(Batch(contents=batch))
     one_by_one = sqlite_store.reader.facts(range(3))
@@ -238,7 +219,7 @@ def test_facts_include_what_is_not_written_yet(sqlite_store):
         writer.submit((sqlite_store, Batch(contents={0: {"etag": "newest"}, 1: {"etag": "first"}})))
         zero, one, missing = writer.facts(sqlite_store, [0, 1, 2])
         assert (zero.etag, zero.recipe) == ("newest", "r")
-        assert (one.url, one.etag, one.template_data) == ("http://a.example/1", "first", {"callback": "parse"})
+        assert (one.url, one.etag, one.template_data) == ("http://host1.example/1", "first", {"callback": "parse"})
         assert missing is None
     assert writer.close()
     assert writer.facts(sqlite_store, [0, 1, 2]) == [zero, one, None] == sqlite_store.reader.facts([0, 1, 2])
@@ -248,7 +229,7 @@ def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store)
     """A reading ends although something is handed over all the time, and has the newest of what was before."""
     writer = WriteBehind()
     n = 2_000
-    writer.submit((sqlite_store, Batch(new_pages={page: new_page(page) for page in range(n)})))
+    writer.submit((sqlite_store, Batch(new_pages=new_pages(range(n)))))
     assert writer.drain(30)
     submitted, has_read, too_long = [0], threading.Event(), threading.Event()
 
@@ -309,10 +290,3 @@ def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
     assert events == ["lost"]
     assert ids(other) == []
     other.close()
-
-
-def wait_until(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
