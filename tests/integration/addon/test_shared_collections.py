@@ -14,10 +14,10 @@ from sqlalchemy import create_engine, text
 
 from crawlsched.sharing import shard_of
 from crawlsched.store import schema
-from crawlsched.store.database import Database
 from tests import children
 from tests.commands import report, run_here, said
 from tests.crawling import FOLLOWS, Project, spider
+from tests.databases import rows
 from tests.many_hosts import HOSTS, PAGES_PER_HOST
 from tests.waiting import wait_until
 
@@ -282,17 +282,14 @@ def test_a_crawled_collection_goes_on_in_shards(tmp_path, postgresql_url) -> Non
     shared = project.run(database_url=postgresql_url, shards=8)
     assert shared.returncode == 0
     assert "this process has 8 of its 8 shards" in shared.log
-    database = Database(postgresql_url)
-    with database.reading() as connection:
-        pages = connection.execute(text("SELECT shard, page, host, url FROM pages")).all()
-        of_pages = "SELECT shard, page, elapsed FROM observations WHERE status = 200 ORDER BY time"
-        visits = connection.execute(text(of_pages)).all()
-    database.close()
-    assert len({page.url for page in pages}) == len(pages) == N_PAGES
-    assert all(page.shard == shard_of(page.host, 8) for page in pages)
+    pages = [tuple(row.values()) for row in rows(postgresql_url, "SELECT shard, page, host, url FROM pages")]
+    of_pages = "SELECT shard, page, elapsed FROM observations WHERE status = 200 ORDER BY time"
+    visits = [tuple(row.values()) for row in rows(postgresql_url, of_pages)]
+    assert len({url for *_, url in pages}) == len(pages) == N_PAGES
+    assert all(shard == shard_of(host, 8) for shard, _, host, _ in pages)
     assert len(visits) > 3 * N_PAGES
-    of_page = {(page.shard, page.page): [] for page in pages}
-    for visit in visits:
-        of_page[visit.shard, visit.page].append(visit.elapsed)
+    of_page = {(shard, page): [] for shard, page, *_ in pages}
+    for shard, page, elapsed in visits:
+        of_page[shard, page].append(elapsed)
     # Only the first visit of all has none before it.
     assert all(elapsed[0] is None and None not in elapsed[1:] for elapsed in of_page.values())

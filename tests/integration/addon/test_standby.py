@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import make_url, text
 
 from crawlsched.store import Store, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
 from tests.crawling import Project
+from tests.databases import connected
 from tests.site import Site
 from tests.waiting import wait_until
 
@@ -125,15 +126,12 @@ def test_a_standby_goes_on_waiting_while_the_database_is_away(
     standby = Project(tmp_path, [site.url("/0")], **settings)
     waiting = standby.start()
     standby.wait_for_log(WAITS)
-    url = postgresql_server.replace("postgresql:", "postgresql+psycopg:")
-    server = create_engine(url, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
+    with connected(postgresql_server) as server:
         let_in = f"ALTER DATABASE {make_url(postgresql_url).database} ALLOW_CONNECTIONS"
-        connection.execute(text(f"{let_in} false"))
+        server.execute(text(f"{let_in} false"))
         standby.wait_for_log(AWAY)
         time.sleep(5.0)
-        connection.execute(text(f"{let_in} true"))
-    server.dispose()
+        server.execute(text(f"{let_in} true"))
     wait_until(lambda: standby.log().count(WAITS) == 2, say=standby.log)
     assert standby.log().count(AWAY) == 1
     lease.release()

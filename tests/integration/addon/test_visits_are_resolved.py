@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from tests.crawling import Crawl, Project
-from tests.site import Site
+from tests.site import Answer, Site
 
 SPIDER = """
 import scrapy
@@ -150,11 +150,8 @@ def _answers(site: Site) -> None:
     site.page("/meta-refresh", '<meta http-equiv="refresh" content="0; url=/target-1">')
     site.page("/too-large", "x" * 3_000_000)
 
-    def bomb(request: web.Request) -> web.Response:
-        return web.Response(body=gzip.compress(bytes(30_000_000)), headers={"Content-Encoding": "gzip"})
-
-    def broken_gzip(request: web.Request) -> web.Response:
-        return web.Response(body=b"\x1f\x8b\x08garbage garbage", headers={"Content-Encoding": "gzip"})
+    def zipped(body: bytes) -> Answer:
+        return lambda request: web.Response(body=body, headers={"Content-Encoding": "gzip"})
 
     async def never(request: web.Request) -> web.Response:
         await asyncio.sleep(30)
@@ -173,21 +170,23 @@ def _answers(site: Site) -> None:
         request.transport.close()
         return response
 
-    asked: list[str] = []
-
     def error_then_ok(request: web.Request) -> web.Response:
-        asked.append(request.path)
-        return web.Response(text="<p>now</p>", status=503 if len(asked) == 1 else 200, content_type="text/html")
+        status = 503 if len(site.visits(request.path)) == 1 else 200
+        return web.Response(text="<p>now</p>", status=status, content_type="text/html")
 
-    for path, answer in (
-        ("bomb", bomb),
-        ("broken-gzip", broken_gzip),
-        ("never-answers", never),
-        ("reset", reset),
-        ("cut-off", cut_off),
-        ("error-then-ok", error_then_ok),
-    ):
-        site.page(f"/{path}", answer)
+    site.page("/bomb", zipped(gzip.compress(bytes(30_000_000))))
+    site.page("/broken-gzip", zipped(b"\x1f\x8b\x08garbage garbage"))
+    site.page("/never-answers", never)
+    site.page("/reset", reset)
+    site.page("/cut-off", cut_off)
+    site.page("/error-then-ok", error_then_ok)
+
+
+def _project(folder: Path, urls: list[str], **settings: object) -> Project:
+    """Make a crawl that visits each URL once."""
+    (folder / "urls.txt").write_text("\n".join(urls))
+    once = {"pages": [["*", {"min_interval": 1000}]], "visits": len(urls)}
+    return Project(folder, SPIDER, DOWNLOAD_MAXSIZE=2000000, **once, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -199,19 +198,8 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Cr
         closed_port.bind(("127.0.0.1", 0))
         urls = [site.url(f"/{path}") for path in EXPECTED]
         urls += [f"http://127.0.0.1:{closed_port.getsockname()[1]}/nobody-listens", "foo://host/unsupported-scheme"]
-        (folder / "urls.txt").write_text("\n".join(urls))
-        project = Project(
-            folder,
-            SPIDER,
-            ROBOTSTXT_OBEY=True,
-            RETRY_TIMES=1,
-            REDIRECT_MAX_TIMES=3,
-            DOWNLOAD_TIMEOUT=2,
-            DOWNLOAD_MAXSIZE=2000000,
-            CONCURRENT_REQUESTS_PER_DOMAIN=30,
-            pages=[["*", {"min_interval": 1000}]],
-            visits=len(urls),
-        )
+        settings = {"ROBOTSTXT_OBEY": True, "RETRY_TIMES": 1, "REDIRECT_MAX_TIMES": 3, "DOWNLOAD_TIMEOUT": 2}
+        project = _project(folder, urls, CONCURRENT_REQUESTS_PER_DOMAIN=30, **settings)
         yield site, project.run(), folder
 
 
@@ -256,43 +244,20 @@ def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_pat
     with Site() as site:
         _answers(site)
         broken = [site.url(f"/{kind}?{number}") for number in range(2) for kind in kinds]
-        (tmp_path / "urls.txt").write_text("\n".join([*broken, site.url("/ok"), site.url("/empty")]))
-        project = Project(
-            tmp_path,
-            SPIDER,
-            RETRY_ENABLED=False,
-            DOWNLOAD_MAXSIZE=2000000,
-            CONCURRENT_REQUESTS_PER_DOMAIN=1,  # each is heard of before the next is asked for
-            pages=[["*", {"min_interval": 1000}]],
-            visits=len(broken) + 2,
-        )
+        fine = [site.url("/ok"), site.url("/empty")]
+        # Each is heard of before the next is asked for.
+        project = _project(tmp_path, [*broken, *fine], RETRY_ENABLED=False, CONCURRENT_REQUESTS_PER_DOMAIN=1)
         outcomes = project.run().outcomes()
         assert [["error"]] * len(broken) == [outcomes[url] for url in broken]
-        assert outcomes[site.url("/ok")] == outcomes[site.url("/empty")] == ["changed"]
+        assert [outcomes[url] for url in fine] == [["changed"]] * 2
 
 
-def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "n_asked"), [(403, 12), (503, 8)])
+def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path: Path, status: int, n_asked: int) -> None:
     """Of twelve sitemaps that answer 503 eight are asked for; of twelve that are forbidden all."""
     with Site() as site:
-        asked: list[str] = []
-
-        def answer(request: web.Request) -> web.Response:
-            asked.append(request.path)
-            return web.Response(status=503 if "broken" in request.path else 403)
-
-        for number in range(12):
-            site.page(f"/broken-{number}.xml", answer)
-            site.page(f"/forbidden-{number}.xml", answer)
-        for name, n_asked in (("forbidden", 12), ("broken", 8)):
-            asked.clear()
-            folder = tmp_path / name
-            folder.mkdir()
-            Project(
-                folder,
-                [],
-                RETRY_ENABLED=False,
-                CONCURRENT_REQUESTS_PER_DOMAIN=1,  # each is heard of before the next is asked for
-                source_urls=",".join(site.url(f"/{name}-{number}.xml") for number in range(12)),
-                seconds=8,
-            ).run()
-            assert len(asked) == n_asked, name
+        sitemaps = [site.page(f"/{number}.xml", "", status=status) for number in range(12)]
+        # Each is heard of before the next is asked for.
+        settings = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+        Project(tmp_path, [], source_urls=",".join(sitemaps), seconds=8, **settings).run()
+        assert len(site.requests) == n_asked

@@ -16,7 +16,8 @@ from crawlsched.crawl.collection import Collection
 from crawlsched.estimators import LearnedRates
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 from tests import children, parts
-from tests.integration.collection.test_readable_state import HOUR, START, opened, rows, visit
+from tests.databases import rows
+from tests.integration.collection.test_readable_state import HOUR, START, opened, visit
 
 N_PAGES = 4
 PAGES = parts.found(f"https://example.com/{page}" for page in range(N_PAGES))

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, text
 
 from crawlsched.crawl.collection import Collection
 from crawlsched.planner import explain
 from crawlsched.store import schema
 from tests import parts
+from tests.databases import rows
 
 QUERIES = Path(__file__).parents[3] / "docs" / "reference" / "queries.md"
 START = 1_700_000_000.0
@@ -61,15 +61,6 @@ def crawled(database_url: str) -> Iterator[tuple[Collection, str]]:
     collection.lease.heartbeat(START + 24 * HOUR + 10, {})
     yield collection, database_url
     collection.close(START + 24 * HOUR + 20)
-
-
-def rows(url: str, query: str) -> list[dict[str, Any]]:
-    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    try:
-        with engine.connect() as connection:
-            return [dict(row) for row in connection.execute(text(query)).mappings()]
-    finally:
-        engine.dispose()
 
 
 def test_the_columns_say_what_the_crawl_knows(crawled: tuple[Collection, str]) -> None:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from sqlalchemy import text
 
 from crawlsched.crawl.shared.membership import Membership
 from crawlsched.exceptions import CollectionInUse
@@ -23,6 +22,7 @@ from crawlsched.store.lease import NobodysShard
 from crawlsched.store.members import SharedCollection, about_me, new_token
 from tests import parts
 from tests.commands import run_here
+from tests.databases import rows
 
 START, HOUR, N = 1_700_000_000.0, 3600.0, 60
 
@@ -73,14 +73,8 @@ _KNOWN = (
 )
 
 
-def asked(database_url: str, query: str, **values) -> list[tuple]:
-    database = Database(database_url)
-    try:
-        with database.writing() as connection:
-            found = connection.execute(text(query), values)
-            return [tuple(row) for row in found] if found.returns_rows else []
-    finally:
-        database.close()
+def asked(database_url: str, statement: str, **values) -> list[tuple]:
+    return [tuple(row.values()) for row in rows(database_url, statement, **values)]
 
 
 def forgotten(database_url: str) -> list[tuple]:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import text
-
 from crawlsched.crawl.handing_over import PAGE
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import SharedCrawl
@@ -14,6 +12,7 @@ from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing, host_of
 from crawlsched.store.members import SharedCollection
 from tests import parts
+from tests.databases import rows
 from tests.parts import any_host, ask, asked
 from tests.waiting import wait_until
 
@@ -40,16 +39,24 @@ def row(url: str, number: int, kind: str = PAGE, data=None) -> Outgoing:
     return Outgoing(shard_of(host_of(url), N_SHARDS), "sender", number, kind, data, float(number))
 
 
+def asked_of(shared: SharedCollection, statement: str, **values) -> list[tuple]:
+    """Return the rows that a statement gives; in it `:n` is the number of the collection."""
+    found = rows(shared.database.text, statement, **({"n": shared.number} if ":n" in statement else {}), **values)
+    return [tuple(row.values()) for row in found]
+
+
 def pages(shared: SharedCollection) -> list[tuple[int, str]]:
-    with shared.database.reading() as connection:
-        found = text("SELECT shard, url FROM pages WHERE collection = :number ORDER BY url")
-        return [tuple(row) for row in connection.execute(found, {"number": shared.number})]
+    return asked_of(shared, "SELECT shard, url FROM pages WHERE collection = :n ORDER BY url")
 
 
 def inbox(shared: SharedCollection) -> list[tuple[int, int]]:
-    with shared.database.reading() as connection:
-        found = text("SELECT shard, number FROM inbox WHERE collection = :number ORDER BY 1, 2")
-        return [tuple(row) for row in connection.execute(found, {"number": shared.number})]
+    return asked_of(shared, "SELECT shard, number FROM inbox WHERE collection = :n ORDER BY 1, 2")
+
+
+def take_away(shared: SharedCollection, shard: int) -> None:
+    """Let another process have claimed a shard, as if its owner had been silent for too long."""
+    given = "member = NULL, token = '', epoch = epoch + 1"
+    asked_of(shared, f"UPDATE leases SET {given} WHERE collection = :n AND shard = :shard", shard=shard)
 
 
 def look_until(refresher: Refresher, what, seconds: float = 10.0) -> None:
@@ -76,13 +83,8 @@ def visit(refresher: Refresher, url: str) -> Call:
 @contextmanager
 def renamed(shared: SharedCollection, table: str) -> Iterator[None]:
     """A database that lacks a table for a while: what needs it fails, and all else goes on."""
-
-    def rename(before: str, after: str) -> None:
-        with shared.database.writing() as connection:
-            connection.execute(text(f"ALTER TABLE {before} RENAME TO {after}"))
-
-    rename(table, "away")
+    asked_of(shared, f"ALTER TABLE {table} RENAME TO away")
     try:
         yield
     finally:
-        rename("away", table)
+        asked_of(shared, f"ALTER TABLE away RENAME TO {table}")

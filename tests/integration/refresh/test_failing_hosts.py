@@ -12,8 +12,10 @@ import pytest
 from crawlsched.content.reading import Body
 from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.feed import Cursor, Feed
+from crawlsched.web.metrics import metrics
 from crawlsched.web.vitals import checks, vitals
 from tests import parts
+from tests.commands import run_here, said
 from tests.waiting import wait_until
 
 HOUR = 3600.0
@@ -128,6 +130,13 @@ def test_a_site_that_is_away_for_an_hour_is_told_once_and_visited_soon_after(
     (failing,) = world.refresher.collection.failing_hosts.values()
     assert failing["since"] < began + 300
     assert not world.answering()
+    database = "--database", world.refresher.collection.store.database.text
+    assert "b.example fails (" in said("status", *database)
+    answering = [line for line in run_here(Path.cwd(), "check", *database).stderr.splitlines() if "answering" in line]
+    assert "b.example fails" in answering[0]
+    measured = metrics({"test": vitals(world.refresher.collection.store)}).decode()
+    assert 'crawlsched_healthy{check="answering",collection="test"} 0.0' in measured
+    assert 'crawlsched_failing_host_pages{collection="test",host="b.example",state=' in measured
     world.answers = world.well
     world.run(1200)
     first = world.first_after("b.example", back)
@@ -136,8 +145,8 @@ def test_a_site_that_is_away_for_an_hour_is_told_once_and_visited_soon_after(
     assert not world.refresher.collection.failing_hosts
     assert world.answering()
     of_hosts = [record for record in caplog.records if record.name.endswith("failing_hosts")]
-    said = [record.levelname for record in of_hosts if "b.example" in record.getMessage()]
-    assert said == ["WARNING", "INFO"]
+    levels = [record.levelname for record in of_hosts if "b.example" in record.getMessage()]
+    assert levels == ["WARNING", "INFO"]
     told = world.told()
     away = ("gone", "back") if status == 404 else ("failing", "recovered")
     assert told[away[0], "b.example"] == told[away[1], "b.example"] > 0

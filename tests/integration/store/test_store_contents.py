@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from sqlalchemy import text
 
 from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.store import Batch, KeptText, WriteBehind
+from tests.databases import rows
 from tests.rows import NOW, new_pages, observation
 
 
@@ -132,8 +132,7 @@ def test_a_damaged_visit_tells_nothing_and_the_others_do(sqlite_store, damage):
     store = sqlite_store
     visits = [observation(n, n, elapsed=10.0 + n, n_signals=n, source=3, further=((5, 0),)) for n in range(3)]
     store.save(Batch(observations=visits))
-    with store.database.writing() as connection:
-        connection.execute(text(f"UPDATE observations SET {damage} WHERE id = 1"))
+    rows(store.database.text, f"UPDATE observations SET {damage} WHERE id = 1")
     told = store.reader.signal_observations(0.0)
     assert {name: column.tolist() for name, column in told.items()} == {
         "page": [2, 0, 0],
@@ -142,6 +141,5 @@ def test_a_damaged_visit_tells_nothing_and_the_others_do(sqlite_store, damage):
         "source": [3, 3, 5],
         "changed": [True, True, True],
     }
-    with store.database.writing() as connection:
-        connection.execute(text(f"UPDATE observations SET {damage}"))
+    rows(store.database.text, f"UPDATE observations SET {damage}")
     assert all(column.size == 0 for column in store.reader.signal_observations(0.0).values())

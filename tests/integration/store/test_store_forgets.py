@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import select, text
 
-from crawlsched.store import Batch, Source, Store, models
+from crawlsched.store import Batch, Source, models
 from tests.rows import NOW, new_page, observation
 
 
@@ -44,14 +44,13 @@ def test_forgetting_deletes_the_page_and_all_that_is_known_of_it(store, kind, va
     assert store.tombstones.cover(urls) == [page in forgotten for page in range(4)]
 
 
-def test_tombstones_survive_a_restart(store):
+def test_tombstones_survive_a_restart(store, beside):
     """They are read when the store is opened, whoever left them."""
     store.forgetting.forget("host", "a.example", NOW)
     store.forgetting.forget("host", "a.example", NOW)
-    again = Store.open(store.database.text, "spider")
+    again = beside()
     assert again.tombstones.cover(["https://A.example:8080/x", "https://b.example/"]) == [True, False]
     assert rows(store, models.tombstones) == 1
-    again.close()
 
 
 def test_a_template_goes_with_its_last_page(store):
