@@ -110,7 +110,7 @@ def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit
         assert ask(refresher, there, call) is AdmissionResult.NEW
         assert ask(refresher, f"http://{HOSTS[0]}/own", call) is AdmissionResult.NEW
         look_until(refresher, lambda: (1, there) in pages(shared))
-        assert len(asked_of(shared, "SELECT DISTINCT xmin\\:\\:text FROM pages WHERE collection = :n")) == 1
+        assert len(asked_of(shared, "SELECT DISTINCT CAST(xmin AS text) FROM pages WHERE collection = :n")) == 1
         assert ask(refresher, there, call) is AdmissionResult.KNOWN
         assert refresher.stats["crawlsched/handed_over"] == 0
 
