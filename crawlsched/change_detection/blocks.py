@@ -20,18 +20,14 @@ __all__ = ["PageBlocks", "page_blocks"]
 _VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
-# Elements whose end need not be written: what opening another closes, and where looking for it stops. Without that only
-# inline elements may be open within.
+# Elements whose end need not be written: what opening another closes, as far as the list or table around it. Of the
+# others, which only close a paragraph, only inline elements may be open within.
+_AROUND_ITEMS = frozenset({"ul", "ol", "menu", "dl", "table", "tbody", "thead", "tfoot", "tr", "select", "optgroup"})
 _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
-    "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
-    "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
-    "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
-    "tr": (frozenset({"tr"}), frozenset({"table", "tbody", "thead", "tfoot"})),
-    "td": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
-    "th": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
-    "option": (frozenset({"option"}), frozenset({"select", "optgroup", "datalist"})),
-}
-_ENDED_BY |= dict.fromkeys((
+    name: (frozenset(names), _AROUND_ITEMS)
+    for names in (("li",), ("dt", "dd"), ("tr",), ("td", "th"), ("option",))
+    for name in names
+} | dict.fromkeys((
     "address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figure", "footer", "form", "h1",
     "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "table", "ul",
 ), (frozenset({"p"}), None))  # fmt: skip
