@@ -88,7 +88,7 @@ def token_runs(before: str, now: str) -> list[Run]:
     kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
     # Of words hardly one may be left.
     if any(n_replaced) and not start and not end and len(kept) <= max(n_replaced):
-        return [Run("", "", before, now, False, kept)]
+        return [Run("", "", before, now, old_shapes == new_shapes, kept)]
     return [
         Run(
             _left(old, i),
