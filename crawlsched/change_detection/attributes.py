@@ -2,7 +2,7 @@
 
 import re
 
-from crawlsched.change_detection.html_scan import STRUCK, Tag, normalised
+from crawlsched.change_detection.html_scan import Tag, normalised
 from crawlsched.change_detection.page_data import ASSET
 from crawlsched.change_detection.visible_text import visible_text
 
@@ -22,6 +22,7 @@ _BESIDE_STATES = frozenset(
 _STATE_WORD = re.compile(r"[-_]+")
 _NOT_SHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _CONTROLS = frozenset({"input", "button", "select", "option", "textarea", "meter", "progress", "data", "output", "li"})
+_STRUCK = frozenset({"s", "del", "strike"})
 _SWITCHES = ("hidden", "disabled", "checked", "selected", "readonly", "open")
 _SAID = ("alt", "aria-label", "title")
 _ARIA = ("aria-pressed", "aria-disabled")
@@ -58,7 +59,7 @@ def told_by(tag: Tag) -> str:
     """
     name = tag.name
     is_link = name == "a" and "href" in tag.attributes
-    first = "[link]" if is_link else "[struck]" if name in STRUCK else ""
+    first = "[link]" if is_link else "[struck]" if name in _STRUCK else ""
     if not tag.attributes:
         return first
     found = tag.attribute_values()

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from crawlsched.change_detection.attributes import data_of, state_words, told_by
-from crawlsched.change_detection.html_scan import INLINE, KNOWN_TAGS, Tag, normalised, scanned
+from crawlsched.change_detection.html_scan import INLINE, Tag, normalised, scanned
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import ASSET, KEY_OF_A_ROW, script_data
 from crawlsched.change_detection.visible_text import text_of
@@ -158,7 +158,7 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = ()) -> PageBlocks:
     A block is the text directly below an element; inline elements without a class or an id belong to the block around
     them, and within ``<pre>`` those with a class do, too: they colour the words of a program. Numbers in classes and
     ids do not count, nor does what programs make up in them. The time is linear in the length of the page: no search
-    looks further back than 64 elements, and deeper than that all is one path. Of what comes behind 40,000 tags the text
+    looks further back than 64 elements, and deeper than that all is one path. Of what comes behind 20,000 tags the text
     counts as a whole.
 
     Examples
@@ -201,7 +201,7 @@ class _Cut:
         scan, opened = scanned(markup), self._open
         place = opened[-1][1]
         # Thousands of elements a page: what nearly all of them do stands here, what few of them do in methods.
-        for text, tag, script in islice(scan, 2 * MOST_DENSE):
+        for text, tag, inner in islice(scan, MOST_DENSE):
             if text:
                 if place.pieces is not None:
                     place.pieces.append(text)
@@ -220,44 +220,46 @@ class _Cut:
                 place = opened[-1][1]
                 continue
             if name == "script":
-                if script:
-                    self._read_script(tag, script)
+                if inner:
+                    self._read_script(tag, inner)
                 continue
+            step, said = tag.known or _known(tag)
             if name in _VOID:
-                if said := _said_by(tag):
+                inside = place  # "<br>words</br>": what is void holds nothing
+                if said:
                     self._tell(_Place(self._blocks.to(place.path, name)), *said)
-                continue
-            if name in _ENDED_BY:
-                self._end(*_ENDED_BY[name])
-                place = opened[-1][1]
-            column = 0
-            if name in _CELLS:
-                place.n_cells += 1
-                column = min(place.n_cells, DEEPEST)
-            path = (
-                place.path if len(opened) > DEEPEST else self._path_into(place.path, tag, column, place.is_preformatted)
-            )
-            if path != place.path:
-                place = _Place(path, place.is_preformatted or name == "pre")
-            opened.append((name, place))
-            if tag.says and (said := _said_by(tag)):
-                self._tell(place, *said)
+                if inner is None:
+                    continue
+            else:
+                if name in _ENDED_BY:
+                    self._end(*_ENDED_BY[name])
+                    place = opened[-1][1]
+                inside = place
+                if name in _CELLS:
+                    place.n_cells += 1
+                    if step == name:  # it is known by its column
+                        step = f"{step}:{min(place.n_cells, DEEPEST)}"
+                # Inline elements without a class or an id are of the place around them. Within <pre> those with a class
+                # are the colours of the words of a program, a dozen of them in each line.
+                is_own = tag.parts_words or (step != name and ("#" in step or not place.is_preformatted))
+                if is_own and len(opened) <= DEEPEST:
+                    inside = _Place(self._blocks.to(place.path, step), place.is_preformatted or name == "pre")
+                if said:
+                    self._tell(inside, *said)
+                if inner is None:
+                    opened.append((name, inside))
+                    place = inside
+                    continue
+            if inner and (inside.pieces is not None or not inner.isspace()):
+                self._begin(inside).append(inner)
+            if tag.parts_words and inside.pieces is not None:
+                inside.pieces.append(" ")
         for path, pieces in self._pieces:
             self._blocks.add(path, normalised("".join(pieces)))
         for path, text in self._data:
             self._blocks.add(path, text)
         self._blocks.rest += text_of(scan)
         return self._blocks
-
-    def _path_into(self, path: int, tag: Tag, column: int, is_preformatted: bool) -> int:
-        """Return the path into an element: that around it for inline elements without a class or an id."""
-        step = _step(tag)
-        # Within <pre> an inline element is a colour of the words of a program, a dozen of them in each line.
-        if not tag.parts_words and (step == tag.name or (is_preformatted and "#" not in step)):
-            return path
-        if column and step == tag.name:
-            step = f"{step}:{column}"  # a cell of a table is known by its column
-        return self._blocks.to(path, step)
 
     def _tell(self, place: _Place, text: str, data: list[tuple[str, str]]) -> None:
         """Take over what a tag says by its attributes."""
@@ -303,14 +305,13 @@ def _path_below(path: int, step: str) -> int:
     return int.from_bytes(blake2b(data, digest_size=4, person=b"crawlsched-path").digest(), "big")
 
 
-@lru_cache(KNOWN_TAGS)
-def _said_by(tag: Tag) -> tuple[str, list[tuple[str, str]]] | None:
-    """Return what a tag says to readers and to programs."""
+def _known(tag: Tag) -> Any:
+    """Return, and remember, the step to an element, and what its tag says to readers and to programs."""
     said = told_by(tag), data_of(tag)
-    return said if any(said) else None
+    tag.known = _step(tag), said if any(said) else None
+    return tag.known
 
 
-@lru_cache(KNOWN_TAGS)
 def _step(tag: Tag) -> str:
     """Return the step to an element: its name, with its classes, or its id where it has none."""
     if "=" not in tag.attributes or tag.name in _AROUND_ALL:

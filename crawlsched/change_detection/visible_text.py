@@ -21,11 +21,12 @@ def visible_text(markup: str) -> str:
     return text_of(scanned(markup))
 
 
-def text_of(scan: Iterable[tuple[str, Tag | None, str]]) -> str:
+def text_of(scan: Iterable[tuple[str, Tag | None, str | None]]) -> str:
     """Return the text of what `scanned` yields."""
     pieces: list[str] = []
-    for text, tag, _ in scan:
-        pieces.append(text)
-        if tag is not None and tag.parts_words:  # neither an inline tag parts words nor what is no tag
-            pieces.append(" ")
+    for text, tag, inner in scan:
+        separator = " " if tag is not None and tag.parts_words else ""  # inline tags do not part words
+        pieces += text, separator
+        if tag is not None and inner is not None and tag.name != "script":
+            pieces += inner, separator
     return normalised("".join(pieces))
