@@ -4,15 +4,6 @@ from crawlsched.crawl.sources import Sources
 from crawlsched.store import Source
 
 
-def test_a_source_is_known_by_kind_and_url() -> None:
-    """Adding it again changes nothing."""
-    sources = Sources(3600.0)
-    first = sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
-    assert first is not None
-    assert sources.add("sitemap", "http://a/s.xml", "a", now=5.0) is None
-    assert first.source == sources.number("sitemap", "http://a/s.xml")
-
-
 def test_two_spellings_of_one_url_are_one_source() -> None:
     """The order of its parameters, escapes, the case of its host and a fragment make no other sitemap of it."""
     sources = Sources(3600.0)
