@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from hashlib import sha1
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,8 @@ import pytest
 from crawlsched.pages import LIVE, Pages
 from crawlsched.store import Batch, NewPage, Store, schema
 from tests import children
-from tests.commands import run_here
+from tests.commands import failed, run_here
+from tests.rows import name_of
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -58,26 +59,11 @@ def fill(store: Store, now: float) -> None:
     pages.state[numbers] = LIVE
     pages.crawled_at[numbers] = now - 60.0
     pages.n_crawls[numbers] = 5
-    new = {
-        int(n): NewPage(int(n), url_of(n), HOSTS[n % 2], sha1(url_of(n).encode()).digest(), now - 3600.0)
-        for n in numbers
-    }
+    new = {int(n): NewPage(int(n), url_of(n), HOSTS[n % 2], name_of(url_of(n)), now - 3600.0) for n in numbers}
     none = np.zeros(numbers.size, np.float32)
     columns = {"page": numbers, **pages.columns(numbers), "true_signals": none, "false_signals": none}
     columns.pop("host")
     store.save(Batch(new_pages=new, columns=columns))
-
-
-def failed(answer: subprocess.CompletedProcess[str]) -> str:
-    """Return the one sentence with which a command failed."""
-    assert answer.returncode == 1, answer
-    assert answer.stdout == ""
-    assert answer.stderr.count("\n") == 1
-    assert "Traceback" not in answer.stderr
-    return answer.stderr.strip()
-
-
-# -- finding the database and the collection
 
 
 def test_outside_of_a_project_a_database_has_to_be_named(run: Run) -> None:
@@ -140,9 +126,6 @@ sys.exit(scrapy.cmdline.execute(["scrapy", *sys.argv[1:]]))
 """
 
 
-# -- db
-
-
 def test_upgrade_makes_the_tables_and_check_agrees(run: Run, tmp_path: Path) -> None:
     """A new file gets its tables; a second upgrade changes nothing; check says that all is well."""
     url = "sqlite:///new.db"
@@ -161,19 +144,13 @@ def test_upgrade_makes_the_tables_and_check_agrees(run: Run, tmp_path: Path) -> 
     assert report == {"database": "sqlite:///new.db", "revision": schema.head(), "sound": True}
 
 
-# -- forget
-
-
 def pages_of(database: str) -> dict[str, int]:
     """Count what is left, by host."""
-    store = Store.open(database, "news", read_only=True)
-    try:
-        pages: Counter[str] = Counter()
+    pages: Counter[str] = Counter()
+    with closing(Store.open(database, "news", read_only=True)) as store:
         for host, _, _, n in store.reader.counts():
             pages[host] += n
-        return dict(pages)
-    finally:
-        store.close()
+    return dict(pages)
 
 
 def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -> None:
@@ -226,29 +203,6 @@ def test_what_was_forgotten_is_listed_named_by_why_and_taken_back(run: Run, data
     sentence = failed(run("forget", "--undo", "--pattern", pattern, "--database", database))
     assert sentence.startswith(f"The pattern {pattern} was not forgotten in 'news';")
     assert "forgotten" not in failed(run("why", url_of(11), "--database", database))
-
-
-# -- both kinds of database
-
-
-def test_the_commands_work_on_both_databases(run: Run, database_url: str) -> None:
-    """On PostgreSQL as on SQLite: upgrade, check, status, why, recrawl and forget."""
-    assert f"(revision {schema.head()})" in run("db", "upgrade", "--database", database_url).stdout
-    assert "is sound" in run("db", "check", "--database", database_url).stdout
-    store = Store.open(database_url, "news")
-    fill(store, time.time())
-    store.close()
-    status = json.loads(run("status", "--json", "--database", database_url).stdout)
-    assert status["pages"]["states"]["live"] == 20
-    why = json.loads(run("why", url_of(3), "--json", "--database", database_url).stdout)
-    assert (why["page"], why["state"], why["n_crawls"]) == (3, "live", 5)
-    assert run("recrawl", url_of(3), "--database", database_url).returncode == 0
-    forgotten = run("forget", "--host", HOSTS[1], "--yes", "--json", "--database", database_url)
-    assert json.loads(forgotten.stdout)["pages"] == 10
-    assert json.loads(run("status", "--json", "--database", database_url).stdout)["pages"]["total"] == 10
-
-
-# -- words to a running crawl
 
 
 def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run: Run, database: str) -> None:

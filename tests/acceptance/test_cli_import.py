@@ -1,7 +1,6 @@
 """`crawlsched import`: pages, importance and histories from files."""
 
 import gzip
-import json
 import time
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Plan, Planner, plan
 from crawlsched.store import Store
-from tests.commands import run_here
+from tests.commands import failed, report, run_here, said
 
 DAY = 86_400.0
 
@@ -22,11 +21,8 @@ DAY = 86_400.0
 def imported(folder: Path, text: str | bytes, *options: str, name: str = "file.csv") -> dict[str, object]:
     """Import a file into the collection 'news', and return what was reported."""
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    answer = run_here(
-        folder, "import", name, "--database", "sqlite:///crawl.db", "--collection", "news", "--json", *options
-    )
-    assert answer.returncode == 0, answer.stderr
-    return json.loads(answer.stdout)
+    given = "--database", "sqlite:///crawl.db", "--collection", "news"
+    return report("import", name, *given, *options, folder=folder)
 
 
 @pytest.fixture
@@ -136,8 +132,8 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) 
     assert freshness[0] == pytest.approx(freshness[1], abs=0.01)
     assert freshness[0] > 0.4
     # What people read is what the plan makes of the visits: not far from the truth, most of the time.
-    listed = run_here(tmp_path, "pages", "--columns", "url,change_rate", "--csv", "--database", "sqlite:///crawl.db")
-    rows = [line.split(",") for line in listed.stdout.splitlines()[1:]]
+    listed = said("pages", "--columns", "url,change_rate", "--csv", "--database", "sqlite:///crawl.db", folder=tmp_path)
+    rows = [line.split(",") for line in listed.splitlines()[1:]]
     ratios = [float(rate) / rates[int(url.rpartition("/")[2])] for url, rate in rows]
     assert 0.7 < np.median(ratios) < 1.5
     assert np.mean([0.3 < ratio < 3.0 for ratio in ratios]) > 0.8
@@ -163,16 +159,12 @@ def test_what_cannot_be_imported_is_said(tmp_path: Path) -> None:
     (tmp_path / "urls.txt").write_text("http://a.example/1\n")
     (tmp_path / "half.csv").write_text("url,changed\n")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"http://a.example/1\n" * 100)[:40])
-    given = "--database", "sqlite:///crawl.db"
+    given, named = ("--database", "sqlite:///crawl.db"), ("--collection", "news")
     for arguments, words in (
         (("urls.txt", *given), "name it with --collection"),
-        (("nothing.txt", *given, "--collection", "news"), "There is no file 'nothing.txt'"),
+        (("nothing.txt", *given, *named), "There is no file 'nothing.txt'"),
     ):
-        answer = run_here(tmp_path, "import", *arguments)
-        assert answer.returncode == 1
-        assert words in answer.stderr
+        assert words in failed(run_here(tmp_path, "import", *arguments))
     assert not (tmp_path / "crawl.db").exists()
     for name, words in (("half.csv", "no column time"), ("cut.gz", "cannot be read")):
-        answer = run_here(tmp_path, "import", name, *given, "--collection", "news")
-        assert answer.returncode == 1
-        assert words in answer.stderr
+        assert words in failed(run_here(tmp_path, "import", name, *given, *named))

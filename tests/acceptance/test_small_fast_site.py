@@ -76,11 +76,12 @@ def test_what_a_small_fast_site_serves_reaches_the_spider_once(tmp_path: Path) -
             project = Project(
                 folder,
                 SPIDER.format(url=site.url("/p/0")),
-                CRAWLSCHED_PROBES="True",
-                CRAWLSCHED_WITHHOLD="True",
-                CRAWLSCHED_BANDWIDTH="5/s",
-                CONCURRENT_REQUESTS_PER_DOMAIN="8",
-                CLOSESPIDER_TIMEOUT=str(SECONDS),
+                probes=True,
+                withhold=True,
+                bandwidth="5/s",
+                CONCURRENT_REQUESTS_PER_DOMAIN=8,
+                find_sources=True,
+                seconds=SECONDS,
             )
             runs.append((Shop(site, seed), project, project.start()))
         for _, project, process in runs:

@@ -54,15 +54,14 @@ def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
     project = Project(
         tmp_path_factory.mktemp("crawl"),
         SPIDER,
-        CRAWLSCHED_BANDWIDTH="40/s",
-        CRAWLSCHED_SOURCE_URLS=",".join(sitemaps),
-        CRAWLSCHED_FIND_SOURCES="False",
-        CRAWLSCHED_SOURCE_INTERVAL="1",
-        CRAWLSCHED_FINGERPRINT_DROP=".visitors",
-        CRAWLSCHED_PROBES="True",  # pages carry the number of the request, which only second fetches tell from an edit
-        CONCURRENT_REQUESTS_PER_DOMAIN="16",
-        HTTPERROR_ALLOW_ALL="True",
-        CLOSESPIDER_TIMEOUT=str(SECONDS),
+        bandwidth="40/s",
+        source_urls=",".join(sitemaps),
+        source_interval=1,
+        fingerprint_drop=".visitors",
+        probes=True,  # pages carry the number of the request, which only second fetches tell from an edit
+        CONCURRENT_REQUESTS_PER_DOMAIN=16,
+        HTTPERROR_ALLOW_ALL=True,
+        seconds=SECONDS,
     )
     crawl = project.run(timeout=SECONDS + 60)
     command = [sys.executable, "-m", "crawlsched.cli", "sources", "--json", "--database", crawl.database_url]

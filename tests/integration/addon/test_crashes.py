@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.crawling import Project
 from tests.site import Site
+from tests.waiting import wait_until
 
 SPIDER = """
 import asyncio, os, scrapy
@@ -49,36 +49,29 @@ def site() -> Iterator[Site]:
 
 def _project(site: Site, folder: Path, **settings: str) -> Project:
     urls = [site.url(f"/{number}") for number in range(100, 300)]
-    return Project(folder, SPIDER.format(urls=urls), CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]', **settings)
-
-
-def _wait_until(site: Site, requests: int) -> None:
-    until = time.monotonic() + 20
-    while len(site.requests) < requests and time.monotonic() < until:
-        time.sleep(0.01)
+    return Project(folder, SPIDER.format(urls=urls), pages=[["*", {"min_interval": 1000}]], **settings)
 
 
 def _wait_until_stored(site: Site, project: Project, pages: int, visited: int) -> None:
     """Wait until the store of a running crawl holds so many pages, of which so many have been visited."""
-    _wait_until(site, 1)  # the store is open
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
+    wait_until(lambda: site.requests)  # the store is open
+
+    def is_stored() -> bool:
         outcomes = project.so_far().outcomes()
-        if len(outcomes) >= pages and sum(map(bool, outcomes.values())) >= visited:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"20 s were not enough to store {pages} pages, {visited} of them visited")
+        return len(outcomes) >= pages and sum(map(bool, outcomes.values())) >= visited
+
+    wait_until(is_stored)
 
 
 def test_kill_9_forgets_at_most_the_last_half_second(site: Site, tmp_path: Path) -> None:
     """After kill -9 every page is still there, and all but the last half second's crawls are known."""
-    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="100/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
+    project = _project(site, tmp_path, bandwidth="100/s", CONCURRENT_REQUESTS_PER_DOMAIN=30)
     process = project.start()
-    _wait_until(site, 150)
+    wait_until(lambda: len(site.requests) >= 150)
     process.kill()
     process.wait()
     answered_before = sum(when < site.times[-1] - 0.5 for when in site.times)
-    outcomes = project.run(TEST_CLOSE_AFTER_RESOLVED="1").outcomes()
+    outcomes = project.run(visits=1).outcomes()
     assert len(outcomes) == 200
     visited = sum(bool(ends) for ends in outcomes.values())
     assert visited >= answered_before
@@ -86,7 +79,7 @@ def test_kill_9_forgets_at_most_the_last_half_second(site: Site, tmp_path: Path)
 
 def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp_path: Path) -> None:
     """Headers, cookies, cb_kwargs, meta and callback are those of the first request; every page is delivered."""
-    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="20/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
+    project = _project(site, tmp_path, bandwidth="20/s", CONCURRENT_REQUESTS_PER_DOMAIN=30)
     process = project.start()
     _wait_until_stored(site, project, pages=200, visited=20)
     process.kill()
@@ -96,8 +89,8 @@ def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp
     project.file.write_text(
         project.file.read_text().replace("async def start(self):", "async def start(self):\n        return")
     )
-    crawl = project.run(CRAWLSCHED_BANDWIDTH="100/s", CLOSESPIDER_TIMEOUT="6")
-    delivered = {line.split()[0] for line in (tmp_path / "delivered.txt").read_text().splitlines()}
+    crawl = project.run(bandwidth="100/s", seconds=6)
+    delivered = {line.split()[0] for line in project.lines("delivered.txt")}
     assert len(delivered) == 200, crawl.log[-2000:]
     later = [headers for path, headers in site.requests[before:] if path != "/robots.txt"]
     assert later
@@ -109,18 +102,16 @@ def test_a_change_that_was_not_delivered_comes_again_after_a_crash(site: Site, t
     project = _project(site, tmp_path)
     (tmp_path / "hang.txt").write_text("")
     process = project.start()
-    until = time.monotonic() + 20
-    while not (tmp_path / "hanging.txt").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_until((tmp_path / "hanging.txt").exists)
     # The observations are in the store then, the fingerprints must not be.
     _wait_until_stored(site, project, pages=200, visited=1)
     process.kill()
     process.wait()
     assert not (tmp_path / "delivered.txt").exists()
     (tmp_path / "hang.txt").unlink()
-    crawl = project.run(CLOSESPIDER_TIMEOUT="8")
+    crawl = project.run(seconds=8)
     assert "changes had not been delivered when the last crawl ended; they go first." in crawl.log
-    delivered = [line.split()[0] for line in (tmp_path / "delivered.txt").read_text().splitlines()]
+    delivered = [line.split()[0] for line in project.lines("delivered.txt")]
     assert sorted(delivered) == sorted(site.url(f"/{number}") for number in range(100, 300))
 
 
@@ -154,7 +145,7 @@ class Spider(scrapy.Spider):
 def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site: Site, tmp_path: Path) -> None:
     """Killed at once: the page that named it does not count as delivered either, and names it again."""
     listed = site.page("/list", "<p>nothing yet</p>")
-    project = Project(tmp_path, LINKS.format(list=listed), CRAWLSCHED_BANDWIDTH="100/s")
+    project = Project(tmp_path, LINKS.format(list=listed), bandwidth="100/s")
     (tmp_path / "kill").touch()
     process = project.start()
     _wait_until_stored(site, project, pages=1, visited=1)
@@ -163,7 +154,7 @@ def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site
     process.wait(20)
     assert process.returncode == -signal.SIGKILL
     (tmp_path / "kill").unlink()
-    crawl = project.run(TEST_CLOSE_AFTER_RESOLVED="30")
+    crawl = project.run(visits=30)
     assert site.url("/found") in crawl.outcomes()
     delivered = (tmp_path / "delivered.txt").read_text().split()
     assert delivered.count("/found") == 2  # the second time after the kill

@@ -38,13 +38,12 @@ def test_pages_with_credentials_wait_for_them_after_a_restart(tmp_path: Path) ->
 
         site.page("/mine", mine)
         spider = SPIDER.format(open=site.page("/open", "<p>open</p>"), mine=site.url("/mine"))
-        options = {"CRAWLSCHED_BANDWIDTH": "10/s", "CRAWLSCHED_FIND_SOURCES": "False"}
-        project = Project(tmp_path, spider, TEST_CLOSE_AFTER_RESOLVED="5", **options)
+        project = Project(tmp_path, spider, bandwidth="10/s", visits=5)
 
         def secrets_on_disk() -> bool:
             return any(b"s3cret" in file.read_bytes() for file in tmp_path.glob("crawl.db*"))
 
-        kept = project.run(TEST_LOG_IN="True")
+        kept = project.run(TEST_LOG_IN=True)
         assert "CRAWLSCHED_KEEP_CREDENTIALS" in kept.log
         assert secrets_on_disk()
         sent.clear()
@@ -52,11 +51,11 @@ def test_pages_with_credentials_wait_for_them_after_a_restart(tmp_path: Path) ->
         assert set(sent) == {"Bearer s3cret-token"}
 
         sent.clear()
-        without = project.run(CRAWLSCHED_KEEP_CREDENTIALS="False")
+        without = project.run(keep_credentials=False)
         assert sent == []
         assert without.stats["crawlsched/withheld/credentials"] == 1
         assert not secrets_on_disk()
-        again = project.run(CRAWLSCHED_KEEP_CREDENTIALS="False", TEST_LOG_IN="True", CRAWLSCHED_STARTS_FIRST="0")
+        again = project.run(keep_credentials=False, TEST_LOG_IN=True, starts_first=0)
         assert len(sent) >= 2
         assert set(sent) == {"Bearer s3cret-token"}
         assert not secrets_on_disk()

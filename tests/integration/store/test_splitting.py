@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from scrapy import Request
-from scrapy.utils.request import fingerprint
-from sqlalchemy import select, text
+from sqlalchemy import text
 
 from crawlsched.cli import main
 from crawlsched.crawl.hosts import Hosts
@@ -13,14 +11,15 @@ from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.pages.counts import counted
 from crawlsched.planner import Plan
 from crawlsched.sharing import Renewal, shard_of
-from crawlsched.store import Batch, Host, KeptText, NewPage, Source, Store, schema
+from crawlsched.store import Batch, Host, KeptText, Source, Store, schema
 from crawlsched.store.batch import ChangeRow
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me
-from crawlsched.store.models import metadata
 from crawlsched.store.splitting import split
 from tests import simulated
+from tests.databases import all_rows
 from tests.integration.refresh.processes import row as handed_over
+from tests.rows import new_page
 
 NOW = 1_700_000_000.0
 HOSTS = [f"h{number}.example" for number in range(12)]
@@ -66,14 +65,6 @@ def crawled_url(sqlite_url) -> str:
     lease.release(NOW)
     store.close()
     return sqlite_url
-
-
-def all_rows(url: str) -> dict[str, list[dict]]:
-    database = Database(url)
-    with database.reading() as connection:
-        found = {t.name: [row._asdict() for row in connection.execute(select(t))] for t in metadata.sorted_tables}
-    database.close()
-    return found
 
 
 def known_of_pages(rows: dict[str, list[dict]]) -> dict[str, dict]:
@@ -170,12 +161,9 @@ def test_pages_whose_source_is_elsewhere_are_pages_that_nobody_announces(shared)
     """A sitemap of one shard's host does not speak for pages of another: they are judged by their own changes."""
     here, there = (next(h for h in HOSTS if shard_of(h, 4) == shard) for shard in (0, 2))
     store = shared.store(0)
-    names = [here, there]
     store.save(
         Batch(
-            new_pages={
-                n: NewPage(n, f"http://{h}/", h, fingerprint(Request(f"http://{h}/")), NOW) for n, h in enumerate(names)
-            },
+            new_pages={n: new_page(n, f"http://{host}/") for n, host in enumerate([here, there])},
             sources={0: Source(0, "sitemap", f"http://{here}/sitemap.xml", here)},
             announcements={(0, 0): (NOW, 1), (1, 0): (NOW, 1)},
         )
