@@ -40,7 +40,6 @@ def spider() -> _Spider:
 def again(request: Request, spider: _Spider) -> Request:
     """Return what becomes of a request that is written down as JSON and made again."""
     template = template_of(request, spider)
-    assert template is not None
     return build_request("http://a/", json.loads(json.dumps(template.data)), spider)
 
 
@@ -89,7 +88,6 @@ def test_what_describes_one_dispatch_is_not_kept(spider: _Spider) -> None:
     """Redirects, retries and our own marks belong to a visit, not to the page."""
     meta = {"retry_times": 1, "redirect_urls": ["x"], "crawlsched_visit": 7, "category": "news"}
     template = template_of(Request("http://a/", meta=meta), spider)
-    assert template is not None
     assert template.data == {"meta": {"category": "news"}}
 
 
@@ -213,7 +211,6 @@ def test_a_request_made_of_one_that_was_sent_is_the_same(spider: _Spider) -> Non
     """The headers that middlewares have added on the way are none of the spider's."""
     sent = Request("http://a/", headers={"User-Agent": "x", "Cookie": "a=b", "X-Own": "1"})
     template = template_of(sent, spider, was_sent=True)
-    assert template is not None
     assert template.data == {"headers": [["X-Own", "1"]]}
 
 

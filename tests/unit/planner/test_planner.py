@@ -18,7 +18,6 @@ DAY = 86_400.0
 
 def crawl(planner: Planner, now: float, changed: bool | None) -> int:
     pick = planner.pick(now, never_rests)
-    assert pick is not None
     planner.crawled(pick.page, now, changed)
     return pick.page
 

@@ -102,7 +102,6 @@ def test_hours_follow_their_zone_and_its_summer_time() -> None:
     settings = read(BANDWIDTH='{"22:00-06:00 Europe/Berlin": "20/s", "else": "1/s"}')
     hours, largest = settings.hours, settings.bandwidth
     assert largest == 20.0
-    assert hours is not None
     for month, hour, rate in ((7, 20, 20.0), (7, 19, 1.0), (1, 20, 1.0), (1, 21, 20.0), (1, 4, 20.0), (1, 5, 1.0)):
         time = datetime(2026, month, 1, hour, 30, tzinfo=UTC).timestamp()
         assert hours.rate_at(time) == rate

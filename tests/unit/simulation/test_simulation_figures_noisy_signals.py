@@ -62,7 +62,6 @@ def test_instances_have_the_rates_that_they_say() -> None:
     """Changes, announcements, and those that are true come as often as each page's rates say."""
     horizon = 3000.0
     history = accuracy.SIGNALS.draw(np.random.default_rng(3), 40, horizon)
-    assert history.signal_rows is not None
     assert history.signal_times is not None
     assert (np.diff(history.signal_times) >= 0).all()
     changes = np.bincount(history.change_rows, minlength=40)
@@ -94,7 +93,6 @@ def test_the_simulated_optimum_is_the_formula_of_the_baseline() -> None:
 def test_late_announcements_are_discarded_as_the_paper_says() -> None:
     """Up to T_delay after a crawl, in slots: by brute force over all pages, slot by slot."""
     history = accuracy.SIGNALS.draw(np.random.default_rng(6), 12, 6.0)
-    assert history.signal_rows is not None
     assert history.signal_times is not None
     done = replay(history, 10.0, "greedy_ncis", "known", start=0.0, end=6.0, signal_delay=0.25)
     crawled_at = np.zeros(12)

@@ -28,7 +28,6 @@ def _pages_of(index: PageIndex) -> Callable[[bytes], list[int]]:
 
 def _seconds(text: str) -> float:
     parsed = parse_lastmod(text)
-    assert parsed is not None
     return parsed[0]
 
 
