@@ -107,13 +107,9 @@ class Crawl:
     collection: str = "test"
     items: list[dict[str, Any]] = field(default_factory=list)
 
-    def store(self) -> Store:
-        """Open the crawl's collection to look at it."""
-        return Store.open(self.database_url, self.collection, read_only=True)
-
     def read(self, ask: Callable[[Store], Read]) -> Read:
         """Return what the crawl's collection answers."""
-        with closing(self.store()) as store:
+        with closing(Store.open(self.database_url, self.collection, read_only=True)) as store:
             return ask(store)
 
     def visits(self, page: int = 0) -> list[ObservationRow]:
@@ -131,9 +127,11 @@ class Crawl:
     def outcomes(self) -> dict[str, list[str]]:
         """Return the outcomes of each URL's visits, oldest first."""
         pages = self.pages()
-        with closing(self.store()) as store:
-            visits = {url: store.reader.observations_of(page.page, limit=10_000) for url, page in pages.items()}
-        return {url: [row.outcome for row in reversed(rows)] for url, rows in visits.items()}
+
+        def ends(store: Store, page: int) -> list[str]:
+            return [row.outcome for row in store.reader.observations_of(page, limit=10_000)][::-1]
+
+        return self.read(lambda store: {url: ends(store, page.page) for url, page in pages.items()})
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command about the crawl's database."""

@@ -37,6 +37,18 @@ def found(urls: Iterable[str]) -> list[FoundPage]:
     return [FoundPage(url, name_of(url), host_of(url)) for url in urls]
 
 
+def visit(collection: Collection, page: int, now: float, changed: bool | None, since: float | None = None) -> None:
+    """Do what a response does."""
+    found = collection.planner.crawled(page, now, changed, time_since_modified=since)
+    collection.unsaved.page(page, now)
+    if changed:
+        collection.unsaved.changed(page, now)
+    learned = {} if found is None else {"elapsed": found.elapsed, "changed": found.changed}
+    learned |= {} if found is None else {"time_since_modified": found.time_since_modified}
+    row = {"elapsed": None, "changed": None, **learned, "n_signals": 0, "source": -1}
+    collection.unsaved.observation(now, page, outcome="changed" if changed else "unchanged", status=200, **row)
+
+
 def refresher(given: Settings, clock: Callable[[], float] = time.time, **more: Any) -> Refresher:
     """Return a refresher that is open; its `stats` count what a crawl counts."""
     stats = Counter[str]()

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +18,7 @@ from crawlsched.pages import LIVE, Pages
 from crawlsched.store import Batch, NewPage, Store, schema
 from tests import children
 from tests.commands import failed, run_here
+from tests.databases import rows
 from tests.rows import name_of
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
@@ -132,25 +132,20 @@ def test_upgrade_makes_the_tables_and_check_agrees(run: Run, tmp_path: Path) -> 
     assert failed(run("db", "check", "--database", url)) == (
         "The database 'sqlite:///new.db' has no tables yet; run: crawlsched db upgrade"
     )
-    assert f"has its tables now (revision {schema.head()})" in run("db", "upgrade", "--database", url).stdout
+    revision = f"revision {schema.head()}"
+    assert f"has its tables now ({revision})" in run("db", "upgrade", "--database", url).stdout
     before = (tmp_path / "new.db").read_bytes()
-    assert f"is up to date (revision {schema.head()})" in run("db", "upgrade", "--database", url).stdout
+    assert f"is up to date ({revision})" in run("db", "upgrade", "--database", url).stdout
     assert (tmp_path / "new.db").read_bytes() == before
-    assert (
-        run("db", "check", "--database", url).stdout
-        == f"sqlite:///new.db is sound and up to date (revision {schema.head()}).\n"
-    )
+    assert run("db", "check", "--database", url).stdout == f"{url} is sound and up to date ({revision}).\n"
     report = json.loads(run("db", "check", "--database", url, "--json").stdout)
     assert report == {"database": "sqlite:///new.db", "revision": schema.head(), "sound": True}
 
 
 def pages_of(database: str) -> dict[str, int]:
     """Count what is left, by host."""
-    pages: Counter[str] = Counter()
-    with closing(Store.open(database, "news", read_only=True)) as store:
-        for host, _, _, n in store.reader.counts():
-            pages[host] += n
-    return dict(pages)
+    found = rows(database, "SELECT host, count(*) AS n FROM pages GROUP BY host")
+    return {row["host"]: row["n"] for row in found}
 
 
 def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -> None:
@@ -158,21 +153,18 @@ def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -
     answer = run("forget", url_of(3), "--yes", "--database", database)
     assert answer.stdout == "1 page deleted from 'news'. It will not come back by itself.\n"
     assert pages_of(database) == {HOSTS[0]: 10, HOSTS[1]: 9}
-    store = Store.open(database, "news", read_only=True)
-    assert store.tombstones.cover([url_of(3), url_of(4)]) == [True, False]
-    owner = store.owner()
+    with closing(Store.open(database, "news", read_only=True)) as store:
+        assert store.tombstones.cover([url_of(3), url_of(4)]) == [True, False]
+        owner = store.owner()
     assert owner is not None
     assert owner.released_at is not None
-    store.close()
 
 
 def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
     """Where nobody can be asked it refuses; at a terminal it asks, and only "y" deletes."""
+    asked = f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good?"
     sentence = failed(run("forget", "--host", HOSTS[0], "--database", database, stdin=subprocess.DEVNULL))
-    assert sentence == (
-        f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good? Nothing was done, for "
-        "nobody is here to be asked; add --yes if it is meant."
-    )
+    assert sentence == f"{asked} Nothing was done, for nobody is here to be asked; add --yes if it is meant."
     for typed, code, left in (("n\n", 1, 20), ("\n", 1, 20), ("y\n", 0, 10)):
         ours, theirs = pty.openpty()
         os.write(ours, typed.encode())
@@ -180,9 +172,7 @@ def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
         os.close(ours)
         os.close(theirs)
         assert answer.returncode == code
-        assert answer.stdout.startswith(
-            f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good?"
-        )
+        assert answer.stdout.startswith(asked)
         assert sum(pages_of(database).values()) == left
 
 

@@ -55,11 +55,10 @@ def crash_loop(kills: int, seed: int = 1) -> None:
             process.kill()
             crawl = project.finish(process)
             refused += "cannot start" in crawl.log
-            store = crawl.store()
-            assert store.quick_check() == []
-            before, n_pages = n_pages, store.reader.next_page()
-            assert n_pages >= before
-            store.close()
+            findings, n_now = crawl.read(lambda store: (store.quick_check(), store.reader.next_page()))
+            assert findings == []
+            assert n_now >= n_pages
+            n_pages = n_now
         print(f"{kills} kills: {refused} starts refused, {n_pages} pages, the database is sound after each")
 
 

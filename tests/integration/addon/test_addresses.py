@@ -47,8 +47,7 @@ def test_sitemaps_that_a_site_names_are_no_way_into_a_network(tmp_path: Path) ->
             (_allows("127.0.0.1"), "127.0.0.0/8"),  # refused because the spider does not allow it
             ("", "127.0.0.1/32"),  # refused because it is private
         ):
-            folder = tmp_path / private[-2:]
-            folder.mkdir()
+            (folder := tmp_path / private.partition("/")[0]).mkdir()
             settings = {
                 "private_addresses": private,
                 "find_sources": True,

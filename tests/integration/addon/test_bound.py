@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import socketserver
 import threading
@@ -13,7 +12,6 @@ from aiohttp import web
 
 from tests.crawling import Project, spider
 from tests.site import Site, most_in_a_second
-from tests.waiting import wait_until
 
 # A name server that answers nothing for some seconds, and then everything at once.
 STALLED_NAMES = """
@@ -59,28 +57,6 @@ def test_what_waited_for_a_name_leaves_at_the_rate(tmp_path: Path) -> None:
     assert len(times) >= 60
     assert most_in_a_second(times) <= site.most_at(20)
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
-
-
-def test_what_waited_for_a_robots_txt_leaves_at_the_rate(tmp_path: Path) -> None:
-    """Sixty hosts behind one server, which answers all their robots.txt files at the same moment."""
-    released = asyncio.Event()
-
-    async def robots(request: web.Request) -> web.Response:
-        await released.wait()
-        return web.Response(text="")
-
-    with Site(tuple(f"127.0.0.{number}" for number in range(1, 61))) as site:
-        site.page("/robots.txt", robots)
-        site.page("/", "<p>x</p>")
-        urls = [site.url("/", f"127.0.0.{number}") for number in range(1, 61)]
-        project = Project(tmp_path, urls, bandwidth="20/s", ROBOTSTXT_OBEY=True, seconds=10)
-        process = project.start()
-        wait_until(lambda: len(site.times) >= 60, say=project.log)
-        site._loop.call_soon_threadsafe(released.set)
-        project.finish(process)
-        times = site.times
-    assert len(times) >= 100
-    assert most_in_a_second(times) <= site.most_at(20)
 
 
 def test_a_request_that_is_sent_again_on_a_new_connection_is_paid_for(tmp_path: Path) -> None:

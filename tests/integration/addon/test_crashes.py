@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawling import Project
+from tests.crawling import Project, spider
 from tests.site import Site
 from tests.waiting import wait_until
 
-SPIDER = """
-import asyncio, os, scrapy
+PIPELINE = """
+import asyncio, os
+
 
 class Pipeline:
     async def process_item(self, item, spider=None):
@@ -23,20 +24,18 @@ class Pipeline:
         with open("delivered.txt", "a") as file:
             print(item["url"], item["text"], file=file)
         return item
-
-class Spider(scrapy.Spider):
-    name = "test"
-    custom_settings = {{"ITEM_PIPELINES": {{Pipeline: 1}}}}
-
-    async def start(self):
-        for url in {urls!r}:
-            yield scrapy.Request(url, self.parse_page, headers={{"X-Kept": "yes"}}, cookies={{"c": "1"}},
-                                 cb_kwargs={{"kept": url[-3:]}}, meta={{"kept": [1, 2]}})
-
-    def parse_page(self, response, kept):
-        assert response.meta["kept"] == [1, 2] and kept == response.url[-3:]
-        yield {{"url": response.url, "text": response.css("p::text").get()}}
 """
+PAGES = """
+async def start(self):
+    for url in self.start_urls:
+        given = {"cb_kwargs": {"kept": url[-3:]}, "meta": {"kept": [1, 2]}}
+        yield scrapy.Request(url, self.parse_page, headers={"X-Kept": "yes"}, cookies={"c": "1"}, **given)
+
+def parse_page(self, response, kept):
+    assert response.meta["kept"] == [1, 2] and kept == response.url[-3:]
+    yield {"url": response.url, "text": response.css("p::text").get()}
+"""
+WITH_IT = {"spider_under_test.Pipeline": 1}
 
 
 @pytest.fixture
@@ -49,7 +48,9 @@ def site() -> Iterator[Site]:
 
 def _project(site: Site, folder: Path, **settings: str) -> Project:
     urls = [site.url(f"/{number}") for number in range(100, 300)]
-    return Project(folder, SPIDER.format(urls=urls), pages=[["*", {"min_interval": 1000}]], **settings)
+    seldom = [["*", {"min_interval": 1000}]]
+    text = spider(urls, before=PIPELINE, also=PAGES)
+    return Project(folder, text, pages=seldom, ITEM_PIPELINES=WITH_IT, **settings)
 
 
 def _wait_until_stored(site: Site, project: Project, pages: int, visited: int) -> None:
@@ -115,9 +116,10 @@ def test_a_change_that_was_not_delivered_comes_again_after_a_crash(site: Site, t
     assert sorted(delivered) == sorted(site.url(f"/{number}") for number in range(100, 300))
 
 
-LINKS = """
-import os, scrapy
+KILLS = """
+import os
 from pathlib import Path
+
 
 class Pipeline:
     def process_item(self, item):
@@ -126,26 +128,24 @@ class Pipeline:
         if item["path"] == "/found" and Path("kill").exists():
             os.kill(os.getpid(), 9)
         return item
-
-class Spider(scrapy.Spider):
-    name = "test"
-    custom_settings = {{"ITEM_PIPELINES": {{Pipeline: 1}}}}
-
-    async def start(self):
-        if not Path("started").exists():
-            Path("started").touch()
-            yield scrapy.Request({list!r})
-
-    def parse(self, response):
-        yield {{"path": response.url.rpartition(":")[2].lstrip("0123456789")}}
-        yield from response.follow_all(css="a")
+"""
+ONCE = """
+async def start(self):
+    if not Path("started").exists():
+        Path("started").touch()
+        yield scrapy.Request(self.start_urls[0])
+"""
+LINKS = """
+yield {"path": response.url.rpartition(":")[2].lstrip("0123456789")}
+yield from response.follow_all(css="a")
 """
 
 
 def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site: Site, tmp_path: Path) -> None:
     """Killed at once: the page that named it does not count as delivered either, and names it again."""
     listed = site.page("/list", "<p>nothing yet</p>")
-    project = Project(tmp_path, LINKS.format(list=listed), bandwidth="100/s")
+    text = spider([listed], LINKS, before=KILLS, also=ONCE)
+    project = Project(tmp_path, text, ITEM_PIPELINES=WITH_IT, bandwidth="100/s")
     (tmp_path / "kill").touch()
     process = project.start()
     _wait_until_stored(site, project, pages=1, visited=1)

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.commands import said
-from tests.crawling import Crawl, Project
+from tests.crawling import Crawl, Project, spider
 from tests.site import Site
 
 
@@ -48,30 +48,21 @@ def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
         assert importance_of(crawl)["often"] == 2
 
 
-WEIGHED = """
-import scrapy
-
-
+WEIGHS = """
 def first(url, meta):
     return 2.0 if url.endswith("/a") else 1.0
 
 
 def second(url, meta):
     return 3.0 if url.endswith("/a") else meta.get("weight", 1.5)
-
-
-class Spider(scrapy.Spider):
-    name = "test"
-
-    async def start(self):
-        for name in "abcd":
-            yield scrapy.Request({url!r} + name, meta={{"weight": 6.0}} if name == "b" else {{}})
-        yield scrapy.Request({url!r} + "stated", meta={{"crawlsched_importance": 7}})
-        for name, importance in self.settings.getdict("SAID").items():
-            yield scrapy.Request({url!r} + name, meta={{"crawlsched_importance": importance}})
-
-    def parse(self, response):
-        pass
+"""
+STATES = """
+async def start(self):
+    (url,) = self.start_urls
+    for name in "abcd":
+        yield scrapy.Request(url + name, meta={"weight": 6.0} if name == "b" else {})
+    for name, importance in {"stated": 7, **self.settings.getdict("SAID")}.items():
+        yield scrapy.Request(url + name, meta={"crawlsched_importance": importance})
 """
 
 
@@ -80,7 +71,7 @@ def test_importance_follows_whoever_says_so(site: Site, tmp_path: Path) -> None:
     for name in ("a", "b", "c", "d", "stated"):
         site.page(f"/{name}", f"<p>{name}</p>")
     first, second = "spider_under_test.first", "spider_under_test.second"
-    project = Project(tmp_path, WEIGHED.format(url=site.url("/")), visits=60)
+    project = Project(tmp_path, spider([site.url("/")], before=WEIGHS, also=STATES), visits=60)
     crawl = project.run(importance=first, visits=10)
     assert importance_of(crawl) == {"a": 2, "b": 1, "c": 1, "d": 1, "stated": 7}
 

@@ -17,7 +17,6 @@ from crawlsched.store import schema
 from tests import children
 from tests.commands import report, run_here, said
 from tests.crawling import FOLLOWS, Project, spider
-from tests.databases import rows
 from tests.many_hosts import HOSTS, PAGES_PER_HOST
 from tests.waiting import wait_until
 
@@ -267,29 +266,3 @@ def test_processes_end_when_each_page_of_all_was_tried_once(tmp_path, postgresql
     assert times.pop((HOSTS[0], 0)) <= 2
     assert times == dict.fromkeys(ALL - {(HOSTS[0], 0)}, 1)
     assert {name for *_, name in again} == {"first", "second"}
-
-
-def test_a_crawled_collection_goes_on_in_shards(tmp_path, postgresql_url) -> None:
-    """Copied to PostgreSQL and divided: no page is new to the next crawl, and each is visited after its last visit."""
-    project = crawl_of(tmp_path, Log(tmp_path), "alone", visits=2 * N_PAGES)
-    alone = project.run()
-    assert alone.returncode == 0
-    assert len(alone.outcomes()) == N_PAGES
-    said("db", "copy", project.database_url, postgresql_url)
-    for words in (["4"], []):
-        divided = said("db", "split", *words, "--database", postgresql_url)
-    assert "Crawls of it need CRAWLSCHED_SHARDS = 8." in divided
-    shared = project.run(database_url=postgresql_url, shards=8)
-    assert shared.returncode == 0
-    assert "this process has 8 of its 8 shards" in shared.log
-    pages = [tuple(row.values()) for row in rows(postgresql_url, "SELECT shard, page, host, url FROM pages")]
-    of_pages = "SELECT shard, page, elapsed FROM observations WHERE status = 200 ORDER BY time"
-    visits = [tuple(row.values()) for row in rows(postgresql_url, of_pages)]
-    assert len({url for *_, url in pages}) == len(pages) == N_PAGES
-    assert all(shard == shard_of(host, 8) for shard, _, host, _ in pages)
-    assert len(visits) > 3 * N_PAGES
-    of_page = {(shard, page): [] for shard, page, *_ in pages}
-    for shard, page, elapsed in visits:
-        of_page[shard, page].append(elapsed)
-    # Only the first visit of all has none before it.
-    assert all(elapsed[0] is None and None not in elapsed[1:] for elapsed in of_page.values())

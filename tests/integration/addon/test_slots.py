@@ -94,6 +94,7 @@ def test_nothing_is_chosen_while_much_of_what_was_chosen_waits_for_its_turn(tmp_
     assert all(before == after for before, after in behind)
     assert seen[-1][0] <= 5
     assert len(site.requests) > 100
+    assert most_in_a_second(site.times) <= site.most_at(20)
 
 
 def test_other_requests_share_the_rate_and_starve_nothing(site: Site, tmp_path: Path) -> None:

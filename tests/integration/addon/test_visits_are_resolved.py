@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.crawling import Crawl, Project
+from tests.crawling import Crawl, Project, spider
 from tests.site import Answer, Site
 
-SPIDER = """
-import scrapy
+AWKWARD = """
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import HtmlResponse
+
 
 class Awkward:
     def process_request(self, request):
@@ -32,8 +32,8 @@ class Awkward:
         if path == "replaced-keeping-meta":
             return request.replace(url=request.url.replace("replaced-keeping-meta", "replacement"), dont_filter=True)
         if path == "replaced-without-meta":
-            return scrapy.Request(request.url.replace("replaced-without-meta", "foreign"), dont_filter=True,
-                                  meta={"crawlsched_track": False})
+            url = request.url.replace("replaced-without-meta", "foreign")
+            return scrapy.Request(url, dont_filter=True, meta={"crawlsched_track": False})
 
     def process_response(self, request, response):
         path = request.url.partition("?")[0].split("/")[-1]
@@ -41,41 +41,32 @@ class Awkward:
             raise RuntimeError("a middleware is broken")
         if path == "response-ignored-by-a-middleware":
             raise IgnoreRequest("not this one")
-        if path == "response-swallowed-by-a-middleware":
-            return None
-        return response
+        return None if path == "response-swallowed-by-a-middleware" else response
+"""
+PARSE = """
+yield {"parsed": response.url}
+if response.url.endswith("callback-raises"):
+    raise RuntimeError("a callback is broken")
+"""
+ALSO = """
+allowed_domains = ["127.0.0.1", "host"]
 
-class Spider(scrapy.Spider):
-    name = "test"
-    allowed_domains = ["127.0.0.1", "host"]
-    custom_settings = {"DOWNLOADER_MIDDLEWARES": {Awkward: 543}}
-    seen = []
+@classmethod
+def from_crawler(cls, crawler, *args, **kwargs):
+    spider = super().from_crawler(crawler, *args, **kwargs)
+    crawler.signals.connect(spider.headers_received, signals.headers_received)
+    return spider
 
-    @classmethod
-    def from_crawler(cls, crawler, *args, **kwargs):
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.headers_received, signals.headers_received)
-        return spider
+def headers_received(self, headers, body_length, request, spider):
+    if "/stopped-as-a-failure" in request.url:
+        raise StopDownload(fail=True)
 
-    def headers_received(self, headers, body_length, request, spider):
-        if "/stopped-as-a-failure" in request.url:
-            raise StopDownload(fail=True)
+async def start(self):
+    for url in self.start_urls:
+        yield scrapy.Request(url, errback=self.failed if "with-an-errback" in url else None)
 
-    async def start(self):
-        with open("urls.txt") as file:
-            for url in file.read().split():
-                yield scrapy.Request(url, errback=self.failed if "with-an-errback" in url else None)
-
-    def parse(self, response):
-        with open("parsed.txt", "a") as file:
-            file.write(response.url + "\\n")
-        if response.url.endswith("callback-raises"):
-            raise RuntimeError("a callback is broken")
-        yield {"url": response.url}
-
-    def failed(self, failure):
-        with open("failed.txt", "a") as file:
-            file.write(failure.request.url + "\\n")
+def failed(self, failure):
+    yield {"failed": failure.request.url}
 """
 
 # What a page does, and the one outcome that its one visit must have.
@@ -184,13 +175,14 @@ def _answers(site: Site) -> None:
 
 def _project(folder: Path, urls: list[str], **settings: object) -> Project:
     """Make a crawl that visits each URL once."""
-    (folder / "urls.txt").write_text("\n".join(urls))
     once = {"pages": [["*", {"min_interval": 1000}]], "visits": len(urls)}
-    return Project(folder, SPIDER, DOWNLOAD_MAXSIZE=2000000, **once, **settings)
+    middlewares = {"spider_under_test.Awkward": 543}
+    text = spider(urls, PARSE, before=AWKWARD, also=ALSO)
+    return Project(folder, text, DOWNLOAD_MAXSIZE=2000000, DOWNLOADER_MIDDLEWARES=middlewares, **once, **settings)
 
 
 @pytest.fixture(scope="module")
-def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crawl, Path]]:
+def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crawl]]:
     """A crawl of one page of each kind, each visited once."""
     folder = tmp_path_factory.mktemp("awkward")
     with Site() as site, socket.socket() as closed_port:
@@ -200,12 +192,12 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Cr
         urls += [f"http://127.0.0.1:{closed_port.getsockname()[1]}/nobody-listens", "foo://host/unsupported-scheme"]
         settings = {"ROBOTSTXT_OBEY": True, "RETRY_TIMES": 1, "REDIRECT_MAX_TIMES": 3, "DOWNLOAD_TIMEOUT": 2}
         project = _project(folder, urls, CONCURRENT_REQUESTS_PER_DOMAIN=30, **settings)
-        yield site, project.run(), folder
+        yield site, project.run()
 
 
-def test_every_kind_of_end_has_its_one_outcome(awkward: tuple[Site, Crawl, Path]) -> None:
+def test_every_kind_of_end_has_its_one_outcome(awkward: tuple[Site, Crawl]) -> None:
     """Each page was visited once, and its visit has the outcome that its end should have."""
-    site, crawl, _ = awkward
+    site, crawl = awkward
     outcomes = crawl.outcomes()
     found = {url.removeprefix(site.url("/")): ends for url, ends in outcomes.items()}
     assert {path: [outcome] for path, outcome in EXPECTED.items()} == {path: found.get(path) for path in EXPECTED}
@@ -218,23 +210,23 @@ def test_every_kind_of_end_has_its_one_outcome(awkward: tuple[Site, Crawl, Path]
     ]
 
 
-def test_as_many_are_resolved_as_were_dispatched(awkward: tuple[Site, Crawl, Path]) -> None:
+def test_as_many_are_resolved_as_were_dispatched(awkward: tuple[Site, Crawl]) -> None:
     """Dispatched, resolved, and the sum over the outcomes are the same number."""
-    _, crawl, _ = awkward
+    _, crawl = awkward
     by_outcome = {k: v for k, v in crawl.stats.items() if k.startswith("crawlsched/resolved/")}
     assert len(EXPECTED) + 2 == crawl.stats["crawlsched/dispatched"]
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"] == sum(by_outcome.values())
 
 
-def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl, Path]) -> None:
+def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl]) -> None:
     """Callbacks run for content, errbacks for failures, and the 304 is kept from both."""
-    site, _, folder = awkward
-    parsed = (folder / "parsed.txt").read_text().split()
+    site, crawl = awkward
+    parsed = {item.get("parsed") for item in crawl.items}
     assert site.url("/ok") in parsed
     assert site.url("/target-2") in parsed
     assert site.url("/status/304") not in parsed
-    failed = (folder / "failed.txt").read_text().split()
-    assert {site.url("/missing-with-an-errback"), site.url("/status/500-with-an-errback")} == set(failed)
+    failed = {site.url("/missing-with-an-errback"), site.url("/status/500-with-an-errback")}
+    assert {item["failed"] for item in crawl.items if "failed" in item} == failed
 
 
 def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_path: Path) -> None:

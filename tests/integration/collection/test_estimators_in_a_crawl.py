@@ -17,7 +17,7 @@ from crawlsched.estimators import LearnedRates
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 from tests import children, parts
 from tests.databases import rows
-from tests.integration.collection.test_readable_state import HOUR, START, opened, visit
+from tests.integration.collection.test_readable_state import HOUR, START, opened
 
 N_PAGES = 4
 PAGES = parts.found(f"https://example.com/{page}" for page in range(N_PAGES))
@@ -43,7 +43,7 @@ def history() -> list[tuple[float, int, bool | None, float | None]]:
 def go_on(collection: Collection, visits: list[tuple[float, int, bool | None, float | None]]) -> None:
     for at, page, changed, since in visits:
         collection.planner.hold(page)
-        visit(collection, page, at, changed, since)
+        parts.visit(collection, page, at, changed, since)
 
 
 def alone_with(

@@ -27,18 +27,6 @@ def opened(url: str, now: float, **settings: Any) -> Collection:
     return parts.collection(parts.settings(url, **settings), now)
 
 
-def visit(collection: Collection, page: int, now: float, changed: bool | None, since: float | None = None) -> None:
-    """Do what a response does."""
-    found = collection.planner.crawled(page, now, changed, time_since_modified=since)
-    collection.unsaved.page(page, now)
-    if changed:
-        collection.unsaved.changed(page, now)
-    learned = {} if found is None else {"elapsed": found.elapsed, "changed": found.changed}
-    learned |= {} if found is None else {"time_since_modified": found.time_since_modified}
-    row = {"elapsed": None, "changed": None, **learned, "n_signals": 0, "source": -1}
-    collection.unsaved.observation(now, page, outcome="changed" if changed else "unchanged", status=200, **row)
-
-
 @pytest.fixture
 def crawled(database_url: str) -> Iterator[tuple[Collection, str]]:
     """Three pages that were visited every hour for a day, and one that never was."""
@@ -49,7 +37,7 @@ def crawled(database_url: str) -> Iterator[tuple[Collection, str]]:
             pick = collection.planner.pick(START + hour * HOUR + page, parts.any_host)
             assert pick is not None
             changed = None if hour == 0 else page == 0 or (page == 2 and hour % 8 == 0)
-            visit(collection, page, START + hour * HOUR + page, changed, 60.0 if changed and page == 0 else None)
+            parts.visit(collection, page, START + hour * HOUR + page, changed, 60.0 if changed and page == 0 else None)
         if hour == 12:
             source = collection.sources.add("sitemap", "https://example.com/sitemap.xml", "example.com", START)
             assert source is not None

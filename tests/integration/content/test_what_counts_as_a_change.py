@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from aiohttp import web
 
 from tests.crawling import Crawl, Project, spider
@@ -130,37 +129,3 @@ def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_pat
     crawl = Project(tmp_path, [site.url("/new")], visits=4).run()
     refused = crawl.command("why", site.url("/new"), "--diff")
     assert refused.stderr.startswith(f"No text of {site.url('/new')} is kept; texts are kept of changes that are found")
-
-
-@pytest.mark.parametrize("kind", ["not found", "consent", "empty", "parking"])
-def test_other_pages_with_status_200_are_neither_changes_nor_delivered(site: Site, tmp_path: Path, kind: str) -> None:
-    """Errors that name page and time, a wall for consent, nothing at all, what a domain shows that is for sale."""
-    asked = itertools.count()
-    served: list[str] = []
-
-    def wrong(request: web.Request) -> web.Response:
-        served.append(request.path)
-        text = {
-            "not found": f"<h1>Sorry!</h1><p>We have not found {request.path} (at 12:{len(served) % 60:02}).</p>",
-            "consent": "<h1>Before you go on</h1><p>We and our 812 partners want to know all about you.</p>",
-            "empty": "",
-            "parking": f"<h1>This domain is for sale</h1><p>Searches: {Path(request.path).stem}, flights, cars.</p>",
-        }[kind]
-        return web.Response(text=text, content_type="text/html")
-
-    def page(number: int) -> Callable[[web.Request], web.Response]:
-        def answer(request: web.Request) -> web.Response:
-            if next(asked) >= 15:
-                return wrong(request)
-            return web.Response(text=article(number), content_type="text/html")
-
-        return answer
-
-    urls = [site.page(f"/paid/tea-{n}.html", page(n)) for n in range(5)]
-    site.default = wrong
-    settings = {"withhold": True, "error_interval": 0.02}
-    crawl = Project(tmp_path, spider(urls, CHANGED), visits=40, seconds=60, **settings).run(timeout=90)
-    assert len(set(served) & {f"/paid/tea-{n}.html" for n in range(5)}) == 5
-    assert "crawlsched/changes_found" not in crawl.stats
-    assert crawl.stats["crawlsched/resolved/wrong"] >= 10
-    assert len(crawl.items) == 5

@@ -56,13 +56,7 @@ def crawled(database_url: str, **more) -> Settings:
                 continue
             changed = None if visit == 0 else bool(rng.random() < (page % 5) / 5)
             since = 40.0 + page if changed and page % 4 == 0 else None
-            found = planner.crawled(page, now, changed, time_since_modified=since)
-            collection.unsaved.page(page, now)
-            row = {"elapsed": None, "changed": None, "n_signals": 0, "source": -1, "time_since_modified": None}
-            if found is not None:
-                row |= {"elapsed": found.elapsed, "changed": found.changed, "time_since_modified": since}
-            outcome = "unchanged" if changed is False else "changed"
-            collection.unsaved.observation(now, page, outcome=outcome, status=200, **row)
+            parts.visit(collection, page, now, changed, since)
     collection.flush(START + 1e6)
     collection.close(START + 1e6)
     return settings

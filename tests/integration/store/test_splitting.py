@@ -5,7 +5,6 @@ import json
 import pytest
 from sqlalchemy import text
 
-from crawlsched.cli import main
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.pages.counts import counted
@@ -17,6 +16,7 @@ from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me
 from crawlsched.store.splitting import split
 from tests import simulated
+from tests.commands import said
 from tests.databases import all_rows
 from tests.integration.refresh.processes import row as handed_over
 from tests.rows import new_page
@@ -93,18 +93,18 @@ def once(rows: list[dict], *names: str) -> dict[tuple, dict]:
     return {name: {k: v for k, v in row.items() if k not in ("shard", "collection")} for name, row in found.items()}
 
 
-def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, capsys) -> None:
+def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url) -> None:
     """From SQLite into four shards, and eight: state, visits, signals, texts; each host in its shard."""
     before = all_rows(crawled_url)
     plan = json.loads(before["plans"][-1]["data"])
     del plan["page_counts"]
-    assert main(["db", "copy", crawled_url, postgresql_url]) == 0
+    said("db", "copy", crawled_url, postgresql_url)
     for n_shards, words in ((4, ["4"]), (8, [])):
-        assert main(["db", "split", *words, "--database", postgresql_url]) == 0
-        said = capsys.readouterr().out
-        assert f"{N_PAGES - 1} pages of" in said
-        assert f"in {n_shards} shards now" in said
-        assert "3/s for all" in said
+        divided = said("db", "split", *words, "--database", postgresql_url)
+        assert f"{N_PAGES - 1} pages of" in divided
+        assert f"in {n_shards} shards now" in divided
+        assert "3/s for all" in divided
+        assert f"Crawls of it need CRAWLSCHED_SHARDS = {n_shards}." in divided
         after = all_rows(postgresql_url)
         assert known_of_pages(after) == known_of_pages(before)
         for table, names in (("hosts", ["host"]), ("noise_masks", ["template"])):
