@@ -198,7 +198,7 @@ class _Cut:
 
     def through(self, markup: str) -> PageBlocks:
         """Read a page and return its blocks."""
-        scan, opened = scanned(markup), self._open
+        scan, opened, steps = scanned(markup), self._open, self._blocks.steps
         place = opened[-1][1]
         # Thousands of elements a page: what nearly all of them do stands here, what few of them do in methods.
         for text, tag, inner in islice(scan, MOST_DENSE):
@@ -243,7 +243,9 @@ class _Cut:
                 # are the colours of the words of a program, a dozen of them in each line.
                 is_own = tag.parts_words or (step != name and ("#" in step or not place.is_preformatted))
                 if is_own and len(opened) <= DEEPEST:
-                    inside = _Place(self._blocks.to(place.path, step), place.is_preformatted or name == "pre")
+                    path = _path_below(place.path, step)
+                    steps[path] = place.path, step
+                    inside = _Place(path, place.is_preformatted or name == "pre")
                 if said:
                     self._tell(inside, *said)
                 if inner is None:

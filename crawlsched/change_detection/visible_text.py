@@ -25,8 +25,11 @@ def text_of(scan: Iterable[tuple[str, Tag | None, str | None]]) -> str:
     """Return the text of what `scanned` yields."""
     pieces: list[str] = []
     for text, tag, inner in scan:
-        separator = " " if tag is not None and tag.parts_words else ""  # inline tags do not part words
-        pieces += text, separator
-        if tag is not None and inner is not None and tag.name != "script":
+        pieces.append(text)
+        if tag is None:
+            continue
+        separator = " " if tag.parts_words else ""  # inline tags do not part words
+        pieces.append(separator)
+        if inner is not None and tag.name != "script":
             pieces += inner, separator
     return normalised("".join(pieces))
