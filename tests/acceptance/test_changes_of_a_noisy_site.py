@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from crawlsched.crawl.validators import standings
+from crawlsched.store import Store
 from tests import children
 from tests.changing_site import HOSTS, LYING, PAGES_PER_HOST, WALLED
 from tests.crawling import Crawl, Project
@@ -83,8 +84,11 @@ def served(folder: Path) -> dict[tuple[str, int], list[tuple[float, int]]]:
 
 def found(crawl: Crawl, folder: Path, hosts: tuple[str, ...]) -> Found:
     """Compare what visits found with the versions that the site had for them and had served to the visits before."""
+    return crawl.read(lambda store: _found(store, served(folder), hosts))
+
+
+def _found(store: Store, versions: dict[tuple[str, int], list[tuple[float, int]]], hosts: tuple[str, ...]) -> Found:
     true = false = missed = 0
-    store, versions = crawl.store(), served(folder)
     known_from = min(times[0][0] for times in versions.values()) + LEARNING
     for number in range(store.reader.next_page()):
         facts = store.reader.facts([number])[0]
@@ -104,7 +108,6 @@ def found(crawl: Crawl, folder: Path, hosts: tuple[str, ...]) -> Found:
                 missed += row.changed is not True and now != last
             if row.outcome != "not_modified":  # a 304 showed nothing that the next visit could be compared to
                 last = now
-    store.close()
     return Found(true, false, missed)
 
 
@@ -120,9 +123,7 @@ def test_precision_and_recall_of_changed(crawled: tuple[Crawl, Path]) -> None:
 def test_an_etag_that_lies_is_found_out(crawled: tuple[Crawl, Path]) -> None:
     """From then on it is neither sent nor believed, and the host's edits are found; until then, it hides them."""
     crawl, folder = crawled
-    store = crawl.store()
-    (notes,) = [host.counts for host in store.reader.hosts() if host.host == LYING]
-    store.close()
+    (notes,) = crawl.read(lambda store: [host.counts for host in store.reader.hosts() if host.host == LYING])
     assert standings(notes["validators"])["ETag"] == "lying"
     counts = found(crawl, folder, (LYING,))
     assert counts.true >= 20, counts
@@ -137,9 +138,7 @@ def test_the_log_in_wall_is_found_and_hardly_anybody_sees_it(crawled: tuple[Craw
     assert len(seen) > 100
     assert sum(is_wall == "True" for _, is_wall in seen) <= 1
     assert crawl.stats["crawlsched/resolved/wrong"] >= 5
-    store = crawl.store()
-    (notes,) = [host.counts for host in store.reader.hosts() if host.host == WALLED]
-    store.close()
+    (notes,) = crawl.read(lambda store: [host.counts for host in store.reader.hosts() if host.host == WALLED])
     assert len(notes["wrong_pages"]) >= 1
 
 
