@@ -207,3 +207,13 @@ def test_after_a_restart_of_the_server_nobody_rises_and_nobody_claims_for_one_le
     assert renew(rows, Renewal("a", 2, 4.0, 8.0), 2.0, LEASE, started_at=1.0) == Answer(4.0, {0: 1})
     assert renew(rows, Renewal("b", 1, 0.0, 6.0, (1,)), 3.0, LEASE, started_at=1.0) == Answer(0.0, {})
     assert renew(rows, Renewal("b", 2, 0.0, 6.0, (1,)), 8.5, LEASE, started_at=1.0) == Answer(6.0, {1: 1})
+
+
+def test_an_answer_that_a_later_renewal_has_overtaken_says_nothing() -> None:
+    """The row says by now what was answered later."""
+    grant = Grant()
+    first = grant.ask(now=0.0)
+    second = grant.ask(now=1.0)
+    grant.answered(second, 2.0)
+    grant.answered(first, 10.0)
+    assert (grant.using(1.5), grant.deadline) == (2.0, 1.0 + LEASE - 0.5)
