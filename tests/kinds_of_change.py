@@ -624,6 +624,11 @@ class Result:
     errors: list[str] = field(default_factory=list)
 
     @property
+    def missed_share(self) -> float:
+        """Share of the edits that were not delivered at the visit that saw them."""
+        return self.missed / max(self.edits, 1)
+
+    @property
     def false_share(self) -> float:
         """Share of the visits without an edit that were delivered as changes of a page."""
         return self.false / max(self.quiet, 1)
