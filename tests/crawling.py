@@ -253,5 +253,4 @@ class Project:
         """Wait until pings are received, and return where."""
         self.wait_for_log("Pings are received at")
         found = re.search(r"Pings are received at http://([\d.]+):(\d+)", self.log())
-        assert found is not None
         return found[1], int(found[2])
