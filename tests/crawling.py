@@ -57,11 +57,8 @@ class _Closer:
         self = cls()
         self.crawler = crawler
         crawler.signals.connect(self.closed, signals.spider_closed)
-        crawler.signals.connect(self.opened, signals.spider_opened)
+        crawler.signals.connect(self.look, signals.spider_opened)
         return self
-
-    def opened(self):
-        self.look()
 
     def look(self):
         wanted = self.crawler.settings.getint("TEST_CLOSE_AFTER_RESOLVED")
