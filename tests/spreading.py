@@ -40,6 +40,7 @@ _LONG = (
             "addon/test_starts_and_ends",
             "content/test_what_counts_as_a_change",
             "receiver/test_receiver",
+            "refresh/test_failing_hosts",
             "sources/test_sitemaps",
         )
     ),
