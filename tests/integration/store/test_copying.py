@@ -67,7 +67,6 @@ def loaded(url):
     for _ in load_pages(stored, planner, NOW, numbers=PageNumbers()):
         pass
     plan = store.plans.newest()
-    assert plan is not None
     planner.adopt(Plan.from_dict(plan.data, hosts.number), NOW)
     while planner.work(NOW):
         pass
