@@ -4,27 +4,22 @@ SQLite is the default and is written in WAL mode; PostgreSQL is spoken to by psy
 kinds of transaction, a reading one and a writing one, from `Database`.
 """
 
-import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from selectors import DefaultSelector
 from typing import Any
 
-import numpy as np
-from sqlalchemy import ARRAY, URL, BigInteger, Connection, Engine, Text, bindparam, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, StatementError
-from sqlalchemy.sql import ColumnElement, func
-from sqlalchemy.sql.expression import literal, select, text
-from sqlalchemy.types import TypeEngine
 
 from crawlsched.exceptions import DatabaseReplaced, StoreError
 from crawlsched.showing import without_secrets
 
-__all__ = ["Database", "among", "among_those", "database_url", "is_row_error", "listed", "reason"]
+__all__ = ["Database", "database_url", "is_row_error", "reason"]
 
 # The limit is looked at this often: it becomes shorter while somebody waits, when the crawl is to end.
 _LOOK_EVERY = 0.5
@@ -36,6 +31,10 @@ def patient_connection(within: Callable[[], float | None]) -> Any:
     from psycopg.waiting import Ready
 
     class PatientConnection(psycopg.Connection[Any]):
+        def cursor(self, *name: Any, **options: Any) -> Any:
+            """Open a cursor; what the server keeps until it is asked for comes without being written out as text."""
+            return super().cursor(*name, **{"binary": bool(name), **options})
+
         def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
             """Drive the driver's generator as its own `wait` does, with an end."""
             try:
@@ -210,8 +209,6 @@ class Database:
     @contextmanager
     def explained(self, what: str) -> Iterator[None]:
         """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row to write."""
-        import sqlite3
-
         try:
             yield
         except (DBAPIError, sqlite3.Error, OSError) as error:
@@ -378,32 +375,6 @@ def _remedy(why: str) -> str:
     if "read-only" in why:
         return "give this user the right to write, or name another database."
     return "check the URL, and that the database can be reached by this user."
-
-
-def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray, dialect: str) -> ColumnElement[bool]:
-    """Make the condition that a column is one of many integers, with a single parameter however many they are."""
-    return _is_in(column, literal(listed(values, dialect), _list_type(dialect)), dialect)
-
-
-def among_those(column: ColumnElement[Any], name: str, dialect: str) -> ColumnElement[bool]:
-    """Make the same condition for a statement that is kept: a parameter of that name takes what `listed` makes."""
-    return _is_in(column, bindparam(name, type_=_list_type(dialect)), dialect)
-
-
-def listed(values: Sequence[int] | np.ndarray, dialect: str) -> Any:
-    """Make integers into one parameter."""
-    numbers = [int(value) for value in values]
-    return json.dumps(numbers) if dialect == "sqlite" else numbers
-
-
-def _is_in(column: ColumnElement[Any], numbers: ColumnElement[Any], dialect: str) -> ColumnElement[bool]:
-    if dialect == "sqlite":
-        return column.in_(select(text("value")).select_from(func.json_each(numbers)))
-    return column == func.any(numbers)
-
-
-def _list_type(dialect: str) -> TypeEngine[Any]:
-    return Text() if dialect == "sqlite" else ARRAY(BigInteger)
 
 
 def is_row_error(error: BaseException) -> bool:

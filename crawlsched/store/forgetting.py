@@ -13,10 +13,10 @@ from sqlalchemy import CompoundSelect, Connection, Select, delete, func, select,
 
 from crawlsched.store import changes, models
 from crawlsched.store.access import Access
-from crawlsched.store.database import Database, among
+from crawlsched.store.database import Database
 from crawlsched.store.reading import Reader, next_page
 from crawlsched.store.rows import digest, to_json, url_digest
-from crawlsched.store.statements import own, put
+from crawlsched.store.statements import among, own, put
 from crawlsched.store.tombstones import KINDS, Tombstones, pattern
 
 __all__ = ["FORGET_KINDS", "Forgetting"]
@@ -164,8 +164,7 @@ def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
         *(models.page_traces, models.page_texts, models.pages),
     )
     for table in tables:
-        chosen = among(table.c.page, pages, connection.dialect.name)
-        connection.execute(delete(table).where(*own(table, key), chosen))
+        connection.execute(delete(table).where(*own(table, key), among(table.c.page, pages)))
 
 
 def _delete_unused_templates(connection: Connection, key: Key) -> None:

@@ -17,12 +17,12 @@ from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.sharing import LEASE, Answer, Renewal, is_number_of_shards
 from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
-from crawlsched.store.database import Database, among
+from crawlsched.store.database import Database
 from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me, process_has_ended
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.saving import outgoing_row
 from crawlsched.store.schema import ADVISORY_LOCK
-from crawlsched.store.statements import OWN, own, put
+from crawlsched.store.statements import OWN, among, own, put
 from crawlsched.store.store import Store
 
 __all__ = [
@@ -228,7 +228,7 @@ class SharedCollection:
         at: float | None = None,
         started_at: float | None = None,
     ) -> Renewed | None:
-        """Renew a member's grant: `crawlsched.sharing.renew` in the database, by the server's clock."""
+        """Renew a member's grant, by the server's clock; None: a later renewal of the same member has overtaken it."""
         values = {
             "collection": self.number,
             "member": said.member,
@@ -323,7 +323,7 @@ class SharedCollection:
         table = models.commands
         wanted = select(table.c.shard).where(table.c.collection == self.number, table.c.done_at.is_(None)).distinct()
         with self.database.reading() as connection:
-            return list(connection.execute(wanted.where(among(table.c.shard, shards, "postgresql"))).scalars())
+            return list(connection.execute(wanted.where(among(table.c.shard, shards))).scalars())
 
     def waiting(self) -> dict[int, tuple[int, float]]:
         """Count what waits for each shard, and give when the oldest of it was handed over."""

@@ -20,7 +20,6 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
-    PrimaryKeyConstraint,
     SmallInteger,
     Table,
     Text,
@@ -128,16 +127,17 @@ metadata = MetaData(
 )
 
 
-def _table(name: str, key: tuple[str, ...], *parts: SchemaItem, **options: Any) -> Table:
-    """Make a table of which every key begins with the same two columns."""
-    numbers = (Column(name, Integer, nullable=False, autoincrement=False) for name in ("shard", "collection"))
-    return Table(name, metadata, *numbers, *parts, PrimaryKeyConstraint("shard", "collection", *key), **options)
+def _table(name: str, key: dict[str, Any], *parts: SchemaItem, **options: Any) -> Table:
+    """Make a table; the types of the columns by which a row is found stand in `key`, behind two that each table has."""
+    types = {"shard": Integer, "collection": Integer, **key}
+    keys = (Column(name, kind, primary_key=True, autoincrement=False) for name, kind in types.items())
+    return Table(name, metadata, *keys, *parts, **options)
 
 
 # A named set of pages that belong together, by default those of one spider.
 collections = _table(
     "collections",
-    (),
+    {},
     Column("name", Text, nullable=False),
     # The largest numbers of pages that were ever given out, as far as any were deleted; those of `changes`, and of
     # these that were deleted by age.
@@ -150,9 +150,8 @@ collections = _table(
 # All that is known of a page, but what is long or seldom written: read when a crawl begins, written at each visit.
 pages = _table(
     "pages",
-    ("page",),
+    {"page": BigInteger},
     # Given once, by the process that owns the shard at that time; which row of its arrays a page is, is its own affair.
-    Column("page", BigInteger, nullable=False, autoincrement=False),
     Column("state", SmallInteger, nullable=False),
     Column("importance", Float(53), nullable=False),
     Column("crawled_at", Float(53)),  # NULL: never
@@ -229,8 +228,7 @@ Index(
 # What is left of a page's earlier contents, by which a content that comes back is known again.
 page_traces = _table(
     "page_traces",
-    ("page",),
-    Column("page", BigInteger, nullable=False, autoincrement=False),
+    {"page": BigInteger},
     Column("history", LargeBinary, nullable=False),  # digests of the last different contents, oldest first
     Column("text_sketch", LargeBinary, nullable=False),
     Column("block_sketch", LargeBinary, nullable=False),
@@ -240,8 +238,7 @@ page_traces = _table(
 # The text of a page and the one before, where CRAWLSCHED_KEPT_TEXT_BYTES asks for them.
 page_texts = _table(
     "page_texts",
-    ("page",),
-    Column("page", BigInteger, nullable=False, autoincrement=False),
+    {"page": BigInteger},
     Column("seen_at", Float(53), nullable=False),
     Column("text", LargeBinary, nullable=False),  # compressed
     Column("before_seen_at", Float(53)),
@@ -254,25 +251,22 @@ SITE = "//"
 # What was learned of a template's pages or of a site: what is noise there, and what its pages share.
 noise_masks = _table(
     "noise_masks",
-    ("template",),
-    Column("template", Text, nullable=False),
+    {"template": Text},
     Column("data", Text, nullable=False),  # JSON
 )
 
 # What a page's request has beside its URL: callback, headers, cookies; many pages have the same.
 request_templates = _table(
     "request_templates",
-    ("digest",),
-    Column("digest", LargeBinary, nullable=False),
+    {"digest": LargeBinary},
     Column("data", Text, nullable=False),  # JSON
 )
 
 # A visit, what it taught, and how it ended.
 observations = _table(
     "observations",
-    ("id",),
+    {"id": BigInteger},
     # Given out by the owning process, so that a batch written twice counts once.
-    Column("id", BigInteger, nullable=False, autoincrement=False),
     Column("page", BigInteger, nullable=False),
     Column("time", Float(53), nullable=False),
     Column("elapsed", Float(53)),  # NULL: the first crawl
@@ -294,9 +288,7 @@ observations = _table(
 # What a source said last of a page's modification.
 announcements = _table(
     "announcements",
-    ("page", "source"),
-    Column("page", BigInteger, nullable=False, autoincrement=False),
-    Column("source", Integer, nullable=False, autoincrement=False),
+    {"page": BigInteger, "source": Integer},
     Column("lastmod", Float(53)),  # the last one announced; NULL: named without one; below 0: a text_mark
     Column("n", BigInteger, nullable=False),  # how often it was seen to differ
     sqlite_with_rowid=False,
@@ -306,9 +298,7 @@ announcements = _table(
 # of the first one stand in `pages`, and only how often and when it announced something counts here.
 further_sources = _table(
     "further_sources",
-    ("page", "source"),
-    Column("page", BigInteger, nullable=False, autoincrement=False),
-    Column("source", Integer, nullable=False, autoincrement=False),
+    {"page": BigInteger, "source": Integer},
     Column("n_signals", Integer, nullable=False),  # since the last crawl
     Column("n_signals_total", BigInteger, nullable=False),
     Column("signalled_since", Float(53), nullable=False),
@@ -323,8 +313,7 @@ further_sources = _table(
 # A sitemap, a feed or a sender of pings: when it is polled, and how far it can be trusted.
 sources = _table(
     "sources",
-    ("source",),
-    Column("source", Integer, nullable=False, autoincrement=False),
+    {"source": Integer},
     Column("kind", Text, nullable=False),
     Column("url", Text, nullable=False),
     Column("host", Text, nullable=False),
@@ -345,8 +334,7 @@ sources = _table(
 # What a host asked for, and counts of what happened there.
 hosts = _table(
     "hosts",
-    ("host",),
-    Column("host", Text, nullable=False),
+    {"host": Text},
     Column("rest_until", Float(53), nullable=False),
     Column("crawl_delay", Float(53)),
     Column("robots_seen_at", Float(53)),
@@ -356,8 +344,7 @@ hosts = _table(
 # The newest plans: threshold, priors and signal quality, which the next crawl begins with.
 plans = _table(
     "plans",
-    ("id",),
-    Column("id", BigInteger, nullable=False, autoincrement=False),
+    {"id": BigInteger},
     Column("made_at", Float(53), nullable=False),
     Column("data", Text, nullable=False),  # JSON
 )
@@ -365,7 +352,7 @@ plans = _table(
 # Which process owns the collection, or one shard of it, and what it said of itself last.
 leases = _table(
     "leases",
-    (),
+    {},
     Column("token", Text, nullable=False),
     Column("host", Text, nullable=False),
     Column("machine", Text, nullable=False),  # whether a pid may be asked after
@@ -386,7 +373,7 @@ leases = _table(
 # One row for each collection that processes share, with -1 for its shard: who changes a grant locks it first.
 budgets = _table(
     "budgets",
-    (),
+    {},
     Column("n_shards", Integer, nullable=False),
     Column("rate", Float(53), nullable=False),  # requests per second of all members together
     Column("renewed_at", Float(53)),  # NULL: no member ever came
@@ -398,8 +385,7 @@ budgets = _table(
 # The processes that share a collection, with -1 for the shard.
 members = _table(
     "members",
-    ("token",),
-    Column("token", Text, nullable=False),
+    {"token": Text},
     Column("number", BigInteger, nullable=False),  # of its last renewal
     Column("granted", Float(53), nullable=False),  # requests per second that it may send until it expires
     Column("expires_at", Float(53), nullable=False),
@@ -415,9 +401,8 @@ members = _table(
 # What processes have found for shards that are not theirs; the owner deletes a row where it writes what came of it.
 inbox = _table(
     "inbox",
-    ("sender", "number"),
-    Column("sender", Text, nullable=False),  # the token of a member
-    Column("number", BigInteger, nullable=False),  # the sender counts, so that what it writes twice is there once
+    # The token of a member, and what it counts, so that what it writes twice is there once.
+    {"sender": Text, "number": BigInteger},
     Column("kind", Text, nullable=False),
     Column("data", Text, nullable=False),  # JSON
     Column("created_at", Float(53), nullable=False),
@@ -426,9 +411,7 @@ inbox = _table(
 # What was forgotten on purpose and does not come back by itself.
 tombstones = _table(
     "tombstones",
-    ("kind", "digest"),
-    Column("kind", Text, nullable=False),  # url, pattern or host
-    Column("digest", LargeBinary, nullable=False),
+    {"kind": Text, "digest": LargeBinary},  # url, pattern or host
     Column("value", Text, nullable=False),
     Column("created_at", Float(53), nullable=False),
 )
@@ -436,8 +419,7 @@ tombstones = _table(
 # What the command line asks of a running crawl, and the answer.
 commands = _table(
     "commands",
-    ("id",),
-    Column("id", BigInteger, nullable=False, autoincrement=False),
+    {"id": BigInteger},
     Column("name", Text, nullable=False),
     Column("arguments", Text, nullable=False),  # JSON
     Column("created_at", Float(53), nullable=False),
@@ -450,8 +432,7 @@ commands = _table(
 # a delivery that a crash undoes is none, and comes again. What vanishes, fails and comes back is told with its state.
 changes = _table(
     "changes",
-    ("id",),
-    Column("id", BigInteger, nullable=False, autoincrement=False),  # given out by the owning process, in their order
+    {"id": BigInteger},  # given out by the owning process, in their order
     Column("page", BigInteger, nullable=False),
     Column("time", Float(53), nullable=False),  # of the delivery; of what is not delivered, of the visit
     Column("kind", SmallInteger, nullable=False),  # of KINDS
@@ -463,16 +444,14 @@ changes = _table(
 # How far somebody has read `changes`: the webhook.
 followers = _table(
     "followers",
-    ("name",),
-    Column("name", Text, nullable=False),
+    {"name": Text},
     Column("position", BigInteger, nullable=False),  # the last id that arrived
 )
 
 # A row a minute while a crawl runs, thinned out with age: what curves are drawn from.
 samples = _table(
     "samples",
-    ("time",),
-    Column("time", BigInteger, nullable=False, autoincrement=False),
+    {"time": BigInteger},
     *[Column(name, Float(53)) for name in FIGURES],
     sqlite_with_rowid=False,
 )
@@ -480,9 +459,7 @@ samples = _table(
 # The first pages in several orders, written at re-plans, so that nobody has to sort all pages to show them.
 first_pages = _table(
     "first_pages",
-    ("view", "place"),
-    Column("view", Text, nullable=False),
-    Column("place", Integer, nullable=False, autoincrement=False),
+    {"view": Text, "place": Integer},
     Column("page", BigInteger, nullable=False),
     Column("value", Float(53), nullable=False),
     sqlite_with_rowid=False,

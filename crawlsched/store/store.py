@@ -1,7 +1,7 @@
 """The store: one collection, or one shard of it, in one database, with what reads and writes it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from sqlalchemy import insert, select, text
@@ -16,11 +16,12 @@ from crawlsched.store.commands import Commands
 from crawlsched.store.database import Database, is_row_error
 from crawlsched.store.forgetting import Forgetting
 from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
-from crawlsched.store.loading import page_blocks
+from crawlsched.store.loading import page_blocks, wanted_pages
 from crawlsched.store.plans import FirstPages, Plans
 from crawlsched.store.reading import Reader
 from crawlsched.store.samples import Samples
 from crawlsched.store.saving import Prepared, Saved
+from crawlsched.store.statements import among
 from crawlsched.store.tombstones import Tombstone, Tombstones
 
 __all__ = ["Store"]
@@ -128,15 +129,11 @@ class Store(Access):
             (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
             ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0).
         """
-        arguments: dict[str, Any] = {
-            "host_number": host_number,
-            "grid": grid,
-            "n_rates": n_rates,
-            "fingerprinter": fingerprinter,
-            "pages": pages,
-        }
-        with self.database.explained("read"):
-            yield from page_blocks(self.database, self.key, block, **arguments)
+        wanted = wanted_pages(self.key, grid, n_rates, fingerprinter)
+        if pages is not None:
+            wanted = wanted.where(among(models.pages.c.page, pages))
+        with self.database.reading() as connection:
+            yield from page_blocks(connection, wanted, block, host_number, n_rates)
 
     def save(self, batch: Batch) -> Saved:
         """Write a batch in one transaction, and return what was written, refused and cleaned; twice changes nothing.

@@ -11,11 +11,12 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
 from crawlsched.exceptions import CollectionInUse, StoreError
-from crawlsched.sharing import LEASE, Renewal, Rows, ShardRow, renew
+from crawlsched.sharing import LEASE, Renewal
 from crawlsched.store import Batch, Host, Store, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
 from tests.inputs import tries
+from tests.renewal_rule import Rows, ShardRow, renew
 
 ABOUT = about_me("spider")
 
