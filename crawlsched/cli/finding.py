@@ -9,7 +9,8 @@ from crawlsched.exceptions import UnknownPage
 from crawlsched.wording import say_past
 
 if TYPE_CHECKING:
-    from crawlsched.store import Store, Tombstone
+    from crawlsched.store import Store
+    from crawlsched.store.tombstones import Tombstone
 
 __all__ = ["find_page", "forgotten_as", "not_found", "why_forgotten"]
 

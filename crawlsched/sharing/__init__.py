@@ -6,7 +6,7 @@ makes of that. `store.members` brings both to PostgreSQL.
 """
 
 from crawlsched.sharing.assignment import assigned
-from crawlsched.sharing.demand_curves import LEVELS, divided, grown_curve, read_curve, written_curve
+from crawlsched.sharing.demand_curves import LEVELS, divided, read_curve, written_curve
 from crawlsched.sharing.grant import LEASE, MARGIN, RENEWAL_INTERVAL, Grant
 from crawlsched.sharing.renewal import Answer, Renewal
 from crawlsched.sharing.shards import LARGEST_NUMBER, is_number_of_shards, shard_of
@@ -22,7 +22,6 @@ __all__ = [
     "Renewal",
     "assigned",
     "divided",
-    "grown_curve",
     "is_number_of_shards",
     "read_curve",
     "shard_of",

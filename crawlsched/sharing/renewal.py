@@ -30,3 +30,4 @@ class Answer:
 
     granted: float  # the rate that the member may use from now on
     shards: dict[int, int]  # the shards that it owns, with their epochs
+    paused_since: float | None = None  # by the database's clock

@@ -75,6 +75,8 @@ def database_url(url: str) -> URL:
     """
     try:
         parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and (parsed.host or parsed.username or parsed.port):
+            raise ValueError("a file is on no host")
     except (ArgumentError, ValueError):
         raise StoreError(
             f"The database URL {without_secrets(url)!r} cannot be read; write sqlite:///path/to/file.db or "
@@ -105,33 +107,26 @@ def reason(error: BaseException) -> str:
     original = getattr(error, "orig", None) or error
     said = " ".join((getattr(original, "strerror", None) or str(original) or type(original).__name__).split())
     lowered = said.lower()
-    for needle, words in _WORDS:
-        if needle in lowered:
-            return f"{words} ({said})"
-    return said
+    known = (words for words, needles in _WORDS.items() if any(needle in lowered for needle in needles))
+    words = next(known, None)
+    return said if words is None else f"{words} ({said})"
 
 
-_WORDS = (
-    ("database or disk is full", "the disk is full"),
-    ("no space left", "the disk is full"),
-    ("disk quota", "the disk quota is used up"),
-    ("is locked", "another process holds the database locked"),
-    ("readonly database", "the database is read-only"),
-    ("read-only transaction", "the database is read-only"),
-    ("file is not a database", "the file is not a database"),
-    ("malformed", "the database is damaged"),
-    ("string or blob too big", "the database is damaged"),
-    ("unable to open database file", "the file cannot be opened"),
-    ("password authentication failed", "the user or the password is wrong"),
-    ("connection refused", "no server answers there"),
-    ("could not translate host name", "the server's name is unknown"),
-    ("failed to resolve host", "the server's name is unknown"),
-    ("server closed the connection", "the connection was lost"),
-    ("terminating connection", "the connection was lost"),
-    ("did not answer within", "the server hangs"),
-    ("statement timeout", "the server is too slow"),
-    ("lock timeout", "another process holds the database locked"),
-)
+_WORDS = {
+    "the disk is full": ("database or disk is full", "no space left"),
+    "the disk quota is used up": ("disk quota",),
+    "another process holds the database locked": ("is locked", "lock timeout"),
+    "the database is read-only": ("readonly database", "read-only transaction"),
+    "the file is not a database": ("file is not a database",),
+    "the database is damaged": ("malformed", "string or blob too big"),
+    "the file cannot be opened": ("unable to open database file",),
+    "the user or the password is wrong": ("password authentication failed",),
+    "no server answers there": ("connection refused",),
+    "the server's name is unknown": ("could not translate host name", "failed to resolve host"),
+    "the connection was lost": ("server closed the connection", "terminating connection"),
+    "the server hangs": ("did not answer within",),
+    "the server is too slow": ("statement timeout",),
+}
 
 
 class Database:
@@ -163,13 +158,7 @@ class Database:
         self.application = application
         self._identity: tuple[int, int] | None = None
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        try:
-            self.engine = self._sqlite_engine() if self.is_sqlite else self._postgresql_engine()
-        except ArgumentError:  # such as an SQLite URL with a host
-            raise StoreError(
-                f"The database URL {self.name!r} cannot be read; write sqlite:///path/to/file.db or "
-                "postgresql://user:password@host/name."
-            ) from None
+        self.engine = self._sqlite_engine() if self.is_sqlite else self._postgresql_engine()
 
     @property
     def name(self) -> str:
@@ -241,13 +230,14 @@ class Database:
         if not self.is_sqlite:
             return
         path = Path(str(self.url.database))
+        identity = None
         try:
             found = path.stat()
+            identity = (found.st_dev, found.st_ino)
         except FileNotFoundError:
-            found = None
+            pass
         except OSError:
             return  # a disk that cannot be read now
-        identity = None if found is None else (found.st_dev, found.st_ino)
         if self._identity is None:
             self._identity = identity
         if identity is None or identity != self._identity:

@@ -11,30 +11,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Float,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    SmallInteger,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
-)
-from sqlalchemy.schema import SchemaItem
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, SmallInteger, Table, Text, text
+from sqlalchemy.schema import CheckConstraint, SchemaItem, UniqueConstraint
 
 __all__ = [
-    "CONTENT_COLUMNS",
     "FIGURES",
     "FINGERPRINT_SIZE",
     "KINDS",
     "LOADED_COLUMNS",
-    "OUTCOMES",
     "READABLE_COLUMNS",
     "SITE",
     "STATE_COLUMNS",
@@ -63,31 +47,8 @@ class Outcome(StrEnum):
 #: Bytes of a request fingerprint (SHA-1, as Scrapy makes it).
 FINGERPRINT_SIZE = 20
 
-#: The outcomes of a visit, as the column ``observations.outcome`` holds them.
-OUTCOMES = tuple(Outcome)
-
 #: The kinds of rows of the change feed, by the number in ``changes.kind``.
 KINDS = ("changed", "new", "gone", "back", "moved", "failing", "recovered")
-
-#: The columns of `crawlsched.pages.Pages`, and what the planner has beside them, which are stored for each page, in the
-#: order in which they are written.
-STATE_COLUMNS = (
-    "state",
-    "importance",
-    "crawled_at",
-    "not_before",
-    "n_crawls",
-    "n_changes",
-    "n_errors",
-    "n_signals",
-    "n_signals_total",
-    "signalled_since",
-    "source",
-    "true_signals",
-    "false_signals",
-    "request_digest",
-    "marks",
-)
 
 #: What the compact rows of a page say, for people and their SQL; written with `STATE_COLUMNS`, and never read back.
 READABLE_COLUMNS = (
@@ -98,15 +59,6 @@ READABLE_COLUMNS = (
     "precision",
     "recall",
 )
-
-#: What is known of a page's content, and who weighs it; `Batch.contents` changes any of them.
-CONTENT_COLUMNS = (
-    *("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to", "changed_at"),
-    *("template", "importance_stated", "url", "url_digest"),
-)
-
-#: What `Store.load` gives of each page.
-LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
 
 #: What is left of a page's earlier contents; they have a table of their own, because pages are written at every visit.
 TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
@@ -147,24 +99,30 @@ collections = _table(
     UniqueConstraint("shard", "name"),
 )
 
+
+def _state(name: str, kind: Any, **options: Any) -> Column[Any]:
+    """Make one of the columns of `crawlsched.pages.Pages`, or of what the planner has beside them."""
+    return Column(name, kind, info={"is_state": True}, **options)
+
+
 # All that is known of a page, but what is long or seldom written: read when a crawl begins, written at each visit.
 pages = _table(
     "pages",
     {"page": BigInteger},
     # Given once, by the process that owns the shard at that time; which row of its arrays a page is, is its own affair.
-    Column("state", SmallInteger, nullable=False),
-    Column("importance", Float(53), nullable=False),
-    Column("crawled_at", Float(53)),  # NULL: never
+    _state("state", SmallInteger, nullable=False),
+    _state("importance", Float(53), nullable=False),
+    _state("crawled_at", Float(53)),  # NULL: never
     Column("first_seen", Float(53), nullable=False),
     Column("changed_at", Float(53)),
-    Column("not_before", Float(53), nullable=False),
-    Column("n_crawls", BigInteger, nullable=False),
-    Column("n_changes", BigInteger, nullable=False),
-    Column("n_errors", SmallInteger, nullable=False),
-    Column("n_signals", Integer, nullable=False),  # since the last crawl
-    Column("n_signals_total", BigInteger, nullable=False),
-    Column("signalled_since", Float(53)),  # NULL: no source ever named the page
-    Column("source", Integer, nullable=False),  # -1: none
+    _state("not_before", Float(53), nullable=False),
+    _state("n_crawls", BigInteger, nullable=False),
+    _state("n_changes", BigInteger, nullable=False),
+    _state("n_errors", SmallInteger, nullable=False),
+    _state("n_signals", Integer, nullable=False),  # since the last crawl
+    _state("n_signals_total", BigInteger, nullable=False),
+    _state("signalled_since", Float(53)),  # NULL: no source ever named the page
+    _state("source", Integer, nullable=False),  # -1: none
     Column("grid", Text),  # which rates the columns of log_likelihood belong to
     Column("log_likelihood", LargeBinary),
     Column("depth", Integer, nullable=False),
@@ -183,22 +141,17 @@ pages = _table(
     Column("moved_to", Text),
     Column("part", Integer, nullable=False, server_default=text("0")),  # of its site; `change_signals.part_number`
     # How many announcements visits found true and false: `crawlsched.planner.evidence.page_precision`.
-    Column("true_signals", Float(53), nullable=False, server_default=text("0")),
-    Column("false_signals", Float(53), nullable=False, server_default=text("0")),
+    _state("true_signals", Float(53), nullable=False, server_default=text("0")),
+    _state("false_signals", Float(53), nullable=False, server_default=text("0")),
     # Of the request in `template`, so that most requests for the page need not be compared with it; 0: not known.
-    Column("request_digest", BigInteger, nullable=False, server_default=text("0")),
-    Column("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
+    _state("request_digest", BigInteger, nullable=False, server_default=text("0")),
+    _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
     Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
     # 1: a request, a file or a sitemap said what the page is worth, and CRAWLSCHED_IMPORTANCE is not asked.
     Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
     # What was known when the row was last written: changes per second, with the bounds of a 90 % interval; the
     # probability that the copy is fresh; and of the page's first source, NULL where nothing announces it.
-    Column("change_rate", Float(53)),
-    Column("change_rate_low", Float(53)),
-    Column("change_rate_high", Float(53)),
-    Column("expected_freshness", Float(53)),
-    Column("precision", Float(53)),
-    Column("recall", Float(53)),
+    *[Column(name, Float(53)) for name in READABLE_COLUMNS],
     # The estimator of CRAWLSCHED_ESTIMATOR and its row; NULL for the posterior, whose row is log_likelihood.
     Column("estimator", Text),
     Column("estimator_state", LargeBinary),
@@ -208,22 +161,16 @@ pages = _table(
     CheckConstraint(f"length(request_fingerprint) = {FINGERPRINT_SIZE}", name="request_fingerprint_size"),
     Index(None, "url_digest", "shard", "collection"),
 )
-# In PostgreSQL the migration leaves out the same rows. Said here, too, each command would load PostgreSQL's module.
-Index(
-    "ix_pages_undelivered",
-    pages.c.shard,
-    pages.c.collection,
-    pages.c.page,
-    sqlite_where=text("pending_fingerprint IS NOT NULL"),
-)
+STATE_COLUMNS = tuple(column.name for column in pages.columns if column.info)
+"""What the planner knows of each page, in the order in which it is written."""
 
-Index(
-    "ix_pages_variants",
-    pages.c.shard,
-    pages.c.collection,
-    pages.c.page,
-    sqlite_where=text("variant IS NOT NULL"),
-)
+LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
+"""What `Store.load` gives of each page."""
+
+# In PostgreSQL the migration leaves out the same rows. Said here, too, each command would load PostgreSQL's module.
+for _name, _column in (("undelivered", "pending_fingerprint"), ("variants", "variant")):
+    _key = (pages.c[name] for name in ("shard", "collection", "page"))
+    Index(f"ix_pages_{_name}", *_key, sqlite_where=text(f"{_column} IS NOT NULL"))
 
 # What is left of a page's earlier contents, by which a content that comes back is known again.
 page_traces = _table(
@@ -349,16 +296,24 @@ plans = _table(
     Column("data", Text, nullable=False),  # JSON
 )
 
+
+def _process() -> list[Column[Any]]:
+    """Make the columns that describe a process."""
+    return [
+        Column("host", Text, nullable=False),
+        Column("machine", Text, nullable=False),  # whether a pid may be asked after
+        Column("pid", BigInteger, nullable=False),
+        Column("process_started", Text, nullable=False),  # to know a process from a later one with its pid
+        Column("spider", Text, nullable=False),
+    ]
+
+
 # Which process owns the collection, or one shard of it, and what it said of itself last.
 leases = _table(
     "leases",
     {},
     Column("token", Text, nullable=False),
-    Column("host", Text, nullable=False),
-    Column("machine", Text, nullable=False),  # whether a pid may be asked after
-    Column("pid", BigInteger, nullable=False),
-    Column("process_started", Text, nullable=False),  # to know a process from a later one with its pid
-    Column("spider", Text, nullable=False),
+    *_process(),
     Column("started_at", Float(53), nullable=False),
     Column("heartbeat_at", Float(53), nullable=False),
     Column("released_at", Float(53)),
@@ -389,11 +344,7 @@ members = _table(
     Column("number", BigInteger, nullable=False),  # of its last renewal
     Column("granted", Float(53), nullable=False),  # requests per second that it may send until it expires
     Column("expires_at", Float(53), nullable=False),
-    Column("host", Text, nullable=False),
-    Column("machine", Text, nullable=False),
-    Column("pid", BigInteger, nullable=False),
-    Column("process_started", Text, nullable=False),
-    Column("spider", Text, nullable=False),
+    *_process(),
     Column("version", Text, nullable=False),
     Column("status", Text, nullable=False),  # JSON
 )

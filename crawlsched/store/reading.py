@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, select
 from crawlsched.change_signals import FurtherRow, attributed
 from crawlsched.exceptions import DamagedRow
 from crawlsched.store import changes, models
+from crawlsched.store.access import Part
 from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
-from crawlsched.store.database import Database
 from crawlsched.store.rows import from_json, json_like, url_digest
 from crawlsched.store.soundness import fitting, kinds_of, misfit, only_sound, without_outliers
 from crawlsched.store.statements import among, among_those, json_list, own, same
@@ -28,27 +28,22 @@ T = TypeVar("T")
 _ROWS_AT_ONCE = 5_000
 
 
-class Reader:
+class Reader(Part):
     """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence."""
 
-    def __init__(self, database: Database, key: Key) -> None:
-        self._reading = database.reading
-        self._key = key
-
     def _own(self, table: Any) -> tuple[Any, Any]:
-        return own(table, self._key)
-
-    def _ask(self, question: Callable[[Connection, Key], T]) -> T:
-        with self._reading() as connection:
-            return question(connection, self._key)
-
-    def _parts(self, wanted: Select[Any]) -> Iterator[Sequence[Row[Any]]]:
-        with self._reading() as connection:
-            yield from connection.execute(wanted).partitions(_ROWS_AT_ONCE)
+        return self._access.own(table)
 
     def _all(self, wanted: Select[Any]) -> list[Any]:
-        with self._reading() as connection:
-            return list(connection.execute(wanted))
+        return self._access.rows(wanted)
+
+    def _ask(self, question: Callable[[Connection, Key], T]) -> T:
+        with self._access.database.reading() as connection:
+            return question(connection, self._access.key)
+
+    def _parts(self, wanted: Select[Any]) -> Iterator[Sequence[Row[Any]]]:
+        with self._access.database.reading() as connection:
+            yield from connection.execute(wanted).partitions(_ROWS_AT_ONCE)
 
     def _number(self, of: Any, table: Any) -> int:
         """Return a number that is reckoned of all rows of a table."""
@@ -59,9 +54,9 @@ class Reader:
 
         `WriteBehind.facts` adds what is not written yet.
         """
-        with self._reading() as connection:
-            asked = {"shard": self._key[0], "collection": self._key[1], "pages": json_list(pages)}
-            found = {row.page: _facts(row) for row in connection.execute(_FACTS_WANTED, asked)}
+        with self._access.database.reading() as connection:
+            asked = connection.execute(_FACTS_WANTED, self._access.row(pages=json_list(pages)))
+            found = {row.page: _facts(row) for row in asked}
         return [found.get(int(number)) for number in pages]
 
     def urls(self, pages: Sequence[int] | np.ndarray) -> dict[int, str]:

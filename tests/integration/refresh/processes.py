@@ -79,6 +79,7 @@ def look_until(refresher: Refresher, what, seconds: float = 10.0) -> None:
     until = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < until
+        refresher.sharing.heartbeat()
         refresher.sharing.look(refresher.clock())
         refresher.long_work.go_on(0.01)
         refresher.flush(refresher.clock())

@@ -169,7 +169,7 @@ def test_a_pid_that_was_given_out_again_is_not_the_owner(store):
     row = store.owner()
     assert row.is_held(NOW + 1)
     assert process_start(row.pid) == row.process_started
-    lease._change(process_started="12345")
+    lease._change(None, [], process_started="12345")
     assert not store.owner().is_held(NOW + 1)
 
 

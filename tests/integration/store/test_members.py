@@ -14,6 +14,7 @@ from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.sharing import LEASE, Renewal
 from crawlsched.store import Batch, Host, Store, schema
 from crawlsched.store.database import Database
+from crawlsched.store.lease import still_own
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
 from tests.inputs import tries
 from tests.renewal_rule import Rows, ShardRow, renew
@@ -63,7 +64,7 @@ def test_the_database_answers_as_the_rules_say(database, steps) -> None:
             said = Renewal(member, numbers[member], using[member], wants, tuple(sorted(claims)))
             expected = renew(rows, said, now, LEASE, started_at)
             found = shared.renew(said, ABOUT, {}, at=now, started_at=started_at)
-            assert (None if found is None else found.answer) == expected
+            assert found == expected
             using[member] = using[member] if expected is None else expected.granted
     seen = shared.look()
     assert {name: row.granted for name, row in seen.members.items()} == {n: r.granted for n, r in rows.members.items()}
@@ -94,13 +95,13 @@ def test_who_is_stopped_right_after_a_call_holds_nobody_up(shared) -> None:
     answered = []
 
     def others_go_on(*of_the_call: object) -> None:
-        answered.append(beside.renew(Renewal(new_token(), 1, 0.0, 1.0), ABOUT, {}).answer.granted)
+        answered.append(beside.renew(Renewal(new_token(), 1, 0.0, 1.0), ABOUT, {}).granted)
         beside.set_rate(20.0)
 
     event.listen(stopped.engine, "after_cursor_execute", others_go_on)
     try:
-        assert caller.renew(Renewal("m", 1, 0.0, 1.0, (0,)), ABOUT, {}).answer.shards == {0: 1}
-        assert caller.set_rate(10.0) == 20.0
+        assert caller.renew(Renewal("m", 1, 0.0, 1.0, (0,)), ABOUT, {}).shards == {0: 1}
+        caller.set_rate(10.0)
         assert caller.pause(paused=True) == pytest.approx(time.time(), abs=60)
         assert caller.pause(paused=False) is None
         caller.publish(0, "m:1", n_pages=1)
@@ -115,15 +116,15 @@ def test_a_writer_that_is_stopped_holds_nobody_up_for_long(shared) -> None:
     shared.renew(Renewal("stopped", 1, 0.0, 10.0, (0, 1)), ABOUT, {}, at=100.0, started_at=0.0)
     begun = time.monotonic()
     with suppress(DBAPIError), shared.database.writing() as connection:
-        assert shared.lease(0, "stopped", 1).is_own(connection)
+        assert still_own(connection, [shared.lease(0, "stopped", 1)]) == [True]
         first = shared.renew(Renewal("heir", 1, 0.0, 10.0, (0, 1)), ABOUT, {}, at=107.0, started_at=0.0)
-        number, owned = 1, first.answer.shards
+        number, owned = 1, first.shards
         assert owned == {1: 2}
         while 0 not in owned and time.monotonic() - begun < 8:
             time.sleep(0.1)
             number += 1
             said = Renewal("heir", number, 0.0, 10.0, (0,))
-            owned = shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).answer.shards
+            owned = shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).shards
         assert owned == {0: 2, 1: 2}
         assert time.monotonic() - begun < 6
         connection.execute(text("SELECT 1"))
@@ -135,7 +136,7 @@ def test_a_writer_that_is_stopped_while_it_sends_rows_is_ended_by_the_heir(share
     shared.renew(Renewal("stopped", 1, 0.0, 10.0, (0,)), ABOUT, {}, at=100.0, started_at=0.0)
     dead = Database(shared.database.text, application=application_of("stopped"))
     with suppress(DBAPIError), dead.engine.connect() as connection:
-        assert shared.lease(0, "stopped", 1).is_own(connection)
+        assert still_own(connection, [shared.lease(0, "stopped", 1)]) == [True]
         driver = connection.connection.driver_connection
         with driver.pipeline():
             driver.execute("SELECT 1")
@@ -143,7 +144,7 @@ def test_a_writer_that_is_stopped_while_it_sends_rows_is_ended_by_the_heir(share
             driver.pgconn.flush()
             time.sleep(3.5)  # for so long the server would let it be idle between statements
             said = Renewal("heir", 1, 0.0, 10.0, (0,))
-            assert shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).answer.shards == {}
+            assert shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).shards == {}
             assert shared.end_sessions("stopped") == 1
             driver.close()
     dead.close()
@@ -152,7 +153,7 @@ def test_a_writer_that_is_stopped_while_it_sends_rows_is_ended_by_the_heir(share
     while not owned and time.monotonic() < deadline:
         number += 1
         said = Renewal("heir", number, 0.0, 10.0, (0,))
-        owned = shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).answer.shards
+        owned = shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).shards
     assert owned == {0: 2}
 
 
@@ -165,7 +166,7 @@ def test_sixteen_that_begin_at_once_make_one_collection_and_share_its_rate(datab
         barrier.wait()
         shared = SharedCollection.open(database, "made at once", n_shards=8, rate=10.0)
         numbers.add(shared.number)
-        answers[name] = shared.renew(Renewal(name, 1, 0.0, 1.0, (hash(name) % 8, 7)), ABOUT, {}).answer
+        answers[name] = shared.renew(Renewal(name, 1, 0.0, 1.0, (hash(name) % 8, 7)), ABOUT, {})
 
     threads = [threading.Thread(target=member, args=(f"m{i}",)) for i in range(16)]
     for thread in threads:

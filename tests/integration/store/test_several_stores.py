@@ -19,7 +19,7 @@ def shared(database, request):
 def opened(shared):
     member = new_token()
     said = Renewal(member, 1, 0.0, 10.0, tuple(range(N_SHARDS)))
-    epochs = shared.renew(said, about_me("spider"), {}).answer.shards
+    epochs = shared.renew(said, about_me("spider"), {}).shards
     stores = [shared.store(shard) for shard in range(N_SHARDS)]
     for shard, store in enumerate(stores):
         store.lease = shared.lease(shard, member, epochs[shard])
