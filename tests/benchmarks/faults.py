@@ -164,11 +164,11 @@ class Ring:
         project = Project(
             self.folder / name,
             ELSEWHERE.format(name=name) + SPIDER if is_elsewhere(name) else SPIDER,
-            CRAWLSCHED_DATABASE_URL=self.url,
-            CRAWLSCHED_SHARDS=N_SHARDS,
-            CRAWLSCHED_BANDWIDTH=f"{RATE}/s",
+            database_url=self.url,
+            shards=N_SHARDS,
+            bandwidth=f"{RATE}/s",
             USER_AGENT=name,
-            CLOSESPIDER_TIMEOUT=0,
+            seconds=0,
             ROBOTSTXT_OBEY=False,
         )
         crawl = project.start()

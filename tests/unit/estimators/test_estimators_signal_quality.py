@@ -207,16 +207,6 @@ def test_a_bank_takes_announcements_at_every_poll_for_useless_too():
     assert bank.fit_group(0).unsignalled_change_rate == pytest.approx(0.3, rel=0.03)
 
 
-def test_time_in_another_unit_gives_rates_in_that_unit_and_the_same_weight():
-    """Dividing times by 60 multiplies rates by 60; what an announcement is worth has no unit."""
-    elapsed, n_signals, changed = simulated(np.random.default_rng(10), 500, 0.02, 1.0, 0.1)
-    one, other = SignalQuality.fit(elapsed, n_signals, changed), SignalQuality.fit(elapsed / 60, n_signals, changed)
-    assert other.signal_weight == pytest.approx(one.signal_weight, rel=1e-8)
-    assert other.unsignalled_change_rate == pytest.approx(60 * one.unsignalled_change_rate, rel=1e-8)
-    assert other.signal_rate == pytest.approx(60 * one.signal_rate)
-    assert other.recall == pytest.approx(one.recall, rel=1e-8)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

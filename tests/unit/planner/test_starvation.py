@@ -6,7 +6,7 @@ import numpy as np
 
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner
-from tests.hosts import never_rests
+from tests.planners import never_rests
 
 
 def test_a_page_that_has_waited_for_too_many_rounds_does_not_go_before_its_shortest_interval_is_over() -> None:
