@@ -104,7 +104,7 @@ def test_without_a_time_the_clock_of_the_database_counts(store):
     lease._change(None, [], machine="elsewhere")
     assert store.owner().is_held(store.clock())
     assert abs(store.clock() - time.time()) < 5.0
-    lease._change(heartbeat_at=store.clock() - 31.0)
+    lease._change(store.clock() - 31.0, ["heartbeat_at"])
     assert not store.owner().is_held(store.clock())
     assert lease.heartbeat(None, {})
     assert store.owner().is_held(store.clock())
