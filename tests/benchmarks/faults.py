@@ -153,7 +153,6 @@ class Ring:
         """Serve the pages."""
         command = (sys.executable, "-m", "tests.many_hosts", self.port, self.log, PAGES_PER_SHARD, *HOSTS)
         site = children.start(*command, stdout=subprocess.PIPE)
-        assert site.stdout is not None
         site.stdout.readline()
         self._watch.start()
 

@@ -213,22 +213,10 @@ def test_a_bank_takes_announcements_at_every_poll_for_useless_too():
         (lambda: SignalQuality.fit([0.0], [1], [True]), "elapsed must be seconds above 0 and finite for every visit."),
         (lambda: SignalQuality.fit([1.0], [-1], [True]), "n_signals must be a finite number that is not negative for"),
         (lambda: SignalQuality.fit([1.0], [1], [2]), "changed must be True or False for every visit."),
-        (
-            lambda: SignalQuality.fit([1.0] * 2, [1] * 3, [1] * 2),
-            "n_signals must be one value or one per page (2), got",
-        ),
-        (
-            lambda: SignalQuality.fit([1.0], [1], [1], [0.0]),
-            "change_rate must be changes per second above 0 and finite",
-        ),
-        (
-            lambda: SignalQuality.fit([1.0], [1], [1], prior=(-1, 1)),
-            "prior must be two finite numbers (true, false) that",
-        ),
-        (
-            lambda: SignalQuality(2).update(2, 1.0, 1, True),
-            "groups must lie between 0 and 1, got 2.",
-        ),
+        (lambda: SignalQuality.fit([1.0] * 2, [1] * 3, [1] * 2), "n_signals must be one value or one per page (2),"),
+        (lambda: SignalQuality.fit([1.0], [1], [1], [0.0]), "change_rate must be changes per second above 0 and"),
+        (lambda: SignalQuality.fit([1.0], [1], [1], prior=(-1, 1)), "prior must be two finite numbers (true, false)"),
+        (lambda: SignalQuality(2).update(2, 1.0, 1, True), "groups must lie between 0 and 1, got 2."),
         (lambda: SignalQuality(-1), "n_groups must be a whole number that is not negative, got -1."),
         (lambda: SignalQuality(1, [2.0, 1.0]), "edges must be a one-dimensional array that increases, got [2.0, 1.0]."),
     ],

@@ -58,7 +58,6 @@ def visited(planner: Planner, page: int, now: float, changed: bool, announced: b
         planner.signalled([page], 0, now - 1.0)
     planner.force([page], now)
     pick = planner.pick(now, never_rests)
-    assert pick is not None
     assert pick.page == page
     planner.crawled(page, now, changed)
 
@@ -94,7 +93,6 @@ def test_without_announcements_nothing_is_kept() -> None:
     planner.add(0, 0.0, n=3)
     for now in range(1, 20):
         pick = planner.pick(float(now), never_rests)
-        assert pick is not None
         planner.crawled(pick.page, float(now), None if now < 4 else bool(now % 2))
     again = Planner(1.0)
     columns = planner.columns(np.arange(3))

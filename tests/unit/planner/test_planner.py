@@ -18,7 +18,6 @@ DAY = 86_400.0
 
 def crawl(planner: Planner, now: float, changed: bool | None) -> int:
     pick = planner.pick(now, never_rests)
-    assert pick is not None
     planner.crawled(pick.page, now, changed)
     return pick.page
 
@@ -219,23 +218,6 @@ def test_pages_of_a_host_want_together_no_more_than_it_allows(crawled: Planner) 
     assert limited == pytest.approx(np.minimum(of_first, limit) + of_second)
 
 
-def test_pages_are_placed_by_a_plan_in_slices() -> None:
-    """Values follow it at once; the frontier is in order all the while."""
-    n, now = 2 * PLAN_SLICE, 20_000.0
-    planner = collection(n)
-    while planner.work(now):  # what the crawl has left to be done
-        pass
-    before = planner.values.value_at(np.arange(n), now)
-    planner.adopt(plan(planner.snapshot(), 10.0), now)
-    assert (planner.values.value_at(np.arange(n), now) != before).any()
-    assert planner.work(now)
-    assert planner.in_force.placed == PLAN_SLICE
-    planner.frontier._check(now)
-    while planner.work(now):
-        planner.frontier._check(now)
-    assert planner.in_force.placed >= n
-
-
 @pytest.mark.parametrize("rule", ["posterior", "greedy_ncis", "harmonic"])
 def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
     """What they are worth, and how fresh, also where the plan was there first; none of them is ever picked."""
@@ -421,15 +403,6 @@ def test_an_explanation_says_what_decides() -> None:
     planner.force([page], now)
     assert explain(planner, page, now).binds == "forced"
     assert json.loads(json.dumps(seen.to_dict()))["state"] == "live"
-
-
-def test_peek_foresees_the_next_picks() -> None:
-    """Rows of these pages can be fetched before they are needed."""
-    planner = collection(200)
-    now = float(planner.pages.crawled_at[:200].max()) + 1.0
-    foreseen = set(planner.peek(now, 60).tolist())
-    picks = {planner.pick(now, never_rests).page for _ in range(10)}
-    assert len(picks & foreseen) >= 8
 
 
 def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -> None:

@@ -25,7 +25,6 @@ def test_announcements_far_apart_add_up() -> None:
     assert _counts(planner) == [1, 1]
     planner.pick(400.0, never_rests)
     found = planner.crawled(0, 400.0, True)
-    assert found is not None
     assert found.evidence == pytest.approx(2 * np.log(2))  # before anything is known a precision of one half
     assert (found.source, found.n_signals, found.further) == (FIRST, 1, ((SECOND, 1),))
     assert _counts(planner) == [0, 0]

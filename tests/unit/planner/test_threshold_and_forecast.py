@@ -33,7 +33,6 @@ class World:
         self._stale.update(changed_now.tolist())
         self.planner.signalled(changed_now, 0, self.now)
         pick = self.planner.pick(self.now, never_rests)
-        assert pick is not None
         elapsed = self.now - self.planner.pages.crawled_at.item(pick.page)
         by_chance = self._rng.random() < -np.expm1(-self._rates[pick.page] * elapsed)
         changed = bool(pick.page in self._stale if pick.page < self._announced.size else by_chance)
@@ -75,7 +74,6 @@ def test_the_forecast_gives_a_host_no_more_slots_than_it_lets_itself_be_asked_fo
     picked, now = [], 1.0
     for _ in range(20):
         pick = planner.pick(now, lambda host, now: max(now, free_at.get(host, now)))
-        assert pick is not None
         if pick.page % 2:
             free_at[1] = now + 0.4 - 1e-9
         picked.append(pick.page)

@@ -41,7 +41,6 @@ def test_the_delay_is_the_median_from_the_date_stated_to_its_reading() -> None:
     """To a tenth; dates without a time of day and dates in the future say nothing."""
     rng = np.random.default_rng(1)
     delay = median_delay(_delays(rng.lognormal(np.log(600.0), 0.5, 500)))
-    assert delay is not None
     assert delay.median == pytest.approx(600.0, rel=0.1)
     assert delay.n == 500
 
@@ -50,10 +49,7 @@ def test_of_a_delay_few_dates_say_no_interval_and_a_stamp_on_all_pages_is_one_da
     """Five dates are not enough for 95 %; and a thousand pages with the same date are no thousand observations."""
     rng = np.random.default_rng(2)
     five, six = (median_delay(_delays(rng.exponential(100.0, n))) for n in (5, 6))
-    assert five is not None
-    assert six is not None
     assert (five.interval, five.n) == (None, 5)
-    assert six.interval is not None
     assert six.interval[0] < six.median < six.interval[1]
     stamped = tallied({}, _read([NOON] * 1000, [True] * 1000, [False] * 1000), NOON + 60.0)
     assert median_delay(stamped) == (pytest.approx(60.0, rel=0.1), None, 1)
@@ -73,8 +69,6 @@ def test_parts_of_a_site_are_tallied_by_themselves() -> None:
     assert len(parts) == 100
     assert (parts["a/news/"]["announced"], parts["a/shop/"]["announced"]) == (20, 300)
     news_delay, shop_delay = median_delay(parts["a/news/"]), median_delay(parts["a/shop/"])
-    assert news_delay is not None
-    assert shop_delay is not None
     assert news_delay.median == pytest.approx(3650.0, rel=0.1)
     assert shop_delay.median == pytest.approx(1.0, rel=0.2)
     both = together([parts["a/news/"], parts["a/shop/"]])
