@@ -40,10 +40,8 @@ def clean(value: Any, cleaned: "Counter[str]") -> Any:
     >>> clean('W/"a\0b"', count), count["texts"]
     ('W/"ab"', 1)
     """
-    if isinstance(value, Mapping | list | tuple):
-        return to_json(value)
     if not isinstance(value, str):
-        return plain(value)
+        return to_json(value) if isinstance(value, (dict, list, tuple, Mapping)) else plain(value)
     sound = value.replace("\0", "").encode("utf-8", "replace").decode()
     cleaned["texts"] += sound != value
     return sound

@@ -6,10 +6,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Boolean, ColumnElement, Connection, Table, Text, and_, bindparam, delete, func, literal, update
+from sqlalchemy import ColumnElement, Connection, Table, Text, and_, bindparam, delete, func, literal, update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NullType
 
 __all__ = ["OWN", "among", "among_those", "json_list", "own", "put", "same"]
 
@@ -27,8 +28,8 @@ def same(one: Table, other: Table, *names: str) -> ColumnElement[bool]:
     return and_(*[one.c[name] == other.c[name] for name in ("shard", "collection", *names)])
 
 
-class _Among(FunctionElement[bool]):
-    type = Boolean()
+class _Among(FunctionElement[Any]):
+    type = NullType()  # of a truth value SQLAlchemy would ask whether it is 1, and then no index helps
     inherit_cache = True
 
 
@@ -44,12 +45,12 @@ def _among_sqlite(condition: Any, compiler: Any, **options: Any) -> str:
     return f"{column} IN (SELECT value FROM json_each({numbers}))"
 
 
-def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray) -> ColumnElement[bool]:
+def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray) -> ColumnElement[Any]:
     """Make the condition that a column is one of many integers, with a single parameter however many they are."""
     return _Among(column, literal(json_list(values), Text()))
 
 
-def among_those(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+def among_those(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
     """Make the same condition for a statement that is kept: a parameter of that name takes what `json_list` makes."""
     return _Among(column, bindparam(name, type_=Text()))
 
