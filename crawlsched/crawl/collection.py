@@ -36,18 +36,9 @@ from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import Variants, variant_fingerprint
 from crawlsched.planner import Plan, readable
 from crawlsched.settings import Settings
-from crawlsched.store import (
-    TRACE_COLUMNS,
-    Batch,
-    Host,
-    KeptText,
-    NewPage,
-    PageFacts,
-    Source,
-    Store,
-    StoredPlan,
-    WriteBehind,
-)
+from crawlsched.store import Batch, Host, KeptText, NewPage, PageFacts, Source, Store, WriteBehind
+from crawlsched.store.models import TRACE_COLUMNS
+from crawlsched.store.plans import StoredPlan
 
 __all__ = ["FLUSH_INTERVAL", "LOADED_AT_ONCE", "Collection", "FoundPage", "StoredShard"]
 

@@ -10,7 +10,7 @@ from crawlsched.change_detection.detector import Detector
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.templates import template_of
-from crawlsched.store import SITE
+from crawlsched.store.models import SITE
 
 __all__ = ["Learned", "places_of", "template_and_site"]
 
