@@ -3,6 +3,9 @@
 A library without Scrapy, store or clock. Begin reading with `recipes`; `detector` judges what they find.
 """
 
+from crawlsched.change_detection.detector import Detector
 from crawlsched.change_detection.recipes import Recipe, recipe
+from crawlsched.change_detection.shared_texts import SharedTexts
+from crawlsched.change_detection.template_noise import TemplateNoise
 
-__all__ = ["Recipe", "recipe"]
+__all__ = ["Detector", "Recipe", "SharedTexts", "TemplateNoise", "recipe"]
