@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from scrapy import Request
 
-from crawlsched.change_detection import Detector, Finding
+from crawlsched.change_detection.detector import Detector, Finding
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import (
     ChangeSize,

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from crawlsched.change_detection import RECIPE_NAMES, Recipe
+from crawlsched.change_detection import Recipe
+from crawlsched.change_detection.recipes import RECIPE_NAMES
 from crawlsched.content.reader_process import ReaderProcess, can_be_sent
 from crawlsched.content.reading import Body, Content, is_quick, read_content
 from tests import children
@@ -92,8 +93,8 @@ def test_what_cannot_be_read_costs_its_own_answer(reader: ReaderProcess) -> None
 def test_when_the_process_is_killed_the_next_body_is_read_by_another(reader: ReaderProcess) -> None:
     by = Recipe("visible_text")
     reader.read(reading(page(), by))
-    assert reader._process is not None
-    pid = reader._process.pid
+    assert reader._running is not None
+    pid = reader._running[0].pid
     os.kill(pid, signal.SIGSTOP)
     with ThreadPoolExecutor(1) as thread:
         answer = thread.submit(reader.read, reading(page("Milk " * 400_000), by))
@@ -102,13 +103,13 @@ def test_when_the_process_is_killed_the_next_body_is_read_by_another(reader: Rea
         with pytest.raises(RuntimeError, match="the process that reads large pages has ended"):
             answer.result(20)
     assert reader.read(reading(page(), by)).text is not None
-    assert reader._process.pid != pid
+    assert reader._running[0].pid != pid
 
 
 HALF = """#!{python}
-import pickle, sys
-pickle.load(sys.stdin.buffer)
-sys.stdout.buffer.write(pickle.dumps((None, "x" * 100_000))[:-10])
+import os, pickle, struct, sys
+answer = pickle.dumps((None, "x" * 100_000))
+os.write(int(sys.argv[-1]), struct.pack("!i", len(answer)) + answer[:-10])
 """
 
 
@@ -138,7 +139,7 @@ from crawlsched.content.reading import Body, read_content
 
 reader = ReaderProcess()
 reader.read(partial(read_content, Body(b"<p>Tea", "text/html", "utf-8", "http://127.0.0.1/"), Recipe("blocks")))
-print(reader._process.pid, flush=True)
+print(reader._running[0].pid, flush=True)
 sys.stdin.read()
 """
 
