@@ -11,7 +11,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from time import monotonic
 from typing import Any, Self
 
@@ -51,7 +50,6 @@ from crawlsched.scrapy_versions import (
     run_in_thread,
     slot_name,
     stand_before_handlers,
-    under_way,
     wake,
 )
 from crawlsched.settings import parse_bandwidth
@@ -74,8 +72,6 @@ _LONGEST_WAIT_OF_A_RETRY = 30.0
 _REFUSALS_PER_SLOT = 20
 # The engine goes through its whole round for each time it is woken, so slots that have come together go together.
 _SLOTS_PER_TICK = 16
-# Visits whose request is nowhere any more are looked for this often, seconds.
-_LOST_LOOKED_AT = 2.0
 # Whether a run has become quiet is looked at no more often than this, seconds.
 _QUIET_LOOKED_AT = 0.5
 # In a pause slots pass; its end is announced.
@@ -106,8 +102,7 @@ class Scheduler(BaseScheduler):
         self._closed = False
         self._waits_for: str | None = None  # of a standby
         self._has_been_busy = True
-        self._quiet_looked_at = self._lost_looked_at = 0.0
-        self._perhaps_lost: set[int] = set()
+        self._quiet_looked_at = 0.0
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         self._untracked = UntrackedRequests(fallback, refresher, self._stats, self._fingerprint)
@@ -253,7 +248,7 @@ class Scheduler(BaseScheduler):
             visit = self._visits.get(token)
             if visit is not None:
                 request.meta["crawlsched_visit"] = token
-                visit.continued = True
+                visit.is_waiting, visit.n_continued = True, visit.n_continued + 1
                 self._continuations.append(request)
                 return True
             # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
@@ -386,7 +381,6 @@ class Scheduler(BaseScheduler):
         if not slots.is_due(now):
             self._arm(slots.next_time(now) - now)
             return
-        self._look_for_lost(now)
         self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
@@ -403,23 +397,6 @@ class Scheduler(BaseScheduler):
                 break
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
-
-    def _look_for_lost(self, now: float) -> None:
-        """End the visits in whose place a component has made another request, without a word."""
-        if now - self._lost_looked_at < _LOST_LOOKED_AT:
-            return
-        self._lost_looked_at = now
-        old = self._visits.older_than(now - _LOST_LOOKED_AT)
-        if not old:
-            self._perhaps_lost = set()
-            return
-        going = chain(self._handed_over, self._continuations, under_way(self._crawler))
-        tokens = {request.meta.get("crawlsched_visit") for request in going}
-        lost = [visit for visit in old if visit.tracked and visit.token not in tokens]
-        for visit in lost:
-            if visit.token in self._perhaps_lost:
-                self._refresher.responses.resolve(visit, Outcome.DROPPED, now)
-        self._perhaps_lost = {visit.token for visit in lost if visit.outcome is None}
 
     def _look_whether_quiet(self, now: float) -> None:
         """Send spider_idle once when start() and all that this run has asked for have ended."""
@@ -490,7 +467,7 @@ class Scheduler(BaseScheduler):
             host = self._refresher.hosts.number(slot_name(self._crawler, request))
             free_at = self._hosts.free_at(host, now, own=visit.host == host)
             if free_at <= now:
-                visit.continued = False
+                visit.is_waiting = False
                 self._refresher.hosts.asked(host, now)
                 return request
             if free_at > now + _LONGEST_WAIT_OF_A_RETRY:
@@ -601,7 +578,7 @@ class Scheduler(BaseScheduler):
         """Notice a redirect or retry that another component refuses before it reaches `enqueue_request`."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is not None and request is not self._offered:
-            call_later(0, self._drop_unless_continued, visit)
+            call_later(0, self._drop_unless_continued, visit, visit.n_continued)
         call = request.meta.get(CALL_META)
         if call is not None and self._refresher.deliveries.get(call.token) is not None:
             call_later(0, self._end_unless_taken, request)
@@ -612,16 +589,9 @@ class Scheduler(BaseScheduler):
         if call is not None:
             self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
 
-    def _drop_unless_continued(self, visit: Visit) -> None:
-        if visit.outcome is None and not visit.continued and not self._is_under_way(visit):
+    def _drop_unless_continued(self, visit: Visit, n_continued: int) -> None:
+        if visit.outcome is None and visit.n_continued == n_continued:
             self._refresher.responses.resolve(visit, Outcome.DROPPED, self._refresher.clock())
-
-    def _is_under_way(self, visit: Visit) -> bool:
-        # Between the announcement and this check a free slot may already have taken the request up again.
-        return any(
-            request.meta.get("crawlsched_visit") == visit.token
-            for request in chain(self._handed_over, under_way(self._crawler))
-        )
 
 
 async def _wait(seconds: float) -> None:

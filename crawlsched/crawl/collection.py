@@ -67,8 +67,6 @@ _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
 # So many pages are read together where one was not foreseen.
 _READ_TOGETHER = 32
-# Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
-_MOST_ASIDE = 200
 # After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
 # when most is in memory.
 _BLOCKS_LEFT_OVER = 200
@@ -162,9 +160,8 @@ class Collection:
         self._request_fingerprint = request_fingerprint
         self._fingerprinter = fingerprinter
         self._read_ahead_at = -np.inf
-        # Pages whose turn has come while the store could not be asked for what their requests are made of.
-        self._stepped_aside: dict[int, bool] = {}
-        self._read_failed = False
+        # A page whose turn has come while the store could not be asked for what its request is made of.
+        self._unread: int | None = None
         self._not_submitted: list[tuple[Store, Batch]] = []
         self._n_written = 0
         # By template or site, the shard that has what was learned of it.
@@ -383,7 +380,6 @@ class Collection:
         self.planner.remove(pages)
         for page in pages.tolist():
             self.facts.discard(page)
-            self._stepped_aside.pop(page, None)
             self.credentials.waiting.discard(page)
 
     def _without_the_same(
@@ -498,11 +494,7 @@ class Collection:
             others = [other for other in likely if other != page and other not in self.facts]
             shard = self.shards.of_page(page)
             others = [other for other in others if self.shards.of_page(other) is shard]
-            try:
-                facts, *read = self._reading([page, *others])()
-            except StoreError:
-                self._read_failed = True
-                raise
+            facts, *read = self._reading([page, *others])()
             if facts is None:  # the planner knows only pages that are in the store or on their way to it
                 raise DamagedRow(
                     f"The page number {self.numbers.item(page)} is not in the database any more, or its row is damaged."
@@ -541,30 +533,21 @@ class Collection:
     @property
     def is_readable(self) -> bool:
         """Whether the store may be asked by the crawling thread: it answered the last time."""
-        return not self._read_failed and self.write_behind.failure is None
+        return self._unread is None and self.write_behind.failure is None
 
-    def step_aside(self, page: int, *, forced: bool) -> None:
-        """Keep a page that was picked from being picked again until the other thread has read what it needs."""
-        self._stepped_aside[page] = forced
+    def wait_to_read(self, page: int) -> None:
+        """Dispatch nothing before the other thread has read what the request of this page is made of."""
+        self._unread = page
 
-    @property
-    def aside_pages(self) -> Iterable[int]:
-        """The pages that have stepped aside."""
-        return self._stepped_aside.keys()
+    def _read_again(self, facts: Sequence[PageFacts | None]) -> None:
+        self._unread = None
+        self.facts.add(facts)
 
-    def come_back(self, pages: Sequence[int], now: float) -> None:
-        """Let pages that have stepped aside be picked again."""
+    def come_back(self, pages: Iterable[int], now: float) -> None:
+        """Let pages that have waited for something be picked again."""
         for page in pages:
-            forced = self._stepped_aside.pop(page, False)
             if self.knows(page) and self.planner.in_flight(page):
                 self.planner.release(page, now)
-                if forced:
-                    self.planner.force([page], now)
-
-    def _bring_back(self, facts: Sequence[PageFacts | None], asked: Sequence[int], now: float) -> None:
-        self._read_failed = False
-        self.facts.add(facts)
-        self.come_back(asked, now)
 
     def put_facts(self, facts: PageFacts, now: float) -> None:
         """Take over what a visit taught about a page's content."""
@@ -645,13 +628,8 @@ class Collection:
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
         wanted = min(_READ_AHEAD_LEAST + int(_READ_AHEAD_SECONDS * self.planner.bandwidth), _READ_AHEAD_MOST)
-        if self._stepped_aside:
-            asked = list(self._stepped_aside)[:_READ_AHEAD_MOST]
-            self.aside.run(
-                "reading what the next visits need",
-                self._reading(asked),
-                lambda facts: self._bring_back(facts, asked, now),
-            )
+        if self._unread is not None:
+            self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD_EVERY:
             return  # which pages these are takes longer than all else of a flush
@@ -721,9 +699,7 @@ class Collection:
 
     def must_wait(self, now: float) -> bool:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
-        if len(self._stepped_aside) >= _MOST_ASIDE:
-            return True
-        return self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
+        return self._unread is not None or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
         """For how many seconds the oldest of what is not written yet has waited; 0: there is nothing."""

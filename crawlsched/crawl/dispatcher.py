@@ -90,7 +90,7 @@ class Dispatcher:
         return None
 
     def _begin(self, page: int, reason: str, now: float) -> tuple[Visit, PageFacts] | None:
-        facts = self._facts_to_send(page, now, forced=reason in ("forced", "start"))
+        facts = self._facts_to_send(page, now, reason)
         if facts is None:
             return None
         try:
@@ -106,8 +106,8 @@ class Dispatcher:
             self._count(f"crawlsched/dispatched/{reason}")
         return visit, facts
 
-    def _facts_to_send(self, page: int, now: float, *, forced: bool = False) -> PageFacts | None:
-        """Return what a page's request is made of; None if the page steps aside while another thread asks the store."""
+    def _facts_to_send(self, page: int, now: float, reason: str) -> PageFacts | None:
+        """Return what a page's request is made of; None if nothing goes while another thread asks the store."""
         try:
             if self._collection.is_readable or page in self._collection.facts:
                 return self._with_credentials(self._collection.facts_of(page), now)
@@ -119,7 +119,12 @@ class Dispatcher:
         except Exception as error:
             self._errors.of_page(page, error, now)
             return None
-        self._collection.step_aside(page, forced=forced)
+        self._collection.wait_to_read(page)
+        self._collection.planner.release(page, now)
+        if reason == "start":
+            self._starts.line.append(page)
+        elif reason == "forced":
+            self._collection.planner.force([page], now)
         return None
 
     def _with_credentials(self, facts: PageFacts, now: float) -> PageFacts | None:
@@ -166,7 +171,7 @@ class Dispatcher:
             if not self._collection.knows(probe.page):  # forgotten meanwhile
                 continue
             page = probe.page
-            known = self._facts_to_send(page, now)
+            known = self._facts_to_send(page, now, "probe")
             if known is None:
                 continue
             facts = known._replace(url=probe.impossible_url or known.url)

@@ -44,8 +44,8 @@ class Visit:
     """One dispatched request."""
 
     __slots__ = (
-        *("continued", "host", "opened_at", "outcome", "page", "probe", "sent", "source", "token", "unanswered"),
-        *("url", "validated"),
+        *("host", "is_waiting", "n_continued", "opened_at", "outcome", "page", "probe", "sent", "source", "token"),
+        *("unanswered", "url", "validated"),
     )
 
     def __init__(self, token: int, *, page: int, source: int, host: int, url: str, opened_at: float) -> None:
@@ -56,7 +56,8 @@ class Visit:
         self.url = url  # the URL that was dispatched, before any redirect
         self.opened_at = opened_at  # when it was dispatched, POSIX seconds
         self.outcome: Outcome | None = None  # None while the visit is open
-        self.continued = False  # a redirect or retry of this visit waits for a slot of its own
+        self.n_continued = 0  # its redirects and retries
+        self.is_waiting = False  # the last of them waits for a slot of its own
         self.unanswered = False  # its host could not be reached, or did not answer
         self.validated = False  # the request carries our If-None-Match or If-Modified-Since
         self.sent: tuple[str | None, str | None] = (None, None)  # the ETag and Last-Modified that it carries
@@ -163,4 +164,4 @@ class Visits:
         """Return the open visits that began before this time and do not wait for a slot, oldest first."""
         # Dictionaries keep their order, so the oldest visits stand first.
         old = itertools.takewhile(lambda visit: visit.opened_at < opened_before, self._open.values())
-        return [visit for visit in old if not visit.continued]
+        return [visit for visit in old if not visit.is_waiting]
