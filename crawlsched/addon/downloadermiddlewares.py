@@ -25,7 +25,6 @@ from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
 from crawlsched.crawl.refresher import NotForTheSpider, Refresher
 from crawlsched.crawl.responses import ResponseFacts
-from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import NOT_RETRIED, Visit
 from crawlsched.scrapy_versions import (
     download_handlers,
@@ -34,7 +33,7 @@ from crawlsched.scrapy_versions import (
     run_in_thread,
     take_exception_back,
 )
-from crawlsched.store import Outcome
+from crawlsched.store import Outcome, host_of
 
 __all__ = ["RefreshMiddleware"]
 
@@ -64,7 +63,7 @@ class RefreshMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware for a crawler."""
-        return cls(crawler, refresher_of(crawler))
+        return cls(crawler, Refresher.of(crawler))
 
     def process_request(self, request: Request, spider: Spider | None = None) -> Awaitable[None] | None:
         """Ask only for what has changed since the last visit, and nothing private on account of a site."""
@@ -94,6 +93,10 @@ class RefreshMiddleware:
 
     def _prepare(self, request: Request) -> None:
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
+        if visit is None and "redirect_urls" in request.meta and "crawlsched_named_by_site" in request.meta:
+            # Where a hub leads is what the hub says, but for another path of the feed's own machine.
+            leads_elsewhere = host_of(request.url) != host_of(request.meta["redirect_urls"][0])
+            request.meta["crawlsched_named_by_site"] |= leads_elsewhere
         if visit is None or not visit.tracked:
             return
         if request.url != visit.url:

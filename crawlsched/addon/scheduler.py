@@ -39,7 +39,6 @@ from crawlsched.crawl.pings import signal
 from crawlsched.crawl.private_addresses import PrivateAddresses
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
-from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Call, Visit
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.scrapy_versions import (
@@ -119,7 +118,7 @@ class Scheduler(BaseScheduler):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the scheduler for a crawler, and the one that was configured before it."""
-        refresher = refresher_of(crawler)
+        refresher = Refresher.of(crawler)
         path = crawler.settings[FALLBACK_SCHEDULER]
         fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)
         scheduler = cls(crawler, refresher, fallback)

@@ -29,44 +29,10 @@ from crawlsched.store import Outcome, Source, host_of
 
 __all__ = ["Polls"]
 
-# The first source of a host is read when one page names it, the next when two others do, then four and so on, so that
-# those of many pages come first; a host has no more than this number.
-_MOST_OF_A_HOST = 5
-# The pages that named a feed are remembered for this number of feeds.
-_MOST_REMEMBERED = 10_000
-
-
-class NamedByPages:
-    """Counts which pages name a feed or sitemap that is not read yet.
-
-    Examples
-    --------
-    >>> named = NamedByPages()
-    >>> named.is_wanted("https://a.example/feed", page=1, n_taken=0)
-    True
-    >>> [named.is_wanted("https://a.example/news.xml", page, n_taken=1) for page in (1, 1, 2)]
-    [False, False, True]
-    """
-
-    def __init__(self) -> None:
-        self._pages: dict[str, set[int]] = {}
-
-    def is_wanted(self, url: str, page: int, n_taken: int) -> bool:
-        """Note that a page names a source; return whether to read it, given how many of its kind the host has."""
-        if n_taken >= _MOST_OF_A_HOST:
-            return False
-        pages = self._pages.pop(url, set())
-        pages.add(page)
-        if len(pages) >= 2**n_taken:
-            return True
-        self._pages[url] = pages  # last in line
-        if len(self._pages) > _MOST_REMEMBERED:
-            del self._pages[next(iter(self._pages))]
-        return False
-
-
 logger = logging.getLogger(__name__)
 
+# The largest number of sources of a host that pages have named.
+_MOST_OF_A_HOST = 5
 # Entries of a sitemap taken over between two looks at the clock.
 _ENTRIES_AT_ONCE = 16
 _DEEPEST_INDEX = 16
@@ -107,7 +73,6 @@ class Polls:
         self._count = count
         self._request_fingerprint = request_fingerprint
         self._clock = clock
-        self._named = NamedByPages()
         self._private = PrivateAddresses(settings.private_addresses)
 
     def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
@@ -246,14 +211,13 @@ class Polls:
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """A page that is new or has changed may name feeds and sitemaps, which become sources."""
-        page = visit.page
-        if page < 0 or not self._settings.find_sources:
+        if visit.page < 0 or not self._settings.find_sources:
             return
         for named in linked_sources(body, url):
             host = host_of(named)
             if self._sources.number("sitemap", named) is not None:
                 continue
-            if not self._named.is_wanted(named, page, self._sources.n_named_by_pages(host)):
+            if self._sources.n_named_by_pages(host) >= _MOST_OF_A_HOST:
                 continue
             self._admission.add_source("sitemap", named, now, named_by=host_of(url))
             number = self._sources.number("sitemap", named)

@@ -43,7 +43,6 @@ from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.recipe_choice import Recipes
 from crawlsched.crawl.responses import Responses, retry_after
 from crawlsched.crawl.shard import Shard
-from crawlsched.crawl.share import Share
 from crawlsched.crawl.starts import Starts
 from crawlsched.crawl.visit_errors import VisitErrors
 from crawlsched.crawl.visits import Visits
@@ -54,6 +53,8 @@ from crawlsched.store import Outcome, host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 
 __all__ = ["NotForTheSpider", "Refresher"]
 
@@ -97,7 +98,6 @@ class Refresher:
         obeys_robots: bool = True,
         least_delay: float = 0.0,
         arguments: Mapping[str, str] | None = None,
-        share: Callable[[Refresher, str], Share] | None = None,
     ) -> None:
         self._arguments = dict(arguments or {})
         self.settings = settings
@@ -125,10 +125,11 @@ class Refresher:
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
         #: What there is to do besides where several processes crawl the collection; None: this is the only one.
-        self.sharing: Share | None = None
+        self.sharing: SharedCrawl | None = None
         if settings.shards is not None:
-            assert share is not None
-            self.sharing = share(self, spider)
+            from crawlsched.crawl.shared.shared_crawl import SharedCrawl  # which knows this class
+
+            self.sharing = SharedCrawl(self, spider)
         self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
         self.guard = Guard(count, clock)
         self.watchdog = Watchdog(clock())
@@ -210,15 +211,15 @@ class Refresher:
         )
 
     @classmethod
-    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
+    def of(cls, crawler: Crawler) -> Self:
         """Return the refresher of a crawler, making it if it is the first to be asked for."""
         refresher = cls._of.get(crawler)
         if refresher is None:
-            refresher = cls._of[crawler] = cls._for(crawler, share)
+            refresher = cls._of[crawler] = cls._for(crawler)
         return refresher  # type: ignore[return-value]
 
     @classmethod
-    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
+    def _for(cls, crawler: Crawler) -> Self:
         assert crawler.stats is not None
         # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
         offset = time.time() - time.monotonic()
@@ -234,7 +235,6 @@ class Refresher:
             settings,
             name,
             arguments=argument_digests(arguments),
-            share=share,
             count=crawler.stats.inc_value,
             request_fingerprint=lambda url: fingerprint(Request(url)),
             clock=lambda: offset + time.monotonic(),

@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from scrapy.crawler import Crawler
-
 from crawlsched.crawl.admission import AdmissionResult, PageRequest
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.handing_over import FOUND, PAGE, Handover, found_data
@@ -25,7 +23,7 @@ from crawlsched.store import Batch, host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
 
-__all__ = ["SharedCrawl", "refresher_of"]
+__all__ = ["SharedCrawl"]
 
 logger = logging.getLogger(__name__)
 
@@ -335,8 +333,3 @@ class SharedCrawl:
             self._membership.hand_over(row)
         pages, _ = known_pages(self._refresher, here)
         return announce(self._refresher, pages, source, now)
-
-
-def refresher_of(crawler: Crawler) -> Refresher:
-    """Return the refresher of a crawler, making it if it is the first to be asked for."""
-    return Refresher.of(crawler, SharedCrawl)

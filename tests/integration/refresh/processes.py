@@ -14,7 +14,6 @@ from crawlsched.crawl.admission import PageRequest
 from crawlsched.crawl.handing_over import PAGE
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
-from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 from crawlsched.crawl.visits import Call
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
@@ -40,7 +39,6 @@ def process(shared: SharedCollection, **given) -> Iterator[Refresher]:
         count=lambda name, n=1: stats.update({name: n}),
         request_fingerprint=lambda url: fingerprint(Request(url)),
         rng=Random(0),
-        share=SharedCrawl,
     )
     refresher.open()
     refresher.stats = stats
