@@ -129,6 +129,7 @@ class Collection:
         fingerprinter: str,
         rng: Random,
         n_shards: int | None = None,
+        count: Callable[..., None] = lambda name, n=1: None,
     ) -> None:
         self.settings = settings
         self.hosts = Hosts(shares=dict(settings.host_shares))
@@ -156,8 +157,9 @@ class Collection:
         self.failing_hosts: dict[int, dict[str, Any]] = {}
         #: What has something to do between the last write and the end of the lease.
         self.before_release: list[Callable[[], None]] = []
+        self.count = count
+        self.request_fingerprint = request_fingerprint
         self._spider = spider
-        self._request_fingerprint = request_fingerprint
         self._fingerprinter = fingerprinter
         self._read_ahead_at = -np.inf
         # A page whose turn has come while the store could not be asked for what its request is made of.
@@ -232,7 +234,7 @@ class Collection:
             pages if at_once is None else pages.at_once(),
             reader.sources(),
             reader.hosts(),
-            [(page, self._request_fingerprint(url)) for page, url in reader.variants()],
+            [(page, self.request_fingerprint(url)) for page, url in reader.variants()],
             reader.undelivered(),
             reader.learned(),
             reader.bytes_of_texts(),
@@ -416,7 +418,7 @@ class Collection:
             # The project has another REQUEST_FINGERPRINTER_CLASS than when these pages were found.
             pages = block["page"][others]
             found = [
-                variant_fingerprint(self._request_fingerprint(facts.url), facts.variant)
+                variant_fingerprint(self.request_fingerprint(facts.url), facts.variant)
                 for facts in shard.store.reader.facts(pages)
                 if facts is not None
             ]

@@ -35,19 +35,13 @@ class Before(NamedTuple):
 class DeliveryBook:
     """What the spider is to get, and what it has got."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        now: float,
-        count: Callable[..., None],
-        released: Callable[[int, float], None],
-    ) -> None:
+    def __init__(self, collection: Collection, now: float, released: Callable[[int, float], None]) -> None:
         self.deliveries = Deliveries(delivered=self._delivered, failed=self._failed, given_up=self._given_up)
         self.failing: dict[str, int] = {}
         self.ended_pages: list[int] = []
         self._collection = collection
         self._began_at = now
-        self._count = count
+        self._count = collection.count
         self._released = released
         self._started: set[int] = set()  # to which start requests of this run have led
         self._again: dict[int, int] = {}  # what was asked for while a delivery was under way

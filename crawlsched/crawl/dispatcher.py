@@ -35,9 +35,7 @@ class Dispatcher:
         collection: Collection,
         visits: Visits,
         probes: Probes,
-        recipes: Recipes,
         errors: VisitErrors,
-        count: Callable[..., None],
         *,
         book: DeliveryBook,
         starts: Starts,
@@ -50,8 +48,8 @@ class Dispatcher:
         self._collection = collection
         self._visits = visits
         self._probes = probes
-        self._recipes = recipes
-        self._count = count
+        self._recipes = Recipes(collection.settings)
+        self._count = collection.count
 
     def warm_up(self) -> None:
         """Read a page of nothing: the first reading takes ten times as long as the next, for what it loads."""

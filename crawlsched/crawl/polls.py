@@ -24,7 +24,6 @@ from crawlsched.crawl.subscriptions import discovered
 from crawlsched.crawl.visit_errors import VisitErrors
 from crawlsched.crawl.visits import Visit
 from crawlsched.planner import prospects
-from crawlsched.settings import Settings
 from crawlsched.store import Outcome, Source, host_of
 
 __all__ = ["Polls"]
@@ -50,10 +49,6 @@ class Polls:
         responses: Responses,
         long_work: LongWork,
         errors: VisitErrors,
-        settings: Settings,
-        *,
-        count: Callable[..., None],
-        request_fingerprint: Callable[[str], bytes],
         clock: Callable[[], float],
     ) -> None:
         self._collection = collection
@@ -69,11 +64,10 @@ class Polls:
         self._errors = errors
         # The sitemaps that each robots.txt named when it was read last.
         self._named_by: dict[str, list[str]] = {}
-        self._settings = settings
-        self._count = count
-        self._request_fingerprint = request_fingerprint
+        self._settings = collection.settings
+        self._count = collection.count
         self._clock = clock
-        self._private = PrivateAddresses(settings.private_addresses)
+        self._private = PrivateAddresses(collection.settings.private_addresses)
 
     def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
@@ -82,7 +76,7 @@ class Polls:
             self._sources[number],
             url,
             body,
-            request_fingerprint=self._request_fingerprint,
+            request_fingerprint=self._collection.request_fingerprint,
             pages_of=partial(self._pages_of, self._sources[number].host),
             announced_before=self._collection.announced_before,
             ancestors=[above.url for above in self._above(number)],

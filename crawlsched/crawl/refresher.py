@@ -33,14 +33,12 @@ from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.guard import Guard, Watchdog
-from crawlsched.crawl.handing_over import Elsewhere
 from crawlsched.crawl.long_work import LongWork
 from crawlsched.crawl.one_pass import OnePass
 from crawlsched.crawl.polls import Polls
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.project import anchored, argument_digests, named_collection
 from crawlsched.crawl.rate import CrawlRate
-from crawlsched.crawl.recipe_choice import Recipes
 from crawlsched.crawl.responses import Responses, retry_after
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.starts import Starts
@@ -104,7 +102,7 @@ class Refresher:
         self.clock = clock
         self.count = count
         self.request_fingerprint = request_fingerprint
-        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards)
+        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards, count)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
         self.planner.frontier.new.limit = self.hosts.limit
@@ -138,7 +136,7 @@ class Refresher:
             clock, lambda: self.is_open, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH
         )
         self.visits = Visits()
-        self.errors = VisitErrors(self.collection, self.visits, count)
+        self.errors = VisitErrors(self.collection, self.visits)
         self.probes = Probes(
             rng,
             lambda: bool(self.planner.frontier.new),
@@ -153,32 +151,22 @@ class Refresher:
         self.book = DeliveryBook(
             self.collection,
             clock(),
-            count,
             (lambda page, now: None) if self.one_pass is None else self.one_pass.released,
         )
         self.deliveries = self.book.deliveries
-        elsewhere = None
-        if (sharing := self.sharing) is not None:
-            elsewhere = Elsewhere(lambda: sharing.handing_over, self.collection.shards)
         self.admission = Admission(
             self.collection,
-            settings,
-            count,
             owe=self.book.ask,
-            request_fingerprint=request_fingerprint,
             starts=self.starts,
             asks_robots=not obeys_robots,
             growth=self.growth,
-            elsewhere=elsewhere,
-            hand_over=None if sharing is None else sharing.hand_over,
+            sharing=self.sharing,
         )
         self.dispatcher = Dispatcher(
             self.collection,
             self.visits,
             self.probes,
-            Recipes(settings),
             self.errors,
-            count,
             book=self.book,
             starts=self.starts,
             one_pass=self.one_pass,
@@ -188,8 +176,6 @@ class Refresher:
             self.collection,
             self.visits,
             self.probes,
-            count,
-            request_fingerprint,
             lambda source, now: self.polls.nothing_new(source, now, ok=False),
             self.book,
             self._failing_hosts,
@@ -198,17 +184,7 @@ class Refresher:
             self.growth,
             self.errors,
         )
-        self.polls = Polls(
-            self.collection,
-            self.admission,
-            self.responses,
-            self.long_work,
-            self.errors,
-            settings,
-            count=count,
-            request_fingerprint=request_fingerprint,
-            clock=clock,
-        )
+        self.polls = Polls(self.collection, self.admission, self.responses, self.long_work, self.errors, clock)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:

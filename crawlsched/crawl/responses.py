@@ -90,8 +90,6 @@ class Responses:
         collection: Collection,
         visits: Visits,
         probes: Probes,
-        count: Callable[..., None],
-        request_fingerprint: Callable[[str], bytes],
         source_ended: Callable[[int, float], None],
         book: DeliveryBook,
         failing_hosts: FailingHosts,
@@ -111,8 +109,7 @@ class Responses:
         self._leave = {Outcome.GONE: planner.gone, Outcome.REFUSED: planner.refused, Outcome.MOVED: planner.moved}
         self._visits = visits
         self._probes = probes
-        self._count = count
-        self._request_fingerprint = request_fingerprint
+        self._count = collection.count
         self._source_ended = source_ended
         self._taken_back = taken_back
         self._is_elsewhere = is_elsewhere
@@ -373,7 +370,7 @@ class Responses:
     def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self._collection.facts_of(visit.page)
-        base = self._request_fingerprint(to.url)
+        base = self._collection.request_fingerprint(to.url)
         page = self._collection.index.page(variant_fingerprint(base, old.variant))
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
             return self._judged(visit, page, fetched, content, now)

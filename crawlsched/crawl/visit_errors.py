@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from crawlsched.crawl.collection import Collection
@@ -20,10 +20,10 @@ logger = logging.getLogger(__name__)
 class VisitErrors:
     """Where exceptions about one page or source end."""
 
-    def __init__(self, collection: Collection, visits: Visits, count: Callable[..., None]) -> None:
+    def __init__(self, collection: Collection, visits: Visits) -> None:
         self._collection = collection
         self._visits = visits
-        self._count = count
+        self._count = collection.count
 
     def of_page(self, page: int, error: Exception, now: float) -> None:
         """A page cannot be sent for now: it backs off like one that answered with an error."""
