@@ -28,7 +28,7 @@ help:
 	@echo "make demo-many    one crawl by three processes on one PostgreSQL, one of them killed, another stopped: a minute and a half"
 	@echo "make docs    the documentation as a site in build/site, every link checked"
 	@echo "make test    style, types, layers and the tests: some minutes"
-	@echo "make test-quick   without crawls: a minute or two"
+	@echo "make test-quick   without crawls and PostgreSQL: a minute and a half"
 	@echo "make test-all    what make test leaves out: statistics over many seeds, fuzz, the demos, other versions: a quarter of an hour"
 	@echo "make scrapy-tests  Scrapy's own tests of crawling with and without the add-on, a quarter of an hour"
 	@echo "make versions   the core set with each release of Scrapy, SQLAlchemy and the rest, half an hour; PAIRS=oldest for one"
@@ -56,7 +56,7 @@ test-all: $(VENV)/.for-tests
 	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'statistics or programs or hypothesis' $(PYTEST_ARGUMENTS)
 
 test-quick: lint
-	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'quick or not (crawls or statistics)' $(PYTEST_ARGUMENTS)
+	$(BIN)/python -m pytest --numprocesses=$(WORKERS) -m 'quick or not (crawls or statistics or postgresql)' $(PYTEST_ARGUMENTS)
 
 docs: $(VENV)/.for-tests
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

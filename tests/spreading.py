@@ -70,6 +70,8 @@ def mark(item: pytest.Item) -> None:
         item.add_marker(kind)
     if item.nodeid.startswith(PROGRAMS):
         item.add_marker("programs")
+    if "postgresql" in item.name or "postgresql_server" in getattr(item, "fixturenames", ()):
+        item.add_marker("postgresql")
 
 
 def takes_crawls(worker: str) -> bool:

@@ -15,6 +15,8 @@ logger = logging.getLogger(__name__)
 
 # Growth is looked at over ten rounds or an hour, and over these seconds at least.
 _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
+# What is found and what is crawled are in balance up to this ratio.
+_BALANCE = 1.25
 # Fewer new URLs, and fewer pages that are the same, are nothing to speak of.
 _FEWEST, _FEWEST_SAME = 100, 20
 # Places, parameters and URLs without them that are remembered, each of a round, and contents.
@@ -118,8 +120,10 @@ class Growth:
 
     def _of_a_place(self, now: float) -> dict[str, str]:
         found, first_copies = (sum(getattr(each, name) for each in self._rounds) for name in ("found", "first_copies"))
-        # In a chain, where each page leads to the next, as many pages are crawled as are found.
-        outgrows = found > 1.25 * first_copies or found >= max(self._rounds[0].n_pages, 0.9 * first_copies)
+        # In a chain, where each page leads to the next, as many pages are crawled as are found: it has no end either
+        # if the collection is twice what it was.
+        is_twice = found >= self._rounds[0].n_pages and _BALANCE * found >= first_copies
+        outgrows = found > _BALANCE * first_copies or is_twice
         places = sum((each.places for each in self._rounds), Counter[str]())
         if found < _FEWEST or not outgrows or not places:
             return {}

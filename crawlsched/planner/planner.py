@@ -136,7 +136,7 @@ class Planner(Knowledge):
         max_crawl_interval: float | None = None,
         interval_rules: Sequence[Limits] = (),
         max_crawl_rounds: float | None = None,
-        discovery_share: float = 0.6,
+        discovery_share: float = 0.5,
         signal_delay: float = 0.0,
         error_interval: float = 60.0,
         gone_interval: float = DAY,

@@ -29,7 +29,7 @@ _REFUSED = {
 # What is left out without harm; `Addon` still obeys ENABLED = False.
 _LEFT_OUT = {
     "DATABASE_UPGRADE": "`crawlsched db upgrade` for the tables of an older version on PostgreSQL",
-    "DISCOVERY_HORIZON": "CRAWLSCHED_DISCOVERY_SHARE = 0.6 for how much goes to new pages",
+    "DISCOVERY_HORIZON": "CRAWLSCHED_DISCOVERY_SHARE = 0.5 for how much goes to new pages",
     "ENABLED": "ADDONS = {} to crawl without crawlsched",
     "VALIDATOR_TRIALS": "CRAWLSCHED_CONDITIONAL_REQUESTS = 'always' for no trials",
     "VISIT_TIMEOUT": "DOWNLOAD_TIMEOUT, Scrapy's own; a visit may take three times that",

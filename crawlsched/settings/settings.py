@@ -160,7 +160,7 @@ class Settings:
     standby: bool = _setting(False, read_truth)
     crawl_value: str = _setting("posterior", _read_crawl_value)
     estimator: tuple[str, tuple[tuple[str, Any], ...]] = _setting("posterior", _read_estimator)
-    discovery_share: float = _setting(0.6, read_share)
+    discovery_share: float = _setting(0.5, read_share)
     importance: Callable[..., float] | None = _setting(None, read_optional(read_function()))
     pages: tuple[PageRule, ...] = _setting([], read_page_rules)
     max_pages: int = _setting(10_000_000, read_count)

@@ -1,11 +1,11 @@
 """How much freshness learning costs, on simulated pages, beside the same crawler that is told the truth.
 
 The production planner crawls generated histories (`crawlsched.simulation.replay`); nothing is set by hand. The tables:
-what the default policy loses to known rates, with and without what it does against a wrong first impression; other
-policies that learn; what ChangeSignals gain beside what they gain a crawler that knows all parameters; what useless
-ones cost; and after how many visits a page is followed that has changed its ways. Run it with::
+what the default policy loses to known rates, with and without what it does against a wrong first impression; what
+ChangeSignals gain beside what they gain a crawler that knows all parameters; what useless ones cost; and after how many
+visits a page is followed that has changed its ways. Run it with::
 
-    python tests/benchmarks/bench_learning.py [--only loss arms signals useless forget] [--seeds 0 1 2] [--seconds 150]
+    python tests/benchmarks/bench_learning.py [--only loss signals useless forget] [--seeds 0 1 2] [--seconds 150]
 """
 
 import argparse
@@ -21,13 +21,11 @@ import crawlsched.planner.plans.parameters as parameters
 from crawlsched.estimators import Posterior
 from crawlsched.pages import LIVE
 from crawlsched.planner import Planner, plan
-from crawlsched.simulation import ESTIMATOR_NAMES, History, replay
+from crawlsched.simulation import History, replay
 
 #: Spread of the logarithm of rates, bandwidth (as a share of half the pages per second), seconds.
 SETTINGS = ((1.5, 0.5, 300.0), (1.5, 0.15, 600.0), (2.0, 0.1, 1000.0))
 N_PAGES = 500
-PLANNED = ("harmonic", "lds", "poisson", "proportional", "square_root", "greedy")
-GIVEN = ("known", "hindsight")
 SIGNALS_BANDWIDTH = 100.0
 DAY = 86_400.0
 
@@ -54,12 +52,6 @@ def lognormal_pages(seed: int, sigma: float, seconds: float, n_pages: int = N_PA
     rng = np.random.default_rng(seed)
     rates = rng.lognormal(-1.5, sigma, n_pages)
     return simulated(rng, rates, rng.lognormal(0.0, 1.0, n_pages), seconds)
-
-
-def uniform_pages(seed: int, seconds: float, n_pages: int = N_PAGES) -> History:
-    """Make pages with change rates and importance uniform on [0, 1]."""
-    rng = np.random.default_rng(seed)
-    return simulated(rng, rng.uniform(0.0, 1.0, n_pages), rng.uniform(0.0, 1.0, n_pages), seconds)
 
 
 def announced_pages(seed: int, n_pages: int, seconds: float, recall: np.ndarray | None = None) -> History:
@@ -144,30 +136,6 @@ def table_loss(seeds: list[int], pages: list[int], seconds: list[float]) -> None
         with variant(doubt, renewal):
             cells = [summed_up([loss(seed, *setting) for seed in seeds]) for setting in SETTINGS]
         print(f"doubt {doubt:g}, renewal {renewal:g}".ljust(30), *cells, flush=True)
-
-
-def table_arms(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
-    """Print the freshness of every policy with every estimator that learns."""
-    print("\nFreshness of what learns, minus that of the default told the same (negative: the default is ahead)")
-    cases: list[tuple[Callable[[int], History], float, float]] = [
-        (partial(lognormal_pages, sigma=sigma, seconds=time), share * N_PAGES * 0.5, time)
-        for sigma, share, time in SETTINGS
-    ]
-    cases.append((partial(uniform_pages, seconds=300.0), 0.2 * N_PAGES, 300.0))
-    made = [[(make(seed), bandwidth, time) for seed in seeds] for make, bandwidth, time in cases]
-    default = [[fresh(*case) for case in row] for row in made]
-    dated = [[fresh(*case, "posterior", "last_modified") for case in row] for row in made]
-    gains = [
-        [with_dates - best for with_dates, best in zip(*rows, strict=True)] for rows in zip(dated, default, strict=True)
-    ]
-    print("the default told modification dates, minus itself".ljust(40), *map(summed_up, gains), flush=True)
-    arms = [(policy, estimator) for policy in PLANNED for estimator in ESTIMATOR_NAMES if estimator not in GIVEN]
-    for policy, estimator in [("round_robin", None), ("nutch", None), ("stormcrawler", None), *arms]:
-        cells = [
-            summed_up([fresh(*case, policy, estimator) - best for case, best in zip(row, bests, strict=True)])
-            for row, bests in zip(made, dated if estimator == "last_modified" else default, strict=True)
-        ]
-        print(f"{policy} {estimator or ''}".ljust(40), *cells, flush=True)
 
 
 def table_signals(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
@@ -285,7 +253,6 @@ def table_forget(seeds: list[int], pages: list[int], seconds: list[float]) -> No
 
 TABLES = {
     "loss": table_loss,
-    "arms": table_arms,
     "signals": table_signals,
     "useless": table_useless,
     "forget": table_forget,

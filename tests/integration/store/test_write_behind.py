@@ -94,7 +94,9 @@ def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
     batches=st.lists(
         st.dictionaries(
             st.integers(0, 2),
-            st.dictionaries(st.sampled_from(["etag", "last_modified", "moved_to"]), st.text("ab", max_size=2), min_size=1),
+            st.dictionaries(
+                st.sampled_from(["etag", "last_modified", "moved_to"]), st.text("ab", max_size=2), min_size=1
+            ),
         ),
         max_size=6,
     )
