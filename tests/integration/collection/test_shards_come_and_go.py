@@ -44,8 +44,8 @@ class Process:
 
     def take(self, *shards: int, now: float = NOW) -> None:
         for shard in shards:
-            stored = self.collection.read_shard(Shard(self.store(shard)), at_once=7)
-            for _ in self.collection.take_in(stored, now):
+            stored = self.collection.shard_pages.read(Shard(self.store(shard)), at_once=7)
+            for _ in self.collection.shard_pages.take_in(stored, now):
                 pass
 
     def write(self) -> None:
@@ -54,7 +54,7 @@ class Process:
 
     def leave(self, shard: int) -> None:
         self.write()
-        for _ in self.collection.leave(shard):
+        for _ in self.collection.shard_pages.leave(shard):
             pass
 
     def urls(self) -> set[str]:
