@@ -24,8 +24,7 @@ from crawlsched.change_signals import linked_hubs
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
 from crawlsched.crawl.refresher import NotForTheSpider, Refresher
-from crawlsched.crawl.responses import ResponseFacts
-from crawlsched.crawl.visits import NOT_RETRIED, Visit
+from crawlsched.crawl.visits import NOT_RETRIED, ResponseFacts, Visit
 from crawlsched.scrapy_versions import (
     download_handlers,
     is_forbidden_by_robots,
@@ -144,7 +143,7 @@ class RefreshMiddleware:
             read, is_quick = self._refresher.dispatcher.reading(visit, body, request.meta.get("crawlsched_recipe"))
             content = read() if is_quick else None
         except Exception as error:
-            self._refresher.errors.of_visit(visit, error, self._refresher.clock())
+            self._refresher.visit_ends.visit_error(visit, error, self._refresher.clock())
             return response
         if is_quick:
             return self._judged(visit, request, response, content)
@@ -162,7 +161,7 @@ class RefreshMiddleware:
         try:
             content = await run_in_thread(read)
         except Exception as error:  # of a recipe, a parser, or memory: the spider gets what it would get without us
-            self._refresher.errors.of_visit(visit, error, self._refresher.clock())
+            self._refresher.visit_ends.visit_error(visit, error, self._refresher.clock())
             return response
         finally:
             self._reading.release()
@@ -201,7 +200,7 @@ class RefreshMiddleware:
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
             return  # what was not sent when the crawl ended is released with all that is open
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
-        self._refresher.responses.resolve(visit, outcome, self._refresher.clock())
+        self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
 
     async def _source_fetched(self, visit: Visit, response: Response) -> Response:
         etag, last_modified = _text(response, "ETag"), _text(response, "Last-Modified")

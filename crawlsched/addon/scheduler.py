@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from time import monotonic
 from typing import Any, Self
 
@@ -36,7 +37,6 @@ from crawlsched.crawl.admission import AdmissionResult, PageRequest
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.pings import signal
-from crawlsched.crawl.private_addresses import PrivateAddresses
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Call, Visit
@@ -49,6 +49,7 @@ from crawlsched.scrapy_versions import (
     run_in_thread,
     slot_name,
     stand_before_handlers,
+    under_way,
     wake,
 )
 from crawlsched.settings import parse_bandwidth
@@ -71,6 +72,8 @@ _LONGEST_WAIT_OF_A_RETRY = 30.0
 _REFUSALS_PER_SLOT = 20
 # The engine goes through its whole round for each time it is woken, so slots that have come together go together.
 _SLOTS_PER_TICK = 16
+# Visits whose request is nowhere any more, at two looks, have lost it; seconds between these.
+_LOST_LOOKED_AT = 2.0
 # Whether a run has become quiet is looked at no more often than this, seconds.
 _QUIET_LOOKED_AT = 0.5
 # In a pause slots pass; its end is announced.
@@ -101,7 +104,8 @@ class Scheduler(BaseScheduler):
         self._closed = False
         self._waits_for: str | None = None  # of a standby
         self._has_been_busy = True
-        self._quiet_looked_at = 0.0
+        self._quiet_looked_at = self._lost_looked_at = 0.0
+        self._perhaps_lost: set[int] = set()
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         self._untracked = UntrackedRequests(fallback, refresher, self._stats, self._fingerprint)
@@ -179,22 +183,7 @@ class Scheduler(BaseScheduler):
     def _pace_requests(self) -> None:
         """Put the second gate before Scrapy's download handlers."""
         refresher = self._refresher
-        private = PrivateAddresses(refresher.settings.private_addresses)
-        hosts = refresher.hosts
-        paced = stand_before_handlers(
-            self._crawler,
-            lambda handlers: PacedHandlers(
-                self._crawler,
-                handlers,
-                refresher.rate.line,
-                refresher.clock,
-                private,
-                refresher.rate.sent,
-                refresher.visits.get,
-                lambda host: hosts.crawl_delay.get(hosts.number(host), 0.0) if hosts.crawl_delay else 0.0,
-                None if refresher.sharing is None else refresher.may_send,
-            ),
-        )
+        paced = stand_before_handlers(self._crawler, lambda handlers: PacedHandlers(self._crawler, handlers, refresher))
 
         def at_another_rate() -> None:
             if paced is not None:
@@ -380,6 +369,7 @@ class Scheduler(BaseScheduler):
         if not slots.is_due(now):
             self._arm(slots.next_time(now) - now)
             return
+        self._look_for_lost(now)
         self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
@@ -396,6 +386,20 @@ class Scheduler(BaseScheduler):
                 break
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
+
+    def _look_for_lost(self, now: float) -> None:
+        """End the visits in whose place a component has made another request, without a word."""
+        if now - self._lost_looked_at < _LOST_LOOKED_AT:
+            return
+        self._lost_looked_at = now
+        going = chain(self._handed_over, self._continuations, under_way(self._crawler))
+        tokens = {request.meta.get("crawlsched_visit") for request in going}
+        old = self._visits.older_than(now - _LOST_LOOKED_AT)
+        lost = {visit.token for visit in old if visit.tracked and visit.token not in tokens}
+        for token in lost & self._perhaps_lost:
+            if (visit := self._visits.get(token)) is not None:
+                self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, now)
+        self._perhaps_lost = lost
 
     def _look_whether_quiet(self, now: float) -> None:
         """Send spider_idle once when start() and all that this run has asked for have ended."""
@@ -470,7 +474,7 @@ class Scheduler(BaseScheduler):
                 self._refresher.hosts.asked(host, now)
                 return request
             if free_at > now + _LONGEST_WAIT_OF_A_RETRY:
-                self._refresher.responses.failed(visit, now, retry_at=free_at)
+                self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now, retry_at=free_at)
                 continue
             self._continuations.append(request)
         return None
@@ -496,7 +500,7 @@ class Scheduler(BaseScheduler):
             )
         except ValueError as error:
             logger.error("The sitemap %s cannot be asked for: %s", source.url, error)
-            self._refresher.responses.failed(visit, now)
+            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
             return False
         return self._send(visit, request)
 
@@ -532,7 +536,7 @@ class Scheduler(BaseScheduler):
             request = build_request(facts.url, facts.template_data, self._spider)
         except Exception as error:  # whatever the classes and the data that a spider has left raise
             logger.error("The request for %s cannot be made again, so it waits: %s", facts.url, in_words(error))
-            self._refresher.responses.failed(visit, now)
+            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
             return False
         return self._send(visit, request)
 
@@ -550,14 +554,14 @@ class Scheduler(BaseScheduler):
             logger.exception("The request for %s cannot be handed over, so it waits.", request.url)
             if self._handed_over and self._handed_over[-1] is request:
                 self._handed_over.pop()
-            self._refresher.responses.failed(visit, self._refresher.clock())
+            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, self._refresher.clock())
             return False
         finally:
             self._offered = None
         if self._handed_over and self._handed_over[-1] is request:
             self._refresher.hosts.asked(visit.host, visit.opened_at)
             return True
-        self._refresher.responses.resolve(visit, Outcome.REFUSED, self._refresher.clock())
+        self._refresher.visit_ends.resolve(visit, Outcome.REFUSED, self._refresher.clock())
         return False
 
     def _hand_over(self, request: Request) -> None:
@@ -590,7 +594,7 @@ class Scheduler(BaseScheduler):
 
     def _drop_unless_continued(self, visit: Visit, n_continued: int) -> None:
         if visit.outcome is None and visit.n_continued == n_continued:
-            self._refresher.responses.resolve(visit, Outcome.DROPPED, self._refresher.clock())
+            self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, self._refresher.clock())
 
 
 async def _wait(seconds: float) -> None:

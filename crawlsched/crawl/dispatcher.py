@@ -13,7 +13,7 @@ from crawlsched.crawl.one_pass import OnePass
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.recipe_choice import Recipes, meant_for
 from crawlsched.crawl.starts import Starts
-from crawlsched.crawl.visit_errors import VisitErrors
+from crawlsched.crawl.visit_ends import VisitEnds
 from crawlsched.crawl.visits import Visit, Visits
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages.marks import START
@@ -35,13 +35,12 @@ class Dispatcher:
         collection: Collection,
         visits: Visits,
         probes: Probes,
-        errors: VisitErrors,
-        *,
+        ends: VisitEnds,
         book: DeliveryBook,
         starts: Starts,
         one_pass: OnePass | None,
     ) -> None:
-        self._errors = errors
+        self._ends = ends
         self._book = book
         self._starts = starts
         self._one_pass = one_pass
@@ -95,7 +94,7 @@ class Dispatcher:
             host = self._collection.planner.pages.host.item(page)
             visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
-            self._errors.of_page(page, error, now)
+            self._ends.page_error(page, error, now)
             return None
         if self._one_pass is not None:
             self._one_pass.tried(page)
@@ -110,12 +109,12 @@ class Dispatcher:
             if self._collection.is_readable or page in self._collection.facts:
                 return self._with_credentials(self._collection.facts_of(page), now)
         except DamagedRow as error:
-            self._errors.of_page(page, error, now)
+            self._ends.page_error(page, error, now)
             return None
         except StoreError:
             pass
         except Exception as error:
-            self._errors.of_page(page, error, now)
+            self._ends.page_error(page, error, now)
             return None
         self._collection.wait_to_read(page)
         self._collection.planner.release(page, now)
@@ -158,7 +157,7 @@ class Dispatcher:
                 source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
             )
         except Exception as error:
-            self._errors.of_source(number, error, now)
+            self._ends.source_error(number, error, now)
             return None
         self._count("crawlsched/dispatched")
         return visit, source

@@ -33,16 +33,17 @@ from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.guard import Guard, Watchdog
+from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.long_work import LongWork
 from crawlsched.crawl.one_pass import OnePass
 from crawlsched.crawl.polls import Polls
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.project import anchored, argument_digests, named_collection
 from crawlsched.crawl.rate import CrawlRate
-from crawlsched.crawl.responses import Responses, retry_after
+from crawlsched.crawl.responses import Responses
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.starts import Starts
-from crawlsched.crawl.visit_errors import VisitErrors
+from crawlsched.crawl.visit_ends import VisitEnds
 from crawlsched.crawl.visits import Visits
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.pages import REFUSED
@@ -136,7 +137,6 @@ class Refresher:
             clock, lambda: self.is_open, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH
         )
         self.visits = Visits()
-        self.errors = VisitErrors(self.collection, self.visits)
         self.probes = Probes(
             rng,
             lambda: bool(self.planner.frontier.new),
@@ -148,11 +148,7 @@ class Refresher:
         if settings.one_pass:
             most = None if settings.one_pass is True else settings.one_pass
             self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
-        self.book = DeliveryBook(
-            self.collection,
-            clock(),
-            (lambda page, now: None) if self.one_pass is None else self.one_pass.released,
-        )
+        self.book = DeliveryBook(self.collection, clock(), self.one_pass)
         self.deliveries = self.book.deliveries
         self.admission = Admission(
             self.collection,
@@ -162,29 +158,17 @@ class Refresher:
             growth=self.growth,
             sharing=self.sharing,
         )
-        self.dispatcher = Dispatcher(
-            self.collection,
-            self.visits,
-            self.probes,
-            self.errors,
-            book=self.book,
-            starts=self.starts,
-            one_pass=self.one_pass,
-        )
         self._failing_hosts = FailingHosts(self.collection)
-        self.responses = Responses(
-            self.collection,
-            self.visits,
-            self.probes,
-            lambda source, now: self.polls.nothing_new(source, now, ok=False),
-            self.book,
-            self._failing_hosts,
-            (lambda page: None) if self.one_pass is None else self.one_pass.taken_back,
-            self.admission.is_elsewhere,
-            self.growth,
-            self.errors,
+        self.visit_ends = VisitEnds(
+            self.collection, self.visits, self.probes, self.book, self._failing_hosts, self.one_pass
         )
-        self.polls = Polls(self.collection, self.admission, self.responses, self.long_work, self.errors, clock)
+        self.dispatcher = Dispatcher(
+            self.collection, self.visits, self.probes, self.visit_ends, self.book, self.starts, self.one_pass
+        )
+        self.responses = Responses(
+            self.collection, self.probes, self.book, self._failing_hosts, self.admission, self.visit_ends
+        )
+        self.polls = Polls(self.collection, self.admission, self.long_work, self.visit_ends, clock)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
@@ -286,7 +270,7 @@ class Refresher:
         now, number_of, names = self.clock(), self.collection.shards.number_of, self.hosts.names
         for visit in [visit for visit in self.visits if visit.tracked or shard is None]:
             if shard is None or number_of(names[visit.host]) == shard:
-                self.responses.end(visit, Outcome.DROPPED, now)
+                self.visit_ends.end(visit, Outcome.DROPPED, now)
                 if visit.page >= 0:
                     self.planner.release(visit.page, now)
         # Nothing was kept of what these pages said; the next crawl finds it again.
@@ -366,7 +350,7 @@ class Refresher:
         if self.sharing.may_send(shard):
             return True
         if visit is not None and visit.tracked:
-            self.responses.not_sent(visit, self.clock())
+            self.visit_ends.not_sent(visit, self.clock())
         return False
 
     def start_ended(self) -> None:
@@ -475,7 +459,7 @@ class Refresher:
         patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.rate.slots.rate)
         if now - self.rate.rested_at > patience:
             for visit in self.visits.older_than(now - patience):
-                self.responses.resolve(visit, Outcome.DROPPED, now)
+                self.visit_ends.resolve(visit, Outcome.DROPPED, now)
             self.deliveries.give_up(now - patience, now)
         for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)

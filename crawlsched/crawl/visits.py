@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from scrapy import Request
+
+from crawlsched.content.reading import Content
 from crawlsched.crawl.probes import Probe
 from crawlsched.showing import shown, without_secrets
 from crawlsched.store import Outcome
 
-__all__ = ["AGAIN_META", "CALL_META", "NOT_RETRIED", "Call", "Visit", "Visits"]
+__all__ = ["AGAIN_META", "CALL_META", "NOT_RETRIED", "Call", "ResponseFacts", "Visit", "Visits"]
 
 #: Under this key a request carries its call from the spider middleware to the scheduler, which takes it out.
 CALL_META = "crawlsched_call"
@@ -81,6 +85,29 @@ class Visit:
     def __repr__(self) -> str:
         what = f"page={self.page}" if self.page >= 0 else f"source={self.source}"
         return f"<Visit {self.token} {what} {without_secrets(shown(self.url))} {self.outcome or 'open'}>"
+
+
+class ResponseFacts(NamedTuple):
+    """What a response said, as far as the refresher cares.
+
+    `moved_to` is the final request if every redirect was permanent, `location` the URL of one that was not followed.
+    """
+
+    status: int
+    content: Content | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    size: int = 0
+    moved_to: Request | None = None
+    retry_after: str | None = None
+    date: str | None = None
+    location: str | None = None
+    is_cut_short: bool = False
+
+    @property
+    def validators(self) -> tuple[str | None, str | None]:
+        """ETag and Last-Modified."""
+        return self.etag, self.last_modified
 
 
 class Visits:

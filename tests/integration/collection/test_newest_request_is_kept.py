@@ -214,7 +214,7 @@ def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
         now = 1_000.0 + 10_000.0 * slot
         found = refresher.dispatcher.next_page(now, lambda host, now: now)
         if found is not None:  # what fails is left alone for ever longer
-            refresher.responses.resolve(found[0], Outcome.DROPPED, now)
+            refresher.visit_ends.resolve(found[0], Outcome.DROPPED, now)
             n_visits += 1
         refresher.flush(now)
     assert n_visits > 60
