@@ -48,7 +48,7 @@ def test_a_first_crawl_does_not_raise_the_threshold_of_pages_that_have_a_copy() 
     before = world.planner.threshold
     picks = [world.step() for _ in range(20)]
     first = [pick for pick in picks if pick.is_first_copy]
-    assert len(first) in (12, 13)
+    assert len(first) in (10, 11)  # half of the slots
     assert min(pick.crawl_value for pick in first) > 100.0 * before
     assert world.planner.threshold < 2.0 * before
     assert world.planner.frontier.new
