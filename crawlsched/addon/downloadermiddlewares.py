@@ -24,6 +24,7 @@ from crawlsched.change_signals import linked_hubs
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
 from crawlsched.crawl.refresher import NotForTheSpider, Refresher
+from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import NOT_RETRIED, ResponseFacts, Visit
 from crawlsched.scrapy_versions import (
     download_handlers,
@@ -62,7 +63,7 @@ class RefreshMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware for a crawler."""
-        return cls(crawler, Refresher.of(crawler))
+        return cls(crawler, refresher_of(crawler))
 
     def process_request(self, request: Request, spider: Spider | None = None) -> Awaitable[None] | None:
         """Ask only for what has changed since the last visit, and nothing private on account of a site."""

@@ -24,6 +24,7 @@ from crawlsched.crawl.commands import obey_pending
 from crawlsched.crawl.figures import Figures
 from crawlsched.crawl.first_minute import FIRST_MINUTE, minute
 from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.feed.webhook import Webhook
 from crawlsched.jobs.crawl_jobs import CrawlJobs
 from crawlsched.receiver.receiver import Receiver
@@ -138,7 +139,7 @@ class Refresh:
     @property
     def _refresher(self) -> Refresher:
         # Not in from_crawler: Scrapy's test helpers make extensions before there is a spider.
-        return Refresher.of(self._crawler)
+        return refresher_of(self._crawler)
 
     # -- the life of a crawl
 

@@ -12,6 +12,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from crawlsched.crawl.refresher import Refresher
+from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import AGAIN_META, CALL_META, Call
 from crawlsched.exceptions import NotThePage
 
@@ -34,7 +35,7 @@ class DeliveryMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Make the middleware for a crawler."""
-        return cls(Refresher.of(crawler))
+        return cls(refresher_of(crawler))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass everything on, and note when start() has ended."""

@@ -2,114 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.handing_over import FOUND, PAGE, SOURCE, found_again, found_data
 from crawlsched.crawl.page_importance import PageImportance
-from crawlsched.crawl.request_templates import PLACE_META, RequestDigest, RequestTemplate
+from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
+from crawlsched.crawl.request_templates import RequestDigest
+from crawlsched.crawl.share import Share
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.crawl.starts import Starts
-from crawlsched.crawl.visits import Call
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
 
-if TYPE_CHECKING:
-    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
-
-__all__ = ["Admission", "AdmissionResult", "PageRequest"]
+__all__ = ["Admission"]
 
 logger = logging.getLogger(__name__)
-
-# Meta of one dispatch of a request, which say nothing of its page.
-_OF_ONE_DISPATCH = ("crawlsched_", "is_start_request", "_")
-
-
-class AdmissionResult(StrEnum):
-    """What became of a request."""
-
-    #: There is a page now.
-    NEW = "new"
-    #: The page is known; what the request carries has been taken over where it was other.
-    KNOWN = "known"
-    #: The page is known, and the request goes out once, as it stands.
-    ONCE = "once"
-    #: It is for a shard that another process owns, and was handed over.
-    ELSEWHERE = "elsewhere"
-    #: It was forgotten on purpose.
-    FORGOTTEN = "forgotten"
-    #: There are as many pages as there may be.
-    TOO_MANY = "too_many"
-
-
-class PageRequest(NamedTuple):
-    """What a spider's request says."""
-
-    url: str
-    request_fingerprint: bytes  # of the URL
-    host: str
-    template: RequestTemplate | None  # what has to be kept of it
-    importance: float | None  # the importance that it states
-    meta: Mapping[str, Any]
-    again: bool  # ``dont_filter``
-    call: Call | None = None  # the call that yielded it; None: not known
-
-    @property
-    def is_start(self) -> bool:
-        """Whether start() made it."""
-        return bool(self.meta.get("is_start_request"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what the owner of another shard needs, as JSON."""
-        return {
-            "url": self.url,
-            "fingerprint": self.request_fingerprint.hex(),
-            "host": self.host,
-            "template": None if self.template is None else self.template.data,
-            "importance": self.importance,
-            "meta": _plain(self.meta),
-            # start() yields the same requests in every process, and the owner of the shard has its own.
-            "again": self.again and not self.is_start,
-        }
-
-    def says(self) -> list[Any]:
-        """Return what tells this request from others, wherever the link to it stands, as JSON."""
-        meta = {name: value for name, value in _plain(self.meta).items() if name not in PLACE_META}
-        digest = RequestDigest.of(self.template.data if self.template else None)
-        return [self.request_fingerprint.hex(), int(digest), self.importance, meta]
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> PageRequest:
-        """Return the request that another process has handed over."""
-        return cls(
-            str(data["url"]),
-            bytes.fromhex(data["fingerprint"]),
-            str(data["host"]),
-            RequestTemplate(dict(data["template"])) if data["template"] else None,
-            data["importance"],
-            dict(data["meta"]),
-            bool(data["again"]),
-        )
-
-
-def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep of a request's meta what can be written down; the template has the rest, as it is kept of any page."""
-    kept: dict[str, Any] = {}
-    for name, value in meta.items():
-        if name == "crawlsched_page" or not str(name).startswith(_OF_ONE_DISPATCH):
-            try:
-                kept[str(name)] = json.loads(json.dumps(value))
-            except (TypeError, ValueError):
-                continue
-    return kept
 
 
 class Admission:
@@ -127,7 +41,7 @@ class Admission:
         starts: Starts,
         asks_robots: bool,
         growth: Growth,
-        sharing: SharedCrawl | None = None,
+        sharing: Share | None = None,
     ) -> None:
         self._collection = collection
         self.growth = growth
@@ -139,6 +53,8 @@ class Admission:
         self._sharing = sharing
         self.weighing = PageImportance(collection)
         self._said_too_many = False
+        #: Callbacks whose requests could not be written down, and how often.
+        self.not_data: dict[str, int] = {}
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
         # By fingerprint of the URL, what is taken in together at the end; None: each page by itself.
         self._together: dict[bytes, tuple[FoundPage, int]] | None = None
@@ -313,6 +229,19 @@ class Admission:
         if asked.importance is not None or (self._settings.importance and is_other):
             importance = self.weighing.importance(asked.url, asked.meta, asked.importance)
             self.weighing.weigh([page], [importance], now, stated=asked.importance is not None)
+
+    def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
+        """A request holds what cannot be written down, so its page is not kept: that is said once of each callback."""
+        self.not_data[callback] = self.not_data.get(callback, 0) + 1
+        if self.not_data[callback] == 1:
+            logger.warning(
+                "%s, for the callback %s, is crawled once and not kept fresh (this is said once of each callback): %s",
+                url,
+                callback,
+                fault[:500],
+            )
+        self._count("crawlsched/untracked/not_data")
+        self._collection.withheld.note(host_of(url), "not_data", url, now)
 
     # -- pages and sources come in
 

@@ -21,9 +21,8 @@ from crawlsched.crawl.loading import planner_for
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import PageLimits, PageRules
 from crawlsched.crawl.request_templates import RequestDigest, RequestTemplate
-from crawlsched.crawl.shard import Shard, Shards
-from crawlsched.crawl.shard_pages import ShardPages
-from crawlsched.crawl.side_thread import Aside, give_memory_back
+from crawlsched.crawl.shard import Shards
+from crawlsched.crawl.side_thread import Aside
 from crawlsched.crawl.sources import Sources
 from crawlsched.crawl.unsaved import Unsaved
 from crawlsched.crawl.validators import ValidatorTrials
@@ -41,6 +40,7 @@ from crawlsched.store import (
     Batch,
     Host,
     KeptText,
+    Lease,
     NewPage,
     PageFacts,
     Store,
@@ -130,11 +130,12 @@ class Collection:
         self.n_awaited = 0
         #: The hosts most of whose pages fail: since when, and how.
         self.failing_hosts: dict[int, dict[str, Any]] = {}
+        self.lease: Lease
         #: What has something to do between the last write and the end of the lease.
         self.before_release: list[Callable[[], None]] = []
         self.count = count
         self.request_fingerprint = request_fingerprint
-        self._spider = spider
+        self.spider = spider
         self.fingerprinter = fingerprinter
         self._read_ahead_at = -np.inf
         # A page whose turn has come while the store could not be asked for what its request is made of.
@@ -143,25 +144,8 @@ class Collection:
         self._n_written = 0
         #: What was not written any more, of shards that are another process's now.
         self.left_out: deque[Batch] = deque()
-        self.shard_pages = ShardPages(self)
 
     # -- opening and closing
-
-    def open(self, now: float) -> None:
-        """Open the store, take the lease, load everything."""
-        settings = self.settings
-        assert settings.collection is not None
-        store = Store.open(settings.database_url, settings.collection)
-        try:
-            shard = Shard(store)
-            self.lease = store.take_lease(self._spider)
-            for _ in self.shard_pages.take_in(self.shard_pages.read(shard), now):
-                pass
-        except BaseException:
-            store.close()
-            raise
-        self.begin_writing()
-        give_memory_back()
 
     def begin_writing(self) -> None:
         """Begin the thread that writes."""

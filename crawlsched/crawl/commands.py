@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from statistics import median_low
 from typing import Any
 
 import numpy as np
@@ -155,7 +154,9 @@ def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer:
     asked = [(visit.page, visit.opened_at) for visit in refresher.visits if visit.page >= 0]
     asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page is fetched once more
     under_way = {page: at for page, at in asked if collection.knows(page)}
-    pages = np.array([*under_way, *forecast(planner, now, n, _pauses(refresher, now))][:n], np.intp)
+    limits = refresher.hosts.limits()
+    expected = forecast(planner, now, n, lambda host: 1.0 / limits.item(host))
+    pages = np.array([*under_way, *expected][:n], np.intp)
     pages = pages[collection.shards.numbers_of(pages) == shard.number]  # who has the others is asked, too
     columns = planner.crawl_values.value_at(pages, now), planner.pages.crawled_at[pages]
     named = [
@@ -168,22 +169,6 @@ def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer:
         for page, value, crawled_at in zip(pages.tolist(), *(column.tolist() for column in columns), strict=True)
     ]
     answer({"pages": named, "threshold": planner.threshold, "time": now})
-
-
-def _pauses(refresher: Refresher, now: float) -> Callable[[int], float]:
-    """Return what gives the seconds between two requests to a host: it wants them, or takes so long to answer."""
-    ages: dict[int, list[float]] = {}
-    for visit in refresher.visits:
-        ages.setdefault(visit.host, []).append(now - visit.opened_at)
-    limits = refresher.hosts.limits()
-
-    def pause(host: int) -> float:
-        wanted = 1.0 / limits.item(host)
-        # Half of an answer's time has passed for half of what is open; of a single visit nothing can be said.
-        open_for = ages.get(host, [])
-        return max(wanted, 2.0 * median_low(open_for) / len(open_for)) if len(open_for) > 1 else wanted
-
-    return pause
 
 
 def _signal(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:

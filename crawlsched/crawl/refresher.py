@@ -42,6 +42,8 @@ from crawlsched.crawl.project import anchored, argument_digests, named_collectio
 from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.responses import Responses
 from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.shard_pages import ShardPages
+from crawlsched.crawl.share import Share
 from crawlsched.crawl.starts import Starts
 from crawlsched.crawl.visit_ends import VisitEnds
 from crawlsched.crawl.visits import Visits
@@ -52,8 +54,6 @@ from crawlsched.store import Outcome, host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 
 __all__ = ["NotForTheSpider", "Refresher"]
 
@@ -97,6 +97,7 @@ class Refresher:
         obeys_robots: bool = True,
         least_delay: float = 0.0,
         arguments: Mapping[str, str] | None = None,
+        share: Callable[[Refresher, str], Share] | None = None,
     ) -> None:
         self._arguments = dict(arguments or {})
         self.settings = settings
@@ -104,6 +105,7 @@ class Refresher:
         self.count = count
         self.request_fingerprint = request_fingerprint
         self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards, count)
+        self.shard_pages = ShardPages(self.collection)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
         self.planner.frontier.new.limit = self.hosts.limit
@@ -121,14 +123,11 @@ class Refresher:
         self.on_shard: Callable[[], None] | None = None
         #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
         self.lost_database: str | None = None
-        #: Callbacks whose requests could not be written down, and how often.
-        self.not_data: dict[str, int] = {}
         #: What there is to do besides where several processes crawl the collection; None: this is the only one.
-        self.sharing: SharedCrawl | None = None
+        self.sharing: Share | None = None
         if settings.shards is not None:
-            from crawlsched.crawl.shared.shared_crawl import SharedCrawl  # which knows this class
-
-            self.sharing = SharedCrawl(self, spider)
+            assert share is not None
+            self.sharing = share(self, spider)
         self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
         self.guard = Guard(count, clock)
         self.watchdog = Watchdog(clock())
@@ -171,15 +170,15 @@ class Refresher:
         self.polls = Polls(self.collection, self.admission, self.long_work, self.visit_ends, clock)
 
     @classmethod
-    def of(cls, crawler: Crawler) -> Self:
+    def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
         """Return the refresher of a crawler, making it if it is the first to be asked for."""
         refresher = cls._of.get(crawler)
         if refresher is None:
-            refresher = cls._of[crawler] = cls._for(crawler)
+            refresher = cls._of[crawler] = cls._for(crawler, share)
         return refresher  # type: ignore[return-value]
 
     @classmethod
-    def _for(cls, crawler: Crawler) -> Self:
+    def _for(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None) -> Self:
         assert crawler.stats is not None
         # Wall-clock time once, the monotonic clock from then on: a clock that is set back or forward moves no slot.
         offset = time.time() - time.monotonic()
@@ -195,6 +194,7 @@ class Refresher:
             settings,
             name,
             arguments=argument_digests(arguments),
+            share=share,
             count=crawler.stats.inc_value,
             request_fingerprint=lambda url: fingerprint(Request(url)),
             clock=lambda: offset + time.monotonic(),
@@ -216,7 +216,7 @@ class Refresher:
                 self.is_open = False
                 raise
             return
-        self.collection.open(self.clock())
+        self.shard_pages.open(self.clock())
         self.is_open = True
         now = self.clock()
         self._say_other_arguments()
@@ -498,7 +498,7 @@ class Refresher:
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
             "arguments": self._arguments,
-            "not_data": self.not_data,
+            "not_data": self.admission.not_data,
             "growth": self.growth.warning,
             "first_copies": {
                 "made": self.growth.n_first_copies,

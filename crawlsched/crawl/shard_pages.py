@@ -6,11 +6,12 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.credentials import without_credentials
 from crawlsched.crawl.loading import Block, StoredPages, load_pages, stored_pages
 from crawlsched.crawl.shard import Shard
@@ -19,10 +20,7 @@ from crawlsched.pages.marks import RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.planner import Plan
-from crawlsched.store import Host, Source, StoredPlan
-
-if TYPE_CHECKING:
-    from crawlsched.crawl.collection import Collection
+from crawlsched.store import Host, Source, Store, StoredPlan
 
 __all__ = ["LOADED_AT_ONCE", "ShardPages", "StoredShard"]
 
@@ -62,6 +60,22 @@ class ShardPages:
         self._planner, self._shards = collection.planner, collection.shards
         # Rows of pages that are another process's now, and when they were left.
         self._left_rows: deque[tuple[float, NDArray[np.intp]]] = deque()
+
+    def open(self, now: float) -> None:
+        """Open the store of a collection without shards, take the lease, load everything."""
+        collection, settings = self._collection, self._collection.settings
+        assert settings.collection is not None
+        store = Store.open(settings.database_url, settings.collection)
+        try:
+            shard = Shard(store)
+            collection.lease = store.take_lease(collection.spider)
+            for _ in self.take_in(self.read(shard), now):
+                pass
+        except BaseException:
+            store.close()
+            raise
+        collection.begin_writing()
+        give_memory_back()
 
     def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
         """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""

@@ -17,6 +17,7 @@ from crawlsched.crawl.probes import Probe, Probes
 from crawlsched.crawl.visits import ResponseFacts, Visit, Visits
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages import LIVE
+from crawlsched.planner import Observation
 from crawlsched.showing import in_words, without_secrets
 from crawlsched.store import Outcome
 
@@ -25,6 +26,9 @@ __all__ = ["VisitEnds"]
 logger = logging.getLogger(__name__)
 
 _REACHED = frozenset({Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED})
+
+# What of a planner's observation is kept.
+_TAUGHT = ("page", "elapsed", "n_signals", "source", "further", "changed", "time_since_modified")
 
 
 class VisitEnds:
@@ -100,7 +104,7 @@ class VisitEnds:
         now: float,
         fetched: ResponseFacts | None = None,
         *,
-        learned: Any = None,
+        learned: Observation | None = None,
         size: ChangeSize | None = None,
     ) -> int | None:
         """Resolve a visit: the one place where it is counted and written down; return the number of what is kept."""
@@ -111,20 +115,15 @@ class VisitEnds:
             return None
         if outcome is not Outcome.PROBED:
             self._book.ended_pages.append(visit.page)
+        nothing: dict[str, Any] = {"page": visit.page, "elapsed": None, "n_signals": 0, "source": -1, "changed": None}
+        taught = nothing if learned is None else {name: getattr(learned, name) for name in _TAUGHT}
         observation = self._collection.unsaved.observation(
             now,
-            visit.page if learned is None else learned.page,
-            elapsed=None if learned is None else learned.elapsed,
-            n_signals=0 if learned is None else learned.n_signals,
-            source=-1 if learned is None else learned.source,
-            further=() if learned is None else learned.further,
-            changed=None if learned is None else learned.changed,
-            time_since_modified=None if learned is None else learned.time_since_modified,
+            **taught,
             outcome=str(outcome),
             status=None if fetched is None else fetched.status,
             size=None if fetched is None else fetched.size,
-            changed_share=None if size is None else size.changed_share,
-            similarity=None if size is None else size.similarity,
+            **({} if size is None else size._asdict()),
         )
         self._collection.unsaved.page(visit.page, now)
         return observation

@@ -113,7 +113,7 @@ class Holding:
         """Read a shard, block by block, and what waits for it; any thread may."""
         store = self._shared.store(shard)
         store.lease = self._shared.lease(shard, self._membership.token, epoch)
-        stored = self._collection.shard_pages.read(Shard(store), at_once=at_once)
+        stored = self._refresher.shard_pages.read(Shard(store), at_once=at_once)
         return _Loaded(stored, self._inbox.waiting(shard))
 
     def _load(self, shard: int, epoch: int) -> None:
@@ -143,7 +143,7 @@ class Holding:
     def _taking_in(self, shard: int, epoch: int, loaded: _Loaded) -> Iterator[None]:
         """Take a shard in, step by step; then it gets its share."""
         now = self._refresher.clock()
-        yield from self._collection.shard_pages.take_in(loaded.stored, now)
+        yield from self._refresher.shard_pages.take_in(loaded.stored, now)
         self._moving.discard(shard)
         self._epochs[shard] = epoch
         self._refresher.came(loaded.stored.shard)
@@ -183,7 +183,7 @@ class Holding:
 
     def _take_out(self, shard: int) -> None:
         self._moving.add(shard)
-        steps = self._collection.shard_pages.leave(shard)
+        steps = self._refresher.shard_pages.leave(shard)
         next(steps, None)  # from now on it is not here
 
         def to_the_end() -> Iterator[None]:

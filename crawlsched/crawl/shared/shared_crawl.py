@@ -7,9 +7,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from crawlsched.crawl.admission import AdmissionResult, PageRequest
+from scrapy.crawler import Crawler
+
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.handing_over import FOUND, PAGE, Handover, found_data
+from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
@@ -23,7 +25,7 @@ from crawlsched.store import Batch, host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
 
-__all__ = ["SharedCrawl"]
+__all__ = ["SharedCrawl", "refresher_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -333,3 +335,8 @@ class SharedCrawl:
             self._membership.hand_over(row)
         pages, _ = known_pages(self._refresher, here)
         return announce(self._refresher, pages, source, now)
+
+
+def refresher_of(crawler: Crawler) -> Refresher:
+    """Return the refresher of a crawler, making it if it is the first to be asked for."""
+    return Refresher.of(crawler, SharedCrawl)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from crawlsched.crawl.admission import AdmissionResult, PageRequest
 from crawlsched.crawl.delivery_book import Before
+from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate

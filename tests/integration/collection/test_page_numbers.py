@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.settings import Settings
 from crawlsched.store import ChangeRow, Store
 
@@ -36,7 +37,7 @@ class Opened:
 
     def open(self, now: float = NOW) -> Collection:
         collection = Collection(self.settings, "test", _name, "none", Random(1))
-        collection.open(now)
+        ShardPages(collection).open(now)
         return collection
 
     def store(self) -> Store:

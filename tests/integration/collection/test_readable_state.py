@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.planner import explain
 from crawlsched.settings import Settings
 from crawlsched.store import schema
@@ -32,7 +33,7 @@ def opened(url: str, now: float, **settings: Any) -> Collection:
     schema.upgrade(url)
     checked = Settings.from_scrapy({"CRAWLSCHED_DATABASE_URL": url, **settings}, "test")
     collection = Collection(checked, "test", fingerprint, "none", Random(1))
-    collection.open(now)
+    ShardPages(collection).open(now)
     return collection
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.pages import FREE, NEW
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
@@ -37,6 +38,7 @@ class Process:
         given = Settings.from_scrapy({"CRAWLSCHED_DATABASE_URL": shared.database.text, **settings}, "test")
         self.shared = shared
         self.collection = Collection(given, "test", _name, "none", Random(1), N_SHARDS)
+        self.shard_pages = ShardPages(self.collection)
         self.collection.begin_writing()
 
     def store(self, shard: int) -> Store:
@@ -44,8 +46,8 @@ class Process:
 
     def take(self, *shards: int, now: float = NOW) -> None:
         for shard in shards:
-            stored = self.collection.shard_pages.read(Shard(self.store(shard)), at_once=7)
-            for _ in self.collection.shard_pages.take_in(stored, now):
+            stored = self.shard_pages.read(Shard(self.store(shard)), at_once=7)
+            for _ in self.shard_pages.take_in(stored, now):
                 pass
 
     def write(self) -> None:
@@ -54,7 +56,7 @@ class Process:
 
     def leave(self, shard: int) -> None:
         self.write()
-        for _ in self.collection.shard_pages.leave(shard):
+        for _ in self.shard_pages.leave(shard):
             pass
 
     def urls(self) -> set[str]:

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.crawl.shared.membership import Membership
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.jobs import refit as module
@@ -39,7 +40,7 @@ def crawled(database_url: str, **more) -> Settings:
     settings = Settings.from_scrapy(given, "spider")
     schema.upgrade(database_url)
     collection = Collection(settings, "spider", fingerprint, "sha1", Random(1))
-    collection.open(START)
+    ShardPages(collection).open(START)
     planner, rng = collection.planner, np.random.default_rng(1)
     other = Planner(1.0)
     other.add(np.arange(40), START)

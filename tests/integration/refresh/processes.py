@@ -10,10 +10,11 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 from sqlalchemy import text
 
-from crawlsched.crawl.admission import PageRequest
 from crawlsched.crawl.handing_over import PAGE
+from crawlsched.crawl.page_requests import PageRequest
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
+from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 from crawlsched.crawl.visits import Call
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
@@ -39,6 +40,7 @@ def process(shared: SharedCollection, **given) -> Iterator[Refresher]:
         count=lambda name, n=1: stats.update({name: n}),
         request_fingerprint=lambda url: fingerprint(Request(url)),
         rng=Random(0),
+        share=SharedCrawl,
     )
     refresher.open()
     refresher.stats = stats

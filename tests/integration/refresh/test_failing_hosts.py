@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from crawlsched.content.reading import Body
-from crawlsched.crawl.admission import PageRequest
+from crawlsched.crawl.page_requests import PageRequest
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.feed import Cursor, Feed
