@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,6 +76,22 @@ def output_of(*command: object, **options: Any) -> str:
     done = run(*command, **options)
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout
+
+
+def free_port() -> int:
+    """Find a port of 127.0.0.1 at which nobody listens."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def serve(module: str, *arguments: object) -> int:
+    """Start a site of the tests, and return its port once it serves."""
+    port = free_port()
+    site = start(sys.executable, "-m", module, port, *arguments, stdout=subprocess.PIPE)
+    assert site.stdout is not None
+    assert site.stdout.readline() == "serving\n"
+    return port
 
 
 def end(process: Any) -> None:

@@ -6,27 +6,42 @@ import json
 import re
 import subprocess
 import textwrap
-import time
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from scrapy.settings.default_settings import EXTENSIONS_BASE
 
-from crawlsched.store import Store
+from crawlsched.store import ObservationRow, PageFacts, Store
 from tests import children
+from tests.commands import report, run_here, said
 from tests.prepared import Prepared
+from tests.waiting import wait_until
 
-#: A spider that visits some URLs, and does nothing else.
-VISITING_SPIDER = """
+Read = TypeVar("Read")
+
+#: What a callback does that follows all links of a page.
+FOLLOWS = 'yield from response.follow_all(css="a")'
+#: What a callback does that yields an item for each page.
+YIELDS = 'yield {"url": response.url}'
+#: Names of settings that most crawls of tests have. Any other name in small letters is a setting of ours.
+SHORT = {"seconds": "CLOSESPIDER_TIMEOUT", "visits": "TEST_CLOSE_AFTER_RESOLVED"}
+
+_SPIDER = """
 import scrapy
+
+{before}
 
 class Spider(scrapy.Spider):
     name = "test"
     start_urls = {urls!r}
 
     def parse(self, response):
-        pass
+{parse}
+
+{also}
 """
 
 _CLOSER = '''
@@ -65,6 +80,22 @@ class _Closer:
 _EXTENSIONS = {name: at for name, at in EXTENSIONS_BASE.items() if "remote_control" not in name}
 
 
+def spider(urls: Sequence[str], parse: str = "pass", *, before: str = "", also: str = "") -> str:
+    """Write a spider that begins with some URLs: its callback, what stands before its class, and what else in it."""
+    parse, also = (textwrap.indent(textwrap.dedent(code), " " * n) for code, n in ((parse, 8), (also, 4)))
+    return _SPIDER.format(urls=list(urls), parse=parse, before=textwrap.dedent(before), also=also)
+
+
+def named(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return settings by their full names, as texts that Scrapy reads."""
+    return {
+        SHORT.get(name, name if name.isupper() else f"CRAWLSCHED_{name.upper()}"): json.dumps(value)
+        if isinstance(value, (dict, list))
+        else str(value)
+        for name, value in settings.items()
+    }
+
+
 @dataclass
 class Crawl:
     """What is left of a crawl that has ended."""
@@ -74,59 +105,101 @@ class Crawl:
     returncode: int
     database_url: str
     collection: str = "test"
+    items: list[dict[str, Any]] = field(default_factory=list)
 
-    def store(self) -> Store:
-        """Open the crawl's collection to look at it."""
-        return Store.open(self.database_url, self.collection, read_only=True)
+    def read(self, ask: Callable[[Store], Read]) -> Read:
+        """Return what the crawl's collection answers."""
+        with closing(Store.open(self.database_url, self.collection, read_only=True)) as store:
+            return ask(store)
+
+    def visits(self, page: int = 0) -> list[ObservationRow]:
+        """Return the visits of a page, oldest first."""
+        return self.read(lambda store: store.reader.observations_of(page, limit=10_000))[::-1]
+
+    def pages(self) -> dict[str, PageFacts]:
+        """Return what is known of each URL."""
+
+        def facts(store: Store) -> list[PageFacts | None]:
+            return [facts for block in store.load() for facts in store.reader.facts(block["page"])]
+
+        return {page.url: page for page in self.read(facts) if page is not None}
 
     def outcomes(self) -> dict[str, list[str]]:
         """Return the outcomes of each URL's visits, oldest first."""
-        store = self.store()
-        try:
-            found: dict[str, list[str]] = {}
-            for block in store.load():
-                for facts in store.reader.facts(block["page"]):
-                    assert facts is not None
-                    rows = store.reader.observations_of(facts.page, limit=10_000)
-                    found[facts.url] = [row.outcome for row in reversed(rows)]
-            return found
-        finally:
-            store.close()
+        pages = self.pages()
+
+        def ends(store: Store, page: int) -> list[str]:
+            return [row.outcome for row in store.reader.observations_of(page, limit=10_000)][::-1]
+
+        return self.read(lambda store: {url: ends(store, page.page) for url, page in pages.items()})
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command about the crawl's database."""
+        return run_here(Path.cwd(), *arguments, "--database", self.database_url)
+
+    def said(self, *arguments: str) -> str:
+        """Return what a command says of the crawl."""
+        return said(*arguments, "--database", self.database_url)
+
+    def report(self, *arguments: str) -> Any:
+        """Return the JSON of a command about the crawl."""
+        return report(*arguments, "--database", self.database_url)
 
 
 class Project:
-    """A spider in a file, with settings, that can be run and stopped."""
+    """A spider in a file, with settings, that can be run and stopped.
 
-    def __init__(self, folder: Path, spider: str, *, python: Path | None = None, **settings: Any) -> None:
+    Parameters
+    ----------
+    folder : Path
+        Where it lies and runs.
+    spider : str or sequence of str
+        Its text; or URLs, which it visits.
+    python : Path, optional
+        Another Python, which has an installation of its own and does not see this tree.
+    **settings
+        Of Scrapy in capitals; in small letters ours without their prefix, or one of `SHORT`.
+    """
+
+    def __init__(
+        self, folder: Path, spider: str | Sequence[str], *, python: Path | None = None, **settings: Any
+    ) -> None:
         self.folder = folder
-        # Another Python has an installation of its own, and does not see this tree; None: `tests.prepared` starts it.
-        self.python = python
-        self.database_url = f"sqlite:///{folder / 'crawl.db'}"
+        self.python = python  # None: `tests.prepared` starts it
+        given = named({"database_url": f"sqlite:///{folder / 'crawl.db'}", **settings})
+        self.database_url = given["CRAWLSCHED_DATABASE_URL"]
         self.file = folder / "spider_under_test.py"
-        self.file.write_text(_CLOSER + textwrap.dedent(spider))
+        self.rewrite(spider)
         self.settings: dict[str, Any] = {
             "ADDONS": json.dumps({"crawlsched.Addon": 500}),
             "EXTENSIONS": json.dumps({"spider_under_test._Closer": 1}),
-            "CRAWLSCHED_DATABASE_URL": self.database_url,
+            "FEEDS": json.dumps({str(folder / "items.jl"): {"format": "jsonlines"}}),
             "CRAWLSCHED_BANDWIDTH": "50/s",
             "TELNETCONSOLE_ENABLED": "False",
             **({} if python else {"EXTENSIONS_BASE": json.dumps(_EXTENSIONS)}),  # another Python has another Scrapy
             "DOWNLOAD_DELAY": "0",
-            # The sites of tests are on loopback, and name their sitemaps.
+            # The sites of tests are on loopback.
             "CRAWLSCHED_PRIVATE_ADDRESSES": "127.0.0.0/8",
             # These make requests of their own, or choose at random: only tests that are about them have them.
+            "CRAWLSCHED_FIND_SOURCES": "False",
             "CRAWLSCHED_PROBES": "False",
             "CRAWLSCHED_WITHHOLD": '{"wrong_page": false}',
             "CRAWLSCHED_CONDITIONAL_REQUESTS": "always",
             "LOG_LEVEL": "INFO",
             "TEST_STATS_FILE": str(folder / "stats.json"),
             "CLOSESPIDER_TIMEOUT": "20",
-            **settings,
+            **given,
         }
+
+    def rewrite(self, given: str | Sequence[str]) -> None:
+        """Give it another spider."""
+        text = given if isinstance(given, str) else spider(given)
+        self.file.write_text(_CLOSER + textwrap.dedent(text))
 
     def start(self, **settings: Any) -> subprocess.Popen[str] | Prepared:
         """Start the crawl and return its process."""
-        options = [f"-s{name}={value}" for name, value in {**self.settings, **settings}.items()]
+        (self.folder / "items.jl").unlink(missing_ok=True)
+        options = [f"-s{name}={value}" for name, value in {**self.settings, **named(settings)}.items()]
         arguments = ["runspider", self.file.name, *options]
         log = self.folder / "crawl.log"
         if self.python is None:
@@ -149,10 +222,11 @@ class Project:
             process.kill()
             process.wait()
             raise AssertionError(f"the crawl did not end:\n{self.log()[-3000:]}") from None
-        stats_file = self.folder / "stats.json"
+        stats_file, feed = self.folder / "stats.json", self.folder / "items.jl"
         stats = json.loads(stats_file.read_text()) if stats_file.exists() else {}
         stats_file.unlink(missing_ok=True)
-        return Crawl(stats, self.log(), returncode, self.database_url)
+        items = [json.loads(line) for line in self.lines("items.jl")] if feed.exists() and returncode >= 0 else []
+        return Crawl(stats, self.log(), returncode, self.database_url, items=items)
 
     def so_far(self) -> Crawl:
         """Return what a crawl that goes on has stored up to now."""
@@ -166,12 +240,14 @@ class Project:
         """Return what the crawl has logged."""
         return (self.folder / "crawl.log").read_text()
 
+    def lines(self, name: str) -> list[str]:
+        """Return the lines of a file of its folder; none, if it is not there."""
+        file = self.folder / name
+        return file.read_text().splitlines() if file.exists() else []
+
     def wait_for_log(self, text: str, timeout: float = 20.0) -> None:
         """Wait until the crawl has logged something."""
-        until = time.monotonic() + timeout
-        while text not in self.log():
-            assert time.monotonic() < until, f"never logged {text!r}:\n{self.log()[-3000:]}"
-            time.sleep(0.05)
+        wait_until(lambda: text in self.log(), timeout, lambda: f"Never logged {text!r}:\n{self.log()[-3000:]}")
 
     def receiver_address(self) -> tuple[str, int]:
         """Wait until pings are received, and return where."""

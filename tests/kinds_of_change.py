@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-from crawlsched.jobs.recorded import RecordedVisit, judge_all
+from crawlsched.jobs.recorded import JudgedVisit, RecordedVisit, judge_all
 
 PAGES, VISITS, EDITS = 12, 40, 3
 HOUR = 3600.0
@@ -666,12 +666,7 @@ def run(
     )
 
 
-def _counted(
-    versions: list[tuple[int, int]],
-    judged: list,
-    patience: int,
-    is_common: bool,  # type: ignore[type-arg]
-) -> Result:
+def _counted(versions: list[tuple[int, int]], judged: list[JudgedVisit], patience: int, is_common: bool) -> Result:
     result, given = Result(), {}
     told = {
         version for (_, version), row in zip(versions, judged, strict=True) if row.delivered and row.kind != "first"
@@ -699,27 +694,3 @@ def _counted(
                 result.false += 1
                 result.errors.append(f"false: page {page}, {row.kind}, {row.ignored}")
     return result
-
-
-def main() -> None:
-    """Print a line for each kind."""
-    import sys
-
-    names = [name for name in KINDS if not sys.argv[1:] or any(one in name for one in sys.argv[1:])]
-    total = Result()
-    for name in names:
-        result = run(name)
-        for column in ("edits", "missed", "quiet", "false", "templates", "probes", "visits"):
-            setattr(total, column, getattr(total, column) + getattr(result, column))
-        print(f"{name:42s} missed {result.missed:3d} of {result.edits:3d}  false {result.false:3d} of {result.quiet:3d}"
-              f"  template {result.templates:3d}  probes {result.probes:3d}", flush=True)  # fmt: skip
-        if sys.argv[1:]:
-            print("   ", "\n    ".join(result.errors[:25]))
-    print(
-        f"{len(names)} kinds: missed {total.missed} of {total.edits} ({total.missed_share:.1%}), false {total.false} "
-        f"of {total.quiet} ({total.false_share:.1%}), {total.templates} of a template, {total.probes} second fetches"
-    )
-
-
-if __name__ == "__main__":
-    main()

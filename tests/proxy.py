@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from sqlalchemy import make_url
+
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -32,27 +34,31 @@ class Proxy:
 
     Parameters
     ----------
-    server : str
-        The server's socket in the file system.
+    database : str
+        The URL of a PostgreSQL database, which names its server's socket in the file system.
 
     Attributes
     ----------
-    port : int
-        Where the program finds it, on 127.0.0.1.
+    url : str
+        Where the program finds the database behind it, on 127.0.0.1.
     delay : float
         Seconds for which each piece is kept before it is passed on.
     is_silent : bool
         Whether nothing is passed on, on connections that stay open.
+    is_away : bool
+        Whether no further connection is taken.
     """
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, database: str) -> None:
         self.delay = 0.0
-        self.is_silent = False
-        self._server = server
+        self.is_silent = self.is_away = False
+        url = make_url(database)
+        self._server = f"{url.query['host']}/.s.PGSQL.5432"
         self._connections: list[_Connection] = []
         self._awaited: tuple[bytes, bool, Callable[[], None]] | None = None
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
+        behind = url.set(host="127.0.0.1", port=self._listening.getsockname()[1], query={})
+        self.url = behind.render_as_string(hide_password=False)
         threading.Thread(target=self._accept, daemon=True).start()
 
     def drop(self) -> None:
@@ -93,6 +99,9 @@ class Proxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listening.accept()
+                if self.is_away:
+                    client.close()
+                    continue
                 server = socket.socket(socket.AF_UNIX)
                 try:
                     server.connect(self._server)

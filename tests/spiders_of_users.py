@@ -17,6 +17,7 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.crawler import CrawlerProcess
 from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import DontCloseSpider
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, CSVFeedSpider, Rule, SitemapSpider, XMLFeedSpider
@@ -475,6 +476,43 @@ class Unfiltered(scrapy.Spider):
         yield {"number": number, "text": _text(response)}
 
 
+class KeyFilter(BaseDupeFilter):
+    """By the URL without its session, and a key."""
+
+    def __init__(self):
+        self.seen = set()
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls()
+
+    def request_seen(self, request):
+        name = request.url.partition("&session")[0], request.meta.get("key")
+        is_known = name in self.seen
+        self.seen.add(name)
+        return is_known
+
+    def log(self, request, spider):
+        pass
+
+
+class OwnFilter(scrapy.Spider):
+    """With a filter to which other requests are the same than to Scrapy."""
+
+    name = "own_filter"
+    start_urls = [f"{SITE}/still"]
+    custom_settings = {"DUPEFILTER_CLASS": KeyFilter}
+
+    def parse(self, response):
+        for query in ("a?x=1&y=2", "a?y=2&x=1", "b#one", "b#two", "b#two", "c?x=1", "c?x=1&session=2"):
+            yield response.follow(f"/item/{query}", self.found)
+        for key in "klk":
+            yield response.follow("/item/d", self.found, meta={"key": key})
+
+    def found(self, response):
+        yield {"url": response.request.url, "key": response.meta.get("key"), "text": _text(response)}
+
+
 class Filed(scrapy.Spider):
     """Downloads files, and asks a name that nobody has."""
 
@@ -499,7 +537,7 @@ class Filed(scrapy.Spider):
 SPIDERS: tuple[type[scrapy.Spider], ...] = (
     *(Prices, Jars, Languages, Callbacks, Items, Lambdas, Posts, Login, Rules, Paginated, Mapped, News, Rows, Failures),
     *(Retries, Inline, Idle, OneForMany, Shell, Redirected, Recovering, Turned, Piped, Chained),
-    *(Statuses, Limited, Unfiltered, Filed),
+    *(Statuses, Limited, Unfiltered, OwnFilter, Filed),
 )
 
 

@@ -27,7 +27,6 @@ PROGRAMS = tuple(f"tests/acceptance/test_{name}" for name in ("demo", "tutorial"
 
 # What takes longest, so that it is not begun last.
 _LONG = (
-    "tests/acceptance/test_changes_of_a_noisy_site.py",
     *(
         f"tests/integration/{name}.py"
         for name in (
@@ -35,6 +34,7 @@ _LONG = (
             "addon/test_bound",
             "addon/test_failures",
             "addon/test_postgresql_away",
+            "addon/test_shared_collections",
             "addon/test_slots",
             "addon/test_starts_and_ends",
             "content/test_what_counts_as_a_change",

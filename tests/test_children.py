@@ -1,13 +1,9 @@
 """Processes that tests start feel Ctrl-C wherever the tests run, and none outlives the test that started it."""
 
-import os
-import signal
 import sys
-import time
 from pathlib import Path
 
 from tests import children
-from tests.prepared import Prepared
 
 # As shells and some runners start what runs behind: Ctrl-C is ignored, and so it is by all that this starts.
 IGNORING = (
@@ -54,20 +50,3 @@ def test_what_a_failing_test_started_ends_with_it(tmp_path: Path) -> None:
     pids = {int(word) for word in started.split()[1:]}
     assert len(pids) == 3
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
-
-
-def test_a_prepared_crawl_is_a_process_of_its_own(tmp_path: Path) -> None:
-    """It prints into its log, leaves its exit code, feels signals, and is in no session of the tests."""
-    log = tmp_path / "log"
-    assert Prepared(["version"], tmp_path, log).wait(30) == 0
-    assert log.read_text().startswith("Scrapy ")
-    assert Prepared(["no-such-command"], tmp_path, log).wait(30) == 2
-    shell = Prepared(["shell", "-c", "import time; print('up', flush=True); time.sleep(60)"], tmp_path, log)
-    until = time.monotonic() + 30
-    while "up" not in log.read_text():
-        assert time.monotonic() < until, log.read_text()
-        time.sleep(0.05)
-    assert os.getsid(shell.pid) == shell.pid
-    assert shell.poll() is None
-    shell.kill()
-    assert shell.wait(30) == -signal.SIGKILL

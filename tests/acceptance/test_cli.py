@@ -7,9 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
-from hashlib import sha1
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,9 @@ import pytest
 from crawlsched.pages import LIVE, Pages
 from crawlsched.store import Batch, NewPage, Store, schema
 from tests import children
-from tests.commands import run_here
+from tests.commands import failed, run_here
+from tests.databases import rows
+from tests.rows import name_of
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -58,26 +59,11 @@ def fill(store: Store, now: float) -> None:
     pages.state[numbers] = LIVE
     pages.crawled_at[numbers] = now - 60.0
     pages.n_crawls[numbers] = 5
-    new = {
-        int(n): NewPage(int(n), url_of(n), HOSTS[n % 2], sha1(url_of(n).encode()).digest(), now - 3600.0)
-        for n in numbers
-    }
+    new = {int(n): NewPage(int(n), url_of(n), HOSTS[n % 2], name_of(url_of(n)), now - 3600.0) for n in numbers}
     none = np.zeros(numbers.size, np.float32)
     columns = {"page": numbers, **pages.columns(numbers), "true_signals": none, "false_signals": none}
     columns.pop("host")
     store.save(Batch(new_pages=new, columns=columns))
-
-
-def failed(answer: subprocess.CompletedProcess[str]) -> str:
-    """Return the one sentence with which a command failed."""
-    assert answer.returncode == 1, answer
-    assert answer.stdout == ""
-    assert answer.stderr.count("\n") == 1
-    assert "Traceback" not in answer.stderr
-    return answer.stderr.strip()
-
-
-# -- finding the database and the collection
 
 
 def test_outside_of_a_project_a_database_has_to_be_named(run: Run) -> None:
@@ -140,40 +126,26 @@ sys.exit(scrapy.cmdline.execute(["scrapy", *sys.argv[1:]]))
 """
 
 
-# -- db
-
-
 def test_upgrade_makes_the_tables_and_check_agrees(run: Run, tmp_path: Path) -> None:
     """A new file gets its tables; a second upgrade changes nothing; check says that all is well."""
     url = "sqlite:///new.db"
     assert failed(run("db", "check", "--database", url)) == (
         "The database 'sqlite:///new.db' has no tables yet; run: crawlsched db upgrade"
     )
-    assert f"has its tables now (revision {schema.head()})" in run("db", "upgrade", "--database", url).stdout
+    revision = f"revision {schema.head()}"
+    assert f"has its tables now ({revision})" in run("db", "upgrade", "--database", url).stdout
     before = (tmp_path / "new.db").read_bytes()
-    assert f"is up to date (revision {schema.head()})" in run("db", "upgrade", "--database", url).stdout
+    assert f"is up to date ({revision})" in run("db", "upgrade", "--database", url).stdout
     assert (tmp_path / "new.db").read_bytes() == before
-    assert (
-        run("db", "check", "--database", url).stdout
-        == f"sqlite:///new.db is sound and up to date (revision {schema.head()}).\n"
-    )
+    assert run("db", "check", "--database", url).stdout == f"{url} is sound and up to date ({revision}).\n"
     report = json.loads(run("db", "check", "--database", url, "--json").stdout)
     assert report == {"database": "sqlite:///new.db", "revision": schema.head(), "sound": True}
 
 
-# -- forget
-
-
 def pages_of(database: str) -> dict[str, int]:
     """Count what is left, by host."""
-    store = Store.open(database, "news", read_only=True)
-    try:
-        pages: Counter[str] = Counter()
-        for host, _, _, n in store.reader.counts():
-            pages[host] += n
-        return dict(pages)
-    finally:
-        store.close()
+    found = rows(database, "SELECT host, count(*) AS n FROM pages GROUP BY host")
+    return {row["host"]: row["n"] for row in found}
 
 
 def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -> None:
@@ -181,21 +153,18 @@ def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -
     answer = run("forget", url_of(3), "--yes", "--database", database)
     assert answer.stdout == "1 page deleted from 'news'. It will not come back by itself.\n"
     assert pages_of(database) == {HOSTS[0]: 10, HOSTS[1]: 9}
-    store = Store.open(database, "news", read_only=True)
-    assert store.tombstones.cover([url_of(3), url_of(4)]) == [True, False]
-    owner = store.owner()
+    with closing(Store.open(database, "news", read_only=True)) as store:
+        assert store.tombstones.cover([url_of(3), url_of(4)]) == [True, False]
+        owner = store.owner()
     assert owner is not None
     assert owner.released_at is not None
-    store.close()
 
 
 def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
     """Where nobody can be asked it refuses; at a terminal it asks, and only "y" deletes."""
+    asked = f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good?"
     sentence = failed(run("forget", "--host", HOSTS[0], "--database", database, stdin=subprocess.DEVNULL))
-    assert sentence == (
-        f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good? Nothing was done, for "
-        "nobody is here to be asked; add --yes if it is meant."
-    )
+    assert sentence == f"{asked} Nothing was done, for nobody is here to be asked; add --yes if it is meant."
     for typed, code, left in (("n\n", 1, 20), ("\n", 1, 20), ("y\n", 0, 10)):
         ours, theirs = pty.openpty()
         os.write(ours, typed.encode())
@@ -203,9 +172,7 @@ def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
         os.close(ours)
         os.close(theirs)
         assert answer.returncode == code
-        assert answer.stdout.startswith(
-            f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good?"
-        )
+        assert answer.stdout.startswith(asked)
         assert sum(pages_of(database).values()) == left
 
 
@@ -226,29 +193,6 @@ def test_what_was_forgotten_is_listed_named_by_why_and_taken_back(run: Run, data
     sentence = failed(run("forget", "--undo", "--pattern", pattern, "--database", database))
     assert sentence.startswith(f"The pattern {pattern} was not forgotten in 'news';")
     assert "forgotten" not in failed(run("why", url_of(11), "--database", database))
-
-
-# -- both kinds of database
-
-
-def test_the_commands_work_on_both_databases(run: Run, database_url: str) -> None:
-    """On PostgreSQL as on SQLite: upgrade, check, status, why, recrawl and forget."""
-    assert f"(revision {schema.head()})" in run("db", "upgrade", "--database", database_url).stdout
-    assert "is sound" in run("db", "check", "--database", database_url).stdout
-    store = Store.open(database_url, "news")
-    fill(store, time.time())
-    store.close()
-    status = json.loads(run("status", "--json", "--database", database_url).stdout)
-    assert status["pages"]["states"]["live"] == 20
-    why = json.loads(run("why", url_of(3), "--json", "--database", database_url).stdout)
-    assert (why["page"], why["state"], why["n_crawls"]) == (3, "live", 5)
-    assert run("recrawl", url_of(3), "--database", database_url).returncode == 0
-    forgotten = run("forget", "--host", HOSTS[1], "--yes", "--json", "--database", database_url)
-    assert json.loads(forgotten.stdout)["pages"] == 10
-    assert json.loads(run("status", "--json", "--database", database_url).stdout)["pages"]["total"] == 10
-
-
-# -- words to a running crawl
 
 
 def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run: Run, database: str) -> None:

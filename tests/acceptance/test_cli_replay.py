@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import run_here
+from tests.commands import failed, run_here
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -31,15 +31,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         return run_here(tmp_path, command, *history, *arguments)
 
     return run_command
-
-
-def failed(answer: subprocess.CompletedProcess[str]) -> str:
-    """Return the one sentence with which a command failed."""
-    assert answer.returncode == 1, answer
-    assert answer.stdout == ""
-    assert answer.stderr.count("\n") == 1
-    assert "Traceback" not in answer.stderr
-    return answer.stderr.strip()
 
 
 def test_a_replay_writes_its_crawls_and_its_result(run: Run, tmp_path: Path) -> None:
@@ -119,42 +110,35 @@ def test_several_policies_and_bandwidths_are_a_table(run: Run, tmp_path: Path) -
     assert failed(alone) == "estimator must be known or hindsight for the policy frontier, got 'naive'."
 
 
-@pytest.mark.parametrize(
-    ("pages", "changes", "sentence"),
-    [
-        (
-            "page,birth\n1,0\n",
-            CHANGES,
-            "pages.csv must begin with a line naming the columns page,birth,end, but end is missing.",
-        ),
-        ("page,birth,end\n1,0,x\n", CHANGES, "pages.csv must hold numbers in the column end, got 'x' in line 2."),
-        ("page,birth,end\n1,0\n", CHANGES, "pages.csv must have 3 fields in every line, got 2 in line 2."),
-        ("page,birth,end\n1.5,0,9\n", CHANGES, "pages.csv must hold whole numbers in the column page, got 1.5."),
-        ("page,birth,end\n4,0,9\n4,0,9\n", CHANGES, "pages.csv names page 4 twice; every page stands once."),
-        (
-            "page,birth,end\n4,8,7\n",
-            CHANGES,
-            "pages.csv: end must be a time not before the birth, or nothing, got 7 for page 4.",
-        ),
-        ("page,birth,end,recall\n4,8,9,1.5\n", CHANGES, "pages.csv: recall must be from 0 to 1, got 1.5 for page 4."),
-        (
-            "page,birth,end,importance\n4,8,9,-1\n",
-            CHANGES,
-            "pages.csv: importance must be 0 or more and finite, got -1 for page 4.",
-        ),
-        ("page,birth,end\n", "page,time\n", "The history has no pages; a replay needs at least one."),
-        (PAGES, "page,time\n5,1\n", "changes.csv names page 5, which does not stand in pages.csv."),
-        (PAGES, "page,time\n4,nan\n", "changes.csv must give finite times, in POSIX seconds, for all its rows."),
-        (PAGES, "", "changes.csv must begin with a line naming the columns page,time, but page is missing."),
-    ],
-)
-def test_a_wrong_file_is_told_in_one_sentence(
-    run: Run, tmp_path: Path, pages: str, changes: str, sentence: str
-) -> None:
+WRONG = {
+    "must begin with a line naming the columns page,birth,end, but end is missing.": "page,birth\n1,0\n",
+    "must hold numbers in the column end, got 'x' in line 2.": "page,birth,end\n1,0,x\n",
+    "must have 3 fields in every line, got 2 in line 2.": "page,birth,end\n1,0\n",
+    "must hold whole numbers in the column page, got 1.5.": "page,birth,end\n1.5,0,9\n",
+    "names page 4 twice; every page stands once.": "page,birth,end\n4,0,9\n4,0,9\n",
+    ": end must be a time not before the birth, or nothing, got 7 for page 4.": "page,birth,end\n4,8,7\n",
+    ": recall must be from 0 to 1, got 1.5 for page 4.": "page,birth,end,recall\n4,8,9,1.5\n",
+    ": importance must be 0 or more and finite, got -1 for page 4.": "page,birth,end,importance\n4,8,9,-1\n",
+    "names page 5, which does not stand in pages.csv.": "page,time\n5,1\n",
+    "must give finite times, in POSIX seconds, for all its rows.": "page,time\n4,nan\n",
+    "must begin with a line naming the columns page,time, but page is missing.": "",
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG)
+def test_a_wrong_file_is_told_in_one_sentence(run: Run, tmp_path: Path, sentence: str) -> None:
     """It names the file, what is wrong, and where."""
-    (tmp_path / "pages.csv").write_text(pages)
-    (tmp_path / "changes.csv").write_text(changes)
-    assert failed(run("replay", "--bandwidth", "1")) == sentence
+    name = "pages.csv" if WRONG[sentence].startswith("page,birth") else "changes.csv"
+    (tmp_path / name).write_text(WRONG[sentence])
+    space = "" if sentence.startswith(":") else " "
+    assert failed(run("replay", "--bandwidth", "1")) == f"{name}{space}{sentence}"
+
+
+def test_a_history_without_pages_is_none(run: Run, tmp_path: Path) -> None:
+    """There would be nothing to crawl."""
+    (tmp_path / "pages.csv").write_text("page,birth,end\n")
+    (tmp_path / "changes.csv").write_text("page,time\n")
+    assert failed(run("replay", "--bandwidth", "1")) == "The history has no pages; a replay needs at least one."
 
 
 @pytest.mark.parametrize(

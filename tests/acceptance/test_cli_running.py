@@ -1,91 +1,61 @@
 """The command line talks to a running crawl: a real spider in a process of its own, on a real server."""
 
 import asyncio
-import json
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import pytest
 from aiohttp import web
 
-from crawlsched.cli import main
 from crawlsched.cli.next import say
-from tests.commands import run_here
+from tests.commands import failed
 from tests.crawling import Project
 from tests.site import Site
+from tests.waiting import wait_until
 
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-
-    async def start(self):
-        for url in {urls!r}:
-            yield scrapy.Request(url)
-
-    def parse(self, response):
-        pass
-"""
 N_PAGES = 20
 
 
 class Running(NamedTuple):
     site: Site
     urls: list[str]
-    database: str
     project: Project
     pid: int
+
+    def report(self, *arguments: str) -> Any:
+        return self.project.so_far().report(*arguments)
+
+    def refused(self, *arguments: str) -> str:
+        """Return the sentence with which a command about the crawl failed."""
+        return failed(self.project.so_far().command(*arguments))
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A crawl of twenty pages at 5/s which goes on as long as the tests do."""
     with Site(("127.0.0.1", "127.0.0.2")) as site:
-        urls = [
-            site.page(f"/{number}", f"<p>{number}</p>").replace("127.0.0.1", f"127.0.0.{1 + number % 2}")
-            for number in range(N_PAGES)
-        ]
-        project = Project(
-            tmp_path_factory.mktemp("running"),
-            SPIDER.format(urls=urls),
-            CRAWLSCHED_BANDWIDTH="5/s",
-            CLOSESPIDER_TIMEOUT="400",
-        )
+        for number in range(N_PAGES):
+            site.page(f"/{number}", f"<p>{number}</p>")
+        urls = [site.url(f"/{number}", f"127.0.0.{1 + number % 2}") for number in range(N_PAGES)]
+        project = Project(tmp_path_factory.mktemp("running"), urls, bandwidth="5/s", seconds=400)
         process = project.start()
         try:
-            running = Running(site, urls, project.database_url, project, process.pid)
             wait_until(lambda: len(site.requests) >= N_PAGES, 60.0)
-            yield running
+            yield Running(site, urls, project, process.pid)
         finally:
             process.send_signal(signal.SIGTERM)
             project.finish(process)
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
-    until = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < until, "it never came to be so"
-        time.sleep(0.02)
-
-
-def report(running: Running, *arguments: str) -> Any:
-    said = StringIO()
-    with redirect_stdout(said):
-        assert main([*arguments, "--database", running.database, "--json"]) == 0
-    return json.loads(said.getvalue())
-
-
 def test_status_sees_the_crawl(running: Running) -> None:
     """It runs, in that process, at that bandwidth, and uses its slots."""
-    wait_until(lambda: bool(report(running, "status")["budget"]["dispatched"]))
-    status = report(running, "status")
+    wait_until(lambda: bool(running.report("status")["budget"]["dispatched"]))
+    status = running.report("status")
     assert status["owner"]["running"] is True
     assert status["owner"]["pid"] == running.pid
     assert status["budget"]["bandwidth"] == 5.0
@@ -96,21 +66,19 @@ def test_status_sees_the_crawl(running: Running) -> None:
 
 def test_the_bandwidth_changes_without_a_restart(running: Running) -> None:
     """After `bandwidth 20/s` the server sees about 20 requests a second, and 5 again after going back."""
-    assert report(running, "bandwidth", "20/s") == {"collection": "test", "bandwidth": 20.0, "before": 5.0}
+    assert running.report("bandwidth", "20/s") == {"collection": "test", "bandwidth": 20.0, "before": 5.0}
     assert requests_in(running, 2.0) == pytest.approx(40, abs=6)
-    assert report(running, "bandwidth", "5/s")["before"] == 20.0
+    assert running.report("bandwidth", "5/s")["before"] == 20.0
     assert requests_in(running, 2.0) == pytest.approx(10, abs=4)
     assert os.path.exists(f"/proc/{running.pid}")
 
 
 def test_a_bandwidth_without_a_unit_or_ten_times_the_present_one_is_not_taken_unasked(running: Running) -> None:
     """A slip of the finger does not fall on somebody's servers: usage, or a question that nobody answers."""
-    arguments = ("--database", running.database)
-    without = run_here(running.project.folder, "bandwidth", "20000", *arguments)
+    without = running.project.so_far().command("bandwidth", "20000")
     assert (without.returncode, "needs a unit here, such as 20000/s" in without.stderr) == (2, True)
-    tenfold = run_here(running.project.folder, "bandwidth", "500/s", *arguments)
-    assert (tenfold.returncode, "--yes" in tenfold.stderr) == (1, True)
-    assert report(running, "bandwidth")["bandwidth"] == 5.0
+    assert "--yes" in running.refused("bandwidth", "500/s")
+    assert running.report("bandwidth")["bandwidth"] == 5.0
 
 
 def requests_in(running: Running, seconds: float) -> int:
@@ -124,7 +92,7 @@ def test_recrawl_goes_next(running: Running) -> None:
     for url in running.urls[3:6]:
         path = "/" + url.rpartition("/")[2]
         before = len(running.site.visits(path))
-        answer = report(running, "recrawl", url, running.site.url("/nowhere"))
+        answer = running.report("recrawl", url, running.site.url("/nowhere"))
         assert (answer["running"], answer["pages"]) == (True, 1)
         assert answer["unknown"] == [running.site.url("/nowhere")]
         sent_at = len(running.site.requests)
@@ -136,7 +104,7 @@ def test_next_names_the_pages_that_go_next(running: Running) -> None:
     """Of four pages that it names of twenty, half or more are among the next four; the crawl itself is asked."""
     agreed = []
     for _ in range(4):
-        answer = report(running, "next", "-n", "4")
+        answer = running.report("next", "-n", "4")
         assert answer["running"] is True
         assert answer["announced_share"] == 0.0
         named = {"/" + page["url"].rpartition("/")[2] for page in answer["pages"]}
@@ -160,9 +128,9 @@ def test_next_names_first_what_has_been_asked_for_and_not_answered(running: Runn
     running.site.page(path, late)
     try:
         before = len(running.site.visits(path))
-        report(running, "recrawl", running.urls[0])
+        running.report("recrawl", running.urls[0])
         wait_until(lambda: len(running.site.visits(path)) > before)
-        answer = report(running, "next", "-n", "4")
+        answer = running.report("next", "-n", "4")
     finally:
         may_answer.set()
         running.site.answers[path] = at_once
@@ -187,41 +155,33 @@ def test_the_log_says_where_it_begins(running: Running) -> None:
 def test_what_is_forgotten_is_not_asked_for_again(running: Running) -> None:
     """`forget` of a page of the running crawl ends its visits, at once and for good."""
     path = "/9"
-    assert report(running, "forget", running.urls[9], "--yes")["pages"] == 1
+    assert running.report("forget", running.urls[9], "--yes")["pages"] == 1
     seen = len(running.site.visits(path))
     rest = len(running.site.requests)
     wait_until(lambda: len(running.site.requests) > rest + 2 * N_PAGES, 30.0)
     assert len(running.site.visits(path)) <= seen + 1  # one may have been on its way
-    assert report(running, "status")["pages"]["total"] == N_PAGES - 1
-    said = StringIO()
-    with redirect_stderr(said):
-        assert main(["why", running.urls[9], "--database", running.database]) == 1
-    assert "was forgotten (" in said.getvalue()
-    assert main(["forget", "--undo", running.urls[9], "--database", running.database]) == 0
-    assert report(running, "forget", "--list")["forgotten"] == []
+    assert running.report("status")["pages"]["total"] == N_PAGES - 1
+    assert "was forgotten (" in running.refused("why", running.urls[9])
+    running.project.so_far().said("forget", "--undo", running.urls[9])
+    assert running.report("forget", "--list")["forgotten"] == []
 
 
-def test_a_second_crawl_is_refused_while_this_one_runs(running: Running, tmp_path_factory: Any) -> None:
+def test_a_second_crawl_is_refused_while_this_one_runs(running: Running, tmp_path: Path) -> None:
     """The sentence of the second start says which process owns the collection."""
-    folder = tmp_path_factory.mktemp("second")
-    second = Project(folder, SPIDER.format(urls=running.urls), CRAWLSCHED_DATABASE_URL=running.database)
-    crawl = second.run()
+    crawl = Project(tmp_path, running.urls, database_url=running.project.database_url).run()
     assert f"is owned by another running process: pid {running.pid} on host" in crawl.log
 
 
-def test_a_running_crawl_is_handed_pages(running: Running, tmp_path: Any) -> None:
+def test_a_running_crawl_is_handed_pages(running: Running, tmp_path: Path) -> None:
     """New URLs become pages, importance counts, wrong lines are named; visits are refused with a sentence."""
     lines = [f"{running.urls[5]},6", "http://127.0.0.1:1/handed,3", "/nothing,1"]
     lines += [f"http://127.0.0.1:1/many/{number}," for number in range(600)]
     (tmp_path / "pages.csv").write_text("\n".join(["url,importance", *lines]))
-    told = report(running, "import", str(tmp_path / "pages.csv"))
+    told = running.report("import", str(tmp_path / "pages.csv"))
     assert (told["pages"], told["new"], told["weighed"], told["lines_left_out"]) == (602, 601, 1, 1)
-    assert report(running, "why", running.urls[5])["importance"] == 6
-    assert report(running, "why", "http://127.0.0.1:1/handed")["importance"] == 3
-    assert report(running, "import", str(tmp_path / "pages.csv"))["new"] == 0
-    assert report(running, "forget", "--pattern", "http://127.0.0.1:1/*", "--yes")["pages"] == 601
+    assert running.report("why", running.urls[5])["importance"] == 6
+    assert running.report("why", "http://127.0.0.1:1/handed")["importance"] == 3
+    assert running.report("import", str(tmp_path / "pages.csv"))["new"] == 0
+    assert running.report("forget", "--pattern", "http://127.0.0.1:1/*", "--yes")["pages"] == 601
     (tmp_path / "visits.csv").write_text(f"url,time,changed\n{running.urls[5]},1700000000,1\n")
-    said = StringIO()
-    with redirect_stderr(said):
-        assert main(["import", str(tmp_path / "visits.csv"), "--database", running.database]) == 1
-    assert "End it to import those of others" in said.getvalue()
+    assert "End it to import those of others" in running.refused("import", str(tmp_path / "visits.csv"))

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scrapy import Request
-from scrapy.utils.request import fingerprint
 
 import crawlsched.cli
 from crawlsched.cli.parsing import CommandParser
-from crawlsched.store import Batch, NewPage, Store
+from crawlsched.store import Batch, Store
 from tests.commands import run_here
+from tests.rows import new_page
 
 URL = "http://a.example/p/3"
 
@@ -63,18 +62,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a database and a file of each kind."""
     folder = tmp_path_factory.mktemp("shape")
     store = Store.open(f"sqlite:///{folder}/crawl.db", "news")
-    urls = [f"http://a.example/p/{number}" for number in range(12)]
-    new = {n: NewPage(n, url, "a.example", fingerprint(Request(url)), 1e9) for n, url in enumerate(urls)}
-    store.save(Batch(new_pages=new))
+    store.save(Batch(new_pages={n: new_page(n, f"http://a.example/p/{n}") for n in range(12)}))
     store.close()
     run_here(folder, "db", "backup", "backup.db", "--database", "sqlite:///crawl.db")
     run_here(folder, "db", "upgrade", "--database", "sqlite:///copied.db")
-    Path(folder / "pages.csv").write_text("page,birth,end\n1,0,100000\n2,0,100000\n")
-    Path(folder / "changes.csv").write_text("page,time\n1,5000\n2,9000\n")
-    Path(folder / "urls.txt").write_text("http://a.example/new\n")
-    Path(folder / "weights.csv").write_text(f"url,importance\n{URL},2\n")
-    Path(folder / "body.html").write_text("<p>Hello there")
-    Path(folder / "visits.csv").write_text("time,url,body\n1000,http://a.example/1,body.html\n")
+    for name, text in {
+        "pages.csv": "page,birth,end\n1,0,100000\n2,0,100000\n",
+        "changes.csv": "page,time\n1,5000\n2,9000\n",
+        "urls.txt": "http://a.example/new\n",
+        "body.html": "<p>Hello there",
+        "visits.csv": "time,url,body\n1000,http://a.example/1,body.html\n",
+    }.items():
+        (folder / name).write_text(text)
     return folder
 
 
@@ -107,14 +106,12 @@ def test_each_command_has_help_an_example_json_and_sentences(command: tuple[str,
     printed = run_here(folder, *command, "--json", *shlex.split(arguments), *given)
     assert printed.returncode == 0, printed.stderr
     assert isinstance(json.loads(printed.stdout), dict)
-    if name == "db backup":
-        (folder / "copy.db").unlink()
+    (folder / "copy.db").unlink(missing_ok=True)  # a backup is not written over
     written = run_here(folder, *command, *shlex.split(arguments), *given, "--json", "found.json")
+    (folder / "copy.db").unlink(missing_ok=True)
     assert written.returncode == 0, written.stderr
     assert json.loads((folder / "found.json").read_text()).keys() == json.loads(printed.stdout).keys()
     assert not written.stdout.startswith("{")
-    if name == "db backup":
-        (folder / "copy.db").unlink()
 
 
 def test_json_takes_any_file_where_nothing_else_can_follow(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from crawlsched.cli.sources import newest_report
 from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store
 from crawlsched.wording import say_duration
-from tests import children
+from tests.commands import report, said
 
 N_PAGES, N_VISITS = 40, 1600
 
@@ -39,15 +38,11 @@ def _filled(url: str) -> None:
     store.close()
 
 
-def _run(*arguments: str) -> str:
-    return children.output_of(sys.executable, "-m", "crawlsched", *arguments)
-
-
 def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
     """By source, by site, and by part of the site, of which one is believed and the other is not."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     _filled(url)
-    told = json.loads(_run("sources", "--database", url, "--json"))
+    told = report("sources", "--database", url)
     [source] = told["sources"]
     low, high = source["precision_interval"]
     assert 0.0 < low < source["precision"] < high < 1.0
@@ -63,7 +58,7 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
     assert precision["/news/"][0] > 0.85
     assert precision["/tags/"][1] < 0.15
     assert source["dates"] == 3
-    text = _run("sources", "--database", url)
+    text = said("sources", "--database", url)
     assert f"{say_duration(724.1)} (of 3)" in text
     assert "sitemap http://a/map.xml  (bad-url 2, 3 went back)" in text
     assert "/tags/ of source 0" in text
@@ -77,9 +72,9 @@ def test_one_figure_is_said_once(tmp_path: Path) -> None:
     """`sources`, `status` and `why` have the same precision and recall of a source, with the same bounds."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     _filled(url)
-    [source] = json.loads(_run("sources", "--database", url, "--json"))["sources"]
-    [in_status] = json.loads(_run("status", "--database", url, "--json"))["sources"]
-    [of_page] = json.loads(_run("why", "http://a/news/1", "--database", url, "--json"))["announced_by"]
+    [source] = report("sources", "--database", url)["sources"]
+    [in_status] = report("status", "--database", url)["sources"]
+    [of_page] = report("why", "http://a/news/1", "--database", url)["announced_by"]
     store = Store.open(url, "test")
     [on_web] = newest_report(store)["sources"]
     store.close()
@@ -93,15 +88,8 @@ def test_what_is_not_known_yet_is_said_so_and_why(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     store = Store.open(url, "test")
     read = {"polled_at": 900.0, "next_poll_at": time.time() + 60.0}
-    feed = Source(
-        0,
-        "sitemap",
-        "http://a/feed",
-        "a",
-        quality={"announced": 14, "document": "rss"},
-        problems={"bad-url": 1},
-        **read,
-    )
+    quality = {"announced": 14, "document": "rss"}
+    feed = Source(0, "sitemap", "http://a/feed", "a", quality=quality, problems={"bad-url": 1}, **read)
     others = [
         Source(1, "sitemap", "http://a/1.xml", "a"),
         Source(2, "sitemap", "http://a/2.xml", "a", **read),
@@ -111,7 +99,7 @@ def test_what_is_not_known_yet_is_said_so_and_why(tmp_path: Path) -> None:
     visits = [ObservationRow(n, n, 1000.0 + n, 40.0, 1, 0, True, "changed") for n in range(14)]
     store.save(Batch(new_pages=pages, sources={one.source: one for one in (feed, *others)}, observations=visits))
     store.close()
-    text = _run("sources", "--database", url)
+    text = said("sources", "--database", url)
     [line] = [line for line in text.splitlines() if "feed http://a/feed" in line]
     assert line.split("  ")[1] == "not known yet (14 of 14 true)"
     assert "%" not in line
@@ -121,4 +109,4 @@ def test_what_is_not_known_yet_is_said_so_and_why(tmp_path: Path) -> None:
     assert "not known yet (not read yet)" in reasons["http://a/1.xml"]
     assert "not known yet (has announced nothing yet)" in reasons["http://a/2.xml"]
     assert "not known yet (3 announced, none visited since)" in reasons["http://a/3.xml"]
-    assert "not known yet (14 of 14 true)" in _run("status", "--database", url)
+    assert "not known yet (14 of 14 true)" in said("status", "--database", url)

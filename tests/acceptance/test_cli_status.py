@@ -1,25 +1,24 @@
 """`crawlsched status` and `crawlsched why`: what they say is what the planner decides by, over a real store."""
 
 import argparse
-import json
 import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import redirect_stdout
-from io import StringIO
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from crawlsched.cli import add_commands, main
+from crawlsched.cli import add_commands
 from crawlsched.cli.target import find_target
 from crawlsched.jobs.stored_planners import planners
 from crawlsched.planner import explain
 from crawlsched.store import Batch, Host, Store
 from tests.benchmarks.bench_store import fill
+from tests.commands import report, said
 from tests.simulated import HOSTS, Simulated, crawl
 
 
@@ -36,19 +35,13 @@ def simulated(database: str) -> Iterator[Simulated]:
     store.close()
 
 
-def run(*arguments: str) -> str:
-    """Run a command in this process (test_cli.py runs them in their own)."""
-    said = StringIO()
-    with redirect_stdout(said):
-        assert main(arguments) == 0
-    return said.getvalue()
-
-
-def report(*arguments: str) -> Any:
-    return json.loads(run(*arguments, "--json"))
-
-
-# -- status
+@contextmanager
+def running(store: Store, seconds: float = 0.0, **status: Any) -> Iterator[None]:
+    """Let a crawl run which began some seconds ago, and says this of itself."""
+    lease = store.take_lease("news", time.time() - seconds)
+    lease.heartbeat(time.time(), status)
+    yield
+    lease.release(time.time())
 
 
 def test_status_knows_the_pages_and_how_the_budget_was_used(simulated: Simulated, database: str) -> None:
@@ -85,41 +78,33 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: P
     status = report("status", "--database", url)
     assert 0.0 < status["freshness_error"] < 0.01
     assert abs(status["expected_freshness"] - likely.mean()) < 4 * status["freshness_error"]
-    assert "(of a sample)" in run("status", "--database", url)
+    assert "(of a sample)" in said("status", "--database", url)
     why = report("why", median, "--database", url)
     assert why["n_before"] == pytest.approx(7_500, rel=0.1)
-    assert f"after {why['n_before']:,} pages that are worth more" in run("why", median, "--database", url)
+    assert f"after {why['n_before']:,} pages that are worth more" in said("why", median, "--database", url)
 
 
 def test_status_fits_on_a_screen(simulated: Simulated, database: str) -> None:
     """For a person there are a few lines, with nothing of the machine in them."""
-    said = run("status", "--database", database)
-    assert len(said.splitlines()) < 24
-    assert "120 pages on 2 hosts" in said
-    assert "bandwidth 20/h" in said
-    assert "not crawling; the last crawl ended" in said
-    assert not any(word in said for word in ("nan", "None", "inf", "{"))
+    shown = said("status", "--database", database)
+    assert len(shown.splitlines()) < 24
+    assert "120 pages on 2 hosts" in shown
+    assert "bandwidth 20/h" in shown
+    assert "not crawling; the last crawl ended" in shown
+    assert not any(word in shown for word in ("nan", "None", "inf", "{"))
 
 
 def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path: Path) -> None:
     """Slots used, idle, without a free host and missed come from the heartbeat of the running crawl."""
     url = f"sqlite:///{tmp_path}/crawl.db"
-    store = Store.open(url, "news")
-    lease = store.take_lease("news", time.time() - 90.0)
     slots = {"used": 90, "idle": 6, "no_free_host": 3, "missed": 1, "paid": 7}
-    lease.heartbeat(time.time(), {"bandwidth": 50.0, "threshold": 12.5, "slots": slots})
-    status = report("status", "--database", url)
+    with closing(Store.open(url, "news")) as store, running(store, 90.0, bandwidth=50.0, threshold=12.5, slots=slots):
+        status, shown = report("status", "--database", url), said("status", "--database", url)
     assert status["owner"]["running"] is True
     assert status["owner"]["pid"] == os.getpid()
     assert status["budget"]["slots"] == slots
-    said = run("status", "--database", url)
-    assert re.search(r"  crawling for 9\d(\.\d)? s \(spider 'news', pid \d+ on \S+; last sign of life", said)
-    assert "slots of this crawl: used 90 %, idle 6 %, no free host 3 %, missed 1 %" in said
-    lease.release(time.time())
-    store.close()
-
-
-# -- why
+    assert re.search(r"  crawling for 9\d(\.\d)? s \(spider 'news', pid \d+ on \S+; last sign of life", shown)
+    assert "slots of this crawl: used 90 %, idle 6 %, no free host 3 %, missed 1 %" in shown
 
 
 @pytest.mark.parametrize("page", [0, 5, 40, 61, 119])
@@ -151,19 +136,12 @@ def test_why_shows_the_last_visits_newest_first(simulated: Simulated, database: 
 
 def test_why_is_said_in_words(simulated: Simulated, database: str) -> None:
     """For a person there is the page, its changes, its worth, when it is crawled and what decides that."""
-    said = run("why", simulated.url(4), "--database", database)
-    for words in (
-        "changes",
-        "if it changes at random, between",
-        "announced",
-        "copy",
-        "worth now",
-        "next crawl",
-        "decided by",
-    ):
-        assert words in said
-    assert "(no crawl is running now)" in said
-    assert not any(word in said for word in ("nan", "None", " inf", "{"))
+    shown = said("why", simulated.url(4), "--database", database)
+    at_random = "if it changes at random, between"
+    for words in ("changes", at_random, "announced", "copy", "worth now", "next crawl", "decided by"):
+        assert words in shown
+    assert "(no crawl is running now)" in shown
+    assert not any(word in shown for word in ("nan", "None", " inf", "{"))
 
 
 def test_why_names_a_floor_that_binds(simulated: Simulated, database: str) -> None:
@@ -177,24 +155,22 @@ def test_why_names_a_floor_that_binds(simulated: Simulated, database: str) -> No
     why = report("why", simulated.url(newest), *longest, "--database", database)
     assert why["binds"] == "overdue"
     assert why["next_crawl_at"] == why["time"]
-    assert "the max_interval of CRAWLSCHED_PAGES" in run("why", simulated.url(newest), *longest, "--database", database)
+    assert "the max_interval of CRAWLSCHED_PAGES" in said(
+        "why", simulated.url(newest), *longest, "--database", database
+    )
 
 
 def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path: Path) -> None:
     """A host that asked to be left alone is what its pages wait for, or an interval that the crawl was started with."""
-    url = f"sqlite:///{tmp_path}/crawl.db"
-    store = Store.open(url, "news")
-    simulated = crawl(store, time.time(), n_pages=10, days=0.5)
-    lease = store.take_lease("news", time.time())
-    lease.heartbeat(
-        time.time(), {"bandwidth": 1.0, "threshold": 1.0, "planner": {"pages": [["*", {"min_interval": "30d"}]]}}
-    )
-    assert report("why", simulated.url(5), "--database", url)["binds"] == "min_interval"
-    lease.heartbeat(time.time(), {"bandwidth": 1.0, "threshold": 1.0})
-    lease.release(time.time())
-    rest_until = time.time() + 1000.0
-    store.save(Batch(hosts={HOSTS[0]: Host(HOSTS[0], rest_until=rest_until)}))
-    store.close()
+    url, rest_until = f"sqlite:///{tmp_path}/crawl.db", time.time() + 1000.0
+    with closing(Store.open(url, "news")) as store:
+        simulated = crawl(store, time.time(), n_pages=10, days=0.5)
+        set_to = {"pages": [["*", {"min_interval": "30d"}]]}
+        with running(store, bandwidth=1.0, threshold=1.0, planner=set_to):
+            assert report("why", simulated.url(5), "--database", url)["binds"] == "min_interval"
+        with running(store, bandwidth=1.0, threshold=1.0):
+            pass
+        store.save(Batch(hosts={HOSTS[0]: Host(HOSTS[0], rest_until=rest_until)}))
     resting = report("why", simulated.url(4), "--database", url)
     assert resting["binds"] == "host"
     assert resting["host_rests_until"] == rest_until
@@ -212,10 +188,8 @@ def test_a_page_waits_for_those_that_are_worth_more_than_the_threshold(tmp_path:
     threshold = max(float(np.median(values)), 0.0 if plan is None else plan.threshold)
     page = int(np.flatnonzero(values == values[values < threshold].max())[0])
     n_above = int(np.count_nonzero(values > threshold))
-    lease = store.take_lease("news", time.time())
-    lease.heartbeat(time.time(), {"bandwidth": 1e-6, "pages": 120, "threshold": threshold})
-    why = report("why", simulated.url(page), "--database", url)
-    lease.release(time.time())
+    with running(store, bandwidth=1e-6, pages=120, threshold=threshold):
+        why = report("why", simulated.url(page), "--database", url)
     store.close()
     assert why["wake_time"] - why["time"] < 1e6 * n_above
     assert n_above > 4

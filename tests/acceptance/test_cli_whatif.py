@@ -1,19 +1,15 @@
 """`crawlsched whatif`: over a real store, the freshness of other bandwidths and the bandwidth for a freshness."""
 
-import json
 import time
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from crawlsched.cli import main
 from crawlsched.planner.reports.outlook import Outlook
 from crawlsched.store import Batch, Source, Store
+from tests.commands import failed, report, run_here, said
 from tests.simulated import Simulated, crawl
 
 HOUR = 3600.0
@@ -32,29 +28,9 @@ def simulated(database: str) -> Iterator[Simulated]:
     store.close()
 
 
-def run(*arguments: str) -> str:
-    """Run the command in this process."""
-    said = StringIO()
-    with redirect_stdout(said):
-        assert main(["whatif", *arguments]) == 0
-    return said.getvalue()
-
-
-def refusal(*arguments: str) -> str:
-    """Run the command in this process and return what it says on standard error, one sentence."""
-    said = StringIO()
-    with redirect_stderr(said):
-        assert main(["whatif", *arguments]) == 1
-    return said.getvalue()
-
-
-def report(*arguments: str) -> Any:
-    return json.loads(run(*arguments, "--json"))
-
-
 def test_it_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated, database: str) -> None:
     """What stands in the store gives the same numbers as the crawl's own planner, with its plan, in memory."""
-    found = report("--database", database, "--bandwidths", "0.5x", "5/h", "2x")
+    found = report("whatif", "--database", database, "--bandwidths", "0.5x", "5/h", "2x")
     assert (found["pages"], found["sample"], found["bandwidth"]) == (30, 30, 5 / HOUR)
     outlook = Outlook(30 / found["bandwidth"])
     outlook.add(simulated.planner, np.arange(30))
@@ -67,22 +43,22 @@ def test_it_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated, dat
 
 def test_the_bandwidth_for_a_freshness_gives_it(simulated: Simulated, database: str) -> None:
     """Asked the other way round, the answer comes back."""
-    needed = report("--database", database, "--freshness", "0.85", "95%")["needed"]
-    assert [one["freshness"] for one in needed] == [0.85, 0.95]
+    needed = report("whatif", "--database", database, "--freshness", "0.85", "95%")["needed"]
     again = [f"{one['bandwidth']:.12f}/s" for one in needed]
-    found = report("--database", database, "--bandwidths", *again)["bandwidths"]
+    found = report("whatif", "--database", database, "--bandwidths", *again)["bandwidths"]
+    assert [one["freshness"] for one in needed] == [0.85, 0.95]
     assert [one["freshness"] for one in found] == pytest.approx([0.85, 0.95], abs=1e-3)
 
 
 def test_for_a_person_it_is_two_tables(simulated: Simulated, database: str) -> None:
     """Bandwidths in the unit of the present one, and nothing of the machine."""
-    said = run("--database", database, "--bandwidths", "0.5x", "1x", "--freshness", "0.9", "0.99999999")
-    lines = [line.split() for line in said.splitlines()]
-    assert "  30 pages to be kept fresh on 5/h" in said.splitlines()
+    shown = said("whatif", "--database", database, "--bandwidths", "0.5x", "1x", "--freshness", "0.9", "0.99999999")
+    lines = [line.split() for line in shown.splitlines()]
+    assert "  30 pages to be kept fresh on 5/h" in shown.splitlines()
     assert ["2.5/h", "0.5x"] in [words[:2] for words in lines]
     assert ["5/h", "1x"] in [words[:2] for words in lines]
-    assert "not reached with" in said
-    assert not any(word in said for word in ("nan", "None", "inf", "{"))
+    assert "not reached with" in shown
+    assert not any(word in shown for word in ("nan", "None", "inf", "{"))
 
 
 def test_sitemaps_take_their_share(simulated: Simulated, database: str, tmp_path: Path) -> None:
@@ -94,32 +70,32 @@ def test_sitemaps_take_their_share(simulated: Simulated, database: str, tmp_path
     polled = Source(0, "sitemap", "http://127.0.0.1/sitemap.xml", "127.0.0.1", polled_at=now, next_poll_at=now + 1800)
     store.save(Batch(since=now, sources={0: polled}))
     store.close()
-    found = report("--database", url, "--bandwidths", "5/h")
+    found = report("whatif", "--database", url, "--bandwidths", "5/h")
     assert found["polls"] * HOUR == pytest.approx(2.0)
-    assert "on 5/h, 2/h of that for sitemaps" in run("--database", url)
+    assert "on 5/h, 2/h of that for sitemaps" in said("whatif", "--database", url)
 
 
 def test_a_large_store_is_sampled(simulated: Simulated, database: str) -> None:
     """From every other page the numbers are near those of all, and the output says that it is a sample."""
-    whole = report("--database", database)
-    sampled = report("--database", database, "--sample", "15")
+    whole = report("whatif", "--database", database)
+    sampled = report("whatif", "--database", database, "--sample", "15")
     assert (sampled["sample"], sampled["pages"]) == (15, 30)
     for one, other in zip(sampled["bandwidths"], whole["bandwidths"], strict=True):
         assert one["freshness"] == pytest.approx(other["freshness"], abs=0.1)
-    assert "Computed from an even sample of 15 pages" in run("--database", database, "--sample", "15")
+    assert "Computed from an even sample of 15 pages" in said("whatif", "--database", database, "--sample", "15")
 
 
 def test_mistakes_are_one_sentence(database: str, tmp_path: Path) -> None:
     """The sentence says what is wrong and what is allowed."""
     for text in ("3y", "0x", "-1/h", "x"):
-        assert refusal("--database", database, f"--bandwidths={text}") == (
-            f"A bandwidth must be such as 5/s, 300/h or 20000/d, or 2x for twice the present one, got {text!r}.\n"
+        assert failed(run_here(tmp_path, "whatif", "--database", database, f"--bandwidths={text}")) == (
+            f"A bandwidth must be such as 5/s, 300/h or 20000/d, or 2x for twice the present one, got {text!r}."
         )
     url = f"sqlite:///{tmp_path}/empty.db"
     Store.open(url, "news").close()
-    assert refusal("--database", url) == (
-        "The collection 'news' holds no page yet that is to be kept fresh; crawl first.\n"
+    assert failed(run_here(tmp_path, "whatif", "--database", url)) == (
+        "The collection 'news' holds no page yet that is to be kept fresh; crawl first."
     )
-    with redirect_stderr(StringIO()) as said, pytest.raises(SystemExit):
-        main(["whatif", "--database", database, "--freshness", "1.2"])
-    assert "must be a share from 0 to 1, such as 0.9 or 90%, got '1.2'." in said.getvalue()
+    refused = run_here(tmp_path, "whatif", "--database", database, "--freshness", "1.2")
+    assert refused.returncode == 2
+    assert "must be a share from 0 to 1, such as 0.9 or 90%, got '1.2'." in refused.stderr

@@ -5,46 +5,59 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests import children
+from tests.waiting import wait_until
 
 
-def start_demo(output, seconds):
-    command = [sys.executable, children.ROOT / "example_project" / "demo.py", "--output", output]
+def start_demo(output, seconds, program="demo.py"):
+    command = [sys.executable, children.ROOT / "example_project" / program, "--output", output]
     pipe, environment = subprocess.PIPE, {"DEMO_SECONDS": str(seconds)}
     return children.start(*command, environment=environment, cwd=output.parent, stdout=pipe, stderr=pipe)
 
 
-def children_of(process):
-    """The command lines of the processes which it started and which still run."""
-    listing = children.run("ps", "-o", "pid=,args=", "--ppid", process.pid)
-    return {int(line.split()[0]): line.split(maxsplit=1)[1] for line in listing.stdout.splitlines()}
+def run_demo(output, seconds, program="demo.py"):
+    """Run it to its end, and return what it printed."""
+    process = start_demo(output, seconds, program)
+    printed, errors = process.communicate(timeout=180)
+    assert process.returncode == 0, errors + printed
+    return printed
 
 
-def wait_until_it_crawls(process, output):
-    """Wait until both sites have been asked for something, and return what then runs."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        logs = list(output.glob("*.truth.jsonl"))
-        if len(logs) == 2 and all('"kind":"request"' in log.read_text() for log in logs):
-            return children_of(process)
+def refused(output, seconds, program="demo.py"):
+    """Return what it says when it does not begin."""
+    process = start_demo(output, seconds, program)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    return errors
+
+
+def crawling(output):
+    """Start it; when both sites have been asked for something, return it and the processes that it has started."""
+    process = start_demo(output, 100)
+
+    def are_asked():
         assert process.poll() is None, process.communicate()
-        time.sleep(0.1)
-    raise AssertionError(f"no crawl within 60 s: {process.communicate()}")
+        logs = list(output.glob("*.truth.jsonl"))
+        return len(logs) == 2 and all('"kind":"request"' in log.read_text() for log in logs)
+
+    wait_until(are_asked, 60.0)
+    listing = children.run("ps", "-o", "pid=,args=", "--ppid", process.pid)
+    return process, {int(line.split()[0]): line.split(maxsplit=1)[1] for line in listing.stdout.splitlines()}
+
+
+def are_gone(pids):
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """A run of 12 seconds, 20 with other releases (`make versions`): what it printed, and its folder."""
     output = tmp_path_factory.mktemp("demo") / "demo-output"
-    process = start_demo(output, os.environ.get("TEST_DEMO_SECONDS", 12))
-    printed, errors = process.communicate(timeout=180)
-    assert process.returncode == 0, errors + printed
-    return printed, output
+    return run_demo(output, os.environ.get("TEST_DEMO_SECONDS", 12)), output
 
 
 @pytest.fixture(scope="module")
@@ -99,63 +112,50 @@ def test_a_person_sees_progress_and_a_table(demo):
 @pytest.mark.parametrize("seconds", ["9.9", "soon", "nan", "1e9"])
 def test_a_wrong_time_is_refused_in_a_sentence(tmp_path, seconds):
     """Nothing is started, and the message names the value and what is allowed."""
-    process = start_demo(tmp_path / "demo-output", seconds)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert errors == f"demo: DEMO_SECONDS must be a number of seconds from 10 to 3000, got {seconds!r}.\n"
+    said = f"demo: DEMO_SECONDS must be a number of seconds from 10 to 3000, got {seconds!r}.\n"
+    assert refused(tmp_path / "demo-output", seconds) == said
     assert not (tmp_path / "demo-output").exists()
 
 
 def test_an_unusable_output_folder_is_refused_in_a_sentence(tmp_path):
     """A file stands where the folder should be."""
     (tmp_path / "demo-output").write_text("mine")
-    process = start_demo(tmp_path / "demo-output", 12)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert errors.startswith(f"demo: the output folder {tmp_path / 'demo-output'} cannot be used: ")
+    said = refused(tmp_path / "demo-output", 12)
+    assert said.startswith(f"demo: the output folder {tmp_path / 'demo-output'} cannot be used: ")
     assert (tmp_path / "demo-output").read_text() == "mine"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupting_it_ends_everything(tmp_path, number):
-    """All four processes that it started end, in time and without a trace back."""
-    process = start_demo(tmp_path / "demo-output", 100)
-    running = wait_until_it_crawls(process, tmp_path / "demo-output")
+@pytest.mark.parametrize(
+    ("whom", "number", "code", "said"),
+    [
+        ("itself", signal.SIGINT, 130, "demo: interrupted; everything it started has ended.\n"),
+        ("itself", signal.SIGTERM, 130, "demo: interrupted; everything it started has ended.\n"),
+        ("crawl in_turn", signal.SIGKILL, 1, "ended by itself with exit code -9; "),
+        ("living_site", signal.SIGKILL, 1, "ended by itself with exit code -9; "),
+    ],
+)
+def test_whatever_ends_it_ends_everything_and_it_says_why(tmp_path, whom, number, code, said):
+    """It is interrupted, or a process of its own dies: no trace back, and where one has died the end of its log."""
+    process, running = crawling(tmp_path / "demo-output")
     assert len(running) == 4
-    process.send_signal(number)
+    everything = {process.pid: "itself", **running}
+    os.kill(next(pid for pid, arguments in everything.items() if whom in arguments), number)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert errors == "demo: interrupted; everything it started has ended.\n"
-    assert not any(Path(f"/proc/{pid}").exists() for pid in running)
-
-
-@pytest.mark.parametrize("what", ["crawl in_turn", "living_site"])
-def test_when_a_process_dies_it_says_which_and_shows_its_log(tmp_path, what):
-    """The demo ends with exit code 1, one sentence, and the last lines of the log of what died."""
-    process = start_demo(tmp_path / "demo-output", 100)
-    running = wait_until_it_crawls(process, tmp_path / "demo-output")
-    os.kill(next(pid for pid, arguments in running.items() if what in arguments), signal.SIGKILL)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert errors.startswith("demo: the ")
-    assert "ended by itself with exit code -9; " in errors
-    assert not any(Path(f"/proc/{pid}").exists() for pid in running)
+    assert process.returncode == code
+    assert errors.startswith("demo: ")
+    assert said in errors
+    assert are_gone(running)
 
 
 def test_the_sites_do_not_outlive_a_killed_demo(tmp_path):
     """Even when it is killed outright, the sites see their standard input end and go."""
-    process = start_demo(tmp_path / "demo-output", 100)
-    running = wait_until_it_crawls(process, tmp_path / "demo-output")
+    process, running = crawling(tmp_path / "demo-output")
     sites = [pid for pid, arguments in running.items() if "living_site" in arguments]
-    crawls = [pid for pid in running if pid not in sites]
     try:
         process.kill()
         process.communicate(timeout=60)
-        deadline = time.monotonic() + 20
-        while any(Path(f"/proc/{pid}").exists() for pid in sites) and time.monotonic() < deadline:
-            time.sleep(0.1)
         assert len(sites) == 2
-        assert not any(Path(f"/proc/{pid}").exists() for pid in sites)
+        wait_until(lambda: are_gone(sites))
     finally:
-        for pid in crawls:
+        for pid in running.keys() - set(sites):
             os.kill(pid, signal.SIGKILL)

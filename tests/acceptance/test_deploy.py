@@ -6,13 +6,13 @@ import re
 import shlex
 import shutil
 import sys
-import time
 from importlib.metadata import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
 from tests import children
+from tests.waiting import wait_until
 
 GUIDE = (children.ROOT / "docs/how-to/deploy.md").read_text()
 
@@ -49,11 +49,8 @@ def test_the_lines_of_the_dockerfile_run_in_a_new_project(tmp_path: Path) -> Non
     assert arguments[0] == "scrapy"
     with (tmp_path / "log").open("w") as log, children.all_ended():
         crawl = children.start(*scrapy, *arguments[1:], cwd=image, stdout=log, stderr=log)
-        until = time.monotonic() + 30.0
         # Nobody answers at 443; it says so once it has asked.
-        while " ERROR: " not in (tmp_path / "log").read_text():
-            assert time.monotonic() < until, (tmp_path / "log").read_text()
-            time.sleep(0.1)
+        wait_until(lambda: " ERROR: " in (tmp_path / "log").read_text(), say=(tmp_path / "log").read_text)
         assert by_name["STOPSIGNAL"] == ["SIGTERM"]
         crawl.terminate()
         assert crawl.wait(30.0) == 0

@@ -16,22 +16,15 @@ import numpy as np
 import pytest
 from aiohttp import web
 
-from tests.crawling import Project
+from tests.crawling import Project, spider
 from tests.site import Site
 
 SECONDS, PAGES, SEEDS = 90.0, 60, (7, 8)
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"]
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = [{url!r}]
-
-    def parse(self, response):
-        with open("seen.txt", "a") as file:
-            print(response.url.rpartition("/")[2], response.css(".price::text").get().split()[1], file=file)
-        yield from response.follow_all(css="a")
+PRICE = """
+with open("seen.txt", "a") as file:
+    print(response.url.rpartition("/")[2], response.css(".price::text").get().split()[1], file=file)
+yield from response.follow_all(css="a")
 """
 
 
@@ -73,15 +66,9 @@ def test_what_a_small_fast_site_serves_reaches_the_spider_once(tmp_path: Path) -
         for seed in SEEDS:
             site = stack.enter_context(Site())
             (folder := tmp_path / str(seed)).mkdir()
-            project = Project(
-                folder,
-                SPIDER.format(url=site.url("/p/0")),
-                CRAWLSCHED_PROBES="True",
-                CRAWLSCHED_WITHHOLD="True",
-                CRAWLSCHED_BANDWIDTH="5/s",
-                CONCURRENT_REQUESTS_PER_DOMAIN="8",
-                CLOSESPIDER_TIMEOUT=str(SECONDS),
-            )
+            settings = {"probes": True, "withhold": True, "find_sources": True, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
+            text = spider([site.url("/p/0")], PRICE)
+            project = Project(folder, text, bandwidth="5/s", seconds=SECONDS, **settings)
             runs.append((Shop(site, seed), project, project.start()))
         for _, project, process in runs:
             project.finish(process, timeout=SECONDS + 60)
@@ -96,7 +83,7 @@ def test_what_a_small_fast_site_serves_reaches_the_spider_once(tmp_path: Path) -
 def _counts(shop: Shop, project: Project) -> tuple[int, int, int, int]:
     """Count new versions served, those that reached the spider, visits, and deliveries of what it had already."""
     given: dict[int, list[int]] = {page: [] for page in range(PAGES)}
-    for line in (project.folder / "seen.txt").read_text().splitlines():
+    for line in project.lines("seen.txt"):
         page, version = map(int, line.split())
         given[page].append(version)
     new = [(page, version) for page, served in shop.served.items() for version in set(served) - set(served[:1])]

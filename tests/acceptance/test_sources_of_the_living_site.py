@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,16 +14,6 @@ from tests.crawling import Project
 
 pytestmark = pytest.mark.statistics
 
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = []
-
-    def parse(self, response):
-        pass
-"""
 HONEST, LATE, LYING, ABSENT, PARTIAL = (f"127.0.0.{number}" for number in (12, 13, 16, 17, 19))
 SECONDS = 32
 
@@ -51,22 +40,11 @@ def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
         f"http://{host}:{port}/sitemap.xml{'.gz' if host == HONEST else ''}"
         for host in (HONEST, LATE, LYING, ABSENT, PARTIAL)
     ]
-    project = Project(
-        tmp_path_factory.mktemp("crawl"),
-        SPIDER,
-        CRAWLSCHED_BANDWIDTH="40/s",
-        CRAWLSCHED_SOURCE_URLS=",".join(sitemaps),
-        CRAWLSCHED_FIND_SOURCES="False",
-        CRAWLSCHED_SOURCE_INTERVAL="1",
-        CRAWLSCHED_FINGERPRINT_DROP=".visitors",
-        CRAWLSCHED_PROBES="True",  # pages carry the number of the request, which only second fetches tell from an edit
-        CONCURRENT_REQUESTS_PER_DOMAIN="16",
-        HTTPERROR_ALLOW_ALL="True",
-        CLOSESPIDER_TIMEOUT=str(SECONDS),
-    )
-    crawl = project.run(timeout=SECONDS + 60)
-    command = [sys.executable, "-m", "crawlsched.cli", "sources", "--json", "--database", crawl.database_url]
-    found = json.loads(children.output_of(*command))["sources"]
+    # Pages carry the number of the request, which only second fetches tell from an edit.
+    settings = {"probes": True, "fingerprint_drop": ".visitors", "HTTPERROR_ALLOW_ALL": True}
+    polled = {"source_urls": ",".join(sitemaps), "source_interval": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+    project = Project(tmp_path_factory.mktemp("crawl"), [], bandwidth="40/s", seconds=SECONDS, **settings, **polled)
+    found = project.run(timeout=SECONDS + 60).report("sources")["sources"]
     return {source["host"]: source for source in found if source["kind"] == "sitemap"}
 
 

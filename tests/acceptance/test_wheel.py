@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import children
-from tests.crawling import VISITING_SPIDER, Project
+from tests.crawling import Project
 from tests.site import Site
 
 ROOT = Path(__file__).parents[2]
@@ -102,8 +102,7 @@ def imports_and_crawls(folder: Path, python: Path, *missing: str) -> str:
     version = run(python, "-W", "error", "-c", IMPORTS, *missing, cwd=folder).strip()
     with Site() as site:
         urls = [site.page(f"/{number}", f"<p>page {number}</p>") for number in range(3)]
-        spider = VISITING_SPIDER.format(urls=urls)
-        crawl = Project(folder, spider, python=python, TEST_CLOSE_AFTER_RESOLVED="9").run()
+        crawl = Project(folder, urls, python=python, visits=9).run()
     assert crawl.returncode == 0, crawl.log
     assert "Traceback" not in crawl.log
     assert crawl.stats["crawlsched/resolved"] >= 9

@@ -52,7 +52,6 @@ class World:
                 planner.signalled(announced, 0, self.now)
             pick = planner.pick(self.now, never_rests)
             took = process_time() - began
-            assert pick is not None
             if best is not None:
                 value = planner.crawl_values.value_at(np.array([pick.page]), self.now).item()
                 ratios.append(min(value / best, 1.0))

@@ -210,7 +210,6 @@ def visits_until_planner_follows(
             rate[::10] *= change
             learning_rate = planner.in_force.parameters.learning_rate
         pick = planner.pick(now, lambda host, time: time)
-        assert pick is not None
         page = pick.page
         changes = expected[page] + rate[page] * (now - visited_at[page])
         planner.crawled(page, now, bool(rng.random() < -np.expm1(-changes)))

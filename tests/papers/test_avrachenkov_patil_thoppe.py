@@ -8,8 +8,6 @@ import pytest
 
 from crawlsched.estimators import (
     LawOfLargeNumbers,
-    MaximumLikelihood,
-    MomentMatching,
     Momentum,
     Naive,
     OutsideTheorem,
@@ -100,43 +98,6 @@ def test_the_naive_estimator_is_biased_by_missed_changes():
     naive = Naive(2000)
     error = errors([naive], 5.0, 3.0, (400,), 2000)[0, 0]
     assert abs((error + 5).mean() - 15 / 8) < 4 * error.std() / np.sqrt(2000)
-
-
-def test_figure_2_all_beat_the_naive_estimator_and_maximum_likelihood_beats_all():
-    """Δ = 5, p = 3, paper's step sizes, 500 visits: root mean square errors, in the paper's order."""
-    n = 300
-    made = [
-        Naive(n),
-        LawOfLargeNumbers(n, 3.0),
-        StochasticApproximation(n, 3.0),
-        Momentum(n, 3.0),
-        MaximumLikelihood(n),
-    ]
-    naive, law, plain, heavy, likelihood = np.sqrt((errors(made, 5.0, 3.0, (500,), n)[0] ** 2).mean(axis=1))
-    assert max(law, plain, heavy, likelihood) < 0.5 * naive
-    assert likelihood < min(law, plain, heavy)
-
-
-def test_figure_3_momentum_and_the_law_of_large_numbers_are_ahead_where_visits_are_rare():
-    """Δ = 500, p = 3, η = 0.8, β = 0.5: after 1000 visits plain stochastic approximation lags far behind."""
-    n = 200
-    heavy = quietly(lambda: Momentum(n, 3.0, eta=0.8, beta=0.5))
-    made = [LawOfLargeNumbers(n, 3.0), StochasticApproximation(n, 3.0, eta=0.8), heavy]
-    found = errors(made, 500.0, 3.0, (1000,), n)[0] + 500
-    law, plain, momentum = found.mean(axis=1)
-    assert plain < 0.2 * 500  # nearly every visit adds η_k p and no more
-    assert momentum > 2 * plain
-    assert 0.8 * 500 < law < 1.2 * 500
-    assert found[1].std() < found[2].std() < found[0].std()
-
-
-def test_figure_1_the_wikipedia_page():
-    """Δ = 1.1098 and p = 0.5 per hour, 1723 visits: every estimator but the naive one within a tenth."""
-    n = 100
-    made = [Naive(n), LawOfLargeNumbers(n, 0.5), StochasticApproximation(n, 0.5), Momentum(n, 0.5, 1.2, 0.6)]
-    naive, *others = errors([*made, MomentMatching(n)], 1.1098, 0.5, (1723,), n)[0].mean(axis=1) / 1.1098
-    assert naive == pytest.approx(-1.1098 / 1.6098, abs=0.01)
-    assert all(abs(error) < 0.1 for error in others)
 
 
 def test_learned_crawl_rates_do_as_well_as_known_ones():

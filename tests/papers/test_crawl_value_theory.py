@@ -63,14 +63,6 @@ def test_w_and_psi_of_lemma_4_are_means_over_simulated_intervals(alpha, gamma, k
     assert_mean(freshness, float(oracle.expected_cumulative_freshness(threshold, alpha, gamma, kappa)))
 
 
-@pytest.mark.parametrize(("alpha", "gamma", "kappa", "threshold"), CASES)
-def test_the_crawl_value_is_the_mean_gain_over_simulated_intervals(alpha, gamma, kappa, threshold):
-    """V = w - exp(-y) psi: the freshness of the interval beyond what its last moment has."""
-    length, freshness = simulate_interval(np.random.default_rng(2), 400_000, threshold, alpha, gamma, kappa)
-    gain = freshness - np.exp(-threshold) * length
-    assert_mean(gain, noisy_value(threshold / alpha, 0.0, alpha, gamma, kappa))
-
-
 def test_freshness_with_several_sources_is_what_the_sum_of_weights_says():
     """Changes that one source at most announces: P(fresh | n) = exp(-alpha tau - kappa . n), counted by simulation."""
     rng = np.random.default_rng(4)
@@ -126,33 +118,6 @@ def test_greedy_is_the_derivative_of_the_objective():
     with mpmath.workdps(40):
         slope = mpmath.diff(objective, 1 / mpmath.mpf(tau))
     assert greedy(tau, change_rate, 3.0) == pytest.approx(float(slope), rel=1e-13)
-
-
-def test_the_posterior_value_is_the_derivative_of_the_expected_objective():
-    """With the rate unknown, d/d xi of E[mu xi / Delta (1 - exp(-Delta / xi))] is the posterior crawl value."""
-    rates, weights, tau = np.array([0.1, 0.8, 5.0]), np.array([0.5, 0.3, 0.2]), 1.3
-
-    def objective(rate):
-        pairs = zip(weights, rates, strict=True)
-        return mpmath.fsum(w * rate / delta * (1 - mpmath.exp(-delta / rate)) for w, delta in pairs)
-
-    with mpmath.workdps(40):
-        slope = mpmath.diff(objective, 1 / mpmath.mpf(tau))
-    assert posterior_value(weights, rates, tau) == pytest.approx(float(slope), rel=1e-13)
-
-
-def test_the_posterior_value_is_the_mean_gain_when_nature_draws_the_rate():
-    """Simulated: draw the page's rate from the posterior, then announcements; the mean gain is the posterior value."""
-    rng = np.random.default_rng(5)
-    rates, weights = np.array([0.2, 1.0, 3.0]), np.array([0.5, 0.3, 0.2])
-    elapsed, gamma, kappa = 0.8, 0.9, 0.6
-    gains = []
-    for rate, weight in zip(rates, weights, strict=True):
-        n = int(400_000 * weight)
-        length, freshness = simulate_interval(rng, n, rate * elapsed, rate, gamma, kappa)
-        gains.append(freshness - np.exp(-rate * elapsed) * length)
-    value = posterior_value(weights, rates, elapsed, signal_rate=gamma, signal_weight=kappa)
-    assert_mean(np.concatenate(gains), value)
 
 
 @tries(50)

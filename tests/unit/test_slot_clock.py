@@ -10,7 +10,7 @@ from crawlsched.slot_clock import BACKWARD_TOLERANCE, TIMER_SLACK, SlotClock
 
 rates = st.floats(1e-6, 1e4)
 # What an event loop does to a timer: mostly a rounding, sometimes a pause, rarely a long stall.
-latenesses = st.one_of(st.floats(0.0, 0.001), st.floats(0.0, 0.05), st.floats(0.0, 3.0))
+latenesses = st.one_of(st.floats(0.0, 0.001), st.floats(0.0, 0.05), st.floats(0.0, 3.0), st.floats(0.0, 100.0))
 
 
 def drive(clock: SlotClock, start: float, late: list[float]) -> list[float]:
@@ -32,14 +32,6 @@ def most_in_a_second(times: list[float]) -> int:
 def test_no_second_has_more_than_a_quarter_above_the_rate_and_one(rate: float, start: float, late: list[float]) -> None:
     """However late the caller's timers are, no second sees more than 1.25 R + 1 slots."""
     times = drive(SlotClock(rate, start), start, late)
-    assert most_in_a_second(times) <= 1.25 * rate + 1.0 + 1e-6
-
-
-@given(rate=st.floats(5.0, 2000.0), stall=st.floats(0.0, 100.0), before=st.integers(0, 20))
-def test_a_stall_is_followed_by_no_burst(rate: float, stall: float, before: int) -> None:
-    """After a stall of any length the slots come no faster than 1.25 R, counted in real time."""
-    clock = SlotClock(rate, 0.0)
-    times = drive(clock, 0.0, [0.0] * before + [stall] + [0.0] * 400)
     assert most_in_a_second(times) <= 1.25 * rate + 1.0 + 1e-6
 
 
@@ -164,14 +156,8 @@ def test_a_clock_that_jumps_never_hangs_and_never_bursts(rate: float, steps: lis
         ({"rate": float("nan"), "start": 0.0}, "rate must be a positive number of slots per second, got nan."),
         ({"rate": float("inf"), "start": 0.0}, "rate must be a positive number of slots per second, got inf."),
         ({"rate": 1.0, "start": float("inf")}, "start must be a finite time in seconds, got inf."),
-        (
-            {"rate": 1.0, "start": 0.0, "gap": 1.0},
-            "gap must be a share of 1/rate above 0 and at most 0.99, got 1.0.",
-        ),
-        (
-            {"rate": 1.0, "start": 0.0, "debt": -1.0},
-            "debt must be a number of seconds that is not negative, got -1.0.",
-        ),
+        ({"rate": 1.0, "start": 0.0, "gap": 1.0}, "gap must be a share of 1/rate above 0 and at most 0.99, got 1.0."),
+        ({"rate": 1.0, "start": 0.0, "debt": -1.0}, "debt must be a number of seconds that is not negative, got -1.0."),
     ],
 )
 def test_wrong_arguments_are_named(arguments: dict[str, float], message: str) -> None:

@@ -39,7 +39,6 @@ _TOOLS = [
 #: small fast site, the commands.
 CORE_SET = [
     "tests/acceptance/test_demo.py::test_both_crawls_keep_the_rate",
-    "tests/acceptance/test_demo.py::test_every_dispatched_request_is_resolved",
     "tests/acceptance/test_small_fast_site.py",
     "tests/integration/addon/test_crashes.py::test_kill_9_forgets_at_most_the_last_half_second",
     "tests/integration/addon/test_crashes.py::test_after_kill_9_the_rest_is_crawled_with_the_same_requests",

@@ -1,27 +1,26 @@
-"""Where a crawl goes: what a site names has to be allowed by the spider, and leads to no private address."""
+"""Where a crawl goes: what a site names has to be allowed by the spider, be an address, and lead to no private one."""
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
+import socket
 import stat
+from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 
-from tests.crawling import Project
+from crawlsched.store import Batch, Source, Store
+from tests.crawling import YIELDS, Project, spider
 from tests.site import Site
 
-SPIDER = """
-import scrapy
 
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-    allowed_domains = {domains!r}
-
-    def parse(self, response):
-        pass
-"""
+def _allows(*domains: str) -> str:
+    return f"allowed_domains = {list(domains)}"
 
 
 def test_sitemaps_that_a_site_names_are_no_way_into_a_network(tmp_path: Path) -> None:
@@ -29,11 +28,8 @@ def test_sitemaps_that_a_site_names_are_no_way_into_a_network(tmp_path: Path) ->
     with Site(("127.0.0.1", "127.0.0.2", "127.0.0.3")) as site:
         secret = site.url("/latest/meta-data", "127.0.0.3")
         site.page("/", "<p>x</p>")
-        site.page(
-            "/robots.txt",
-            f"Sitemap: {secret}\nSitemap: {site.url('/moved.xml')}\nSitemap: {site.url('/index.xml')}\n"
-            f"Sitemap: {site.url('/good.xml')}\n",
-        )
+        named = [secret, *(site.url(f"/{name}.xml") for name in ("moved", "index", "good"))]
+        site.page("/robots.txt", "".join(f"Sitemap: {url}\n" for url in named))
         site.page("/moved.xml", "", status=302, Location=f"{secret}/moved")
         site.page("/index.xml", f"<sitemapindex><sitemap><loc>{secret}/child</loc></sitemap></sitemapindex>")
         site.page("/good.xml", f"<urlset><url><loc>{site.url('/listed')}</loc></url></urlset>")
@@ -46,34 +42,32 @@ def test_sitemaps_that_a_site_names_are_no_way_into_a_network(tmp_path: Path) ->
             return web.Response(text="<p>x</p>", content_type="text/html")
 
         site.default = other
-        for domains, private in (
-            (["127.0.0.1"], "127.0.0.0/8"),  # refused because the spider does not allow it
-            ([], "127.0.0.1/32"),  # refused because it is private
+        urls = [site.url("/"), site.url("/two", "127.0.0.2")]
+        for also, private in (
+            (_allows("127.0.0.1"), "127.0.0.0/8"),  # refused because the spider does not allow it
+            ("", "127.0.0.1/32"),  # refused because it is private
         ):
-            folder = tmp_path / str(len(domains))
-            folder.mkdir()
-            crawl = Project(
-                folder,
-                SPIDER.format(urls=[site.url("/"), site.url("/two", "127.0.0.2")], domains=domains),
-                CRAWLSCHED_BANDWIDTH="20/s",
-                CRAWLSCHED_PRIVATE_ADDRESSES=private,
-                CRAWLSCHED_SOURCE_INTERVAL="5",
-                ROBOTSTXT_OBEY="True",
-                CLOSESPIDER_TIMEOUT="6",
-            ).run()
+            (folder := tmp_path / private.partition("/")[0]).mkdir()
+            settings = {
+                "private_addresses": private,
+                "find_sources": True,
+                "source_interval": 5,
+                "ROBOTSTXT_OBEY": True,
+            }
+            crawl = Project(folder, spider(urls, also=also), bandwidth="20/s", seconds=6, **settings).run()
             assert reached == []
             assert site.url("/listed") in crawl.outcomes()
             assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
         # The spider's own requests go wherever it wants them to.
         assert site.visits("/two")
-        mode = stat.S_IMODE(os.stat(tmp_path / "0" / "crawl.db").st_mode)
-        assert mode == 0o600
+        assert stat.S_IMODE(os.stat(folder / "crawl.db").st_mode) == 0o600
 
 
 # A name server whose answer for what begins with "changes" is another one at each question.
 NAMES = """
 from scrapy.resolver import CachingThreadedResolver
 from twisted.internet import defer
+
 
 class Resolver(CachingThreadedResolver):
     asked = dict()
@@ -114,13 +108,14 @@ def test_a_name_is_judged_by_the_address_that_is_connected_to(tmp_path: Path) ->
         site.page("/index.xml", f"<sitemapindex>{locations}</sitemapindex>")
         crawl = Project(
             tmp_path,
-            NAMES + SPIDER.format(urls=[named("site", "/"), named("inner5", "/spiders-own")], domains=[]),
-            CRAWLSCHED_BANDWIDTH="20/s",
-            CRAWLSCHED_PRIVATE_ADDRESSES="127.0.0.1/32",
-            CRAWLSCHED_SOURCE_INTERVAL="1",
-            ROBOTSTXT_OBEY="True",
+            spider([named("site", "/"), named("inner5", "/spiders-own")], before=NAMES),
+            bandwidth="20/s",
+            private_addresses="127.0.0.1/32",
+            find_sources=True,
+            source_interval=1,
+            ROBOTSTXT_OBEY=True,
             TWISTED_DNS_RESOLVER="spider_under_test.Resolver",
-            CLOSESPIDER_TIMEOUT="5",
+            seconds=5,
         ).run()
         assert set(reached) == {"/spiders-own"}
         robots = [headers["host"] for path, headers in site.requests if path == "/robots.txt"]
@@ -134,11 +129,9 @@ def test_a_start_request_allows_its_own_redirects_and_no_later_ones(tmp_path: Pa
     """What start() marks dont_filter may lead anywhere when it goes; where the page leads later is asked about."""
     with Site(("127.0.0.1", "127.0.0.2")) as site:
         at_once = site.page("/at-once", "", status=302, Location=site.url("/first", "127.0.0.2"))
-        n_asked = 0
 
         def later(request: web.Request) -> web.Response:
-            nonlocal n_asked
-            n_asked += 1
+            n_asked = len(site.visits("/turned"))
             if n_asked > 2:
                 return web.Response(status=302, headers={"Location": site.url("/later", "127.0.0.2")})
             return web.Response(text=f"<p>{n_asked}</p>", content_type="text/html")
@@ -146,15 +139,144 @@ def test_a_start_request_allows_its_own_redirects_and_no_later_ones(tmp_path: Pa
         turned = site.page("/turned", later)
         for path in ("/first", "/later"):
             site.page(path, "<p>x</p>")
-        crawl = Project(
-            tmp_path,
-            SPIDER.format(urls=[turned, at_once], domains=["127.0.0.1"]),
-            CRAWLSCHED_BANDWIDTH="10/s",
-            CRAWLSCHED_FIND_SOURCES="False",
-            CRAWLSCHED_ERROR_INTERVAL="1",
-            CLOSESPIDER_TIMEOUT="6",
-        ).run()
-        assert n_asked >= 3
+        spiders = spider([turned, at_once], also=_allows("127.0.0.1"))
+        crawl = Project(tmp_path, spiders, bandwidth="10/s", error_interval=1, seconds=6).run()
+        assert len(site.visits("/turned")) >= 3
         assert site.visits("/later") == []
         assert len(site.visits("/first")) == 1
         assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
+
+
+BY_WHOM = """
+for link in response.css("a"):
+    yield response.follow(link, self.item)
+if not response.css("a"):
+    yield {"by": "start", "path": response.url[-3:]}
+"""
+ITEM = """
+def item(self, response):
+    yield {"by": "link", "path": response.url[-3:]}
+"""
+
+
+@pytest.mark.parametrize("status", [301, 302])
+def test_a_permanent_redirect_makes_its_target_the_page(tmp_path: Path, status: int) -> None:
+    """Four start requests and six links lead to five pages; a temporary redirect stays a page of its own."""
+    said = {"word": "one"}
+
+    def answer(request: web.Request) -> web.Response:
+        name, _, number = request.path[1:].partition("/")
+        if name.startswith("old"):
+            return web.Response(status=status, headers={"Location": f"/new-{name[-1]}/{int(number) % 3}"})
+        links = "".join(f'<a href="/old-l/{number}">x</a>' for number in range(6)) if name == "list" else ""
+        # Each page in words of its own: what all say alike would be the site's.
+        own = f"{request.path} {'abc'[int(number or 0) % 3]}{name[-1]}{said['word']}"
+        return web.Response(text=f"<p>{own}</p>{links}", content_type="text/html")
+
+    with Site() as site:
+        site.default = answer
+        urls = [site.url(path) for path in ("/list", "/old-s/0", "/old-s/3", "/old-s/1", "/old-s/4")]
+        project = Project(tmp_path, spider(urls, BY_WHOM, also=ITEM), one_pass=True)
+        runs = []
+        for word in ("one", "one", "two"):
+            said["word"] = word
+            runs.append(Counter(f"{item['by']} {item['path']}" for item in project.run().items))
+    each = 1 if status != 302 else 2
+    by_start = {f"start s/{number}": each for number in range(2)}
+    by_link = {f"link l/{number}": each for number in range(3)}
+    # Start pages are delivered in each run, and the others when they have changed.
+    assert runs == [by_start | by_link, by_start, by_start | by_link]
+
+
+HANDLER = """
+class Elsewhere:
+    lazy = True
+
+    def __init__(self, *arguments):
+        pass
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls()
+
+    def _answer(self, request):
+        return scrapy.http.HtmlResponse(request.url, body=b"<p>fetched elsewhere</p>", request=request)
+
+    if scrapy.version_info >= (2, 14):
+        async def download_request(self, request):
+            return self._answer(request)
+
+        async def close(self):
+            pass
+    else:
+        def download_request(self, request, spider):
+            from twisted.internet.defer import succeed
+            return succeed(self._answer(request))
+"""
+FAILED = """
+async def start(self):
+    for url in self.start_urls:
+        yield scrapy.Request(url, errback=self.failed)
+
+def failed(self, failure):
+    yield {"failed": failure.request.url}
+"""
+
+
+def test_a_handler_is_asked_whatever_the_resolver_says(tmp_path: Path) -> None:
+    """Names are the handler's business: those of the project deliver, Scrapy's own reports what it cannot find."""
+    known = ["http://only-the-handler-knows.invalid/a", "s3://a-bucket-of-ours/key"]
+    asks = spider([*known, "https://nobody.invalid/"], YIELDS, before=HANDLER, also=FAILED)
+    handlers = dict.fromkeys(("http", "s3"), "spider_under_test.Elsewhere")
+    crawl = Project(tmp_path, asks, DOWNLOAD_HANDLERS=handlers, one_pass=True, RETRY_ENABLED=False).run()
+    wanted = [{"failed": "https://nobody.invalid/"}, *({"url": url} for url in known)]
+    assert sorted(crawl.items, key=str) == sorted(wanted, key=str)
+    assert crawl.stats["finish_reason"] == "finished"
+
+
+KEY = "0123456789abcdef"
+
+
+def _pinged(project: Project, *urls: str, key: str = KEY) -> int:
+    body = json.dumps({"host": "127.0.0.1", "key": key, "urlList": urls}).encode()
+    with closing(http.client.HTTPConnection(*project.receiver_address(), timeout=10)) as connection:
+        connection.request("POST", "/indexnow", body)
+        return connection.getresponse().status
+
+
+def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path: Path) -> None:
+    """A port that is none in robots.txt, in a sitemap and in pings: the rest is read, and the crawl goes on.
+
+    Nor does what is no HTTP fill the log with tracebacks, for which nobody would need a key.
+    """
+    with Site() as site:
+        names = "".join(
+            f"Sitemap: http://{name}/sitemap.xml\n" for name in ("127.0.0.1:99999", "127.0.0.1:abc", "[::1")
+        )
+        site.page("/robots.txt", f"User-agent: *\n{names}Sitemap: /sitemap.xml\n")
+        hosts = "127.0.0.1:99999", "127.0.0.1:abc", f"127.0.0.1:{site.port}"
+        site.page("/sitemap.xml", f"<urlset>{''.join(f'<url><loc>http://{h}/a</loc></url>' for h in hosts)}</urlset>")
+        site.page("/a", "<p>listed behind those")
+        start = site.page("/", "<p>start")
+        settings = {"receiver": {"address": 0, "key": KEY}, "find_sources": True, "source_interval": 2}
+        project = Project(tmp_path, [start], ROBOTSTXT_OBEY=True, seconds=3, **settings)
+        # Kept by an earlier version, which looked at URLs less closely.
+        old = Source(0, "sitemap", "http://127.0.0.1:99999/old.xml", "127.0.0.1", next_poll_at=0.0)
+        with closing(Store.open(project.database_url, "test")) as store:
+            store.save(Batch(sources={0: old}))
+        process = project.start()
+        bad = ("http://127.0.0.1:99999/", "http://127.0.0.1:abc/", "http://127.0.0.1/\ud800")
+        answers = [_pinged(project, url) for url in bad]
+        answers.append(_pinged(project, *bad, key="\ud800"))
+        with socket.create_connection(project.receiver_address(), timeout=10) as connection:
+            connection.sendall(b"POST /indexnow HTTP/1.1\r\nContent-Encoding: deflate\r\nContent-Length: 3\r\n\r\nabc")
+            assert b" 400 " in connection.recv(1000)
+        answers.append(_pinged(project, start))
+        crawl = project.finish(process)
+        assert answers == [400, 400, 400, 403, 202]
+        assert "The sitemap http://127.0.0.1:99999/old.xml cannot be asked for" in crawl.log
+        assert "Traceback" not in crawl.log
+        assert crawl.outcomes().keys() == {start, site.url("/a")}
+        assert crawl.stats["crawlsched/change_signals/received"] == 1
+        # Until the end of the crawl, not only until the first of those URLs came.
+        assert site.times[-1] - site.times[0] > 1.5

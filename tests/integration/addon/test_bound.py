@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import socketserver
 import threading
@@ -11,14 +10,15 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.crawling import VISITING_SPIDER, Project
+from tests.crawling import Project, spider
 from tests.site import Site, most_in_a_second
 
 # A name server that answers nothing for some seconds, and then everything at once.
 STALLED_NAMES = """
-import scrapy, time
+import time
 from twisted.internet import defer, reactor
 from scrapy.resolver import CachingThreadedResolver
+
 
 class Resolver(CachingThreadedResolver):
     since = time.monotonic()
@@ -27,13 +27,6 @@ class Resolver(CachingThreadedResolver):
         found = defer.Deferred()
         reactor.callLater(max(0.0, Resolver.since + 3.0 - time.monotonic()), found.callback, "127.0.0.1")
         return found
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = [f"http://host{{number}}.test:{port}/" for number in range(200)]
-
-    def parse(self, response):
-        pass
 """
 
 
@@ -57,51 +50,13 @@ def test_what_waited_for_a_name_leaves_at_the_rate(tmp_path: Path) -> None:
     """Two hundred hosts whose names resolve all at once; waiting counts as no latency, and no page is lost."""
     with Site() as site:
         site.default = lambda request: web.Response(text="<p>x</p>", content_type="text/html")
-        project = Project(
-            tmp_path,
-            STALLED_NAMES.format(port=site.port),
-            CRAWLSCHED_BANDWIDTH="20/s",
-            TWISTED_DNS_RESOLVER="spider_under_test.Resolver",
-            ROBOTSTXT_OBEY="False",
-            CRAWLSCHED_FIND_SOURCES="False",
-            AUTOTHROTTLE_ENABLED="True",
-            CLOSESPIDER_TIMEOUT="8",
-        )
-        crawl = project.run()
+        names = spider([site.url("/", f"host{number}.test") for number in range(200)], before=STALLED_NAMES)
+        settings = {"TWISTED_DNS_RESOLVER": "spider_under_test.Resolver", "AUTOTHROTTLE_ENABLED": True}
+        crawl = Project(tmp_path, names, bandwidth="20/s", ROBOTSTXT_OBEY=False, seconds=8, **settings).run()
         times = site.times
     assert len(times) >= 60
     assert most_in_a_second(times) <= site.most_at(20)
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
-
-
-def test_what_waited_for_a_robots_txt_leaves_at_the_rate(tmp_path: Path) -> None:
-    """Sixty hosts behind one server, which answers all their robots.txt files at the same moment."""
-    released = asyncio.Event()
-
-    async def robots(request: web.Request) -> web.Response:
-        await released.wait()
-        return web.Response(text="")
-
-    with Site(tuple(f"127.0.0.{number}" for number in range(1, 61))) as site:
-        site.page("/robots.txt", robots)
-        site.page("/", "<p>x</p>")
-        urls = [site.url("/", f"127.0.0.{number}") for number in range(1, 61)]
-        project = Project(
-            tmp_path,
-            VISITING_SPIDER.format(urls=urls),
-            CRAWLSCHED_BANDWIDTH="20/s",
-            ROBOTSTXT_OBEY="True",
-            CLOSESPIDER_TIMEOUT="10",
-        )
-        process = project.start()
-        while len(site.times) < 60:
-            assert process.poll() is None, project.log()
-            time.sleep(0.05)
-        site._loop.call_soon_threadsafe(released.set)
-        project.finish(process)
-        times = site.times
-    assert len(times) >= 100
-    assert most_in_a_second(times) <= site.most_at(20)
 
 
 def test_a_request_that_is_sent_again_on_a_new_connection_is_paid_for(tmp_path: Path) -> None:
@@ -112,14 +67,7 @@ def test_a_request_that_is_sent_again_on_a_new_connection_is_paid_for(tmp_path: 
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         urls = [f"http://127.0.0.1:{server.server_address[1]}/{number}" for number in range(20)]
-        project = Project(
-            tmp_path,
-            VISITING_SPIDER.format(urls=urls),
-            CRAWLSCHED_BANDWIDTH="20/s",
-            CRAWLSCHED_FIND_SOURCES="False",
-            RETRY_ENABLED="False",
-            CLOSESPIDER_TIMEOUT="6",
-        )
+        project = Project(tmp_path, urls, bandwidth="20/s", RETRY_ENABLED=False, seconds=6)
         crawl = project.run()
         server.shutdown()
     assert most_in_a_second(times) <= beside.most_at(20)
@@ -132,13 +80,7 @@ def test_a_process_that_was_stopped_goes_on_without_a_burst(tmp_path: Path) -> N
     """As in a container that is frozen, or a machine that sleeps: the slots of the pause are not made up for."""
     with Site() as site:
         urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
-        project = Project(
-            tmp_path,
-            VISITING_SPIDER.format(urls=urls),
-            CRAWLSCHED_BANDWIDTH="20/s",
-            CRAWLSCHED_FIND_SOURCES="False",
-            CLOSESPIDER_TIMEOUT="6",
-        )
+        project = Project(tmp_path, urls, bandwidth="20/s", seconds=6)
         process = project.start()
         project.wait_for_log("Spider opened")
         for seconds in (0.2, 0.5, 1.2):
@@ -155,13 +97,7 @@ def test_restarts_send_no_more_than_one_run_would(tmp_path: Path) -> None:
     """Killed and started again, at twelve a minute: the grid goes on from the last request of the run before."""
     with Site() as site:
         urls = [site.page(f"/{number}", "<p>x</p>") for number in range(9)]
-        project = Project(
-            tmp_path,
-            VISITING_SPIDER.format(urls=urls),
-            CRAWLSCHED_BANDWIDTH="12/min",
-            CRAWLSCHED_FIND_SOURCES="False",
-            CLOSESPIDER_TIMEOUT="60",
-        )
+        project = Project(tmp_path, urls, bandwidth="12/min", seconds=60)
         began = time.monotonic()
         for _ in range(3):
             process = project.start()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.crawling import Project
+from tests.crawling import Project, spider
 from tests.site import Site
+from tests.waiting import wait_until
 
-SPIDER = """
-import asyncio, os, scrapy
+PIPELINE = """
+import asyncio, os
+
 
 class Pipeline:
     async def process_item(self, item, spider=None):
@@ -23,20 +24,18 @@ class Pipeline:
         with open("delivered.txt", "a") as file:
             print(item["url"], item["text"], file=file)
         return item
-
-class Spider(scrapy.Spider):
-    name = "test"
-    custom_settings = {{"ITEM_PIPELINES": {{Pipeline: 1}}}}
-
-    async def start(self):
-        for url in {urls!r}:
-            yield scrapy.Request(url, self.parse_page, headers={{"X-Kept": "yes"}}, cookies={{"c": "1"}},
-                                 cb_kwargs={{"kept": url[-3:]}}, meta={{"kept": [1, 2]}})
-
-    def parse_page(self, response, kept):
-        assert response.meta["kept"] == [1, 2] and kept == response.url[-3:]
-        yield {{"url": response.url, "text": response.css("p::text").get()}}
 """
+PAGES = """
+async def start(self):
+    for url in self.start_urls:
+        given = {"cb_kwargs": {"kept": url[-3:]}, "meta": {"kept": [1, 2]}}
+        yield scrapy.Request(url, self.parse_page, headers={"X-Kept": "yes"}, cookies={"c": "1"}, **given)
+
+def parse_page(self, response, kept):
+    assert response.meta["kept"] == [1, 2] and kept == response.url[-3:]
+    yield {"url": response.url, "text": response.css("p::text").get()}
+"""
+WITH_IT = {"spider_under_test.Pipeline": 1}
 
 
 @pytest.fixture
@@ -49,36 +48,31 @@ def site() -> Iterator[Site]:
 
 def _project(site: Site, folder: Path, **settings: str) -> Project:
     urls = [site.url(f"/{number}") for number in range(100, 300)]
-    return Project(folder, SPIDER.format(urls=urls), CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]', **settings)
-
-
-def _wait_until(site: Site, requests: int) -> None:
-    until = time.monotonic() + 20
-    while len(site.requests) < requests and time.monotonic() < until:
-        time.sleep(0.01)
+    seldom = [["*", {"min_interval": 1000}]]
+    text = spider(urls, before=PIPELINE, also=PAGES)
+    return Project(folder, text, pages=seldom, ITEM_PIPELINES=WITH_IT, **settings)
 
 
 def _wait_until_stored(site: Site, project: Project, pages: int, visited: int) -> None:
     """Wait until the store of a running crawl holds so many pages, of which so many have been visited."""
-    _wait_until(site, 1)  # the store is open
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
+    wait_until(lambda: site.requests)  # the store is open
+
+    def is_stored() -> bool:
         outcomes = project.so_far().outcomes()
-        if len(outcomes) >= pages and sum(map(bool, outcomes.values())) >= visited:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"20 s were not enough to store {pages} pages, {visited} of them visited")
+        return len(outcomes) >= pages and sum(map(bool, outcomes.values())) >= visited
+
+    wait_until(is_stored)
 
 
 def test_kill_9_forgets_at_most_the_last_half_second(site: Site, tmp_path: Path) -> None:
     """After kill -9 every page is still there, and all but the last half second's crawls are known."""
-    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="100/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
+    project = _project(site, tmp_path, bandwidth="100/s", CONCURRENT_REQUESTS_PER_DOMAIN=30)
     process = project.start()
-    _wait_until(site, 150)
+    wait_until(lambda: len(site.requests) >= 150)
     process.kill()
     process.wait()
     answered_before = sum(when < site.times[-1] - 0.5 for when in site.times)
-    outcomes = project.run(TEST_CLOSE_AFTER_RESOLVED="1").outcomes()
+    outcomes = project.run(visits=1).outcomes()
     assert len(outcomes) == 200
     visited = sum(bool(ends) for ends in outcomes.values())
     assert visited >= answered_before
@@ -86,7 +80,7 @@ def test_kill_9_forgets_at_most_the_last_half_second(site: Site, tmp_path: Path)
 
 def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp_path: Path) -> None:
     """Headers, cookies, cb_kwargs, meta and callback are those of the first request; every page is delivered."""
-    project = _project(site, tmp_path, CRAWLSCHED_BANDWIDTH="20/s", CONCURRENT_REQUESTS_PER_DOMAIN="30")
+    project = _project(site, tmp_path, bandwidth="20/s", CONCURRENT_REQUESTS_PER_DOMAIN=30)
     process = project.start()
     _wait_until_stored(site, project, pages=200, visited=20)
     process.kill()
@@ -96,8 +90,8 @@ def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp
     project.file.write_text(
         project.file.read_text().replace("async def start(self):", "async def start(self):\n        return")
     )
-    crawl = project.run(CRAWLSCHED_BANDWIDTH="100/s", CLOSESPIDER_TIMEOUT="6")
-    delivered = {line.split()[0] for line in (tmp_path / "delivered.txt").read_text().splitlines()}
+    crawl = project.run(bandwidth="100/s", seconds=6)
+    delivered = {line.split()[0] for line in project.lines("delivered.txt")}
     assert len(delivered) == 200, crawl.log[-2000:]
     later = [headers for path, headers in site.requests[before:] if path != "/robots.txt"]
     assert later
@@ -109,24 +103,23 @@ def test_a_change_that_was_not_delivered_comes_again_after_a_crash(site: Site, t
     project = _project(site, tmp_path)
     (tmp_path / "hang.txt").write_text("")
     process = project.start()
-    until = time.monotonic() + 20
-    while not (tmp_path / "hanging.txt").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_until((tmp_path / "hanging.txt").exists)
     # The observations are in the store then, the fingerprints must not be.
     _wait_until_stored(site, project, pages=200, visited=1)
     process.kill()
     process.wait()
     assert not (tmp_path / "delivered.txt").exists()
     (tmp_path / "hang.txt").unlink()
-    crawl = project.run(CLOSESPIDER_TIMEOUT="8")
+    crawl = project.run(seconds=8)
     assert "changes had not been delivered when the last crawl ended; they go first." in crawl.log
-    delivered = [line.split()[0] for line in (tmp_path / "delivered.txt").read_text().splitlines()]
+    delivered = [line.split()[0] for line in project.lines("delivered.txt")]
     assert sorted(delivered) == sorted(site.url(f"/{number}") for number in range(100, 300))
 
 
-LINKS = """
-import os, scrapy
+KILLS = """
+import os
 from pathlib import Path
+
 
 class Pipeline:
     def process_item(self, item):
@@ -135,26 +128,24 @@ class Pipeline:
         if item["path"] == "/found" and Path("kill").exists():
             os.kill(os.getpid(), 9)
         return item
-
-class Spider(scrapy.Spider):
-    name = "test"
-    custom_settings = {{"ITEM_PIPELINES": {{Pipeline: 1}}}}
-
-    async def start(self):
-        if not Path("started").exists():
-            Path("started").touch()
-            yield scrapy.Request({list!r})
-
-    def parse(self, response):
-        yield {{"path": response.url.rpartition(":")[2].lstrip("0123456789")}}
-        yield from response.follow_all(css="a")
+"""
+ONCE = """
+async def start(self):
+    if not Path("started").exists():
+        Path("started").touch()
+        yield scrapy.Request(self.start_urls[0])
+"""
+LINKS = """
+yield {"path": response.url.rpartition(":")[2].lstrip("0123456789")}
+yield from response.follow_all(css="a")
 """
 
 
 def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site: Site, tmp_path: Path) -> None:
     """Killed at once: the page that named it does not count as delivered either, and names it again."""
     listed = site.page("/list", "<p>nothing yet</p>")
-    project = Project(tmp_path, LINKS.format(list=listed), CRAWLSCHED_BANDWIDTH="100/s")
+    text = spider([listed], LINKS, before=KILLS, also=ONCE)
+    project = Project(tmp_path, text, ITEM_PIPELINES=WITH_IT, bandwidth="100/s")
     (tmp_path / "kill").touch()
     process = project.start()
     _wait_until_stored(site, project, pages=1, visited=1)
@@ -163,7 +154,7 @@ def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site
     process.wait(20)
     assert process.returncode == -signal.SIGKILL
     (tmp_path / "kill").unlink()
-    crawl = project.run(TEST_CLOSE_AFTER_RESOLVED="30")
+    crawl = project.run(visits=30)
     assert site.url("/found") in crawl.outcomes()
     delivered = (tmp_path / "delivered.txt").read_text().split()
     assert delivered.count("/found") == 2  # the second time after the kill

@@ -6,24 +6,16 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.crawling import Project
+from tests.crawling import Project, spider
 from tests.site import Site
 
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    custom_settings = {{"COOKIES_ENABLED": False}}
-
-    async def start(self):
-        yield scrapy.Request({open!r})
-        if self.settings.getbool("TEST_LOG_IN"):
-            headers = {{"Authorization": "Bearer s3cret-token"}}
-            yield scrapy.Request({mine!r}, self.parse, headers=headers, cookies={{"session": "s3cret-cookie"}})
-
-    def parse(self, response):
-        pass
+LOGS_IN = """
+async def start(self):
+    open, mine = self.start_urls
+    yield scrapy.Request(open)
+    if self.settings.getbool("TEST_LOG_IN"):
+        headers = {"Authorization": "Bearer s3cret-token"}
+        yield scrapy.Request(mine, self.parse, headers=headers, cookies={"session": "s3cret-cookie"})
 """
 
 
@@ -36,15 +28,13 @@ def test_pages_with_credentials_wait_for_them_after_a_restart(tmp_path: Path) ->
             sent.append(request.headers.get("Authorization"))
             return web.Response(text="<p>mine</p>", content_type="text/html")
 
-        site.page("/mine", mine)
-        spider = SPIDER.format(open=site.page("/open", "<p>open</p>"), mine=site.url("/mine"))
-        options = {"CRAWLSCHED_BANDWIDTH": "10/s", "CRAWLSCHED_FIND_SOURCES": "False"}
-        project = Project(tmp_path, spider, TEST_CLOSE_AFTER_RESOLVED="5", **options)
+        text = spider([site.page("/open", "<p>open</p>"), site.page("/mine", mine)], also=LOGS_IN)
+        project = Project(tmp_path, text, COOKIES_ENABLED=False, bandwidth="10/s", visits=5)
 
         def secrets_on_disk() -> bool:
             return any(b"s3cret" in file.read_bytes() for file in tmp_path.glob("crawl.db*"))
 
-        kept = project.run(TEST_LOG_IN="True")
+        kept = project.run(TEST_LOG_IN=True)
         assert "CRAWLSCHED_KEEP_CREDENTIALS" in kept.log
         assert secrets_on_disk()
         sent.clear()
@@ -52,11 +42,11 @@ def test_pages_with_credentials_wait_for_them_after_a_restart(tmp_path: Path) ->
         assert set(sent) == {"Bearer s3cret-token"}
 
         sent.clear()
-        without = project.run(CRAWLSCHED_KEEP_CREDENTIALS="False")
+        without = project.run(keep_credentials=False)
         assert sent == []
         assert without.stats["crawlsched/withheld/credentials"] == 1
         assert not secrets_on_disk()
-        again = project.run(CRAWLSCHED_KEEP_CREDENTIALS="False", TEST_LOG_IN="True", CRAWLSCHED_STARTS_FIRST="0")
+        again = project.run(keep_credentials=False, TEST_LOG_IN=True, starts_first=0)
         assert len(sent) >= 2
         assert set(sent) == {"Bearer s3cret-token"}
         assert not secrets_on_disk()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.crawling import Project
+from tests.crawling import YIELDS, Project, spider
 from tests.site import Site
 
 # Everything that a timer, a callback or a job of a crawl calls, by the flow that it belongs to.
@@ -42,13 +42,13 @@ CALLS = [
 
 ERRORS = ("MemoryError", "StoreError", "OSError")
 
-SPIDER = """
-import importlib, json, scrapy
+FAULTS = """
+import importlib, json
 from scrapy.utils.asyncio import call_later
 from crawlsched.exceptions import StoreError
 from crawlsched.crawl.refresher import Refresher
 
-ERRORS = {{"MemoryError": MemoryError(), "StoreError": StoreError("injected"), "OSError": OSError(5, "injected")}}
+ERRORS = {"MemoryError": MemoryError(), "StoreError": StoreError("injected"), "OSError": OSError(5, "injected")}
 
 class Faults:
     # One after the other: the next call of each place raises, and all later ones work.
@@ -85,13 +85,6 @@ class Faults:
             raise ERRORS[error]
 
         setattr(owner, name, property(fail) if isinstance(original, property) else fail)
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-
-    def parse(self, response):
-        yield {{"url": response.url}}
 """
 
 
@@ -113,14 +106,14 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path) -> None:
         site.page("/sitemap.xml", f"<urlset>{sitemap}</urlset>")
         project = Project(
             tmp_path,
-            SPIDER.format(urls=urls),
-            CRAWLSCHED_BANDWIDTH="40/s",
-            CRAWLSCHED_ERROR_INTERVAL="1",
-            CRAWLSCHED_SOURCE_URLS=site.url("/sitemap.xml"),
-            CRAWLSCHED_SOURCE_INTERVAL="1",
-            TEST_FAULTS=json.dumps([(call, error) for error in ERRORS for call in CALLS]),
-            EXTENSIONS=json.dumps({"spider_under_test.Faults": 900, "spider_under_test._Closer": 1}),
-            CLOSESPIDER_TIMEOUT="20",
+            spider(urls, YIELDS, before=FAULTS),
+            bandwidth="40/s",
+            error_interval=1,
+            source_urls=site.url("/sitemap.xml"),
+            source_interval=1,
+            TEST_FAULTS=[(call, error) for error in ERRORS for call in CALLS],
+            EXTENSIONS={"spider_under_test.Faults": 900, "spider_under_test._Closer": 1},
+            seconds=20,
         )
         crawl = project.run()
         last = [time for time in site.times if time > site.times[-1] - 2.0]
@@ -144,14 +137,14 @@ def test_what_fails_again_and_again_ends_the_crawl_with_exit_code_1(tmp_path: Pa
     """The flush never works: dispatching stops within seconds, and the crawl says why it ends."""
     with Site() as site:
         urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
-        spider = SPIDER.replace("restore()\n            self.fired", "self.fired")
+        always = FAULTS.replace("restore()\n            self.fired", "self.fired")
         project = Project(
             tmp_path,
-            spider.format(urls=urls),
-            CRAWLSCHED_BANDWIDTH="20/s",
-            TEST_FAULTS=json.dumps([("planner.planner.Planner.columns", "MemoryError")]),
-            EXTENSIONS=json.dumps({"spider_under_test.Faults": 900, "spider_under_test._Closer": 1}),
-            CLOSESPIDER_TIMEOUT="35",
+            spider(urls, YIELDS, before=always),
+            bandwidth="20/s",
+            TEST_FAULTS=[("planner.planner.Planner.columns", "MemoryError")],
+            EXTENSIONS={"spider_under_test.Faults": 900, "spider_under_test._Closer": 1},
+            seconds=35,
         )
         crawl = project.run(timeout=70.0)
         sent_for = site.times[-1] - site.times[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +11,15 @@ from types import SimpleNamespace
 import pytest
 from aiohttp import web
 
-from tests.commands import run_here
-from tests.crawling import Crawl, Project
+from tests.commands import said
+from tests.crawling import YIELDS, Crawl, Project, spider
 from tests.site import Site, most_in_a_second
+from tests.waiting import wait_until
 
 # The clock of the machine, so that a minute of the day ends soon; guard and watchdog, so that they would bark soon; and
 # requests that no slot was taken for, as media pipelines send them.
-SPIDER = """
-import time, scrapy
+WATCHED = """
+import time
 from pathlib import Path
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
@@ -29,19 +29,12 @@ from crawlsched.crawl import guard
 extensions._WATCH_INTERVAL, guard._LONGEST_SILENCE, guard._HOPELESS_SECONDS = 0.2, 0.6, 0.8
 machine, ahead = time.time, float(Path("ahead").read_text())
 time.time = lambda: machine() + ahead
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-
-    def parse(self, response):
-        if response.url == {urls!r}[0]:
-            self.beside()
-
-    def beside(self):
-        request = scrapy.Request({beside!r}, dont_filter=True)
-        deferred_from_coro(self.crawler.engine.download_async(request)).addErrback(lambda failure: None)
-        call_later(0.5, self.beside)
+"""
+BESIDE = """
+def beside(self):
+    request = scrapy.Request(self.start_urls[0] + "beside", dont_filter=True)
+    deferred_from_coro(self.crawler.engine.download_async(request)).addErrback(lambda failure: None)
+    call_later(0.5, self.beside)
 """
 RATE = 20
 # What is under way when a pause begins has arrived after this.
@@ -59,11 +52,7 @@ class _Watched:
     def wait_for_requests(self, n: int = 8) -> None:
         """Wait until so many more have come."""
         wanted = len(self.site.requests) + n
-        until = time.monotonic() + 20.0
-        while len(self.site.requests) < wanted:
-            assert self.process.poll() is None, self.project.log()[-3000:]
-            assert time.monotonic() < until, self.project.log()[-3000:]
-            time.sleep(0.02)
+        wait_until(lambda: len(self.site.requests) >= wanted, say=self.project.log)
 
     def sent_in_a_pause(self) -> int:
         """Return how many come in a pause that has just begun, once what was under way has arrived."""
@@ -74,9 +63,7 @@ class _Watched:
         return len(self.site.requests) - before
 
     def command(self, *arguments: str) -> str:
-        done = run_here(self.project.folder, *arguments, "--database", self.project.database_url)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return said(*arguments, "--database", self.project.database_url)
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +78,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
         first, last = (time.strftime("%H:%M", time.gmtime(moment)) for moment in (ends, ends + 600.0))
         project = Project(
             tmp_path_factory.mktemp("paused"),
-            SPIDER.format(urls=urls, beside=site.url("/beside")),
-            CRAWLSCHED_BANDWIDTH=json.dumps({f"{first}-{last}": 0, "else": f"{RATE}/s"}),
-            CLOSESPIDER_TIMEOUT="0",
+            spider(urls, "if response.url == self.start_urls[0]: self.beside()", before=WATCHED, also=BESIDE),
+            bandwidth={f"{first}-{last}": 0, "else": f"{RATE}/s"},
+            seconds=0,
         )
         ahead = project.folder / "ahead"  # seconds by which the crawl's clock is
         ahead.write_text(str(ends - 6.0 - time.time()))
@@ -110,7 +97,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
         seen.first = project.finish(run.process)
 
         ahead.write_text("0")
-        run = _Watched(site, project, project.start(CRAWLSCHED_BANDWIDTH=f"{RATE}/s"))
+        run = _Watched(site, project, project.start(bandwidth=f"{RATE}/s"))
         # Slots begin with this line; a busy machine takes a second from "Spider opened" to it.
         project.wait_for_log("The crawl is paused and sends nothing")
         seen.after_a_restart = run.sent_in_a_pause()
@@ -159,7 +146,6 @@ def test_a_pause_is_no_failure(seen: SimpleNamespace) -> None:
 
 # The pause begins when a page has got its slot and not yet its turn to be written, and outlasts its time-out.
 HELD = """
-import scrapy
 from scrapy.utils.asyncio import call_later
 from crawlsched.crawl import refresher as refreshing
 from crawlsched.crawl.refresher import Refresher
@@ -184,29 +170,19 @@ class PauseAtTheGate:
     def go_on(self):
         self.stats.set_value("dropped_in_the_pause", self.stats.get_value("crawlsched/resolved/dropped", 0))
         self.refresher.rate.resume(self.refresher.clock())
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = ["{url}"]
-    custom_settings = {{"DOWNLOADER_MIDDLEWARES": {{PauseAtTheGate: 900}}}}
-
-    def parse(self, response):
-        yield {{"text": response.text}}
 """
 
 
 def test_a_page_that_was_held_in_a_pause_is_judged_like_any_other(site: Site, tmp_path: Path) -> None:
     """Its visit is not given up while its request waits."""
-    site.page("/page", "<p>the same for ever</p>")
     crawl = Project(
         tmp_path,
-        HELD.format(url=site.url("/page")),
-        CRAWLSCHED_BANDWIDTH="4/s",
-        DOWNLOAD_TIMEOUT="0.1",
-        CRAWLSCHED_PROBES="False",
-        CRAWLSCHED_FIND_SOURCES="False",
-        CRAWLSCHED_ERROR_INTERVAL="1000",
-        CLOSESPIDER_TIMEOUT="6",
+        spider([site.page("/page", "<p>the same for ever</p>")], YIELDS, before=HELD),
+        DOWNLOADER_MIDDLEWARES={"spider_under_test.PauseAtTheGate": 900},
+        bandwidth="4/s",
+        DOWNLOAD_TIMEOUT=0.1,
+        error_interval=1000,
+        seconds=6,
     ).run()
     assert crawl.stats["item_scraped_count"] == 1, crawl.log[-3000:]
     assert crawl.stats["dropped_in_the_pause"] == 0

@@ -9,19 +9,14 @@ from typing import NamedTuple
 import pytest
 from aiohttp import web
 
-from crawlsched.cli import main
-from tests.crawling import VISITING_SPIDER, Crawl, Project
+from tests.crawling import Crawl, Project, spider
 from tests.site import Site
 
 OPEN = "User-agent: *\nAllow: /\nSitemap: {site}/one.xml\n"
 CLOSED = "User-agent: *\nDisallow: /shelf/\nSitemap: {site}/two.xml\n"
 # Three seconds instead of ten for which it is kept at least, and seconds at which the site says something else.
 KEPT = 3.0
-SPIDER = f"""
-from crawlsched.addon import robots
-
-robots._SHORTEST = {KEPT}
-{VISITING_SPIDER}"""
+SHORTER = f"from crawlsched.addon import robots\nrobots._SHORTEST = {KEPT}"
 CLOSES, BREAKS, OPENS, ENDS = 2.0, 6.0, 10.0, 17
 # A moment later the crawl knows.
 KNOWN = KEPT + 0.7
@@ -63,14 +58,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
             site.page(f"/{name}.xml", f"<urlset><url><loc>{site.url(f'/{name}')}</loc></url></urlset>")
         site.default = page
         urls = [site.url(f"/{kind}/{number}") for kind in ("shelf", "free") for number in range(10)]
-        crawl = Project(
-            folder,
-            SPIDER.format(urls=urls),
-            ROBOTSTXT_OBEY="True",
-            CRAWLSCHED_BANDWIDTH="40/s",
-            CRAWLSCHED_SOURCE_INTERVAL="1",
-            CLOSESPIDER_TIMEOUT=str(ENDS),
-        ).run(timeout=80)
+        settings = {"ROBOTSTXT_OBEY": True, "find_sources": True, "source_interval": 1}
+        project = Project(folder, spider(urls, before=SHORTER), bandwidth="40/s", seconds=ENDS, **settings)
+        crawl = project.run(timeout=80)
         first = site.times[0]
         asked = [(at - first, path) for at, (path, _) in zip(site.times, site.requests, strict=True)]
     return Told(crawl, asked)
@@ -92,11 +82,10 @@ def test_what_it_forbids_is_asked_no_more_until_it_is_allowed(told: Told) -> Non
     assert told.between(OPENS, ENDS, "/shelf/") > 10
 
 
-def test_what_it_forbids_is_listed(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_it_forbids_is_listed(told: Told) -> None:
     """`withheld` has the pages, and the log says it once."""
     assert told.crawl.log.count("forbidden by the robots.txt of their host") == 1
-    assert main(["withheld", "--reason", "robots", "--database", told.crawl.database_url, "--collection", "test"]) == 0
-    assert "/shelf/" in capsys.readouterr().out
+    assert "/shelf/" in told.crawl.said("withheld", "--reason", "robots")
 
 
 def test_its_sitemaps_come_and_go(told: Told) -> None:

@@ -7,11 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from crawlsched import scrapy_versions
-from tests.crawling import Project
+from tests.crawling import YIELDS, Project, spider
 from tests.site import Site
 
-SPIDER = """
-import scrapy
+DOWNLOADER = """
 from scrapy.core.downloader import Downloader as Scrapys
 
 class Downloader:
@@ -32,23 +31,15 @@ class Downloader:
 
     def close(self):
         self._renamed.close()
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-    custom_settings = {{"DOWNLOADER": Downloader, "AUTOTHROTTLE_ENABLED": False}}
-
-    def parse(self, response):
-        yield {{"url": response.url}}
 """
 
 
-def test_a_downloader_without_slots_and_handlers_loses_no_page(tmp_path: Path) -> None:
+def test_a_downloader_without_slots_and_handlers_loses_no_page(site: Site, tmp_path: Path) -> None:
     """Each page is downloaded and delivered; each nicety that is lost is named in one line of the log."""
-    with Site() as site:
-        urls = [site.page(f"/{n}", f"<p>Page {n}</p>") for n in range(12)]
-        urls[0] = site.page("/old", "", status=302, Location=urls[0])
-        crawl = Project(tmp_path, SPIDER.format(urls=urls), TEST_CLOSE_AFTER_RESOLVED=12).run()
+    urls = [site.page(f"/{n}", f"<p>Page {n}</p>") for n in range(12)]
+    urls[0] = site.page("/old", "", status=302, Location=urls[0])
+    settings = {"DOWNLOADER": "spider_under_test.Downloader", "AUTOTHROTTLE_ENABLED": False}
+    crawl = Project(tmp_path, spider(urls, YIELDS, before=DOWNLOADER), visits=12, **settings).run()
     assert crawl.returncode == 0
     assert crawl.stats["item_scraped_count"] == 12
     assert "downloader/exception_count" not in crawl.stats

@@ -12,8 +12,9 @@ from crawlsched.sharing import shard_of
 from crawlsched.store import schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, new_token
-from tests.crawling import VISITING_SPIDER, Project
+from tests.crawling import Project, spider
 from tests.site import Site
+from tests.waiting import wait_until
 
 N_SHARDS = 2
 # A host of each shard.
@@ -37,49 +38,28 @@ def shared(postgresql_url):
     database.close()
 
 
-def project(folder, shared, name: str, spider: str) -> Project:
+def project(folder, shared, name: str, spider) -> Project:
     (folder / name).mkdir()
-    settings = {
-        "CRAWLSCHED_DATABASE_URL": shared.database.text,
-        "CRAWLSCHED_SHARDS": N_SHARDS,
-        "CRAWLSCHED_BANDWIDTH": "20/s",
-        "USER_AGENT": name,
-        "CLOSESPIDER_TIMEOUT": 0,
-        "ROBOTSTXT_OBEY": False,
-    }
-    return Project(folder / name, spider, **settings)
+    settings = {"database_url": shared.database.text, "shards": N_SHARDS, "ROBOTSTXT_OBEY": False, "USER_AGENT": name}
+    return Project(folder / name, spider, bandwidth="20/s", seconds=0, **settings)
 
 
-def wait_until(what, seconds: float = 60.0) -> None:
-    until = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-SLOW_SPIDER = """
-import scrapy
+SLOW = """
 from crawlsched.addon.scheduler import _wait
+
 
 class AsksForAToken:
     async def process_request(self, request):
         print("BEGUN", request.url, flush=True)
         await _wait(0.5)
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-    custom_settings = {{"DOWNLOADER_MIDDLEWARES": {{AsksForAToken: 543}}}}
-
-    def parse(self, response):
-        pass
 """
+WITH_IT = 'custom_settings = {"DOWNLOADER_MIDDLEWARES": {AsksForAToken: 543}}'
 
 
 def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp_path, site, shared) -> None:
     """Half a second of another component lies between the slot of a request and the network; there it is stopped."""
     urls = [site.page(f"/{n}", "<p>One</p>") for n in range(40)] + [site.url(f"/{n}", HOSTS[1]) for n in range(40)]
-    crawl = project(tmp_path, shared, "stopped", SLOW_SPIDER.format(urls=urls))
+    crawl = project(tmp_path, shared, "stopped", spider(urls, before=SLOW, also=WITH_IT))
     process = crawl.start()
     wait_until(lambda: len(site.requests) > 5)
     process.send_signal(signal.SIGSTOP)
@@ -109,7 +89,7 @@ def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_com
         return web.Response(text="late")
 
     urls = [site.page("/slow", slow), site.url("/slow", HOSTS[1])]
-    crawl = project(tmp_path, shared, "ending", VISITING_SPIDER.format(urls=urls))
+    crawl = project(tmp_path, shared, "ending", urls)
     process = crawl.start()
     wait_until(lambda: len(site.visits("/slow")) == len(HOSTS))
     heir = Membership(shared, new_token(), about_me("spider"))
@@ -122,23 +102,14 @@ def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_com
     heir.end(5.0)
 
 
-LOGIN_SPIDER = """
-import scrapy
+LOGS_IN = """
+async def start(self):
+    for url in self.start_urls:
+        yield scrapy.Request(url, self.logged_in, method="POST", body=self.settings["USER_AGENT"])
 
-class Spider(scrapy.Spider):
-    name = "test"
-
-    async def start(self):
-        for host in {hosts!r}:
-            name = self.settings["USER_AGENT"]
-            yield scrapy.Request(f"http://{{host}}:{port}/login", self.logged_in, method="POST", body=name)
-
-    def logged_in(self, response):
-        for page in range(40):
-            yield response.follow(f"/{{page}}")
-
-    def parse(self, response):
-        pass
+def logged_in(self, response):
+    for page in range(40):
+        yield response.follow(f"/{page}")
 """
 
 
@@ -155,8 +126,8 @@ def test_who_takes_a_shard_over_is_logged_in_since_its_own_start(tmp_path, site,
         return web.Response(text="<p>One</p>", content_type="text/html", status=200 if known else 403)
 
     site.answers["/login"], site.default = login, page
-    spider = LOGIN_SPIDER.format(hosts=HOSTS, port=site.port)
-    crawls = {name: project(tmp_path, shared, name, spider) for name in ("first", "second")}
+    logs_in = spider([site.url("/login", host) for host in HOSTS], also=LOGS_IN)
+    crawls = {name: project(tmp_path, shared, name, logs_in) for name in ("first", "second")}
     processes = {}
 
     def asked(is_login: bool) -> list[tuple[str, str]]:

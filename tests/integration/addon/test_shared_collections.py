@@ -1,15 +1,12 @@
 """The same crawl started three times on one PostgreSQL is one crawl; the log of the site is the judge."""
 
-import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from bisect import bisect_left
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
-from socket import socket
 from typing import Any
 
 import pytest
@@ -18,23 +15,34 @@ from sqlalchemy import create_engine, text
 from crawlsched.sharing import shard_of
 from crawlsched.store import schema
 from tests import children
-from tests.commands import run_here
-from tests.crawling import Project
+from tests.commands import report, run_here, said
+from tests.crawling import FOLLOWS, Project, spider
 from tests.many_hosts import HOSTS, PAGES_PER_HOST
+from tests.waiting import wait_until
 
 N_SHARDS, RATE = 4, 40.0
 N_PAGES = len(HOSTS) * PAGES_PER_HOST
-SPIDER = """
-import scrapy
+ALL = {(host, page) for host in HOSTS for page in range(PAGES_PER_HOST)}
 
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = ["http://{host}:{port}/0"]
 
-    def parse(self, response):
-        for link in response.css("a"):
-            yield response.follow(link)
-"""
+class Log:
+    """What a site of many hosts was asked, by its own log."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "site.log"
+        self.port = children.serve("tests.many_hosts", self._file)
+
+    def asked(self) -> list[tuple[float, str, int, str]]:
+        """Return each request: when, host, page and User-Agent."""
+        lines = (line.split() for line in self._file.read_text().splitlines())
+        return [(float(at), host, int(page), name) for at, host, page, name in lines]
+
+
+def crawl_of(folder: Path, log: Log, name: str, **settings: Any) -> Project:
+    """Make a crawl of that site which begins at its first page."""
+    (folder / name).mkdir()
+    given = {"seconds": 0, "ROBOTSTXT_OBEY": False, "USER_AGENT": name, **settings}
+    return Project(folder / name, spider([f"http://{HOSTS[0]}:{log.port}/0"], FOLLOWS), **given)
 
 
 class Ring:
@@ -42,28 +50,10 @@ class Ring:
 
     def __init__(self, folder: Path, url: str) -> None:
         self.engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-        with socket() as found:
-            found.bind(("127.0.0.1", 0))
-            port = found.getsockname()[1]
-        self._folder, self._url, self._port = folder, url, port
-        self._log = folder / "site.log"
-        site = children.start(sys.executable, "-m", "tests.many_hosts", port, self._log, stdout=subprocess.PIPE)
-        assert site.stdout is not None
-        assert site.stdout.readline() == "serving\n"
-        self.projects, self.processes = [], []
-        for name in ("m0", "m1", "m2"):
-            (folder / name).mkdir()
-            project = Project(
-                folder / name,
-                SPIDER.format(host=HOSTS[0], port=port),
-                CRAWLSCHED_DATABASE_URL=url,
-                CRAWLSCHED_SHARDS=N_SHARDS,
-                CRAWLSCHED_BANDWIDTH=f"{RATE}/s",
-                USER_AGENT=name,
-                CLOSESPIDER_TIMEOUT=0,
-                ROBOTSTXT_OBEY=False,
-            )
-            self.projects.append(project)
+        self.log = Log(folder)
+        self._folder, self._url = folder, url
+        settings = {"database_url": url, "shards": N_SHARDS, "bandwidth": f"{RATE}/s"}
+        self.projects = [crawl_of(folder, self.log, name, **settings) for name in ("m0", "m1", "m2")]
         self.granted: list[float] = []
         self._ends = threading.Event()
         self._watch = threading.Thread(target=self._sample)
@@ -84,13 +74,6 @@ class Ring:
         owned = "SELECT l.shard, m.pid FROM leases l JOIN members m ON m.token = l.member WHERE l.ready = 1"
         return {row.shard: row.pid for row in self.ask(owned)}
 
-    def wait_until(self, what, seconds: float) -> float:
-        begun = time.monotonic()
-        while not what():
-            assert time.monotonic() - begun < seconds, self.state()
-            time.sleep(0.1)
-        return time.monotonic() - begun
-
     def state(self) -> str:
         shards = "SELECT shard, member, epoch, ready, n_pages FROM leases ORDER BY shard"
         pages = "SELECT shard, host, count(*), sum(least(n_crawls, 1)) FROM pages GROUP BY shard, host ORDER BY 1, 2"
@@ -99,27 +82,26 @@ class Ring:
 
     def command(self, *arguments: str) -> Any:
         """Run a command, and return its JSON."""
-        done = run_here(self._folder, *arguments, "--database", self._url, "--json")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return report(*arguments, "--database", self._url)
 
     def is_asked_by_commands(self) -> None:
         """Commands find the shards they are about, wherever they are, and reach who owns them."""
         # Shards may be on their way from one to another still.
-        self.wait_until(lambda: self.n_owned(self.command("status")) == N_SHARDS, 20)
+        wait_until(lambda: self.n_owned(self.command("status")) == N_SHARDS, 20, self.state)
         status = self.command("status")
         assert status["pages"]["total"] == N_PAGES
         assert len(status["shared"]["members"]) == 3
         assert status["shared"]["granted"] <= RATE * (1 + 1e-9)
         assert status["last_hour"]["visits"] >= status["pages"]["total"]
-        said = run_here(self._folder, "status", "--database", self._url).stdout
-        assert f"{N_SHARDS} shards on 3 processes, all of them owned; 40/s for all" in said
+        assert f"{N_SHARDS} shards on 3 processes, all of them owned; 40/s for all" in said(
+            "status", "--database", self._url
+        )
         shards = self.command("db", "shards")
         assert [row["shard"] for row in shards["shards"] if row["ready"]] == list(range(N_SHARDS))
         # Each process says with its heartbeats how many there are, also where it has found a few only.
-        self.wait_until(lambda: self.n_pages(self.command("db", "shards")) == status["pages"]["total"], 20)
+        wait_until(lambda: self.n_pages(self.command("db", "shards")) == status["pages"]["total"], 20, self.state)
         assert {row["owner"].partition(":")[2] for row in shards["shards"]} == {str(p) for p in self.pids().values()}
-        urls = [f"http://{host}:{self._port}/3" for host in HOSTS]
+        urls = [f"http://{host}:{self.log.port}/3" for host in HOSTS]
         of_host = dict(zip(HOSTS, urls, strict=True))
         for host in HOSTS[:2]:
             why = self.command("why", of_host[host])
@@ -127,7 +109,9 @@ class Ring:
             assert why["crawled_by"]["pid"] == self.pids()[why["shard"]]
         announced = self.command("signal", *urls, "--source", "desk")
         assert (announced["pages"], announced["running"], announced["unknown"]) == (len(urls), True, [])
-        assert {source["shard"] for source in self.command("sources")["sources"]} == set(map(self.shard, HOSTS))
+        assert {source["shard"] for source in self.command("sources")["sources"]} == {
+            shard_of(host, N_SHARDS) for host in HOSTS
+        }
         assert self.command("recrawl", "--all")["pages"] == status["pages"]["total"]
         assert self.command("recrawl", *urls)["pages"] == len(urls)
         assert len(self.command("next", "-n", "5")["pages"]) == 5
@@ -147,8 +131,8 @@ class Ring:
         paused = self.command("status")
         assert paused["paused_since"] is not None
         # What was forgotten is out of the database with the next batch of that shard.
-        self.wait_until(lambda: self.command("status")["pages"]["total"] == status["pages"]["total"] - 1, 20)
-        self.wait_until(self.is_silent, 20)
+        wait_until(lambda: self.command("status")["pages"]["total"] == status["pages"]["total"] - 1, 20, self.state)
+        wait_until(self.is_silent, 20, self.state)
         self.command("bandwidth", "resume")
         assert self.command("bandwidth", f"{RATE}/s", "--yes")["before"] == 30.0
 
@@ -162,9 +146,8 @@ class Ring:
 
     def is_told_what_waits(self) -> None:
         """Commands leave word for who crawls the shards next."""
-        said = run_here(self._folder, "status", "--database", self._url).stdout
-        assert f"{N_SHARDS} shards; no process crawls them now" in said
-        url = f"http://{HOSTS[0]}:{self._port}/4"
+        assert f"{N_SHARDS} shards; no process crawls them now" in said("status", "--database", self._url)
+        url = f"http://{HOSTS[0]}:{self.log.port}/4"
         assert self.command("recrawl", url) == {
             **{"collection": "test", "running": False, "pages": 1, "taken": None, "unknown": []},
         }
@@ -174,19 +157,11 @@ class Ring:
         refused = run_here(self._folder, "import", "urls.txt", "--database", self._url, "--collection", "test")
         assert "Processes share the collection 'test', and nothing is imported" in refused.stderr
 
-    @staticmethod
-    def shard(host: str) -> int:
-        return shard_of(host, N_SHARDS)
-
     def is_silent(self) -> bool:
         """Say whether the site is asked nothing for a second."""
-        n = len(self.asked())
+        n = len(self.log.asked())
         time.sleep(1.0)
-        return len(self.asked()) == n
-
-    def asked(self) -> list[tuple[float, str, int, str]]:
-        lines = (line.split() for line in self._log.read_text().splitlines())
-        return [(float(at), host, int(page), name) for at, host, page, name in lines]
+        return len(self.log.asked()) == n
 
     def end(self) -> None:
         self._ends.set()
@@ -211,11 +186,11 @@ def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring) -> None:
     """They find all pages by links between their hosts; one is killed, one stopped and woken, all are ended."""
     first = ring.projects[0].start()
     # Alone it takes all shards, before its spider starts.
-    ring.wait_until(lambda: len(ring.pids()) == N_SHARDS, 30)
+    wait_until(lambda: len(ring.pids()) == N_SHARDS, 30, ring.state)
     second, third = ring.projects[1].start(), ring.projects[2].start()
     # Who joins gets a fair part, and the page that all links go from is found by one of them.
-    ring.wait_until(lambda: set(ring.pids().values()) == {first.pid, second.pid, third.pid}, 30)
-    ring.wait_until(lambda: ring.ask("SELECT count(*) FROM pages WHERE n_crawls > 0")[0][0] >= N_PAGES, 40)
+    wait_until(lambda: set(ring.pids().values()) == {first.pid, second.pid, third.pid}, 30, ring.state)
+    wait_until(lambda: ring.ask("SELECT count(*) FROM pages WHERE n_crawls > 0")[0][0] >= N_PAGES, 40, ring.state)
 
     ring.is_asked_by_commands()
 
@@ -226,26 +201,25 @@ def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring) -> None:
     killed_at = time.time()
     second.send_signal(signal.SIGSTOP)
     ring.projects[0].finish(first)
-    taken = ring.wait_until(lambda: ring.pids() == dict.fromkeys(range(N_SHARDS), third.pid), 20)
-    assert taken < 10
+    wait_until(lambda: ring.pids() == dict.fromkeys(range(N_SHARDS), third.pid), 10, ring.state)
 
     woken_at = time.time()
     second.send_signal(signal.SIGCONT)
     # It has lost all it had, says so, goes on, and gets its part again.
-    ring.wait_until(lambda: set(ring.pids().values()) == {second.pid, third.pid}, 30)
+    wait_until(lambda: set(ring.pids().values()) == {second.pid, third.pid}, 30, ring.state)
     assert "was taken over by another process" in ring.projects[1].log()
 
     for project, process in zip(ring.projects[1:], (second, third), strict=True):
         process.terminate()
         assert project.finish(process).returncode == 0
     ring.is_told_what_waits()
-    asked = ring.asked()
+    asked = ring.log.asked()
     assert max(ring.granted) <= RATE * (1 + 1e-9)
     times = [at for at, *_ in asked]
     # Each pays back up to a second that it was late (slot_clock); three of them.
     assert most_within(10.0, times) <= 11.0 * RATE + 3
     assert most_within(1.0, times) <= 1.25 * RATE + 3 + 3
-    assert {(host, page) for _, host, page, _ in asked} == {(h, p) for h in HOSTS for p in range(PAGES_PER_HOST)}
+    assert {(host, page) for _, host, page, _ in asked} == ALL
     # A host is asked by one process after the other, no more of them than its shard has had owners.
     epochs = {row.shard: row.epoch for row in ring.ask("SELECT shard, epoch FROM leases")}
     for host in HOSTS:
@@ -265,3 +239,30 @@ def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring) -> None:
     n_visits = ring.ask("SELECT count(*) FROM observations WHERE outcome <> 'dropped'")[0][0]
     n_asked = len(asked)
     assert n_asked - RATE * 3 <= n_visits <= n_asked
+
+
+def test_processes_end_when_each_page_of_all_was_tried_once(tmp_path, postgresql_url) -> None:
+    """Also where one of them is killed on the way. The pages are found by links from one shard to another."""
+    schema.upgrade(postgresql_url)
+    log = Log(tmp_path)
+    settings = {"database_url": postgresql_url, "shards": N_SHARDS, "bandwidth": "20/s", "one_pass": True}
+    crawls = [crawl_of(tmp_path, log, name, **settings) for name in ("first", "second")]
+    first, second = (crawl.start() for crawl in crawls)
+    wait_until(lambda: len({name for *_, name in log.asked()}) == 2)
+    first.kill()
+    crawls[0].finish(first)
+    done = crawls[1].finish(second)
+    assert (done.returncode, done.stats["finish_reason"]) == (0, "finished"), done.log[-3000:]
+    found = log.asked()
+    assert {(host, page) for _, host, page, _ in found} == ALL
+    # What the killed one had not written down is tried again: half a second of visits, and a little more.
+    assert len(found) - len(ALL) < 60
+    # The next pass: each page once, by one of the two; the page of a start request at the start of each.
+    for crawl, process in zip(crawls, [crawl.start() for crawl in crawls], strict=True):
+        done = crawl.finish(process)
+        assert (done.returncode, done.stats["finish_reason"]) == (0, "finished"), done.log[-3000:]
+    again = log.asked()[len(found) :]
+    times = Counter((host, page) for _, host, page, _ in again)
+    assert times.pop((HOSTS[0], 0)) <= 2
+    assert times == dict.fromkeys(ALL - {(HOSTS[0], 0)}, 1)
+    assert {name for *_, name in again} == {"first", "second"}

@@ -7,15 +7,18 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import make_url, text
 
 from crawlsched.store import Store, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
-from tests.crawling import VISITING_SPIDER, Project
+from tests.crawling import Project
+from tests.databases import connected
 from tests.site import Site
+from tests.waiting import wait_until
 
 WAITS = "This crawl stands by and waits: another process crawls this collection"
 AWAY = "This crawl stands by and waits: The database"
@@ -35,22 +38,13 @@ def make_project(site: Site, tmp_path: Path, database_url: str) -> Callable[...,
     """Make a project on the one database, in a folder of its own."""
     Store.open(database_url, "test", upgrade=True).close()
 
-    def make(name: str, **settings: str) -> Project:
+    def make(name: str, **settings: Any) -> Project:
         (tmp_path / name).mkdir()
-        spider = VISITING_SPIDER.format(urls=[site.url(f"/{number}") for number in range(N_PAGES)])
-        settings = {"CRAWLSCHED_DATABASE_URL": database_url, "CLOSESPIDER_TIMEOUT": "60", **settings}
-        project = Project(tmp_path / name, spider, CRAWLSCHED_STANDBY="True", USER_AGENT=name, **settings)
-        project.database_url = database_url
-        return project
+        urls = [site.url(f"/{number}") for number in range(N_PAGES)]
+        settings = {"database_url": database_url, "standby": True, "USER_AGENT": name, **settings}
+        return Project(tmp_path / name, urls, seconds=60, **settings)
 
     return make
-
-
-def wait_for(what: Callable[[], bool], project: Project, seconds: float = 30.0) -> None:
-    until = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < until, project.log()[-3000:]
-        time.sleep(0.02)
 
 
 def asked_by(site: Site, name: str) -> int:
@@ -66,14 +60,14 @@ def test_a_standby_goes_on_when_the_first_is_gone(
     """Whether it was killed or gave its lease back: the standby asked for nothing before, and knows its pages then."""
     first, standby = make_project("first"), make_project("standby")
     owner = first.start()
-    wait_for(lambda: asked_by(site, "first") >= N_PAGES, first)
+    wait_until(lambda: asked_by(site, "first") >= N_PAGES, say=first.log)
     waiting = standby.start()
     standby.wait_for_log(WAITS)
     time.sleep(5.0)  # it looks several times, and says it once
     assert asked_by(site, "standby") == 0
     os.kill(owner.pid, number)
     first.finish(owner)
-    wait_for(lambda: asked_by(site, "standby") > 10, standby)
+    wait_until(lambda: asked_by(site, "standby") > 10, say=standby.log)
     os.kill(waiting.pid, signal.SIGTERM)
     crawl = standby.finish(waiting)
     assert crawl.returncode == 0
@@ -81,9 +75,7 @@ def test_a_standby_goes_on_when_the_first_is_gone(
     assert f"{WAITS}: pid {owner.pid} on host " in crawl.log
     assert "Traceback" not in crawl.log
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
-    store = crawl.store()
-    assert store.reader.next_page() == N_PAGES
-    store.close()
+    assert crawl.read(lambda store: store.reader.next_page()) == N_PAGES
 
 
 @pytest.mark.parametrize(
@@ -97,7 +89,7 @@ def test_ctrl_c_ends_a_standby_at_once(
     """With Twisted's reactor and without: it takes nothing, and the first goes on."""
     first, standby = make_project("first"), make_project("standby", TWISTED_REACTOR_ENABLED=reactor)
     owner = first.start()
-    wait_for(lambda: asked_by(site, "first") >= 5, first)
+    wait_until(lambda: asked_by(site, "first") >= 5, say=first.log)
     waiting = standby.start()
     standby.wait_for_log(WAITS)
     os.kill(waiting.pid, number)
@@ -106,7 +98,7 @@ def test_ctrl_c_ends_a_standby_at_once(
     assert "never awaited" not in ended.log
     assert asked_by(site, "standby") == 0
     n = asked_by(site, "first")
-    wait_for(lambda: asked_by(site, "first") > n, first)
+    wait_until(lambda: asked_by(site, "first") > n, say=first.log)
     os.kill(owner.pid, signal.SIGTERM)
     assert first.finish(owner).returncode == 0
 
@@ -117,8 +109,8 @@ def test_a_collection_with_shards_is_not_waited_for(tmp_path: Path, postgresql_u
     database = Database(postgresql_url)
     SharedCollection.open(database, "test", 4, 10.0)
     database.close()
-    settings = {"CRAWLSCHED_DATABASE_URL": postgresql_url, "CRAWLSCHED_STANDBY": "True"}
-    refused = Project(tmp_path, VISITING_SPIDER.format(urls=[]), **settings).run()
+    settings = {"database_url": postgresql_url, "standby": True}
+    refused = Project(tmp_path, [], **settings).run()
     assert "has 4 shards, which several processes share" in refused.log
     assert WAITS not in refused.log
     assert refused.returncode == 1
@@ -130,23 +122,20 @@ def test_a_standby_goes_on_waiting_while_the_database_is_away(
     """It says so once, and once more for whom it waits then."""
     store = Store.open(postgresql_url, "test", upgrade=True)
     lease = store.take_lease("another")
-    settings = {"CRAWLSCHED_DATABASE_URL": postgresql_url, "CRAWLSCHED_STANDBY": "True", "USER_AGENT": "standby"}
-    standby = Project(tmp_path, VISITING_SPIDER.format(urls=[site.url("/0")]), **settings)
+    settings = {"database_url": postgresql_url, "standby": True, "USER_AGENT": "standby"}
+    standby = Project(tmp_path, [site.url("/0")], **settings)
     waiting = standby.start()
     standby.wait_for_log(WAITS)
-    url = postgresql_server.replace("postgresql:", "postgresql+psycopg:")
-    server = create_engine(url, isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
+    with connected(postgresql_server) as server:
         let_in = f"ALTER DATABASE {make_url(postgresql_url).database} ALLOW_CONNECTIONS"
-        connection.execute(text(f"{let_in} false"))
+        server.execute(text(f"{let_in} false"))
         standby.wait_for_log(AWAY)
         time.sleep(5.0)
-        connection.execute(text(f"{let_in} true"))
-    server.dispose()
-    wait_for(lambda: standby.log().count(WAITS) == 2, standby)
+        server.execute(text(f"{let_in} true"))
+    wait_until(lambda: standby.log().count(WAITS) == 2, say=standby.log)
     assert standby.log().count(AWAY) == 1
     lease.release()
     store.close()
-    wait_for(lambda: asked_by(site, "standby") > 0, standby)
+    wait_until(lambda: asked_by(site, "standby") > 0, say=standby.log)
     os.kill(waiting.pid, signal.SIGTERM)
     assert standby.finish(waiting).returncode == 0

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.crawling import VISITING_SPIDER, Crawl, Project
-from tests.site import Site
+from tests.crawling import Crawl, Project, spider
+from tests.site import Answer, Site
 
-SPIDER = """
-import scrapy
+AWKWARD = """
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import HtmlResponse
+
 
 class Awkward:
     def process_request(self, request):
@@ -32,8 +32,8 @@ class Awkward:
         if path == "replaced-keeping-meta":
             return request.replace(url=request.url.replace("replaced-keeping-meta", "replacement"), dont_filter=True)
         if path == "replaced-without-meta":
-            return scrapy.Request(request.url.replace("replaced-without-meta", "foreign"), dont_filter=True,
-                                  meta={"crawlsched_track": False})
+            url = request.url.replace("replaced-without-meta", "foreign")
+            return scrapy.Request(url, dont_filter=True, meta={"crawlsched_track": False})
 
     def process_response(self, request, response):
         path = request.url.partition("?")[0].split("/")[-1]
@@ -41,60 +41,51 @@ class Awkward:
             raise RuntimeError("a middleware is broken")
         if path == "response-ignored-by-a-middleware":
             raise IgnoreRequest("not this one")
-        if path == "response-swallowed-by-a-middleware":
-            return None
-        return response
+        return None if path == "response-swallowed-by-a-middleware" else response
+"""
+PARSE = """
+yield {"parsed": response.url}
+if response.url.endswith("callback-raises"):
+    raise RuntimeError("a callback is broken")
+"""
+ALSO = """
+allowed_domains = ["127.0.0.1", "host"]
 
-class Spider(scrapy.Spider):
-    name = "test"
-    allowed_domains = ["127.0.0.1", "host"]
-    custom_settings = {"DOWNLOADER_MIDDLEWARES": {Awkward: 543}}
-    seen = []
+@classmethod
+def from_crawler(cls, crawler, *args, **kwargs):
+    spider = super().from_crawler(crawler, *args, **kwargs)
+    crawler.signals.connect(spider.headers_received, signals.headers_received)
+    return spider
 
-    @classmethod
-    def from_crawler(cls, crawler, *args, **kwargs):
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.headers_received, signals.headers_received)
-        return spider
+def headers_received(self, headers, body_length, request, spider):
+    if "/stopped-as-a-failure" in request.url:
+        raise StopDownload(fail=True)
 
-    def headers_received(self, headers, body_length, request, spider):
-        if "/stopped-as-a-failure" in request.url:
-            raise StopDownload(fail=True)
+async def start(self):
+    for url in self.start_urls:
+        yield scrapy.Request(url, errback=self.failed if "with-an-errback" in url else None)
 
-    async def start(self):
-        with open("urls.txt") as file:
-            for url in file.read().split():
-                yield scrapy.Request(url, errback=self.failed if "with-an-errback" in url else None)
-
-    def parse(self, response):
-        with open("parsed.txt", "a") as file:
-            file.write(response.url + "\\n")
-        if response.url.endswith("callback-raises"):
-            raise RuntimeError("a callback is broken")
-        yield {"url": response.url}
-
-    def failed(self, failure):
-        with open("failed.txt", "a") as file:
-            file.write(failure.request.url + "\\n")
+def failed(self, failure):
+    yield {"failed": failure.request.url}
 """
 
 # What a page does, and the one outcome that its one visit must have.
 EXPECTED = {
     "ok": "changed",
     "empty": "changed",
-    "no-content": "changed",
-    "not-modified": "not_modified",
-    "unauthorized": "refused",
-    "forbidden": "refused",
-    "for-legal-reasons": "refused",
+    "status/204": "changed",
+    "status/304": "not_modified",
+    "status/401": "refused",
+    "status/403": "refused",
+    "status/451": "refused",
     "missing": "gone",
     "missing-with-an-errback": "gone",
-    "gone": "gone",
-    "too-many-requests": "error",
-    "server-error": "error",
-    "server-error-with-an-errback": "error",
+    "status/410": "gone",
+    "status/429": "error",
+    "status/500": "error",
+    "status/500-with-an-errback": "error",
     "error-then-ok": "changed",
-    "teapot": "error",
+    "status/418": "error",
     "found-elsewhere": "changed",
     "moved": "moved",
     "moved-308": "moved",
@@ -126,24 +117,14 @@ EXPECTED = {
 def _answers(site: Site) -> None:
     for path in ("ok", "replacement", "foreign", "stopped-as-a-failure", "callback-raises"):
         site.page(f"/{path}", "<p>as it should be</p>")
-    for path in EXPECTED:
-        if path.startswith("response-"):
-            site.page(f"/{path}", "<p>fine as far as the server goes</p>")
     site.page("/robots.txt", "User-agent: *\nDisallow: /denied\n")
     site.page("/empty", "")
-    for path, status in {
-        "no-content": 204,
-        "not-modified": 304,
-        "unauthorized": 401,
-        "forbidden": 403,
-        "for-legal-reasons": 451,
-        "gone": 410,
-        "too-many-requests": 429,
-        "server-error": 500,
-        "server-error-with-an-errback": 500,
-        "teapot": 418,
-    }.items():
-        site.page(f"/{path}", "", status=status)
+    for path in EXPECTED:
+        kind, _, status = path.partition("/")
+        if kind == "status":
+            site.page(f"/{path}", "", status=int(status.partition("-")[0]))
+        elif path.startswith("response-"):
+            site.page(f"/{path}", "<p>fine as far as the server goes</p>")
     for path, status, target in (
         ("found-elsewhere", 302, "/target-1"),
         ("moved", 301, "/target-2"),
@@ -160,11 +141,8 @@ def _answers(site: Site) -> None:
     site.page("/meta-refresh", '<meta http-equiv="refresh" content="0; url=/target-1">')
     site.page("/too-large", "x" * 3_000_000)
 
-    def bomb(request: web.Request) -> web.Response:
-        return web.Response(body=gzip.compress(bytes(30_000_000)), headers={"Content-Encoding": "gzip"})
-
-    def broken_gzip(request: web.Request) -> web.Response:
-        return web.Response(body=b"\x1f\x8b\x08garbage garbage", headers={"Content-Encoding": "gzip"})
+    def zipped(body: bytes) -> Answer:
+        return lambda request: web.Response(body=body, headers={"Content-Encoding": "gzip"})
 
     async def never(request: web.Request) -> web.Response:
         await asyncio.sleep(30)
@@ -183,25 +161,28 @@ def _answers(site: Site) -> None:
         request.transport.close()
         return response
 
-    asked: list[str] = []
-
     def error_then_ok(request: web.Request) -> web.Response:
-        asked.append(request.path)
-        return web.Response(text="<p>now</p>", status=503 if len(asked) == 1 else 200, content_type="text/html")
+        status = 503 if len(site.visits(request.path)) == 1 else 200
+        return web.Response(text="<p>now</p>", status=status, content_type="text/html")
 
-    for path, answer in (
-        ("bomb", bomb),
-        ("broken-gzip", broken_gzip),
-        ("never-answers", never),
-        ("reset", reset),
-        ("cut-off", cut_off),
-        ("error-then-ok", error_then_ok),
-    ):
-        site.page(f"/{path}", answer)
+    site.page("/bomb", zipped(gzip.compress(bytes(30_000_000))))
+    site.page("/broken-gzip", zipped(b"\x1f\x8b\x08garbage garbage"))
+    site.page("/never-answers", never)
+    site.page("/reset", reset)
+    site.page("/cut-off", cut_off)
+    site.page("/error-then-ok", error_then_ok)
+
+
+def _project(folder: Path, urls: list[str], **settings: object) -> Project:
+    """Make a crawl that visits each URL once."""
+    once = {"pages": [["*", {"min_interval": 1000}]], "visits": len(urls)}
+    middlewares = {"spider_under_test.Awkward": 543}
+    text = spider(urls, PARSE, before=AWKWARD, also=ALSO)
+    return Project(folder, text, DOWNLOAD_MAXSIZE=2000000, DOWNLOADER_MIDDLEWARES=middlewares, **once, **settings)
 
 
 @pytest.fixture(scope="module")
-def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crawl, Path]]:
+def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crawl]]:
     """A crawl of one page of each kind, each visited once."""
     folder = tmp_path_factory.mktemp("awkward")
     with Site() as site, socket.socket() as closed_port:
@@ -209,64 +190,43 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Cr
         closed_port.bind(("127.0.0.1", 0))
         urls = [site.url(f"/{path}") for path in EXPECTED]
         urls += [f"http://127.0.0.1:{closed_port.getsockname()[1]}/nobody-listens", "foo://host/unsupported-scheme"]
-        (folder / "urls.txt").write_text("\n".join(urls))
-        project = Project(
-            folder,
-            SPIDER,
-            ROBOTSTXT_OBEY="True",
-            RETRY_TIMES="1",
-            REDIRECT_MAX_TIMES="3",
-            DOWNLOAD_TIMEOUT="2",
-            DOWNLOAD_MAXSIZE="2000000",
-            CONCURRENT_REQUESTS_PER_DOMAIN="30",
-            CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
-            CRAWLSCHED_FIND_SOURCES="False",
-            TEST_CLOSE_AFTER_RESOLVED=str(len(urls)),
-        )
-        yield site, project.run(), folder
+        settings = {"ROBOTSTXT_OBEY": True, "RETRY_TIMES": 1, "REDIRECT_MAX_TIMES": 3, "DOWNLOAD_TIMEOUT": 2}
+        project = _project(folder, urls, CONCURRENT_REQUESTS_PER_DOMAIN=30, **settings)
+        yield site, project.run()
 
 
-def test_every_kind_of_end_has_its_one_outcome(awkward: tuple[Site, Crawl, Path]) -> None:
+def test_every_kind_of_end_has_its_one_outcome(awkward: tuple[Site, Crawl]) -> None:
     """Each page was visited once, and its visit has the outcome that its end should have."""
-    site, crawl, _ = awkward
+    site, crawl = awkward
     outcomes = crawl.outcomes()
-    found = {path: outcomes.get(site.url(f"/{path}")) for path in EXPECTED}
-    assert {path: [outcome] for path, outcome in EXPECTED.items()} == found
+    found = {url.removeprefix(site.url("/")): ends for url, ends in outcomes.items()}
+    assert {path: [outcome] for path, outcome in EXPECTED.items()} == {path: found.get(path) for path in EXPECTED}
+    # The target of a permanent redirect is a page of its own, that of a temporary one is not.
+    assert "target-2" in found
+    assert "target-1" not in found
+    # A port where nobody listens, and a scheme without a handler.
+    assert [ends for url, ends in outcomes.items() if url.endswith(("nobody-listens", "unsupported-scheme"))] == [
+        *(["error"], ["error"]),
+    ]
 
 
-def test_connections_and_schemes_that_cannot_be_had_are_errors(awkward: tuple[Site, Crawl, Path]) -> None:
-    """A port where nobody listens and a scheme without handler are errors."""
-    _, crawl, _ = awkward
-    ends = {url.rpartition("/")[2]: outcomes for url, outcomes in crawl.outcomes().items()}
-    assert ends["nobody-listens"] == ["error"]
-    assert ends["unsupported-scheme"] == ["error"]
-
-
-def test_as_many_are_resolved_as_were_dispatched(awkward: tuple[Site, Crawl, Path]) -> None:
+def test_as_many_are_resolved_as_were_dispatched(awkward: tuple[Site, Crawl]) -> None:
     """Dispatched, resolved, and the sum over the outcomes are the same number."""
-    _, crawl, _ = awkward
+    _, crawl = awkward
     by_outcome = {k: v for k, v in crawl.stats.items() if k.startswith("crawlsched/resolved/")}
     assert len(EXPECTED) + 2 == crawl.stats["crawlsched/dispatched"]
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"] == sum(by_outcome.values())
 
 
-def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl, Path]) -> None:
+def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl]) -> None:
     """Callbacks run for content, errbacks for failures, and the 304 is kept from both."""
-    site, _, folder = awkward
-    parsed = (folder / "parsed.txt").read_text().split()
+    site, crawl = awkward
+    parsed = {item.get("parsed") for item in crawl.items}
     assert site.url("/ok") in parsed
     assert site.url("/target-2") in parsed
-    assert site.url("/not-modified") not in parsed
-    failed = (folder / "failed.txt").read_text().split()
-    assert {site.url("/missing-with-an-errback"), site.url("/server-error-with-an-errback")} == set(failed)
-
-
-def test_a_moved_page_becomes_a_page_at_its_new_address(awkward: tuple[Site, Crawl, Path]) -> None:
-    """The target of a permanent redirect is a page of its own, the target of a temporary one is not."""
-    site, crawl, _ = awkward
-    outcomes = crawl.outcomes()
-    assert site.url("/target-2") in outcomes
-    assert site.url("/target-1") not in outcomes
+    assert site.url("/status/304") not in parsed
+    failed = {site.url("/missing-with-an-errback"), site.url("/status/500-with-an-errback")}
+    assert {item["failed"] for item in crawl.items if "failed" in item} == failed
 
 
 def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_path: Path) -> None:
@@ -276,45 +236,20 @@ def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_pat
     with Site() as site:
         _answers(site)
         broken = [site.url(f"/{kind}?{number}") for number in range(2) for kind in kinds]
-        (tmp_path / "urls.txt").write_text("\n".join([*broken, site.url("/ok"), site.url("/empty")]))
-        project = Project(
-            tmp_path,
-            SPIDER,
-            RETRY_ENABLED="False",
-            DOWNLOAD_MAXSIZE="2000000",
-            CONCURRENT_REQUESTS_PER_DOMAIN="1",  # each is heard of before the next is asked for
-            CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
-            CRAWLSCHED_FIND_SOURCES="False",
-            TEST_CLOSE_AFTER_RESOLVED=str(len(broken) + 2),
-        )
+        fine = [site.url("/ok"), site.url("/empty")]
+        # Each is heard of before the next is asked for.
+        project = _project(tmp_path, [*broken, *fine], RETRY_ENABLED=False, CONCURRENT_REQUESTS_PER_DOMAIN=1)
         outcomes = project.run().outcomes()
         assert [["error"]] * len(broken) == [outcomes[url] for url in broken]
-        assert outcomes[site.url("/ok")] == outcomes[site.url("/empty")] == ["changed"]
+        assert [outcomes[url] for url in fine] == [["changed"]] * 2
 
 
-def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "n_asked"), [(403, 12), (503, 8)])
+def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path: Path, status: int, n_asked: int) -> None:
     """Of twelve sitemaps that answer 503 eight are asked for; of twelve that are forbidden all."""
     with Site() as site:
-        asked: list[str] = []
-
-        def answer(request: web.Request) -> web.Response:
-            asked.append(request.path)
-            return web.Response(status=503 if "broken" in request.path else 403)
-
-        for number in range(12):
-            site.page(f"/broken-{number}.xml", answer)
-            site.page(f"/forbidden-{number}.xml", answer)
-        for name, n_asked in (("forbidden", 12), ("broken", 8)):
-            asked.clear()
-            folder = tmp_path / name
-            folder.mkdir()
-            Project(
-                folder,
-                VISITING_SPIDER.format(urls=[]),
-                RETRY_ENABLED="False",
-                CONCURRENT_REQUESTS_PER_DOMAIN="1",  # each is heard of before the next is asked for
-                CRAWLSCHED_FIND_SOURCES="False",
-                CRAWLSCHED_SOURCE_URLS=",".join(site.url(f"/{name}-{number}.xml") for number in range(12)),
-                CLOSESPIDER_TIMEOUT="8",
-            ).run()
-            assert len(asked) == n_asked, name
+        sitemaps = [site.page(f"/{number}.xml", "", status=status) for number in range(12)]
+        # Each is heard of before the next is asked for.
+        settings = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+        Project(tmp_path, [], source_urls=",".join(sitemaps), seconds=8, **settings).run()
+        assert len(site.requests) == n_asked

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.collection import Collection
 from crawlsched.estimators import LearnedRates
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
-from tests import children
-from tests.integration.collection.test_readable_state import HOUR, START, fingerprint, opened, rows, visit
+from tests import children, parts
+from tests.databases import rows
+from tests.integration.collection.test_readable_state import HOUR, START, opened
 
 N_PAGES = 4
+PAGES = parts.found(f"https://example.com/{page}" for page in range(N_PAGES))
 WITH_PARAMETERS: dict[str, Any] = {
     "momentum": {"name": "momentum", "beta": 0.75, "initial_change_rate": 1e-5},
     "gamma_posterior": {"name": "gamma_posterior", "prior_shape": 1.0},
@@ -41,7 +43,20 @@ def history() -> list[tuple[float, int, bool | None, float | None]]:
 def go_on(collection: Collection, visits: list[tuple[float, int, bool | None, float | None]]) -> None:
     for at, page, changed, since in visits:
         collection.planner.hold(page)
-        visit(collection, page, at, changed, since)
+        parts.visit(collection, page, at, changed, since)
+
+
+def alone_with(
+    visits: list[tuple[float, int, bool | None, float | None]], name: str, parameters: dict[str, Any] | None = None
+) -> LearnedRates:
+    """Return an estimator by itself that has seen all visits."""
+    alone = LearnedRates(name, N_PAGES, 1 / 86400, parameters or {})
+    crawled_at: dict[int, float] = {}
+    for at, page, changed, since in visits:
+        if changed is not None:
+            alone.observe(page, at - crawled_at[page], changed, 0, since)
+        crawled_at[page] = at
+    return alone
 
 
 def states(collection: Collection) -> list[bytes]:
@@ -52,9 +67,8 @@ def states(collection: Collection) -> list[bytes]:
 def begun(url: str, name: str) -> Collection:
     """Make the first thirty visits, and have them written."""
     visits = history()
-    collection = opened(url, START, CRAWLSCHED_ESTIMATOR=WITH_PARAMETERS.get(name, name))
-    urls = [f"https://example.com/{page}" for page in range(N_PAGES)]
-    collection.add_pages([FoundPage(url, fingerprint(url), "example.com") for url in urls], START)
+    collection = opened(url, START, estimator=WITH_PARAMETERS.get(name, name))
+    collection.add_pages(PAGES, START)
     go_on(collection, visits[:30])
     collection.flush(visits[29][0])
     assert collection.write_behind.drain(30.0)
@@ -83,7 +97,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", POINT_ESTIMATORS)
 def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url: str, killed: Path, name: str, how: str) -> None:
     """Visits, the end of the process, further visits: state and values are those of the estimator that saw them all."""
-    chosen = {"CRAWLSCHED_ESTIMATOR": WITH_PARAMETERS.get(name, name)}
+    chosen = {"estimator": WITH_PARAMETERS.get(name, name)}
     visits = history()
     if how == "killed":
         sqlite_url = f"sqlite:///{killed / name}.db"
@@ -95,13 +109,7 @@ def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url: str, killed: Path,
     learned = collection.planner.learned
     assert learned is not None
 
-    # An estimator by itself that has seen all visits.
-    alone = LearnedRates(name, N_PAGES, 1 / 86400, dict(collection.settings.estimator[1]))
-    crawled_at: dict[int, float] = {}
-    for at, page, changed, since in visits:
-        if changed is not None:
-            alone.observe(page, at - crawled_at[page], changed, 0, since)
-        crawled_at[page] = at
+    alone = alone_with(visits, name, dict(collection.settings.estimator[1]))
     assert states(collection) == alone.packed(np.arange(N_PAGES))
     assert learned.key == alone.key
     end = visits[-1][0] + HOUR
@@ -116,20 +124,14 @@ def test_another_estimator_learns_from_the_visits_that_are_kept(database_url: st
     """Nothing is lost by a change of CRAWLSCHED_ESTIMATOR but what is older than the observations."""
     visits = history()
     collection = opened(database_url, START)
-    urls = [f"https://example.com/{page}" for page in range(N_PAGES)]
-    collection.add_pages([FoundPage(url, fingerprint(url), "example.com") for url in urls], START)
+    collection.add_pages(PAGES, START)
     go_on(collection, visits)
     now = visits[-1][0]
     collection.close(now)
     assert rows(database_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
     for name in POINT_ESTIMATORS:
-        alone = LearnedRates(name, N_PAGES, 1 / 86400)
-        crawled_at: dict[int, float] = {}
-        for at, page, changed, since in visits:
-            if changed is not None:
-                alone.observe(page, at - crawled_at[page], changed, 0, since)
-            crawled_at[page] = at
-        collection = opened(database_url, now, CRAWLSCHED_ESTIMATOR=name)
+        alone = alone_with(visits, name)
+        collection = opened(database_url, now, estimator=name)
         assert states(collection) == alone.packed(np.arange(N_PAGES))
         collection.close(now)
 

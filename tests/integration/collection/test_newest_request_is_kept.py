@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -20,42 +18,18 @@ from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.visits import Call
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
 from crawlsched.pages.variants import asked_variant, variant_fingerprint
-from crawlsched.settings import Settings
 from crawlsched.store import Outcome
+from tests import parts
+from tests.rows import name_of
 
 URL = "http://a.example/page"
 Open = Callable[[], Refresher]
 
 
-def _name(url: str) -> bytes:
-    return hashlib.sha1(url.encode()).digest()
-
-
 @pytest.fixture
 def opened(tmp_path: Path) -> Open:
-    def open_it() -> Refresher:
-        settings = Settings.from_scrapy(
-            {"CRAWLSCHED_DATABASE_URL": f"sqlite:///{tmp_path / 'crawl.db'}", "CRAWLSCHED_COLLECTION": "test"}
-        )
-        counts: Counter[str] = Counter()
-        refresher = Refresher(
-            settings,
-            "test",
-            count=lambda name, n=1: counts.update({name: n}),
-            request_fingerprint=_name,
-            clock=lambda: 1_000.0,
-            rng=Random(0),
-        )
-        refresher.open()
-        return refresher
-
-    return open_it
-
-
-def _close(refresher: Refresher) -> None:
-    for waits in refresher.closing():
-        if waits is not None:
-            waits()
+    settings = parts.settings(f"sqlite:///{tmp_path / 'crawl.db'}")
+    return lambda: parts.refresher(settings, clock=lambda: 1_000.0)
 
 
 def _ask(
@@ -65,10 +39,10 @@ def _ask(
     meta = {**(data or {}).get("meta", {}), **more.pop("meta", {})}
     template = RequestTemplate(data) if data else None
     asked = PageRequest(
-        url, _name(url), "a.example", template, more.pop("importance", None), meta, again, more.pop("call", None)
+        url, name_of(url), "a.example", template, more.pop("importance", None), meta, again, more.pop("call", None)
     )
     result = refresher.admission.requested(asked, 1_000.0)
-    return result, refresher.collection.index.page(variant_fingerprint(_name(url), asked_variant(meta)))
+    return result, refresher.collection.index.page(variant_fingerprint(name_of(url), asked_variant(meta)))
 
 
 def _crawled(refresher: Refresher, page: int) -> None:
@@ -83,7 +57,7 @@ def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
     _, page = _ask(refresher, {"callback": "parse_item", "meta": {"price": 10}})
     _crawled(refresher, page)
     assert _ask(refresher, {"callback": "parse_product", "meta": {"price": 12}}) == (AdmissionResult.KNOWN, page)
-    _close(refresher)
+    parts.close(refresher)
     refresher = opened()
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse_product", "meta": {"price": 12}}
     marks = refresher.planner.pages.marks
@@ -91,7 +65,7 @@ def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
     digest = refresher.collection.request_digest(page)
     refresher.planner.pages.request_digest[page] = 0  # as of a version that kept none
     assert refresher.collection.request_digest(page) == digest
-    _close(refresher)
+    parts.close(refresher)
 
 
 def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(opened: Open) -> None:
@@ -109,12 +83,12 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
         assert refresher.planner.pages.importance[page] == 3.0
     start = _ask(refresher, {"callback": "parse"}, again=True, meta={"is_start_request": True})
     assert start == (AdmissionResult.ONCE, pages[0])  # plain Scrapy delivers both
-    _close(refresher)
+    parts.close(refresher)
     refresher = opened()  # where the callbacks have other names
     assert _ask(refresher, {"callback": "parse_item"}) == (AdmissionResult.NEW, pages[0])
     assert _ask(refresher, later) == (AdmissionResult.KNOWN, pages[0])
     assert refresher.collection.facts_of(pages[0]).template_data == {"callback": "parse_item"}
-    _close(refresher)
+    parts.close(refresher)
 
 
 def test_what_makes_a_variant(opened: Open) -> None:
@@ -132,10 +106,10 @@ def test_what_makes_a_variant(opened: Open) -> None:
     assert pages[0] == pages[1]
     assert len(set(pages)) == 3
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
-    _close(refresher)
+    parts.close(refresher)
     refresher = opened()
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
-    _close(refresher)
+    parts.close(refresher)
 
 
 def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
@@ -145,7 +119,7 @@ def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCapt
         found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
     assert Counter(found) == Counter({AdmissionResult.NEW: 16, AdmissionResult.ONCE: 4})
     assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
-    _close(refresher)
+    parts.close(refresher)
 
 
 def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
@@ -157,7 +131,7 @@ def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
     assert _ask(refresher, {"callback": "parse_item"}, call=call, again=True) == (AdmissionResult.ONCE, page)
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
-    _close(refresher)
+    parts.close(refresher)
 
 
 def test_dont_filter_and_start_requests(opened: Open) -> None:
@@ -166,7 +140,7 @@ def test_dont_filter_and_start_requests(opened: Open) -> None:
     start = {"is_start_request": True}
     _, page = _ask(refresher, again=True, meta=start)
     assert _ask(refresher, again=True, meta=start) == (AdmissionResult.ONCE, page)
-    _close(refresher)
+    parts.close(refresher)
     refresher = opened()
     assert not refresher.book.owed(page, 1_000.0)
     assert _ask(refresher, again=True, meta=start) == (AdmissionResult.NEW, page)  # nobody has visited it
@@ -174,7 +148,7 @@ def test_dont_filter_and_start_requests(opened: Open) -> None:
     assert _ask(refresher, again=True) == (AdmissionResult.ONCE, page)
     assert _ask(refresher, importance=3.0)[0] is AdmissionResult.KNOWN
     assert refresher.planner.pages.importance[page] == 3.0
-    _close(refresher)
+    parts.close(refresher)
 
 
 def test_what_is_owed_is_given_once(opened: Open) -> None:
@@ -201,7 +175,7 @@ def test_what_is_owed_is_given_once(opened: Open) -> None:
     assert book.owed(page, 1_000.0 + 86_400.0) == UNTRACKED
     refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
     assert book.owed(page, 1_000.0) == UNTRACKED
-    _close(refresher)
+    parts.close(refresher)
 
 
 def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
@@ -212,11 +186,11 @@ def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
     n_visits = 0
     for slot in range(400):
         now = 1_000.0 + 10_000.0 * slot
-        found = refresher.dispatcher.next_page(now, lambda host, now: now)
+        found = refresher.dispatcher.next_page(now, parts.any_host)
         if found is not None:  # what fails is left alone for ever longer
             refresher.visit_ends.resolve(found[0], Outcome.DROPPED, now)
             n_visits += 1
         refresher.flush(now)
     assert n_visits > 60
     assert len(refresher.book.ended_pages) <= 1
-    _close(refresher)
+    parts.close(refresher)

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
 
-from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.shard_pages import ShardPages
-from crawlsched.settings import Settings
+from crawlsched.crawl.collection import Collection
 from crawlsched.store import ChangeRow, Store
+from tests import parts
+from tests.rows import name_of
 
 NOW = 1_000_000.0
 URLS = [f"http://a.example/{number}" for number in range(6)]
-
-
-def _name(url: str) -> bytes:
-    return hashlib.sha1(url.encode()).digest()
-
-
-def _found(url: str) -> FoundPage:
-    return FoundPage(url, _name(url), "a.example")
 
 
 class Opened:
@@ -31,14 +21,10 @@ class Opened:
 
     def __init__(self, folder: Path) -> None:
         self.url = f"sqlite:///{folder / 'crawl.db'}"
-        self.settings = Settings.from_scrapy(
-            {"CRAWLSCHED_DATABASE_URL": self.url, "CRAWLSCHED_COLLECTION": "test"}, "test"
-        )
+        self.settings = parts.settings(self.url)
 
     def open(self, now: float = NOW) -> Collection:
-        collection = Collection(self.settings, "test", _name, "none", Random(1))
-        ShardPages(collection).open(now)
-        return collection
+        return parts.collection(self.settings, now)
 
     def store(self) -> Store:
         return Store.open(self.url, "test")
@@ -49,7 +35,7 @@ def opened(tmp_path: Path) -> Opened:
     """Six pages, of which the second and the last were forgotten."""
     found = Opened(tmp_path)
     collection = found.open()
-    collection.add_pages([_found(url) for url in URLS], NOW)
+    collection.add_pages(parts.found(URLS), NOW)
     collection.close(NOW)
     store = found.store()
     for url in (URLS[1], URLS[5]):
@@ -62,7 +48,7 @@ def test_rows_are_dense_and_numbers_stay(opened: Opened) -> None:
     """After a restart nothing is left of forgotten pages in memory, and the others have the numbers that they had."""
     collection = opened.open()
     assert collection.planner.pages.n == 4
-    kept = {url: collection.index.page(_name(url)) for url in URLS}
+    kept = {url: collection.index.page(name_of(url)) for url in URLS}
     assert list(kept.values()) == [0, -1, 1, 2, 3, -1]
     assert collection.numbers.of([0, 1, 2, 3]).tolist() == [0, 2, 3, 4]
     assert collection.shards.rows_of(collection.shards.only, [4, 1, 0, 9]).tolist() == [3, -1, 0, -1]
@@ -74,7 +60,7 @@ def test_rows_are_dense_and_numbers_stay(opened: Opened) -> None:
 def test_a_number_is_not_given_again(opened: Opened) -> None:
     """Not even that of the newest page, which was forgotten: whoever remembers it would take another page for it."""
     collection = opened.open()
-    (row,) = collection.add_pages([_found("http://a.example/new")], NOW)
+    (row,) = collection.add_pages(parts.found(["http://a.example/new"]), NOW)
     assert (row, collection.numbers.item(row)) == (4, 6)
     collection.close(NOW)
 
@@ -82,7 +68,7 @@ def test_a_number_is_not_given_again(opened: Opened) -> None:
 def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) -> None:
     """Columns, contents, texts, visits, changes and announcements are those of the page, and come back to it."""
     collection = opened.open()
-    page = collection.index.page(_name(URLS[3]))
+    page = collection.index.page(name_of(URLS[3]))
     assert page != 3
     collection.planner.crawled(page, NOW + 5.0, None)
     collection.put_facts(collection.facts_of(page)._replace(etag="it", pending_fingerprint=b"new"), NOW + 5.0)
@@ -105,10 +91,10 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) ->
     assert store.reader.undelivered() == [3]
     store.close()
     collection = opened.open(NOW + 6.0)
-    page = collection.index.page(_name(URLS[3]))
+    page = collection.index.page(name_of(URLS[3]))
     assert collection.planner.pages.crawled_at[page] == NOW + 5.0
     assert np.count_nonzero(collection.planner.pages.crawled_at[:4] > 0.0) == 1
-    assert collection.planner.pick(NOW + 7.0, lambda host, now: now).page == page  # it was not delivered
+    assert collection.planner.pick(NOW + 7.0, parts.any_host).page == page  # it was not delivered
     known, lastmod, _ = collection.announced_before(np.array([page]), 0)
     assert (known.tolist(), lastmod.tolist()) == ([True], [7.0])
     collection.close(NOW)

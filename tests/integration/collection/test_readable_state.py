@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from hashlib import sha1
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, text
 
-from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.shard_pages import ShardPages
+from crawlsched.crawl.collection import Collection
 from crawlsched.planner import explain
-from crawlsched.settings import Settings
 from crawlsched.store import schema
+from tests import parts
+from tests.databases import rows
 
 QUERIES = Path(__file__).parents[3] / "docs" / "reference" / "queries.md"
 START = 1_700_000_000.0
@@ -25,41 +22,22 @@ HOUR = 3600.0
 URLS = ["https://example.com/news", "https://example.com/about", "https://other.example/", "https://other.example/new"]
 
 
-def fingerprint(url: str) -> bytes:
-    return sha1(url.encode()).digest()
-
-
 def opened(url: str, now: float, **settings: Any) -> Collection:
     schema.upgrade(url)
-    checked = Settings.from_scrapy({"CRAWLSCHED_DATABASE_URL": url, **settings}, "test")
-    collection = Collection(checked, "test", fingerprint, "none", Random(1))
-    ShardPages(collection).open(now)
-    return collection
-
-
-def visit(collection: Collection, page: int, now: float, changed: bool | None, since: float | None = None) -> None:
-    """Do what a response does."""
-    found = collection.planner.crawled(page, now, changed, time_since_modified=since)
-    collection.unsaved.page(page, now)
-    if changed:
-        collection.unsaved.changed(page, now)
-    learned = {} if found is None else {"elapsed": found.elapsed, "changed": found.changed}
-    learned |= {} if found is None else {"time_since_modified": found.time_since_modified}
-    row = {"elapsed": None, "changed": None, **learned, "n_signals": 0, "source": -1}
-    collection.unsaved.observation(now, page, outcome="changed" if changed else "unchanged", status=200, **row)
+    return parts.collection(parts.settings(url, **settings), now)
 
 
 @pytest.fixture
 def crawled(database_url: str) -> Iterator[tuple[Collection, str]]:
     """Three pages that were visited every hour for a day, and one that never was."""
     collection = opened(database_url, START)
-    pages = collection.add_pages([FoundPage(url, fingerprint(url), url.split("/")[2]) for url in URLS], START)
+    pages = collection.add_pages(parts.found(URLS), START)
     for hour in range(25):
         for page in pages[:3]:
-            pick = collection.planner.pick(START + hour * HOUR + page, lambda host, now: now)
+            pick = collection.planner.pick(START + hour * HOUR + page, parts.any_host)
             assert pick is not None
             changed = None if hour == 0 else page == 0 or (page == 2 and hour % 8 == 0)
-            visit(collection, page, START + hour * HOUR + page, changed, 60.0 if changed and page == 0 else None)
+            parts.visit(collection, page, START + hour * HOUR + page, changed, 60.0 if changed and page == 0 else None)
         if hour == 12:
             source = collection.sources.add("sitemap", "https://example.com/sitemap.xml", "example.com", START)
             assert source is not None
@@ -71,15 +49,6 @@ def crawled(database_url: str) -> Iterator[tuple[Collection, str]]:
     collection.lease.heartbeat(START + 24 * HOUR + 10, {})
     yield collection, database_url
     collection.close(START + 24 * HOUR + 20)
-
-
-def rows(url: str, query: str) -> list[dict[str, Any]]:
-    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    try:
-        with engine.connect() as connection:
-            return [dict(row) for row in connection.execute(text(query)).mappings()]
-    finally:
-        engine.dispose()
 
 
 def test_the_columns_say_what_the_crawl_knows(crawled: tuple[Collection, str]) -> None:

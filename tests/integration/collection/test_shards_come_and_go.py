@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from random import Random
 from typing import Any
 
@@ -13,31 +12,27 @@ from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.pages import FREE, NEW
-from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Store
 from crawlsched.store.members import SharedCollection
+from tests import parts
+from tests.rows import name_of
 
 NOW, N_SHARDS = 1_000_000.0, 4
 HOSTS = [next(h for i in range(100) if shard_of(h := f"h{i}.example", N_SHARDS) == shard) for shard in range(N_SHARDS)]
 
 
-def _name(url: str) -> bytes:
-    return hashlib.sha1(url.encode()).digest()
-
-
-def _found(host: str, number: int) -> FoundPage:
-    url = f"http://{host}/{number}"
-    return FoundPage(url, _name(url), host)
+def pages_of(shard: int, n: int) -> list[FoundPage]:
+    return parts.found(f"http://{HOSTS[shard]}/{number}" for number in range(n))
 
 
 class Process:
     """A collection without Scrapy and without others; nobody else claims anything."""
 
     def __init__(self, shared: SharedCollection, **settings: Any) -> None:
-        given = Settings.from_scrapy({"CRAWLSCHED_DATABASE_URL": shared.database.text, **settings}, "test")
+        given = parts.settings(shared.database.text, **settings)
         self.shared = shared
-        self.collection = Collection(given, "test", _name, "none", Random(1), N_SHARDS)
+        self.collection = Collection(given, "test", name_of, "none", Random(1), N_SHARDS)
         self.shard_pages = ShardPages(self.collection)
         self.collection.begin_writing()
 
@@ -73,7 +68,7 @@ def process(database, request) -> Process:
 def test_each_shard_gives_its_own_numbers(process: Process) -> None:
     """The first page of each is number 0 there, and all are found again under these by the next owner."""
     process.take(0, 1, 2, 3)
-    pages = [_found(host, number) for number in range(5) for host in HOSTS]
+    pages = parts.found(f"http://{host}/{number}" for number in range(5) for host in HOSTS)
     rows = process.collection.add_pages(pages, NOW)
     assert process.collection.numbers.of(rows).tolist() == [number for number in range(5) for _ in HOSTS]
     process.write()
@@ -91,13 +86,13 @@ def test_of_a_shard_that_left_nothing_is_picked_known_or_written(process: Proces
     """The others are crawled on."""
     process.take(0, 1)
     collection = process.collection
-    here, gone = (collection.add_pages([_found(host, 0)], NOW)[0] for host in HOSTS[:2])
+    here, gone = collection.add_pages(parts.found(f"http://{host}/0" for host in HOSTS[:2]), NOW)
     process.leave(1)
     assert (collection.knows(here), collection.knows(gone)) == (True, False)
-    assert collection.index.page(_found(HOSTS[1], 0).request_fingerprint) == -1
+    assert collection.index.page(name_of(f"http://{HOSTS[1]}/0")) == -1
     assert process.urls() == {f"http://{HOSTS[0]}/0"}
     assert len(collection.index) == 1
-    picks = [collection.planner.pick(NOW + n, lambda host, now: now) for n in range(3)]
+    picks = [collection.planner.pick(NOW + n, parts.any_host) for n in range(3)]
     assert [pick and pick.page for pick in picks] == [here, None, None]
     collection.planner.frontier._check(NOW + 3)
     collection.unsaved.page(gone, NOW)
@@ -113,7 +108,7 @@ def test_a_shard_that_comes_back_is_what_it_was(process: Process) -> None:
     """What was learned meanwhile in another process is there; announcements count for the source that they had."""
     process.take(0, 1)
     collection = process.collection
-    rows = collection.add_pages([_found(HOSTS[1], number) for number in range(20)], NOW)
+    rows = collection.add_pages(pages_of(1, 20), NOW)
     source = collection.sources.add("sitemap", f"http://{HOSTS[1]}/sitemap.xml", HOSTS[1], NOW)
     ping = collection.sources.add("ping", "desk", "", NOW)
     assert source is not None
@@ -149,7 +144,7 @@ def test_rows_are_given_again_after_a_while(process: Process) -> None:
     """A shard that goes to and fro for ever takes no more memory than once; nothing of the page before is left."""
     process.take(0, 1)
     collection = process.collection
-    rows = collection.add_pages([_found(HOSTS[1], number) for number in range(300)], NOW)
+    rows = collection.add_pages(pages_of(1, 300), NOW)
     for row in rows[:100]:
         collection.planner.crawled(row, NOW + 1.0, None)
     collection.unsaved.pages(np.array(rows), NOW)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Callable
 from email.utils import formatdate
@@ -15,7 +14,7 @@ from aiohttp import web
 
 from crawlsched.planner import Planner
 from crawlsched.store import ObservationRow
-from tests.crawling import VISITING_SPIDER, Project
+from tests.crawling import Project
 from tests.site import Site
 
 HONEST, RESTLESS = "127.0.0.31", "127.0.0.32"
@@ -59,21 +58,16 @@ def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path: Path)
             path = f"/{page}"
             site.page(path, lambda r, h=honest, o=restless: (h if r.host.startswith(HONEST) else o)(r))
             urls += [site.url(path, HONEST), site.url(path, RESTLESS)]
-        crawl = Project(
-            tmp_path,
-            VISITING_SPIDER.format(urls=urls),
-            CRAWLSCHED_PAGES=json.dumps([["*", {"min_interval": INTERVAL, "max_interval": INTERVAL + 0.1}]]),
-            CRAWLSCHED_CONDITIONAL_REQUESTS="False",  # so that each visit puts the header to the test
-            CRAWLSCHED_BANDWIDTH="40/s",
-            TEST_CLOSE_AFTER_RESOLVED=str(4 * len(urls)),
-            CLOSESPIDER_TIMEOUT="60",
-        ).run(timeout=80)
-    store, planner = crawl.store(), Planner(1.0)
-    for block in store.load(grid=planner.grid, n_rates=planner.posterior.rates.size, host_number=lambda name: 0):
+        # Not conditional, so that each visit puts the header to the test.
+        settings = {"pages": [["*", {"min_interval": INTERVAL, "max_interval": INTERVAL + 0.1}]]}
+        project = Project(tmp_path, urls, conditional_requests=False, bandwidth="40/s", seconds=60, **settings)
+        crawl = project.run(timeout=80, visits=4 * len(urls))
+    planner = Planner(1.0)
+    given = {"grid": planner.grid, "n_rates": planner.posterior.rates.size, "host_number": lambda name: 0}
+    for block in crawl.read(lambda store: list(store.load(**given))):
         planner.load(block, block["log_likelihood"], time.time())
-    found = {facts.url: facts.page for facts in store.reader.facts(range(len(urls))) if facts is not None}
-    rows = {url: store.reader.observations_of(page, 100)[::-1] for url, page in found.items()}
-    store.close()
+    found = {url: facts.page for url, facts in crawl.pages().items()}
+    rows = {url: crawl.visits(page) for url, page in found.items()}
     compared = sorted((row.time, url, row) for url in rows for row in rows[url] if row.changed is not None)
     for host in (HONEST, RESTLESS):
         moved = rested = 0

@@ -6,24 +6,13 @@ import asyncio
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
 
-from tests.crawling import Crawl, Project
+from tests.crawling import YIELDS, Crawl, Project, spider
 from tests.site import Site
-
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-
-    def parse(self, response):
-        with open("seen.txt", "a") as file:
-            print(response.url, response.meta["crawlsched_changed"], file=file)
-"""
 
 
 def noisy(text: Callable[[int], str]) -> Callable[[web.Request], web.Response]:
@@ -38,22 +27,26 @@ def noisy(text: Callable[[int], str]) -> Callable[[web.Request], web.Response]:
     return answer
 
 
-def project(site: Site, folder: Path, urls: list[str], **settings: str) -> Project:
-    wanted = {"CRAWLSCHED_PROBES": "True", "CRAWLSCHED_BANDWIDTH": "30/s", "TEST_CLOSE_AFTER_RESOLVED": "120"}
-    return Project(folder, SPIDER.format(urls=urls), **{**wanted, **settings})
+def project(folder: Path, urls: list[str], **settings: object) -> Project:
+    given = {"probes": True, "bandwidth": "30/s", "visits": 120, **settings}
+    return Project(folder, spider(urls, YIELDS), **given)
 
 
 def false_changes(crawl: Crawl) -> int:
-    store = crawl.store()
-    rows = [row for page in range(store.reader.next_page()) for row in store.reader.observations_of(page, 1000)]
-    store.close()
-    return sum(row.changed is True for row in rows)
+    return sum(row.changed is True for page in crawl.pages().values() for row in crawl.visits(page.page))
+
+
+def learned(crawl: Crawl, *, of_site: bool) -> tuple[str, dict[str, Any]]:
+    """Return the name of what was learned of a template, or of a site, and what it is."""
+    names = crawl.read(lambda store: list(store.reader.learned()))
+    (name,) = (name for name in names if name.startswith("//") == of_site)
+    return name, crawl.read(lambda store: store.reader.noise_mask(name)) or {}
 
 
 def test_a_clock_and_a_counter_are_learned_once_for_all_pages_of_a_template(site: Site, tmp_path: Path) -> None:
     """Eight pages of one template: a few probes, each resolved once, and from then on nothing ever changes."""
     urls = [site.page(f"/news/{n}", noisy(lambda _: "leaves and water")) for n in range(8)]
-    crawl = project(site, tmp_path, urls).run()
+    crawl = project(tmp_path, urls).run()
     probes = crawl.stats["crawlsched/dispatched/probe"]
     assert 1 <= probes <= 15
     assert crawl.stats["crawlsched/resolved/probed"] == crawl.stats["crawlsched/probes/made"] == probes
@@ -62,22 +55,20 @@ def test_a_clock_and_a_counter_are_learned_once_for_all_pages_of_a_template(site
     assert crawl.stats["crawlsched/slots/used"] >= crawl.stats["crawlsched/dispatched"]
     assert crawl.stats["crawlsched/resolved/unchanged"] > 60
     assert false_changes(crawl) <= 10  # told until it was known
-    store = crawl.store()
-    (template,) = (name for name in store.reader.learned() if not name.startswith("//"))
+    template, mask = learned(crawl, of_site=False)
     assert template.startswith("127.0.0.1/http:")
     assert template.endswith("/news/*")
-    assert store.reader.noise_mask(template)["places"]
-    assert store.reader.facts([0])[0].recipe == "blocks/6"
-    store.close()
+    assert mask["places"]
+    assert {page.recipe for page in crawl.pages().values()} == {"blocks/6"}
 
 
 def test_what_was_learned_survives_a_restart(site: Site, tmp_path: Path) -> None:
     """The second crawl begins with the mask of the first: not one false change."""
     urls = [site.page(f"/news/{n}", noisy(lambda _: "leaves and water")) for n in range(4)]
-    first = project(site, tmp_path, urls)
+    first = project(tmp_path, urls)
     began = first.run()
     before = false_changes(began)
-    again = first.run(TEST_CLOSE_AFTER_RESOLVED="60")
+    again = first.run(visits=60)
     assert false_changes(again) == before
     assert "crawlsched/resolved/changed" not in again.stats
     # What looks changed no more is not probed; only what might have returned to the living is.
@@ -88,11 +79,8 @@ def test_what_was_learned_survives_a_restart(site: Site, tmp_path: Path) -> None
 def test_a_change_of_one_word_is_found_beside_the_noise(site: Site, tmp_path: Path) -> None:
     """After every 40 fetches a word is another one: each of these edits is found, and hardly anything else."""
     url = site.page("/news/1", noisy(lambda n: f"leaves and water, edition {'abcdefghijklmnop'[n // 40 % 16]}"))
-    crawl = project(site, tmp_path, [url], TEST_CLOSE_AFTER_RESOLVED="150").run()
-    store = crawl.store()
-    rows = store.reader.observations_of(0, 1000)[::-1]
-    store.close()
-    late = [row for n, row in enumerate(rows) if n >= 20]  # by then the noise is known
+    crawl = project(tmp_path, [url], visits=150).run()
+    late = crawl.visits()[20:]  # by then the noise is known
     assert sum(row.changed is True for row in late) == pytest.approx(len(late) / 40, abs=1.01)
 
 
@@ -113,18 +101,15 @@ def test_a_release_in_the_header_is_told_once_and_is_no_change_of_any_page(site:
         )
 
     urls = [site.page(f"/guide/{n}", answer) for n in range(8)]
-    first = project(site, tmp_path, urls, CRAWLSCHED_BANDWIDTH="60/s")
-    crawl = first.run(TEST_CLOSE_AFTER_RESOLVED="110")
+    first = project(tmp_path, urls, bandwidth="60/s")
+    crawl = first.run(visits=110)
     assert false_changes(crawl) <= 2  # of so few words as "1.1" the first two pages tell
     assert crawl.stats["crawlsched/template_edits"] >= 12
-    delivered = (tmp_path / "seen.txt").read_text().splitlines()
-    assert 8 + 2 <= len(delivered) <= 8 + 8
-    again = first.run(TEST_CLOSE_AFTER_RESOLVED="60")
+    assert 8 + 2 <= len(crawl.items) <= 8 + 8
+    again = first.run(visits=60)
     assert false_changes(again) <= 2
     assert again.stats["crawlsched/template_edits"] >= 5
-    store = again.store()
-    (name,) = (name for name in store.reader.learned() if name.startswith("//"))
+    name, shared = learned(again, of_site=True)
     assert name.startswith("//127.0.0.1 http:")
     assert name.endswith(" blocks/6")
-    assert store.reader.noise_mask(name)["edits"]
-    store.close()
+    assert shared["edits"]

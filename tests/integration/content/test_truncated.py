@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
 from aiohttp import web
 
-from tests.crawling import Project
+from tests.crawling import Project, spider
 from tests.site import Site
 
-SPIDER = """
-import scrapy
+STOPS = """
+@classmethod
+def from_crawler(cls, crawler):
+    spider = super().from_crawler(crawler)
+    crawler.signals.connect(spider.stop_after_the_headers, scrapy.signals.headers_received)
+    return spider
 
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = [{urls}]
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        spider = super().from_crawler(crawler)
-        crawler.signals.connect(spider.stop_after_the_headers, scrapy.signals.headers_received)
-        return spider
-
-    def stop_after_the_headers(self, request):
-        if request.url.endswith("/stopped"):
-            raise scrapy.exceptions.StopDownload(fail=False)
-
-    def parse(self, response):
-        yield {{"path": response.url[-6:], "is_cut": bool({{"dataloss", "download_stopped"}} & set(response.flags))}}
+def stop_after_the_headers(self, request):
+    if request.url.endswith("/stopped"):
+        raise scrapy.exceptions.StopDownload(fail=False)
 """
+PARSE = 'yield {"path": response.url[-6:], "is_cut": bool({"dataloss", "download_stopped"} & set(response.flags))}'
 # Which answers of each page are cut short, by their numbers.
 CUT = {"/first": {0, 1}, "/later": {1, 2, 4}, "/every": set(range(1000)), "/stopped": set()}
 
 
-def test_what_is_cut_short_is_delivered_once_and_counts_as_nothing(tmp_path: Path) -> None:
+def test_what_is_cut_short_is_delivered_once_and_counts_as_nothing(site: Site, tmp_path: Path) -> None:
     """Where nothing was delivered before, as by plain Scrapy; the whole body follows, and nothing has changed."""
     asked: Counter[str] = Counter()
 
@@ -51,20 +42,10 @@ def test_what_is_cut_short_is_delivered_once_and_counts_as_nothing(tmp_path: Pat
             request.transport.close()
         return response
 
-    with Site() as site:
-        for path in CUT:
-            site.page(path, answer)
-        feed = tmp_path / "items.jl"
-        crawl = Project(
-            tmp_path,
-            SPIDER.format(urls=", ".join(repr(site.url(path)) for path in CUT)),
-            DOWNLOAD_FAIL_ON_DATALOSS="False",
-            CRAWLSCHED_BANDWIDTH="5/s",
-            CRAWLSCHED_FIND_SOURCES="False",
-            FEEDS=json.dumps({str(feed): {"format": "jsonlines"}}),
-            CLOSESPIDER_TIMEOUT="16",
-        ).run()
-    items = Counter((item["path"], item["is_cut"]) for item in map(json.loads, feed.read_text().splitlines()))
+    urls = [site.page(path, answer) for path in CUT]
+    project = Project(tmp_path, spider(urls, PARSE, also=STOPS), bandwidth="5/s", seconds=16)
+    crawl = project.run(DOWNLOAD_FAIL_ON_DATALOSS=False)
+    items = Counter((item["path"], item["is_cut"]) for item in crawl.items)
     first, other = {("/first", True): 1, ("/first", False): 1}, {("/later", False): 1}
     assert items == {**first, **other, ("/every", True): 1, ("topped", True): 1}
     assert "crawlsched/changes_found" not in crawl.stats

@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 import itertools
-import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
 from aiohttp import web
 
-from tests.commands import run_here
-from tests.crawling import Crawl, Project
+from tests.crawling import Crawl, Project, spider
 from tests.site import Site
 
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    handle_httpstatus_list = [404]
-
-    async def start(self):
-        for url in {urls!r}:
-            yield scrapy.Request(url, meta={meta!r})
-
-    def parse(self, response):
-        with open("seen.txt", "a") as file:
-            print(response.url, response.meta.get("crawlsched_changed"), file=file)
+CHANGED = 'yield {"changed": response.meta.get("crawlsched_changed")}'
+WITH_META = """
+async def start(self):
+    for url in self.start_urls:
+        yield scrapy.Request(url, meta={meta!r})
 """
-
-
-def project(folder: Path, urls: list[str], meta: dict[str, Any] | None = None, **settings: Any) -> Project:
-    return Project(folder, SPIDER.format(urls=urls, meta=meta or {}), **settings)
 
 
 def in_turn(texts: Callable[[int], str], content_type: str = "text/html") -> Callable[[web.Request], web.Response]:
     count = itertools.count()
     return lambda request: web.Response(text=texts(next(count)), content_type=content_type)
-
-
-def command(crawl: Crawl, *arguments: str) -> subprocess.CompletedProcess[str]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("COLUMNS", "120")
-        return run_here(Path.cwd(), *arguments, "--database", crawl.database_url)
 
 
 def outcomes_of(crawl: Crawl) -> dict[str, list[str]]:
@@ -63,41 +39,32 @@ def test_recipes_are_chosen_by_pattern_host_and_request(site: Site, tmp_path: Pa
     """JSON without its time does not change, raw bytes do, and the request's own word goes before both."""
     stamped = site.page("/api/1", in_turn(lambda n: f'{{"a": 1, "now": {n}}}', "application/json"))
     plain = site.page("/raw", in_turn(lambda n: f"<p>Tea</p><!-- {n} -->"))
-    chosen = json.dumps({"*/api/*": {"method": "json", "ignore_keys": ["now"]}, "127.0.0.1": "raw_bytes"})
-    settings = {"CRAWLSCHED_FINGERPRINTS": chosen, "TEST_CLOSE_AFTER_RESOLVED": "10"}
-    outcomes = outcomes_of(project(tmp_path, [stamped, plain], **settings).run())
+    chosen = {"*/api/*": {"method": "json", "ignore_keys": ["now"]}, "127.0.0.1": "raw_bytes"}
+    outcomes = outcomes_of(Project(tmp_path, [stamped, plain], fingerprints=chosen, visits=10).run())
     assert set(outcomes[stamped][1:]) == {"unchanged"}
     assert set(outcomes[plain]) == {"changed"}
-    again = project(
-        tmp_path,
-        [site.page("/other", in_turn(lambda n: f"<p>Tea</p><!-- {n} -->"))],
-        {"crawlsched_recipe": "visible_text"},
-        CRAWLSCHED_FINGERPRINTS=chosen,
-        TEST_CLOSE_AFTER_RESOLVED="10",
-        CRAWLSCHED_DATABASE_URL=f"sqlite:///{tmp_path}/other.db",
-    )
-    again.database_url = f"sqlite:///{tmp_path}/other.db"
-    crawl = again.run()
-    assert set(outcomes_of(crawl)[site.url("/other")][1:]) == {"unchanged"}
+    other = site.page("/other", in_turn(lambda n: f"<p>Tea</p><!-- {n} -->"))
+    meta = {"crawlsched_recipe": "visible_text"}
+    asks = spider([other], also=WITH_META.format(meta=meta))
+    crawl = Project(tmp_path, asks, fingerprints=chosen, visits=10, database_url=f"sqlite:///{tmp_path}/other.db").run()
+    assert set(outcomes_of(crawl)[other][1:]) == {"unchanged"}
     # It is kept with the page: a crawl that finds the page in its database goes by it.
-    store = crawl.store()
-    assert store.reader.facts([0])[0].template_data == {"meta": {"crawlsched_recipe": "visible_text"}}
-    store.close()
+    assert crawl.pages()[other].template_data == {"meta": meta}
 
 
 def test_a_page_that_rotates_between_two_variants_stops_being_changed(site: Site, tmp_path: Path) -> None:
     """Two fetches made at once show both variants: after a few visits nothing is delivered, and `why` says what."""
     url = site.page("/", in_turn(lambda n: article(1, "ab"[n % 2])))
-    crawl = project(tmp_path, [url], CRAWLSCHED_PROBES="True", TEST_CLOSE_AFTER_RESOLVED="30").run()
+    crawl = Project(tmp_path, spider([url], CHANGED), probes=True, visits=30).run()
     outcomes = outcomes_of(crawl)[url]
     assert set(outcomes[10:]) <= {"flapping", "unchanged", "probed"}
-    assert len((tmp_path / "seen.txt").read_text().splitlines()) <= 4
+    assert len(crawl.items) <= 4
 
 
 def test_a_page_that_returns_to_what_it_said_is_delivered(site: Site, tmp_path: Path) -> None:
     """Sold out, and to be had again, and sold out: each time for several fetches, so each time it has changed."""
     url = site.page("/", in_turn(lambda n: article(1, "ab"[n // 6 % 2])))
-    crawl = project(tmp_path, [url], CRAWLSCHED_PROBES="True", TEST_CLOSE_AFTER_RESOLVED="30").run()
+    crawl = Project(tmp_path, [url], probes=True, visits=30).run()
     assert crawl.stats["crawlsched/changes_found"] >= 4
     assert "crawlsched/resolved/flapping" not in crawl.stats
 
@@ -109,10 +76,8 @@ def test_small_changes_are_not_delivered_below_the_threshold(site: Site, tmp_pat
         return f"<p>{' '.join(f'word{k}' if k > 2 * n else f'edit{k}' for k in range(100))}</p>"
 
     url = site.page("/", in_turn(text))
-    crawl = project(tmp_path, [url], CRAWLSCHED_MIN_CHANGE="0.33", TEST_CLOSE_AFTER_RESOLVED="25").run()
-    store = crawl.store()
-    rows = store.reader.observations_of(0, 100)[::-1]
-    store.close()
+    crawl = Project(tmp_path, [url], min_change=0.33, visits=25).run()
+    rows = crawl.visits()
     changed = [row.changed for row in rows[:25]]
     assert changed[:3] == [None, False, False]
     assert 1 <= changed.count(True) <= 6
@@ -134,23 +99,17 @@ def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: P
 
     urls = [site.page(f"/paid/{n}", walled(article(n))) for n in range(6)]
     site.default = lambda request: web.Response(text=wall, content_type="text/html")
-    crawl = project(
-        tmp_path,
-        urls,
-        CRAWLSCHED_WITHHOLD="True",
-        # Backing off doubles it at each visit: from 0.2 s on, a busy machine did not come to the last wall in time.
-        CRAWLSCHED_ERROR_INTERVAL="0.02",
-        TEST_CLOSE_AFTER_RESOLVED="100",
-        CLOSESPIDER_TIMEOUT="60",
-    ).run(timeout=90)
+    # Backing off doubles it at each visit: from 0.2 s on, a busy machine did not come to the last wall in time.
+    settings = {"withhold": True, "error_interval": 0.02}
+    crawl = Project(tmp_path, spider(urls, CHANGED), visits=100, seconds=60, **settings).run(timeout=90)
     assert crawl.stats["finish_reason"] == "enough", crawl.log
     assert crawl.stats["crawlsched/resolved/wrong"] >= 6
     assert "crawlsched/changes_found" not in crawl.stats
-    assert len((tmp_path / "seen.txt").read_text().splitlines()) == 6
+    assert len(crawl.items) == 6
     assert sum(path.startswith("/paid/no-such-page-") for path, _ in site.requests) >= 1
     (url, *_) = [url for url, outcomes in crawl.outcomes().items() if outcomes[-1] == "wrong"]
-    assert "was served in its place" in command(crawl, "why", url).stdout
-    status = json.loads(command(crawl, "status", "--json").stdout)
+    assert "was served in its place" in crawl.command("why", url).stdout
+    status = crawl.report("status")
     assert status["last_hour"]["outcomes"]["wrong"] == crawl.stats["crawlsched/resolved/wrong"]
     (host,) = status["hosts"]
     assert (host["host"], host["wrong_pages"]) == ("127.0.0.1", 1)
@@ -159,57 +118,14 @@ def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: P
 def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_path: Path) -> None:
     """`crawlsched why --diff` shows the line that went and the one that came; without texts it says how to get them."""
     url = site.page("/", in_turn(lambda n: article(1, "water" if n < 3 else "milk") + "<p>The same.</p>"))
-    settings = {"TEST_CLOSE_AFTER_RESOLVED": "6", "CRAWLSCHED_KEPT_TEXT_BYTES": "2000"}
-    crawl = project(tmp_path, [url], **settings).run()
-    answer = command(crawl, "why", url, "--diff")
+    crawl = Project(tmp_path, [url], visits=6, kept_text_bytes=2000).run()
+    answer = crawl.command("why", url, "--diff")
     assert "-Number 1 tells of leaves and water, of cups and all that is 1." in answer.stdout, answer
     assert "+Number 1 tells of leaves and milk, of cups and all that is 1." in answer.stdout
-    store = crawl.store()
-    assert 0 < store.reader.bytes_of_texts() <= 4000
-    store.close()
-    refused = command(crawl, "why", site.url("/none"), "--diff")
+    assert 0 < crawl.read(lambda store: store.reader.bytes_of_texts()) <= 4000
+    refused = crawl.command("why", site.url("/none"), "--diff")
     assert refused.returncode == 1
     site.page("/new", article(2))
-    crawl = project(tmp_path, [site.url("/new")], TEST_CLOSE_AFTER_RESOLVED="4").run()
-    refused = command(crawl, "why", site.url("/new"), "--diff")
+    crawl = Project(tmp_path, [site.url("/new")], visits=4).run()
+    refused = crawl.command("why", site.url("/new"), "--diff")
     assert refused.stderr.startswith(f"No text of {site.url('/new')} is kept; texts are kept of changes that are found")
-
-
-@pytest.mark.parametrize("kind", ["not found", "consent", "empty", "parking"])
-def test_other_pages_with_status_200_are_neither_changes_nor_delivered(site: Site, tmp_path: Path, kind: str) -> None:
-    """Errors that name page and time, a wall for consent, nothing at all, what a domain shows that is for sale."""
-    asked = itertools.count()
-    served: list[str] = []
-
-    def wrong(request: web.Request) -> web.Response:
-        served.append(request.path)
-        text = {
-            "not found": f"<h1>Sorry!</h1><p>We have not found {request.path} (at 12:{len(served) % 60:02}).</p>",
-            "consent": "<h1>Before you go on</h1><p>We and our 812 partners want to know all about you.</p>",
-            "empty": "",
-            "parking": f"<h1>This domain is for sale</h1><p>Searches: {Path(request.path).stem}, flights, cars.</p>",
-        }[kind]
-        return web.Response(text=text, content_type="text/html")
-
-    def page(number: int) -> Callable[[web.Request], web.Response]:
-        def answer(request: web.Request) -> web.Response:
-            if next(asked) >= 15:
-                return wrong(request)
-            return web.Response(text=article(number), content_type="text/html")
-
-        return answer
-
-    urls = [site.page(f"/paid/tea-{n}.html", page(n)) for n in range(5)]
-    site.default = wrong
-    crawl = project(
-        tmp_path,
-        urls,
-        CRAWLSCHED_WITHHOLD="True",
-        CRAWLSCHED_ERROR_INTERVAL="0.02",
-        TEST_CLOSE_AFTER_RESOLVED="40",
-        CLOSESPIDER_TIMEOUT="60",
-    ).run(timeout=90)
-    assert len(set(served) & {f"/paid/tea-{n}.html" for n in range(5)}) == 5
-    assert "crawlsched/changes_found" not in crawl.stats
-    assert crawl.stats["crawlsched/resolved/wrong"] >= 10
-    assert len((tmp_path / "seen.txt").read_text().splitlines()) == 5

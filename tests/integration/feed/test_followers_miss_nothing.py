@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -15,33 +13,17 @@ from aiohttp import web
 
 from crawlsched.feed.webhook import SIGNATURE, signature
 from tests import children
-from tests.crawling import Project
+from tests.crawling import Project, spider
 from tests.site import Site
+from tests.waiting import wait_until
 
 KEY = "0123456789abcdef"
 N_PAGES = 40
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-
-    async def start(self):
-        for url in {urls!r}:
-            yield scrapy.Request(url)
-
-    def parse(self, response):
-        with open("delivered.txt", "a") as file:
-            print(response.url, response.css("p::text").get(), file=file)
-        yield {{"url": response.url}}
+DELIVERED = """
+with open("delivered.txt", "a") as file:
+    print(response.url, file=file)
+yield {"url": response.url}
 """
-
-
-def _until(condition: Callable[[], bool], timeout: float = 30.0) -> None:
-    until = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < until, "it never came to that"
-        time.sleep(0.05)
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
@@ -78,20 +60,20 @@ def test_each_delivered_change_arrives_although_crawl_and_follower_are_killed(tm
         ]
         project = Project(
             tmp_path,
-            SPIDER.format(urls=urls),
-            CRAWLSCHED_WEBHOOK=json.dumps({"url": hooks.url("/hook?token=hidden-token"), "key": KEY}),
-            CRAWLSCHED_BANDWIDTH="30/s",
-            CLOSESPIDER_TIMEOUT="120",
+            spider(urls, DELIVERED),
+            webhook={"url": hooks.url("/hook?token=hidden-token"), "key": KEY},
+            bandwidth="30/s",
+            seconds=120,
         )
         hooks.page("/hook", hook)
         crawl = project.start()
         project.wait_for_log("Spider opened")
-        _until(lambda: (tmp_path / "delivered.txt").exists())
+        wait_until(lambda: (tmp_path / "delivered.txt").exists())
         follower = follow("0:0")
-        _until(lambda: len(told("new")) == N_PAGES)
+        wait_until(lambda: len(told("new")) == N_PAGES)
         project.wait_for_log("The webhook does not take the changes")
         version[0], refuses[0] = 2, False
-        _until(lambda: len(told("changed")) > 5)
+        wait_until(lambda: len(told("changed")) > 5)
         follower.kill()
         crawl.kill()
         follower.wait()
@@ -101,8 +83,8 @@ def test_each_delivered_change_arrives_although_crawl_and_follower_are_killed(tm
         text = followed.read_text()
         followed.write_text(text[: text.rfind("\n") + 1])
         follow(lines[-1]["cursor"])
-        _until(lambda: len(told("changed")) == N_PAGES)
-        _until(lambda: {c["url"] for post in posts for c in post["changes"] if c["kind"] == "changed"} == set(urls))
+        wait_until(lambda: len(told("changed")) == N_PAGES)
+        wait_until(lambda: {c["url"] for post in posts for c in post["changes"] if c["kind"] == "changed"} == set(urls))
         crawl.terminate()
         stats = project.finish(crawl).stats
     with sqlite3.connect(tmp_path / "crawl.db") as database:

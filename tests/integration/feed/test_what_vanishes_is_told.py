@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,27 +11,19 @@ from aiohttp import web
 
 from crawlsched.feed import Cursor, Feed
 from crawlsched.feed.atom import atom
-from crawlsched.store import Store
 from tests import children
-from tests.crawling import Project
+from tests.crawling import YIELDS, Project, spider
 from tests.site import Site
+from tests.waiting import wait_until
 
-SPIDER = """
-import scrapy
+ERRBACK = """
+async def start(self):
+    for url in self.start_urls:
+        yield scrapy.Request(url, errback=self.failed)
 
-class Spider(scrapy.Spider):
-    name = "test"
-
-    async def start(self):
-        for url in {urls!r}:
-            yield scrapy.Request(url, errback=self.failed)
-
-    def parse(self, response):
-        yield {{"url": response.url}}
-
-    def failed(self, failure):
-        with open("errback.txt", "a") as file:
-            print(failure.value.response.url, failure.value.response.status, file=file)
+def failed(self, failure):
+    with open("errback.txt", "a") as file:
+        print(failure.value.response.url, failure.value.response.status, file=file)
 """
 
 
@@ -55,20 +46,13 @@ def test_each_transition_is_told_once_with_its_status_and_since_when(tmp_path: P
         return web.Response(status=204)
 
     def told() -> list[Any]:
-        store = Store.open(project.database_url, "test", read_only=True)
-        try:
-            return Feed(store).after(Cursor({}), 1000)
-        finally:
-            store.close()
+        return project.so_far().read(lambda store: Feed(store).after(Cursor({}), 1000))
 
     def kinds(path: str) -> list[str]:
         return [change.kind for change in told() if change.url == site.url(path)]
 
-    def until(condition: Callable[[], bool]) -> None:
-        end = time.monotonic() + 30.0
-        while not condition():
-            assert time.monotonic() < end, [(change.url, change.kind) for change in told()]
-            time.sleep(0.1)
+    def until(condition: Callable[[], object]) -> None:
+        wait_until(condition, say=lambda: [(change.url, change.kind) for change in told()])
 
     with children.all_ended(), Site() as site:
         site.default = answer
@@ -76,13 +60,13 @@ def test_each_transition_is_told_once_with_its_status_and_since_when(tmp_path: P
         paths = ("/stays", "/gone", "/fails", "/moves", "/flaps")
         project = Project(
             tmp_path,
-            SPIDER.format(urls=[site.url(path) for path in paths]),
-            CRAWLSCHED_BANDWIDTH="20/s",
-            CRAWLSCHED_ERROR_INTERVAL="0.2",
-            CRAWLSCHED_PAGES='[["*", {"max_interval": 1}]]',
-            CRAWLSCHED_WEBHOOK=site.url("/hook"),
-            RETRY_ENABLED="False",
-            CLOSESPIDER_TIMEOUT="120",
+            spider([site.url(path) for path in paths], YIELDS, also=ERRBACK),
+            bandwidth="20/s",
+            error_interval=0.2,
+            pages=[["*", {"max_interval": 1}]],
+            webhook=site.url("/hook"),
+            RETRY_ENABLED=False,
+            seconds=120,
         )
         crawl = project.start()
         project.wait_for_log("Collection 'test' in")
@@ -126,6 +110,6 @@ def test_each_transition_is_told_once_with_its_status_and_since_when(tmp_path: P
     posted = [change for post in posts for change in post["changes"]]
     assert sorted(change["id"] for change in posted) == [change.id for change in found]
     assert {change["kind"] for change in posted} == {change.kind for change in found}
-    errbacks = (tmp_path / "errback.txt").read_text().splitlines()
+    errbacks = project.lines("errback.txt")
     assert f"{site.url('/gone')} 404" in errbacks
     assert f"{site.url('/fails')} 503" in errbacks

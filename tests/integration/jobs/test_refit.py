@@ -1,20 +1,15 @@
 """`crawlsched db refit`: what is known of pages, learned again from their visits, in any processes."""
 
-import hashlib
 import json
 import multiprocessing
 import os
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from random import Random
 
 import numpy as np
 import pytest
-from sqlalchemy import text
 
-from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.crawl.shared.membership import Membership
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.jobs import refit as module
@@ -25,22 +20,18 @@ from crawlsched.store import Batch, Store, schema
 from crawlsched.store.database import Database
 from crawlsched.store.lease import NobodysShard
 from crawlsched.store.members import SharedCollection, about_me, new_token
+from tests import parts
 from tests.commands import run_here
+from tests.databases import rows
 
 START, HOUR, N = 1_700_000_000.0, 3600.0, 60
 
 
-def fingerprint(url: str) -> bytes:
-    return hashlib.sha1(url.encode()).digest()
-
-
 def crawled(database_url: str, **more) -> Settings:
     """A crawl of some pages, each on a host of its own, by one plan from its first second; and what it was set to."""
-    given = {"CRAWLSCHED_DATABASE_URL": database_url, "CRAWLSCHED_COLLECTION": "news", **more}
-    settings = Settings.from_scrapy(given, "spider")
+    settings = parts.settings(database_url, collection="news", **more)
     schema.upgrade(database_url)
-    collection = Collection(settings, "spider", fingerprint, "sha1", Random(1))
-    ShardPages(collection).open(START)
+    collection = parts.collection(settings, START)
     planner, rng = collection.planner, np.random.default_rng(1)
     other = Planner(1.0)
     other.add(np.arange(40), START)
@@ -50,8 +41,7 @@ def crawled(database_url: str, **more) -> Settings:
     made = plan(other.snapshot(), 1.0)
     collection.store.plans.save(made.to_dict([f"o{n}.example" for n in range(40)]), START)
     planner.adopt(made, START)
-    urls = [f"http://h{number}.example/" for number in range(N)]
-    pages = collection.add_pages([FoundPage(url, fingerprint(url), url[7:-1]) for url in urls], START)
+    pages = collection.add_pages(parts.found(f"http://h{number}.example/" for number in range(N)), START)
     while planner.work(START + 1.0):
         pass
     for visit in range(12):
@@ -66,13 +56,7 @@ def crawled(database_url: str, **more) -> Settings:
                 continue
             changed = None if visit == 0 else bool(rng.random() < (page % 5) / 5)
             since = 40.0 + page if changed and page % 4 == 0 else None
-            found = planner.crawled(page, now, changed, time_since_modified=since)
-            collection.unsaved.page(page, now)
-            row = {"elapsed": None, "changed": None, "n_signals": 0, "source": -1, "time_since_modified": None}
-            if found is not None:
-                row |= {"elapsed": found.elapsed, "changed": found.changed, "time_since_modified": since}
-            outcome = "unchanged" if changed is False else "changed"
-            collection.unsaved.observation(now, page, outcome=outcome, status=200, **row)
+            parts.visit(collection, page, now, changed, since)
     collection.flush(START + 1e6)
     collection.close(START + 1e6)
     return settings
@@ -83,14 +67,8 @@ _KNOWN = (
 )
 
 
-def asked(database_url: str, query: str, **values) -> list[tuple]:
-    database = Database(database_url)
-    try:
-        with database.writing() as connection:
-            found = connection.execute(text(query), values)
-            return [tuple(row) for row in found] if found.returns_rows else []
-    finally:
-        database.close()
+def asked(database_url: str, statement: str, **values) -> list[tuple]:
+    return [tuple(row.values()) for row in rows(database_url, statement, **values)]
 
 
 def forgotten(database_url: str) -> list[tuple]:
@@ -131,7 +109,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(module, "_PAGES", 7)
 
 
-@pytest.mark.parametrize("more", [{}, {"CRAWLSCHED_ESTIMATOR": "last_modified"}, {"CRAWLSCHED_ESTIMATOR": "naive"}])
+@pytest.mark.parametrize("more", [{}, {"estimator": "last_modified"}, {"estimator": "naive"}])
 def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts, more) -> None:
     """From the visits alone, by other processes, in parts; the estimator of the papers that is set, too."""
     settings = crawled(database_url, **more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hmac
 import http.client
 import json
@@ -10,6 +9,7 @@ import signal
 import socket
 import threading
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -17,30 +17,25 @@ from aiohttp import web
 
 from crawlsched.receiver.connections import MOST_CONNECTIONS
 from crawlsched.receiver.pings import subscription_form
-from tests.crawling import VISITING_SPIDER, Project
+from tests import children
+from tests.crawling import Project
 from tests.site import Site
+from tests.waiting import wait_until
 
 KEY = "0123456789abcdef"
 
 
-def _project(folder: Path, urls: list[str], **settings: str) -> Project:
-    return Project(folder, VISITING_SPIDER.format(urls=urls), **{"CRAWLSCHED_RECEIVER": _receiver(), **settings})
-
-
-def _receiver(port: int = 0, **more: str) -> str:
-    return json.dumps({"address": port, "key": KEY, **more})
+def _project(folder: Path, urls: list[str], **settings: object) -> Project:
+    return Project(folder, urls, **{"bandwidth": "20/s", "receiver": {"address": 0, "key": KEY}, **settings})
 
 
 def _ask(
     address: tuple[str, int], method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection(*address, timeout=10)
-    try:
+    with closing(http.client.HTTPConnection(*address, timeout=10)) as connection:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         response = connection.getresponse()
         return response.status, response.read()
-    finally:
-        connection.close()
 
 
 def _body(urls: list[str], key: str = KEY) -> bytes:
@@ -50,13 +45,7 @@ def _body(urls: list[str], key: str = KEY) -> bytes:
 def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_path: Path) -> None:
     """GET and POST count, a repetition does not; a wrong key gets 403, too large a body 413."""
     urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(4)]
-    project = _project(
-        tmp_path,
-        urls,
-        CRAWLSCHED_PAGES='[["*", {"min_interval": 1000}]]',
-        CRAWLSCHED_BANDWIDTH="20/s",
-        CLOSESPIDER_TIMEOUT="9",
-    )
+    project = _project(tmp_path, urls, pages=[["*", {"min_interval": 1000}]], seconds=9)
     process = project.start()
     address = project.receiver_address()
     time.sleep(3)
@@ -75,41 +64,39 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_pa
     assert crawl.stats["crawlsched/change_signals/taken"] == 3
     assert crawl.stats["crawlsched/change_signals/unknown_url"] == 1
     assert crawl.stats["crawlsched/pings/urls"] == 5
-    store = crawl.store()
-    assert [source.url for source in store.reader.sources() if source.kind == "ping"] == ["indexnow 127.0.0.1"]
-    store.close()
+    sources = crawl.read(lambda store: store.reader.sources())
+    assert [source.url for source in sources if source.kind == "ping"] == ["indexnow 127.0.0.1"]
 
 
 def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_polls(site: Site, tmp_path: Path) -> None:
     """W3C WebSub, clause by clause, where somebody else posts the form to the hub."""
     page = site.page("/page", "<p>x</p>")
     feed = site.page("/feed.xml", f"<rss><channel><item><link>{page}</link></item></channel></rss>")
-    project = _project(
-        tmp_path,
-        [page],
-        CRAWLSCHED_SOURCE_URLS=feed,
-        CRAWLSCHED_SOURCE_INTERVAL="100",
-        CRAWLSCHED_BANDWIDTH="20/s",
-        CLOSESPIDER_TIMEOUT="9",
-    )
+    project = _project(tmp_path, [page], source_urls=feed, source_interval=100, seconds=9)
     process = project.start()
     address = project.receiver_address()
     time.sleep(3)
     form = subscription_form("http://here", 0, feed, KEY)
     callback = form["hub.callback"].removeprefix("http://here")
     asked = f"{callback}?hub.mode=subscribe&hub.challenge=abc&hub.lease_seconds=60&hub.topic="
-    # 5.3: the challenge is given back for a topic that was asked for, whatever the case of our path; 404 for any other.
-    assert _ask(address, "GET", asked + quote(feed)) == (200, b"abc")
-    assert _ask(address, "GET", asked.replace("/websub", "/WebSub") + quote(feed)) == (200, b"abc")
-    assert _ask(address, "GET", asked + quote(page))[0] == 404
-    assert _ask(address, "GET", callback[:-4] + "0000?hub.mode=subscribe&hub.challenge=a&hub.topic=x")[0] == 404
-    assert _ask(address, "GET", asked.replace("hub.challenge=abc&", "") + quote(feed))[0] == 404
-    assert _ask(address, "GET", asked.replace("subscribe", "publish") + quote(feed))[0] == 404
-    # 5.3: an unsubscription that nobody asked for is not confirmed.
-    assert _ask(address, "GET", asked.replace("subscribe", "unsubscribe") + quote(feed))[0] == 404
     # 5.1: the topic is what the feed calls itself, which need not be where it is polled.
     named = subscription_form("http://here", 0, f"{feed}/", KEY)["hub.callback"].removeprefix("http://here")
-    assert _ask(address, "GET", asked.replace(callback, named) + quote(f"{feed}/")) == (200, b"abc")
+    # 5.3: the challenge is given back for a topic that was asked for, whatever the case of our path.
+    for question in (
+        asked + quote(feed),
+        asked.replace("/websub", "/WebSub") + quote(feed),
+        asked.replace(callback, named) + quote(f"{feed}/"),
+    ):
+        assert _ask(address, "GET", question) == (200, b"abc")
+    # 404 for any other topic, callback and mode, and for an unsubscription that nobody asked for.
+    for question in (
+        asked + quote(page),
+        callback[:-4] + "0000?hub.mode=subscribe&hub.challenge=a&hub.topic=x",
+        asked.replace("hub.challenge=abc&", "") + quote(feed),
+        asked.replace("subscribe", "publish") + quote(feed),
+        asked.replace("subscribe", "unsubscribe") + quote(feed),
+    ):
+        assert _ask(address, "GET", question)[0] == 404
     # 5.2: a denial is taken note of.
     assert _ask(address, "GET", f"{callback}?hub.mode=denied&hub.topic={quote(feed)}&hub.reason=no")[0] == 200
     # 7 and 8: a notice counts with its signature only, however long it is.
@@ -171,20 +158,12 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site: Site, tmp_path: Path
     )
     moved = site.page("/moved-hub", "", status=307, Location=hub.url)
     other = site.page("/other.xml", "<rss><channel/></rss>", Link=f'<{moved}>; rel="hub"')
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    settings = {
-        "CRAWLSCHED_RECEIVER": _receiver(port, url=f"http://127.0.0.1:{port}/"),
-        "CRAWLSCHED_SOURCE_URLS": f"{feed},{other}",
-        "CRAWLSCHED_SOURCE_INTERVAL": "100",
-        "CRAWLSCHED_BANDWIDTH": "20/s",
-        "CLOSESPIDER_TIMEOUT": "9",
-    }
-    project = _project(tmp_path, [page], **settings)
+    port = children.free_port()
+    receiver = {"address": port, "key": KEY, "url": f"http://127.0.0.1:{port}/"}
+    settings = {"receiver": receiver, "source_urls": f"{feed},{other}", "source_interval": 100}
+    project = _project(tmp_path, [page], seconds=9, **settings)
     process = project.start()
-    until = time.monotonic() + 20
-    while len(hub.confirmed) < 2 and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: len(hub.confirmed) == 2)
     polls = len(site.visits("/feed.xml"))
     forms = {form["hub.topic"]: form for form in hub.forms}
     assert hub.notify(forms[site.url("/self")]) == 202
@@ -194,20 +173,14 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site: Site, tmp_path: Path
     assert hub.confirmed == [(200, b"c")] * 2
     assert crawl.stats["crawlsched/websub/asked"] == crawl.stats["crawlsched/websub/subscribed"] == 2
     assert len(site.visits("/feed.xml")) == polls + 1
-    store = crawl.store()
-    leases = [source.quality["websub"]["lease"] for source in store.reader.sources() if source.kind == "sitemap"]
-    store.close()
-    assert leases == [3_600.0, 3_600.0]
+    sources = crawl.read(lambda store: store.reader.sources())
+    assert [source.quality["websub"]["lease"] for source in sources if source.kind == "sitemap"] == [3_600.0, 3_600.0]
 
 
 def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, tmp_path: Path) -> None:
     """Eight senders ping one unchanging page hundreds of times a second, and others without a key."""
     urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(30)]
-    settings = {
-        "CRAWLSCHED_BANDWIDTH": "15/s",
-        "CLOSESPIDER_TIMEOUT": "18",
-    }
-    project = _project(tmp_path, urls, **settings)
+    project = _project(tmp_path, urls, bandwidth="15/s", seconds=18)
     process = project.start()
     address = project.receiver_address()
     until = time.monotonic() + 14
@@ -233,20 +206,17 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, 
     assert answers.count(202) > 100
     assert crawl.stats["crawlsched/pings/limited"] > 0
     # The slots went on: what they lost is within a tenth.
-    slots = 15 * 18
-    assert crawl.stats["crawlsched/slots/used"] > 0.9 * slots * 0.9
-    visits = [len(outcomes) for outcomes in crawl.outcomes().values()]
-    flooded = len(crawl.outcomes()[urls[0]])
-    mean = (sum(visits) - flooded) / (len(visits) - 1)
+    assert crawl.stats["crawlsched/slots/used"] > 0.9 * (15 * 18) * 0.9
+    visits = {url: len(outcomes) for url, outcomes in crawl.outcomes().items()}
+    flooded, n_visits = visits[urls[0]], sum(visits.values())
+    mean = (n_visits - flooded) / (len(visits) - 1)
     # While the sender's precision is being learned each ping may bring a visit; once it is, none does.
-    store = crawl.store()
-    plan = store.plans.newest()
-    [source] = [source for source in store.reader.sources() if source.kind == "ping"]
-    store.close()
+    plan = crawl.read(lambda store: store.plans.newest())
+    [source] = [one for one in crawl.read(lambda store: store.reader.sources()) if one.kind == "ping"]
     assert plan is not None
     assert plan.data["signal_weights"][source.source] < 0.2
     assert flooded < 6 * mean
-    assert flooded < 0.25 * sum(visits)
+    assert flooded < 0.25 * n_visits
 
 
 def _is_open(connection: socket.socket) -> bool:
@@ -262,7 +232,7 @@ def _is_open(connection: socket.socket) -> bool:
 def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_path: Path) -> None:
     """Of 400 idle ones no more than 128 are kept, pings are answered beside them, and all are ended in a while."""
     url = site.page("/", "<p>x</p>")
-    project = _project(tmp_path, [url], CRAWLSCHED_BANDWIDTH="20/s", CLOSESPIDER_TIMEOUT="60")
+    project = _project(tmp_path, [url], seconds=60)
     process = project.start()
     address = project.receiver_address()
     ping = f"/indexnow?url={quote(url)}&key={KEY}"
@@ -270,17 +240,14 @@ def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_pa
     try:
         for number, connection in enumerate(idle):
             if number % 2:  # a request that never ends
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     connection.sendall(b"GET /indexnow?url=")
         assert _ask(address, "GET", ping)[0] == 202
         assert sum(map(_is_open, idle)) <= MOST_CONNECTIONS
         # The newest are kept: who comes late is not kept out by who came early.
         assert _is_open(idle[-1])
         assert not _is_open(idle[0])
-        until = time.monotonic() + 30
-        while any(map(_is_open, idle)):
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        wait_until(lambda: not any(map(_is_open, idle)))
         assert _ask(address, "GET", ping)[0] == 202
     finally:
         for connection in idle:
@@ -294,7 +261,7 @@ def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_pa
 def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
     """Ninety senders that announce a body and send half of it, small ones and large ones: good pings are taken."""
     url = site.page("/", "<p>x</p>")
-    project = _project(tmp_path, [url], CRAWLSCHED_BANDWIDTH="20/s", CLOSESPIDER_TIMEOUT="7")
+    project = _project(tmp_path, [url], seconds=7)
     process = project.start()
     address = project.receiver_address()
     half: list[socket.socket] = []
@@ -315,7 +282,7 @@ def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
     """One line in the log."""
     url = site.page("/", "<p>x</p>")
-    crawl = _project(tmp_path, [url], CRAWLSCHED_RECEIVER=_receiver(site.port), TEST_CLOSE_AFTER_RESOLVED="3").run()
+    crawl = _project(tmp_path, [url], receiver={"address": site.port, "key": KEY}, visits=3).run()
     assert f"Pings are not received: 127.0.0.1:{site.port} cannot be listened on" in crawl.log
     assert crawl.stats["crawlsched/resolved"] >= 3
 
@@ -323,10 +290,5 @@ def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site: Site, tmp_path
 def test_without_the_asyncio_reactor_it_is_said(site: Site, tmp_path: Path) -> None:
     """One line in the log, and the crawl goes on."""
     url = site.page("/", "<p>x</p>")
-    crawl = _project(
-        tmp_path,
-        [url],
-        TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor",
-        TEST_CLOSE_AFTER_RESOLVED="3",
-    ).run()
+    crawl = _project(tmp_path, [url], TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor", visits=3).run()
     assert "Pings are not received: CRAWLSCHED_RECEIVER needs Scrapy's asyncio reactor" in crawl.log

@@ -1,11 +1,22 @@
 """A collection that processes share."""
 
+from collections.abc import Iterator
+
 import pytest
 
-from crawlsched.store.members import SharedCollection
+from crawlsched.crawl.shared.membership import Membership
+from crawlsched.store.members import SharedCollection, about_me, new_token
 from tests.integration.refresh.processes import N_SHARDS
 
 
 @pytest.fixture
 def shared(database, request) -> SharedCollection:
     return SharedCollection.open(database, request.node.name[:60], N_SHARDS, 1000.0)
+
+
+@pytest.fixture
+def member(shared: SharedCollection) -> Iterator[Membership]:
+    """A process that belongs to those which share it, once it has renewed its word."""
+    membership = Membership(shared, new_token(), about_me("spider"))
+    yield membership
+    shared.leave(membership.token)

@@ -1,25 +1,20 @@
 """Processes that share a collection, without Scrapy: what its timers and callbacks do is done by the test."""
 
-import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from random import Random
-
-from scrapy import Request
-from scrapy.utils.request import fingerprint
-from sqlalchemy import text
 
 from crawlsched.crawl.handing_over import PAGE
-from crawlsched.crawl.page_requests import PageRequest
 from crawlsched.crawl.refresher import Refresher
-from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 from crawlsched.crawl.visits import Call
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing, host_of
 from crawlsched.store.members import SharedCollection
+from tests import parts
+from tests.databases import rows
+from tests.parts import any_host, ask, asked
+from tests.waiting import wait_until
 
 N_SHARDS = 4
 # The first host of each shard.
@@ -29,32 +24,14 @@ HOSTS = [next(h for i in range(100) if shard_of(h := f"h{i}.example", N_SHARDS) 
 @contextmanager
 def process(shared: SharedCollection, **given) -> Iterator[Refresher]:
     """A process that crawls a shared collection, without Scrapy; it ends as one that is told to."""
-    stats = Counter[str]()
     settings = Settings(
         database_url=shared.database.text, collection=shared.name, shards=N_SHARDS, bandwidth=1000.0, **given
     )
-    refresher = Refresher(
-        settings,
-        "spider",
-        clock=time.time,
-        count=lambda name, n=1: stats.update({name: n}),
-        request_fingerprint=lambda url: fingerprint(Request(url)),
-        rng=Random(0),
-        share=SharedCrawl,
-    )
-    refresher.open()
-    refresher.stats = stats
+    refresher = parts.refresher(settings, share=SharedCrawl)
     try:
         yield refresher
     finally:
-        for step in refresher.closing():
-            if step is not None:
-                step()
-
-
-def asked(url: str, call: Call | None = None, **request) -> PageRequest:
-    template = RequestTemplate(request) if request else None
-    return PageRequest(url, fingerprint(Request(url)), host_of(url), template, None, {}, False, call)
+        parts.close(refresher)
 
 
 def row(url: str, number: int, kind: str = PAGE, data=None) -> Outgoing:
@@ -62,33 +39,43 @@ def row(url: str, number: int, kind: str = PAGE, data=None) -> Outgoing:
     return Outgoing(shard_of(host_of(url), N_SHARDS), "sender", number, kind, data, float(number))
 
 
+def asked_of(shared: SharedCollection, statement: str, **values) -> list[tuple]:
+    """Return the rows that a statement gives; in it `:n` is the number of the collection."""
+    found = rows(shared.database.text, statement, **({"n": shared.number} if ":n" in statement else {}), **values)
+    return [tuple(row.values()) for row in found]
+
+
 def pages(shared: SharedCollection) -> list[tuple[int, str]]:
-    with shared.database.reading() as connection:
-        found = text("SELECT shard, url FROM pages WHERE collection = :number ORDER BY url")
-        return [tuple(row) for row in connection.execute(found, {"number": shared.number})]
+    return asked_of(shared, "SELECT shard, url FROM pages WHERE collection = :n ORDER BY url")
 
 
 def inbox(shared: SharedCollection) -> list[tuple[int, int]]:
-    with shared.database.reading() as connection:
-        found = text("SELECT shard, number FROM inbox WHERE collection = :number ORDER BY 1, 2")
-        return [tuple(row) for row in connection.execute(found, {"number": shared.number})]
+    return asked_of(shared, "SELECT shard, number FROM inbox WHERE collection = :n ORDER BY 1, 2")
+
+
+def take_away(shared: SharedCollection, shard: int) -> None:
+    """Let another process have claimed a shard, as if its owner had been silent for too long."""
+    given = "member = NULL, token = '', epoch = epoch + 1"
+    asked_of(shared, f"UPDATE leases SET {given} WHERE collection = :n AND shard = :shard", shard=shard)
 
 
 def look_until(refresher: Refresher, what, seconds: float = 10.0) -> None:
     """Do what the timers of a crawl do."""
-    until = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < until
+
+    def is_so() -> bool:
         refresher.sharing.look(refresher.clock())
         refresher.long_work.go_on(0.01)
         refresher.flush(refresher.clock())
-        time.sleep(0.02)
+        return bool(what())
+
+    if not what():
+        wait_until(is_so, seconds)
 
 
 def visit(refresher: Refresher, url: str) -> Call:
     """Begin a visit, and the call of its callback."""
-    refresher.admission.requested(asked(url), refresher.clock())
-    begun, _ = refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
+    ask(refresher, url)
+    begun, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
     assert begun.url == url
     return Call(begun.token, begun.page)
 
@@ -96,13 +83,8 @@ def visit(refresher: Refresher, url: str) -> Call:
 @contextmanager
 def renamed(shared: SharedCollection, table: str) -> Iterator[None]:
     """A database that lacks a table for a while: what needs it fails, and all else goes on."""
-
-    def rename(before: str, after: str) -> None:
-        with shared.database.writing() as connection:
-            connection.execute(text(f"ALTER TABLE {before} RENAME TO {after}"))
-
-    rename(table, "away")
+    asked_of(shared, f"ALTER TABLE {table} RENAME TO away")
     try:
         yield
     finally:
-        rename("away", table)
+        asked_of(shared, f"ALTER TABLE away RENAME TO {table}")

@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from sqlalchemy import event, make_url, text
+from sqlalchemy import event, text
 
 from crawlsched.content.reading import Body
 from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, process
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, process
+from tests.parts import any_host, ask
 from tests.proxy import Proxy
 
 RATE, PAGES_PER_HOST = 40.0, 100
@@ -26,8 +27,7 @@ RATE, PAGES_PER_HOST = 40.0, 100
 
 @pytest.fixture(scope="module")
 def proxy(database):
-    folder = make_url(database.text).query["host"]
-    proxy = Proxy(f"{folder}/.s.PGSQL.5432")
+    proxy = Proxy(database.text)
     yield proxy
     proxy.close()
 
@@ -36,9 +36,8 @@ class Crawl:
     """Two processes that crawl beside each other, the first behind a proxy; visits are simulated."""
 
     def __init__(self, database: Database, proxy: Proxy, stack: ExitStack) -> None:
-        behind = make_url(database.text).set(host="127.0.0.1", port=proxy.port, query={})
         self.near = SharedCollection.open(database, "test", N_SHARDS, RATE)
-        self.far_database = Database(behind.render_as_string(hide_password=False))
+        self.far_database = Database(proxy.url)
         stack.callback(self.far_database.close)
         self.far = SharedCollection.open(self.far_database, "test")
         self.processes = [stack.enter_context(process(shared)) for shared in (self.far, self.near)]
@@ -46,7 +45,7 @@ class Crawl:
         self.lost = Counter[str]()
         for host in HOSTS:
             for page in range(PAGES_PER_HOST):
-                self.processes[0].admission.requested(asked(f"http://{host}/{page}"), time.time())
+                ask(self.processes[0], f"http://{host}/{page}")
         for refresher in self.processes:
             refresher.start_slots()
         self.until(self.is_divided, 60.0)
@@ -86,7 +85,7 @@ class Crawl:
             refresher.flush(now)
             if refresher.rate.rests or not refresher.rate.slots.is_due(now) or refresher.must_wait(now):
                 continue
-            begun = refresher.dispatcher.next_page(now, lambda host, now: now)
+            begun = refresher.dispatcher.next_page(now, any_host)
             if begun is not None and refresher.may_send(begun[0].token):
                 self.visit(number, begun[0], now)
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from crawlsched.content.reading import Body
-from crawlsched.crawl.page_requests import PageRequest
-from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.feed import Cursor, Feed
-from crawlsched.settings import Settings
 from crawlsched.store import Outcome
+from crawlsched.web.metrics import metrics
 from crawlsched.web.vitals import checks, vitals
+from tests import parts
+from tests.commands import run_here, said
+from tests.waiting import wait_until
 
 HOUR = 3600.0
 N_PAGES = 21
@@ -32,13 +30,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.now, self.asked, self.answers = 1_000_000.0, list[tuple[str, int, float, int]](), self.well
-        self._settings = Settings.from_scrapy(
-            {
-                "CRAWLSCHED_DATABASE_URL": f"sqlite:///{folder / 'crawl.db'}",
-                "CRAWLSCHED_COLLECTION": "test",
-                "CRAWLSCHED_BANDWIDTH": "1/s",
-            }
-        )
+        self._settings = parts.settings(f"sqlite:///{folder / 'crawl.db'}", bandwidth="1/s")
         self.open()
 
     @staticmethod
@@ -46,25 +38,13 @@ class World:
         return 200
 
     def open(self) -> None:
-        self.refresher = Refresher(
-            self._settings,
-            "test",
-            count=lambda name, n=1: None,
-            request_fingerprint=lambda url: hashlib.sha1(url.encode()).digest(),
-            clock=lambda: self.now,
-            rng=Random(0),
-        )
-        self.refresher.open()
+        self.refresher = parts.refresher(self._settings, clock=lambda: self.now)
         for host in ("a.example", "b.example"):
             for number in range(N_PAGES):
-                url = f"http://{host}/{number}"
-                name = hashlib.sha1(url.encode()).digest()
-                self.refresher.admission.requested(PageRequest(url, name, host, None, None, {}, False), self.now)
+                parts.ask(self.refresher, f"http://{host}/{number}")
 
     def close(self) -> None:
-        for step in self.refresher.closing():
-            if step is not None:
-                step()
+        parts.close(self.refresher)
 
     def run(self, seconds: float, every: float = 1.0) -> None:
         """Let slots pass, one in so many seconds."""
@@ -116,10 +96,7 @@ class World:
         """Return what `crawlsched check` says of the hosts, once all is written."""
         collection = self.refresher.collection
         self.refresher.flush(self.now)
-        until = time.monotonic() + 20.0
-        while collection.n_written < collection.unsaved.number - 1:
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        wait_until(lambda: collection.n_written >= collection.unsaved.number - 1)
         return {check.name: check.is_well for check in checks(vitals(collection.store))}["answering"]
 
     def told(self) -> Counter[tuple[str, str]]:
@@ -154,6 +131,13 @@ def test_a_site_that_is_away_for_an_hour_is_told_once_and_visited_soon_after(
     (failing,) = world.refresher.collection.failing_hosts.values()
     assert failing["since"] < began + 300
     assert not world.answering()
+    database = "--database", world.refresher.collection.store.database.text
+    assert "b.example fails (" in said("status", *database)
+    answering = [line for line in run_here(Path.cwd(), "check", *database).stderr.splitlines() if "answering" in line]
+    assert "b.example fails" in answering[0]
+    measured = metrics({"test": vitals(world.refresher.collection.store)}).decode()
+    assert 'crawlsched_healthy{check="answering",collection="test"} 0.0' in measured
+    assert 'crawlsched_failing_host_pages{collection="test",host="b.example",state=' in measured
     world.answers = world.well
     world.run(1200)
     first = world.first_after("b.example", back)
@@ -161,12 +145,9 @@ def test_a_site_that_is_away_for_an_hour_is_told_once_and_visited_soon_after(
     assert max(first.values()) < 300.0
     assert not world.refresher.collection.failing_hosts
     assert world.answering()
-    said = [
-        record
-        for record in caplog.records
-        if "b.example" in record.getMessage() and record.name.endswith("failing_hosts")
-    ]
-    assert [record.levelname for record in said] == ["WARNING", "INFO"]
+    of_hosts = [record for record in caplog.records if record.name.endswith("failing_hosts")]
+    levels = [record.levelname for record in of_hosts if "b.example" in record.getMessage()]
+    assert levels == ["WARNING", "INFO"]
     told = world.told()
     away = ("gone", "back") if status == 404 else ("failing", "recovered")
     assert told[away[0], "b.example"] == told[away[1], "b.example"] > 0

@@ -18,15 +18,17 @@ from crawlsched.store.members import about_me, new_token
 from tests.integration.refresh.processes import (
     HOSTS,
     N_SHARDS,
-    asked,
+    asked_of,
     inbox,
     look_until,
     pages,
     process,
     renamed,
     row,
+    take_away,
     visit,
 )
+from tests.parts import ask, asked
 
 
 def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared) -> None:
@@ -75,7 +77,7 @@ def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
     """It is read again until it is deleted; a database that does not take the batch makes no second signal of it."""
     url = f"http://{HOSTS[2]}/page"
     with process(shared) as refresher:
-        refresher.admission.requested(asked(url), refresher.clock())
+        ask(refresher, url)
         refresher.flush(refresher.clock())
         shared.hand_over([row(url, 1, "signal", {"urls": [url], "source": "desk"})])
         with shared.database.writing() as connection:
@@ -105,16 +107,11 @@ def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.NEW
-        assert (
-            refresher.admission.requested(asked(f"http://{HOSTS[0]}/own", call), refresher.clock())
-            is AdmissionResult.NEW
-        )
+        assert ask(refresher, there, call) is AdmissionResult.NEW
+        assert ask(refresher, f"http://{HOSTS[0]}/own", call) is AdmissionResult.NEW
         look_until(refresher, lambda: (1, there) in pages(shared))
-        with shared.database.reading() as connection:
-            of_all = text("SELECT DISTINCT xmin::text FROM pages WHERE collection = :number")
-            assert len(connection.execute(of_all, {"number": shared.number}).all()) == 1
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
+        assert len(asked_of(shared, "SELECT DISTINCT CAST(xmin AS text) FROM pages WHERE collection = :n")) == 1
+        assert ask(refresher, there, call) is AdmissionResult.KNOWN
         assert refresher.stats["crawlsched/handed_over"] == 0
 
 
@@ -123,10 +120,8 @@ def test_what_a_visit_finds_for_a_shard_that_is_lost_is_handed_on(shared) -> Non
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.NEW
-        with shared.database.writing() as connection:
-            taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 1"
-            connection.execute(text(taken), {"n": shared.number})
+        assert ask(refresher, there, call) is AdmissionResult.NEW
+        take_away(shared, 1)
         look_until(refresher, lambda: (1, there) in pages(shared))
         assert (0, here) in pages(shared)
         assert refresher.stats["crawlsched/shards/lost"] == 1
@@ -164,8 +159,10 @@ def test_the_same_link_on_many_pages_is_handed_over_once(shared) -> None:
             link = asked(f"http://{HOSTS[1]}/menu", call, **places)._replace(meta={"depth": page, "link_text": "x"})
             refresher.admission.requested(link, refresher.clock())
         assert refresher.stats["crawlsched/handed_over"] == 1
-        other = asked(f"http://{HOSTS[1]}/menu", call, headers=[["Accept-Language", "de"]])
-        assert refresher.admission.requested(other, refresher.clock()) is AdmissionResult.ELSEWHERE
+        assert (
+            ask(refresher, f"http://{HOSTS[1]}/menu", call, headers=[["Accept-Language", "de"]])
+            is AdmissionResult.ELSEWHERE
+        )
         look_until(refresher, lambda: len(inbox(shared)) == 2)
 
 
@@ -174,88 +171,78 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with another(shared, 1, 2, 3), process(shared) as refresher:
         call = visit(refresher, here)
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.ELSEWHERE
-        assert refresher.admission.requested(asked(there, call), refresher.clock()) is AdmissionResult.KNOWN
-        with shared.database.writing() as connection:  # as if it had been silent for too long
-            taken = "UPDATE leases SET member = NULL, token = '', epoch = epoch + 1 WHERE collection = :n AND shard = 0"
-            connection.execute(text(taken), {"n": shared.number})
+        assert ask(refresher, there, call) is AdmissionResult.ELSEWHERE
+        assert ask(refresher, there, call) is AdmissionResult.KNOWN
+        take_away(shared, 0)
         look_until(refresher, lambda: refresher.stats["crawlsched/shards/lost"])
         look_until(refresher, lambda: len(refresher.collection.shards.here) == 1)
         assert 1 not in {shard for shard, _ in inbox(shared)}
         again = visit(refresher, here)
-        assert refresher.admission.requested(asked(there, again), refresher.clock()) is AdmissionResult.ELSEWHERE
+        assert ask(refresher, there, again) is AdmissionResult.ELSEWHERE
         look_until(refresher, lambda: 1 in {shard for shard, _ in inbox(shared)})
 
 
-def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared) -> None:
+def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared, member) -> None:
     """A database that is away at that moment would leave it to a process that lives and does not crawl it."""
-    membership = Membership(shared, new_token(), about_me("spider"))
-    membership.renew()
-    assert set(membership.mine()) == {0, 1, 2, 3}
-    epoch = membership.mine()[2]
-    membership.stops(2, epoch)
-    membership.renew()
-    assert membership.owned[2] == epoch  # it is being written down
-    membership.is_done_with(2)
-    membership.renew()
+    member.renew()
+    assert set(member.mine()) == {0, 1, 2, 3}
+    epoch = member.mine()[2]
+    member.stops(2, epoch)
+    member.renew()
+    assert member.owned[2] == epoch  # it is being written down
+    member.is_done_with(2)
+    member.renew()
     assert shared.look().shards[2].member is None
-    shared.leave(membership.token)
 
 
 def test_a_process_that_hangs_leaves_its_shards_to_others(shared) -> None:
     """Its renewals come from a thread of their own, and would keep hosts that nobody crawls for as long as it hangs."""
     now = [100.0]
-    membership = Membership(shared, new_token(), about_me("spider"), clock=lambda: now[0])
-    membership.renew()
+    member = Membership(shared, new_token(), about_me("spider"), clock=lambda: now[0])
+    member.renew()
     now[0] += 1000.0  # it loads
-    membership.renew()
-    membership.fares({"shards": 4})
+    member.renew()
+    member.fares({"shards": 4})
     now[0] += 119.0
-    membership.renew()
+    member.renew()
     now[0] += 2.0
     with pytest.raises(StoreError, match="The crawl has done nothing for 120 s"):
-        membership.renew()
-    membership.fares({"shards": 4})
-    membership.renew()
-    assert set(membership.mine()) == {0, 1, 2, 3}
+        member.renew()
+    member.fares({"shards": 4})
+    member.renew()
+    assert set(member.mine()) == {0, 1, 2, 3}
     now[0] += 1000.0
-    membership.leaves()
-    membership.renew()  # it writes down what it has
-    shared.leave(membership.token)
+    member.leaves()
+    member.renew()  # it writes down what it has
+    shared.leave(member.token)
 
 
-def test_a_spider_that_begins_with_very_many_pages_delays_no_renewal(shared) -> None:
+def test_a_spider_that_begins_with_very_many_pages_delays_no_renewal(shared, member) -> None:
     """What it hands over goes some at a time, in its order, and is kept while the database is away."""
-    membership = Membership(shared, new_token(), about_me("spider"))
     for number in range(5_000):
-        membership.hand_over(row(f"http://{HOSTS[0]}/{number}", number))
+        member.hand_over(row(f"http://{HOSTS[0]}/{number}", number))
     counts = []
     while len(counts) < 3:
-        membership.renew()
+        member.renew()
         counts.append(len(inbox(shared)))
     assert counts == [2_000, 4_000, 5_000]
-    shared.leave(membership.token)
 
 
 def test_nobody_crawls_on_while_too_much_waits_to_be_taken_in(shared) -> None:
     """Inboxes would grow without end where links are found faster than they are taken in."""
-    many = """INSERT INTO inbox SELECT :shard, :number, 'many', n, 'signal', '{"urls": [], "source": "x"}', n
+    many = """INSERT INTO inbox SELECT 2, :n, 'many', n, 'signal', '{"urls": [], "source": "x"}', n
         FROM generate_series(1, 101000) AS n"""
 
-    def write(statement: str) -> None:
-        with shared.database.writing() as connection:
-            connection.execute(text(statement), {"shard": 2, "number": shared.number})
-
     with process(shared) as refresher:
-        refresher.admission.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
-        write(many)
+        ask(refresher, f"http://{HOSTS[0]}/")
+        asked_of(shared, many)
         look_until(refresher, lambda: refresher.must_wait(refresher.clock()))
         assert refresher.stuck(refresher.clock() + 10_000.0, may_send=True) is None
-        write("DELETE FROM inbox WHERE collection = :number AND shard = :shard AND number > 50000")
+        asked_of(shared, "DELETE FROM inbox WHERE collection = :n AND number > 50000")
         look_until(refresher, lambda: not refresher.must_wait(refresher.clock()))
-        write("DELETE FROM inbox WHERE collection = :number AND shard = :shard")
+        asked_of(shared, "DELETE FROM inbox WHERE collection = :n")
     # What waits for shards that nobody has loaded keeps nobody from crawling.
-    write(many)
+    asked_of(shared, many)
     assert not shared.waits(100_000)
 
 
@@ -270,18 +257,16 @@ def test_a_process_that_cannot_begin_keeps_no_shard(shared) -> None:
         assert len(refresher.collection.shards.here) == N_SHARDS
 
 
-def test_what_cannot_be_handed_over_yet_costs_no_grant(shared, caplog) -> None:
+def test_what_cannot_be_handed_over_yet_costs_no_grant(shared, member, caplog) -> None:
     """It is said once, and goes when it can."""
-    membership = Membership(shared, new_token(), about_me("spider"))
     with renamed(shared, "inbox"):
-        membership.hand_over(row(f"http://{HOSTS[0]}/", 1))
-        membership.renew()
-        membership.renew()
-        assert set(membership.mine()) == {0, 1, 2, 3}
+        member.hand_over(row(f"http://{HOSTS[0]}/", 1))
+        member.renew()
+        member.renew()
+        assert set(member.mine()) == {0, 1, 2, 3}
     assert caplog.text.count("What is for the others cannot be written down, which is tried again") == 1
-    membership.renew()
+    member.renew()
     assert inbox(shared) == [(0, 1)]
-    shared.leave(membership.token)
 
 
 def test_a_host_has_its_share_of_the_bandwidth_of_all_shards(shared) -> None:

@@ -1,11 +1,10 @@
 """A process joins others that crawl the same collection."""
 
-import time
-
 import pytest
 
 from crawlsched.exceptions import StoreError
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, look_until, process
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, look_until, process
+from tests.parts import ask
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_a_process_that_joins_has_its_share_at_once(shared) -> None:
     """Of shards of one size it gets half, one after the other, without a rest between them."""
     with process(shared) as first:
         for url in [f"http://{host}/{page}" for host in HOSTS for page in range(100)]:
-            first.admission.requested(asked(url), time.time())
+            ask(first, url)
         look_until(first, lambda: len(first.collection.shards.here) == N_SHARDS)
         with process(shared) as second:
 

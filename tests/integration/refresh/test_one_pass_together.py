@@ -1,11 +1,10 @@
 """When the pass of a collection that processes share is over: nobody has anything to do, and nothing is on its way."""
 
 import pytest
-from sqlalchemy import text
 
 from crawlsched.crawl.shared.membership import Membership, Published
 from crawlsched.store.members import about_me, new_token
-from tests.integration.refresh.processes import HOSTS, row
+from tests.integration.refresh.processes import HOSTS, asked_of, row
 
 DONE = {"is_done": True, "dispatched": 7}
 
@@ -30,58 +29,59 @@ def two(shared):
         shared.leave(member.token)
 
 
-def renew(members, *statuses) -> None:
-    for member, status in zip(members, statuses, strict=True):
-        member.fares(status)
-        member.renew()
+def renew(members, *statuses, times: int = 1) -> None:
+    for _ in range(times):
+        for member, status in zip(members, statuses, strict=True):
+            member.fares(status)
+            member.renew()
+
+
+def is_over(members) -> bool:
+    """Say whether it is over for all; it is never over for some of them only."""
+    (said,) = {member.pass_is_over for member in members}
+    return said
 
 
 def test_it_is_over_for_all_when_each_has_said_twice_that_it_has_nothing_to_do(shared, two) -> None:
     """The second word comes after everybody's first, so nothing can have been under way between two of them."""
     assert two[0].pass_since == two[1].pass_since
     renew(two, DONE, DONE)
-    assert not any(member.pass_is_over for member in two)
-    for _ in range(3):
-        renew(two, DONE, DONE)
-    assert all(member.pass_is_over for member in two)
+    assert not is_over(two)
+    renew(two, DONE, DONE, times=3)
+    assert is_over(two)
     assert shared.look().pass_since is None
 
 
 @pytest.mark.parametrize("other", [{"is_done": False, "dispatched": 7}, {}])
 def test_who_has_something_to_do_keeps_all_others(shared, two, other) -> None:
     """A process may still find pages of the others, and one that has just begun may have much to say."""
-    for _ in range(4):
-        renew(two, DONE, other)
-    assert not any(member.pass_is_over for member in two)
+    renew(two, DONE, other, times=4)
+    assert not is_over(two)
 
 
 def test_who_has_sent_something_meanwhile_may_have_found_something(shared, two) -> None:
     """Each time it has nothing to do when it is asked."""
     for n in range(5):
         renew(two, DONE, {"is_done": True, "dispatched": n})
-    assert not any(member.pass_is_over for member in two)
+    assert not is_over(two)
 
 
 def test_what_waits_to_be_taken_in_is_something_to_do(shared, two) -> None:
     """Its shard does not know of it yet."""
     shared.hand_over([row(f"http://{HOSTS[1]}/", 1)])
-    for _ in range(4):
-        renew(two, DONE, DONE)
-    assert not any(member.pass_is_over for member in two)
-    with shared.database.writing() as connection:
-        connection.execute(text("DELETE FROM inbox"))
-    for _ in range(4):
-        renew(two, DONE, DONE)
-    assert all(member.pass_is_over for member in two)
+    renew(two, DONE, DONE, times=4)
+    assert not is_over(two)
+    asked_of(shared, "DELETE FROM inbox")
+    renew(two, DONE, DONE, times=4)
+    assert is_over(two)
 
 
 def test_a_shard_that_nobody_crawls_keeps_all(shared, two) -> None:
     """Somebody has to take it over first, and finds what the one before had not tried."""
     first = two[0]
     first.publish(Published(2, shared.lease(2, first.token, first.mine()[2]).token, 1, ready=False))
-    for _ in range(4):
-        renew(two, DONE, DONE)
-    assert not any(member.pass_is_over for member in two)
+    renew(two, DONE, DONE, times=4)
+    assert not is_over(two)
 
 
 def test_what_was_said_before_a_shard_was_loaded_is_not_of_that_shard(shared, two) -> None:
@@ -94,10 +94,9 @@ def test_what_was_said_before_a_shard_was_loaded_is_not_of_that_shard(shared, tw
     for _ in range(4):
         first.renew()
         renew([second], DONE)
-    assert not any(member.pass_is_over for member in two)
-    for _ in range(4):
-        renew(two, DONE, DONE)
-    assert all(member.pass_is_over for member in two)
+    assert not is_over(two)
+    renew(two, DONE, DONE, times=4)
+    assert is_over(two)
 
 
 def test_a_pass_goes_on_for_who_joins_and_a_new_one_begins_when_all_are_gone(shared, two) -> None:
@@ -107,6 +106,5 @@ def test_a_pass_goes_on_for_who_joins_and_a_new_one_begins_when_all_are_gone(sha
     for member in two:
         shared.leave(member.token)
     assert shared.join_pass() == since
-    with shared.database.writing() as connection:
-        connection.execute(text("UPDATE budgets SET pass_since = pass_since - 60"))
+    asked_of(shared, "UPDATE budgets SET pass_since = pass_since - 60")
     assert shared.join_pass() > since

@@ -6,7 +6,8 @@ import socket
 
 from crawlsched.store import Store
 from tests.commands import run_here
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, look_until, process, row
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, look_until, process, row
+from tests.parts import ask
 
 
 def test_each_shard_has_a_row(shared, tmp_path) -> None:
@@ -15,7 +16,7 @@ def test_each_shard_has_a_row(shared, tmp_path) -> None:
     with process(shared) as refresher:
         for n, host in enumerate(HOSTS[:3], 1):
             for page in range(10 * n):
-                refresher.admission.requested(asked(f"http://{host}/{page}"), refresher.clock())
+                ask(refresher, f"http://{host}/{page}")
         look_until(refresher, lambda: sum(row.n_pages for row in shared.look().shards.values()) == 60)
         report = json.loads(run_here(tmp_path, *command, "--json").stdout)
         said = run_here(tmp_path, *command).stdout

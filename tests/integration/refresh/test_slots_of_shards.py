@@ -5,7 +5,8 @@ import pytest
 from crawlsched.content.reading import Body
 from crawlsched.crawl.probes import Probe
 from crawlsched.store import Outcome
-from tests.integration.refresh.processes import HOSTS, asked, look_until, process
+from tests.integration.refresh.processes import HOSTS, process
+from tests.parts import any_host, ask
 
 
 def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
@@ -15,9 +16,7 @@ def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
             sitemaps = [f"http://{host}/sitemap-{n}.xml" for n in range(20 if host == HOSTS[0] else 1)]
             refresher.polls.robots_seen(f"http://{host}/robots.txt", host, sitemaps, None, refresher.clock())
         refresher.sources.mark_due(refresher.clock())
-        asked = [
-            refresher.dispatcher.next_source(refresher.clock(), lambda host, now: now) for _ in range(2 * len(HOSTS))
-        ]
+        asked = [refresher.dispatcher.next_source(refresher.clock(), any_host) for _ in range(2 * len(HOSTS))]
         hosts = [source.host for _, source in asked[: len(HOSTS)]]
         assert sorted(hosts) == sorted(HOSTS)
         assert {source.host for _, source in asked[len(HOSTS) :]} == {HOSTS[0]}
@@ -37,11 +36,11 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
     """As where another process joins, and the rate falls between two looks. In one pass each page still has its try."""
     with process(shared, one_pass=True) as refresher:
         for page in range(3):
-            refresher.admission.requested(asked(f"http://{HOSTS[0]}/{page}"), refresher.clock())
+            ask(refresher, f"http://{HOSTS[0]}/{page}")
         refresher.start_ended()
         grant, sent = refresher.sharing._membership.grant, list[str]()
         for is_granted in (True, False, True, False, False, True):
-            visit, _ = refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
+            visit, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
             deadline = grant.deadline
             if not is_granted:
                 grant.deadline = 0.0
@@ -53,39 +52,17 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
         assert sent[1] == sent[2]
         assert sent[3] == sent[4] == sent[5]
         assert len(set(sent)) == 3
-        assert refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now) is None
+        assert refresher.dispatcher.next_page(refresher.clock(), any_host) is None
 
 
 def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared) -> None:
     """What it was to teach is lost; the page itself was visited in this pass, and judged."""
     with process(shared, one_pass=True) as refresher:
-        refresher.admission.requested(asked(f"http://{HOSTS[0]}/"), refresher.clock())
+        ask(refresher, f"http://{HOSTS[0]}/")
         refresher.start_ended()
-        visit, _ = refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
+        visit, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
         content = refresher.dispatcher.reading(visit, Body(b"<p>One</p>", "text/html", "utf-8", visit.url), None)[0]()
         visit.probe = Probe(visit.page, visit.host, content, False, False, refresher.clock())
         refresher.sharing._membership.grant.deadline = 0.0
         assert not refresher.may_send(visit.token)
-        assert refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now) is None
-
-
-def test_which_pages_are_read_ahead_is_looked_at_less_often_than_is_written(shared) -> None:
-    """What the next slots need is known after each look, and a look costs more than a flush of few rows."""
-    with process(shared) as refresher:
-        url = f"http://{HOSTS[0]}/page"
-        refresher.admission.requested(asked(url), refresher.clock())
-        look_until(refresher, lambda: not refresher.collection.write_behind.in_flight)
-        facts, aside = refresher.collection.facts, refresher.collection.aside
-
-        def is_read(now: float) -> bool:
-            facts.discard(0)
-            refresher.flush(now)
-            ended: list[bool] = []
-            aside.run("what comes after it", lambda: True, ended.append)
-            while not ended:
-                aside.collect()
-            aside.collect()  # what it came after may have ended while that was asked
-            return 0 in facts
-
-        now = refresher.clock() + 10.0
-        assert [is_read(now + after) for after in (0.0, 0.3, 0.6, 0.9, 1.2)] == [True, False, False, True, False]
+        assert refresher.dispatcher.next_page(refresher.clock(), any_host) is None

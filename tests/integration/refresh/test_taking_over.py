@@ -4,23 +4,21 @@ import sys
 import time
 
 import pytest
-from sqlalchemy import text
 
 from crawlsched.crawl.shared.membership import Membership
 from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
 from crawlsched.store.lease import process_start
 from crawlsched.store.members import about_me, new_token
 from tests import children
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked, look_until, process
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked_of, look_until, process
+from tests.parts import any_host, ask
 
 ALL = set(range(N_SHARDS))
 
 
 @pytest.fixture
-def heir(shared):
-    membership = Membership(shared, new_token(), about_me("spider"))
-    yield membership
-    shared.leave(membership.token)
+def heir(member):
+    return member
 
 
 def joins(shared, process, claims=ALL, *, rate=1000.0, **about) -> str:
@@ -79,9 +77,8 @@ def test_who_may_live_keeps_its_shards_until_its_lease_is_over(shared, heir, sle
 def test_what_a_silent_process_has_is_claimed_right_after_its_lease(shared, heir, sleeper) -> None:
     """Renewals come every two seconds, and one more when the lease of another ends."""
     silent = joins(shared, sleeper, {0, 1}, rate=500.0)
-    with shared.database.writing() as connection:  # it said so four seconds ago
-        said = text("UPDATE members SET expires_at = expires_at - 4 WHERE token = :token")
-        connection.execute(said, {"token": silent})
+    # It said so four seconds ago.
+    asked_of(shared, "UPDATE members SET expires_at = expires_at - 4 WHERE token = :token", token=silent)
     waits, expires_at = [heir.renew() for _ in range(3)], shared.look().members[silent].expires_at
     if heir.seen.is_alive(silent):  # on a busy machine it may be over by now
         assert set(heir.mine()) == {2, 3}
@@ -113,10 +110,10 @@ def test_a_shard_that_is_being_given_away_has_no_share(shared, sleeper) -> None:
     """Nothing is sent for it any more, and the others have its part of the rate at once."""
     with process(shared) as refresher:
         joins(shared, sleeper)  # as one that has nothing
-        under_way = [refresher.admission.requested(asked(f"http://{host}/"), refresher.clock()) for host in HOSTS]
+        under_way = [ask(refresher, f"http://{host}/") for host in HOSTS]
         assert under_way
         for _ in HOSTS:
-            refresher.dispatcher.next_page(refresher.clock(), lambda host, now: now)
+            refresher.dispatcher.next_page(refresher.clock(), any_host)
         look_until(refresher, lambda: refresher.sharing._holding._draining)
         look_until(refresher, lambda: sum(row.ready for row in shared.look().shards.values()) == N_SHARDS - 1)
         targets = refresher.sharing._membership.targets

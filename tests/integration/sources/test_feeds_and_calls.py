@@ -7,22 +7,14 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.crawling import Project
+from tests.crawling import Project, spider
 from tests.site import Answer, Site
 
-SPIDER = """
-import scrapy
-
-class Spider(scrapy.Spider):
-    name = "test"
-    start_urls = {urls!r}
-    told = False
-
-    def parse(self, response):
-        if not self.told and response.url == {last!r}:
-            self.told = True
-            taken = self.crawler.engine.scheduler.signal([{told!r}, "http://unknown.example/"], source="shop system")
-            self.crawler.stats.set_value("taken", taken)
+TELLS = """
+if not self.told and response.url.endswith("/last"):
+    self.told = True
+    urls = [self.start_urls[0], "http://unknown.example/"]
+    self.crawler.stats.set_value("taken", self.crawler.engine.scheduler.signal(urls, source="shop system"))
 """
 
 
@@ -45,24 +37,16 @@ def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tm
         return of
 
     sources = [site.page(f"/{name}", answer(name)) for name in bodies]
-    crawl = Project(
-        tmp_path,
-        SPIDER.format(urls=[pages["first"], pages["last"]], last=pages["last"], told=pages["first"]),
-        CRAWLSCHED_BANDWIDTH="10/s",
-        CRAWLSCHED_SOURCE_URLS=",".join(sources),
-        CRAWLSCHED_FIND_SOURCES="False",
-        CRAWLSCHED_SOURCE_INTERVAL="1",
-        CLOSESPIDER_TIMEOUT="5",
-    ).run()
+    tells = spider([pages["first"], pages["last"]], TELLS, also="told = False")
+    settings = {"source_urls": ",".join(sources), "source_interval": 1}
+    crawl = Project(tmp_path, tells, bandwidth="10/s", seconds=5, **settings).run()
     assert set(pages.values()) <= set(crawl.outcomes())
     for name in bodies:
         _, *again = site.visits(f"/{name}")
         assert again
         assert {headers.get("if-none-match") for headers in again} == {f'"{name}"'}
     assert crawl.stats["taken"] == 1
-    store = crawl.store()
-    told = {source.url: source.kind for source in store.reader.sources()}
-    store.close()
+    told = {source.url: source.kind for source in crawl.read(lambda store: store.reader.sources())}
     assert told["shop system"] == "ping"
 
 
@@ -81,17 +65,9 @@ def test_feeds_and_sitemaps_that_pages_name_become_sources(site: Site, tmp_path:
         "<link rel='sitemap' href='/map.xml'><link rel='alternate' type='application/json' href='/wp-json/1'>"
     )
     starts = [site.page(f"/{n}", f"<html><head>{head}</head><body>{n}</body></html>") for n in range(3)]
-    crawl = Project(
-        tmp_path,
-        SPIDER.format(urls=starts, last="", told=""),
-        CRAWLSCHED_BANDWIDTH="10/s",
-        CRAWLSCHED_PRIVATE_ADDRESSES="127.0.0.0/8",
-        CRAWLSCHED_FIND_SOURCES=str(is_wanted),
-        CLOSESPIDER_TIMEOUT="4",
-    ).run()
-    store = crawl.store()
-    read = {source.url: source for source in store.reader.sources() if source.polled_at and source.kind != "robots"}
-    store.close()
+    crawl = Project(tmp_path, starts, bandwidth="10/s", find_sources=is_wanted, seconds=4).run()
+    sources = crawl.read(lambda store: store.reader.sources())
+    read = {source.url: source for source in sources if source.polled_at and source.kind != "robots"}
     assert set(read) == ({site.url("/feed"), site.url("/map.xml")} if is_wanted else set())
     assert ({news, old} <= set(crawl.outcomes())) == is_wanted
     if is_wanted:

@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import insert, select, update
 
 from crawlsched.cli import main
 from crawlsched.crawl.hosts import Hosts
@@ -17,17 +17,14 @@ from crawlsched.store.copying import copy_all
 from crawlsched.store.database import Database
 from crawlsched.store.models import metadata
 from tests import simulated
+from tests.databases import all_rows, rows
 
 NOW = 1_700_000_000.0
 
 
 def rows_of(url):
     """Every row of every table, in no order."""
-    database = Database(url)
-    with database.reading() as connection:
-        found = {t.name: sorted(map(repr, map(tuple, connection.execute(select(t))))) for t in metadata.sorted_tables}
-    database.close()
-    return found
+    return {name: sorted(map(repr, found)) for name, found in all_rows(url).items()}
 
 
 def fill_the_rest(url):
@@ -111,10 +108,7 @@ def test_what_must_not_be_copied_is_refused(crawled_url, postgresql_url):
     with pytest.raises(StoreError, match=r"is not empty \(its table '\w+' has rows\); name an empty one"):
         copy_all(crawled_url, postgresql_url)
     assert rows_of(postgresql_url) == copied
-    database = Database(crawled_url)
-    with database.writing() as connection:
-        connection.execute(text(f"UPDATE {schema.VERSION_TABLE} SET version_num = '0010'"))
-    database.close()
+    rows(crawled_url, f"UPDATE {schema.VERSION_TABLE} SET version_num = '0010'")
     with pytest.raises(StoreError, match=r"by an earlier version of crawlsched \(revision 0010\)"):
         copy_all(crawled_url, postgresql_url)
 
@@ -122,10 +116,7 @@ def test_what_must_not_be_copied_is_refused(crawled_url, postgresql_url):
 @pytest.mark.parametrize("broken", ["url = 'a' || char(0) || 'b'", "n_crawls = 'many'", "recipe = x'00'"])
 def test_a_row_that_the_other_database_cannot_hold_keeps_all_back(crawled_url, postgresql_url, broken):
     """What SQLite let through, and PostgreSQL has no place for: nothing is copied, and the table is named."""
-    database = Database(crawled_url)
-    with database.writing() as connection:
-        connection.execute(text(f"UPDATE pages SET {broken} WHERE page = 7"))
-    database.close()
+    rows(crawled_url, f"UPDATE pages SET {broken} WHERE page = 7")
     with pytest.raises(StoreError, match=r"table 'pages' of .*nothing was"):
         copy_all(crawled_url, postgresql_url)
     assert not any(rows_of(postgresql_url).values())

@@ -3,6 +3,7 @@
 import threading
 import time
 from contextlib import suppress
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -12,12 +13,15 @@ from sqlalchemy.exc import DBAPIError
 
 from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.sharing import LEASE, Renewal, Rows, ShardRow, renew
-from crawlsched.store import Batch, Host, Store, schema
+from crawlsched.store import Batch, Host, Store, WriteBehind, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
+from tests.databases import rows
 from tests.inputs import tries
+from tests.waiting import wait_until
 
 ABOUT = about_me("spider")
+NUMBERS = count(1)
 
 
 @pytest.fixture
@@ -39,12 +43,18 @@ steps = st.lists(
 )
 
 
+def stands(seen):
+    """Return what each member is granted, and who has each shard, with its epoch."""
+    granted = {name: row.granted for name, row in seen.members.items()}
+    return granted, {shard: (row.member, row.epoch) for shard, row in seen.shards.items()}
+
+
 @tries(60, suppress_health_check=list(HealthCheck))
 @given(steps=steps)
 def test_the_database_answers_as_the_rules_say(database, steps) -> None:
     """Whatever members say, in whatever order and at whatever time, also what was held up on the way."""
     shared = SharedCollection.open(database, new_token(), n_shards=4, rate=10.0)
-    rows = Rows(10.0, {shard: ShardRow() for shard in range(4)})
+    by_rules = Rows(10.0, {shard: ShardRow() for shard in range(4)})
     now, started_at = 1_000_000.0, 0.0
     numbers = dict.fromkeys("abc", 0)
     using = dict.fromkeys("abc", 0.0)
@@ -54,30 +64,36 @@ def test_the_database_answers_as_the_rules_say(database, steps) -> None:
         elif step == "restart":
             started_at = now
         elif step[0] == "rate":
-            rows.rate = step[1]
+            by_rules.rate = step[1]
             shared.set_rate(step[1])
         else:
             member, wants, claims, ahead = step
             numbers[member] = max(numbers[member] + ahead, 1)
             said = Renewal(member, numbers[member], using[member], wants, tuple(sorted(claims)))
-            expected = renew(rows, said, now, LEASE, started_at)
+            expected = renew(by_rules, said, now, LEASE, started_at)
             found = shared.renew(said, ABOUT, {}, at=now, started_at=started_at)
             assert (None if found is None else found.answer) == expected
             using[member] = using[member] if expected is None else expected.granted
     seen = shared.look()
-    assert {name: row.granted for name, row in seen.members.items()} == {n: r.granted for n, r in rows.members.items()}
+    assert stands(seen) == stands(by_rules)
     assert {s: (row.member, row.epoch) for s, row in seen.shards.items()} == {
-        s: (row.member, row.epoch) for s, row in rows.shards.items()
+        s: (row.member, row.epoch) for s, row in by_rules.shards.items()
     }
+
+
+def renewed(shared: SharedCollection, member: str, *claims: int, at: float) -> dict[int, int]:
+    """Renew the word of a process that claims shards, and return which it has, with their epochs."""
+    said = Renewal(member, next(NUMBERS), 0.0, 10.0, claims)
+    return shared.renew(said, ABOUT, {}, at=at, started_at=0.0).answer.shards
 
 
 def test_what_a_new_owner_has_claimed_the_old_one_cannot_write(shared) -> None:
     """The epoch is looked at inside the writing transaction; nothing of the batch is written."""
-    shared.renew(Renewal("old", 1, 0.0, 10.0, (2,)), ABOUT, {}, at=100.0, started_at=0.0)
+    renewed(shared, "old", 2, at=100.0)
     old, new = shared.store(2), shared.store(2)
     old.lease = shared.lease(2, "old", 1)
     assert old.save(Batch(hosts={"a": Host("a")})).rows == 1
-    shared.renew(Renewal("new", 1, 0.0, 10.0, (2,)), ABOUT, {}, at=107.0, started_at=0.0)
+    renewed(shared, "new", 2, at=107.0)
     with pytest.raises(CollectionInUse, match=r"The shard 2 of .* was taken over by another"):
         old.save(Batch(hosts={"b": Host("b")}))
     new.lease = shared.lease(2, "new", 2)
@@ -111,27 +127,18 @@ def test_who_is_stopped_right_after_a_call_holds_nobody_up(shared) -> None:
 
 def test_a_writer_that_is_stopped_holds_nobody_up_for_long(shared) -> None:
     """Its shard is passed by while its transaction is open, renewals do not wait, and the server ends it in 3 s."""
-    shared.renew(Renewal("stopped", 1, 0.0, 10.0, (0, 1)), ABOUT, {}, at=100.0, started_at=0.0)
-    begun = time.monotonic()
+    renewed(shared, "stopped", 0, 1, at=100.0)
     with suppress(DBAPIError), shared.database.writing() as connection:
         assert shared.lease(0, "stopped", 1).is_own(connection)
-        first = shared.renew(Renewal("heir", 1, 0.0, 10.0, (0, 1)), ABOUT, {}, at=107.0, started_at=0.0)
-        number, owned = 1, first.answer.shards
-        assert owned == {1: 2}
-        while 0 not in owned and time.monotonic() - begun < 8:
-            time.sleep(0.1)
-            number += 1
-            said = Renewal("heir", number, 0.0, 10.0, (0,))
-            owned = shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).answer.shards
-        assert owned == {0: 2, 1: 2}
-        assert time.monotonic() - begun < 6
+        assert renewed(shared, "heir", 0, 1, at=107.0) == {1: 2}
+        wait_until(lambda: renewed(shared, "heir", 0, at=108.0) == {0: 2, 1: 2}, 6.0)
         connection.execute(text("SELECT 1"))
         pytest.fail("The server let a stopped writer go on.")
 
 
 def test_a_writer_that_is_stopped_while_it_sends_rows_is_ended_by_the_heir(shared) -> None:
     """The server waits for the rest of a pipeline without end; whoever may claim the shard ends the connection."""
-    shared.renew(Renewal("stopped", 1, 0.0, 10.0, (0,)), ABOUT, {}, at=100.0, started_at=0.0)
+    renewed(shared, "stopped", 0, at=100.0)
     dead = Database(shared.database.text, application=application_of("stopped"))
     with suppress(DBAPIError), dead.engine.connect() as connection:
         assert shared.lease(0, "stopped", 1).is_own(connection)
@@ -141,18 +148,11 @@ def test_a_writer_that_is_stopped_while_it_sends_rows_is_ended_by_the_heir(share
             driver.pgconn.send_flush_request()
             driver.pgconn.flush()
             time.sleep(3.5)  # for so long the server would let it be idle between statements
-            said = Renewal("heir", 1, 0.0, 10.0, (0,))
-            assert shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).answer.shards == {}
+            assert renewed(shared, "heir", 0, at=108.0) == {}
             assert shared.end_sessions("stopped") == 1
             driver.close()
     dead.close()
-    deadline = time.monotonic() + 5
-    number, owned = 1, {}
-    while not owned and time.monotonic() < deadline:
-        number += 1
-        said = Renewal("heir", number, 0.0, 10.0, (0,))
-        owned = shared.renew(said, ABOUT, {}, at=108.0, started_at=0.0).answer.shards
-    assert owned == {0: 2}
+    wait_until(lambda: renewed(shared, "heir", 0, at=108.0) == {0: 2}, 5.0)
 
 
 def test_sixteen_that_begin_at_once_make_one_collection_and_share_its_rate(database) -> None:
@@ -195,3 +195,47 @@ def test_a_process_without_shards_does_not_take_a_shared_collection(database, sh
     with pytest.raises(CollectionInUse, match="has 4 shards, which several processes share; set CRAWLSCHED_SHARDS = 4"):
         store.take_lease("spider")
     store.close()
+
+
+@pytest.fixture
+def opened(shared):
+    member = new_token()
+    epochs = shared.renew(Renewal(member, 1, 0.0, 10.0, tuple(range(4))), ABOUT, {}).answer.shards
+    stores = [shared.store(shard) for shard in range(4)]
+    for shard, store in enumerate(stores):
+        store.lease = shared.lease(shard, member, epochs[shard])
+    return stores
+
+
+def transactions(shared) -> dict[int, str]:
+    wanted = "SELECT shard, CAST(xmin AS text) AS number FROM hosts WHERE collection = :n"
+    return {row["shard"]: row["number"] for row in rows(shared.database.text, wanted, n=shared.number)}
+
+
+def test_what_shards_hand_over_together_is_written_in_one_transaction(shared, opened) -> None:
+    """Each shard has its rows."""
+    writer = WriteBehind()
+    writer.submit(*[(store, Batch(hosts={"a": Host("a")})) for store in opened])
+    assert writer.close()
+    numbers = transactions(shared)
+    assert numbers.keys() == set(range(4))
+    assert len(set(numbers.values())) == 1
+    assert (writer.n_saved, writer.n_rows) == (4, 4)
+
+
+def test_a_shard_that_was_lost_and_a_row_that_is_refused_cost_the_other_shards_nothing(shared, opened) -> None:
+    """What of a transaction is another process's is left out, and the thread goes on."""
+    taken = "UPDATE leases SET token = 'other:2' WHERE collection = :n AND shard = 2"
+    rows(shared.database.text, taken, n=shared.number)
+    writer = WriteBehind()
+    refused = Batch(hosts={"a": Host("a"), "b": Host("b", crawl_delay="a text where a number has to be")})
+    batches = [Batch(hosts={"a": Host("a")}), refused, *[Batch(hosts={"a": Host("a")}) for _ in range(2)]]
+    writer.submit(*zip(opened, batches, strict=True))
+    assert writer.drain(30.0)
+    assert dict(writer.refused) == {"hosts": 1}
+    assert set(transactions(shared)) == {0, 1, 3}
+    assert opened[1].reader.count_hosts() == 1
+    writer.submit((opened[0], Batch(hosts={"b": Host("b")})), (opened[2], Batch(hosts={"b": Host("b")})))
+    assert writer.close()
+    assert writer.lost is None
+    assert [store.reader.count_hosts() for store in opened] == [2, 1, 0, 1]

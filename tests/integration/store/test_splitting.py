@@ -3,24 +3,23 @@
 import json
 
 import pytest
-from scrapy import Request
-from scrapy.utils.request import fingerprint
-from sqlalchemy import select, text
+from sqlalchemy import text
 
-from crawlsched.cli import main
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.pages.counts import counted
 from crawlsched.planner import Plan
 from crawlsched.sharing import Renewal, shard_of
-from crawlsched.store import Batch, Host, KeptText, NewPage, Source, Store, schema
+from crawlsched.store import Batch, Host, KeptText, Source, Store, schema
 from crawlsched.store.batch import ChangeRow
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me
-from crawlsched.store.models import metadata
 from crawlsched.store.splitting import split
 from tests import simulated
+from tests.commands import said
+from tests.databases import all_rows
 from tests.integration.refresh.processes import row as handed_over
+from tests.rows import new_page
 
 NOW = 1_700_000_000.0
 HOSTS = [f"h{number}.example" for number in range(12)]
@@ -68,14 +67,6 @@ def crawled_url(sqlite_url) -> str:
     return sqlite_url
 
 
-def all_rows(url: str) -> dict[str, list[dict]]:
-    database = Database(url)
-    with database.reading() as connection:
-        found = {t.name: [row._asdict() for row in connection.execute(select(t))] for t in metadata.sorted_tables}
-    database.close()
-    return found
-
-
 def known_of_pages(rows: dict[str, list[dict]]) -> dict[str, dict]:
     """All that is known, by URL, host and name: without the numbers of shards, collections, pages."""
     urls = {(row["shard"], row["page"]): row["url"] for row in rows["pages"]}
@@ -102,18 +93,18 @@ def once(rows: list[dict], *names: str) -> dict[tuple, dict]:
     return {name: {k: v for k, v in row.items() if k not in ("shard", "collection")} for name, row in found.items()}
 
 
-def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url, capsys) -> None:
+def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url) -> None:
     """From SQLite into four shards, and eight: state, visits, signals, texts; each host in its shard."""
     before = all_rows(crawled_url)
     plan = json.loads(before["plans"][-1]["data"])
     del plan["page_counts"]
-    assert main(["db", "copy", crawled_url, postgresql_url]) == 0
+    said("db", "copy", crawled_url, postgresql_url)
     for n_shards, words in ((4, ["4"]), (8, [])):
-        assert main(["db", "split", *words, "--database", postgresql_url]) == 0
-        said = capsys.readouterr().out
-        assert f"{N_PAGES - 1} pages of" in said
-        assert f"in {n_shards} shards now" in said
-        assert "3/s for all" in said
+        divided = said("db", "split", *words, "--database", postgresql_url)
+        assert f"{N_PAGES - 1} pages of" in divided
+        assert f"in {n_shards} shards now" in divided
+        assert "3/s for all" in divided
+        assert f"Crawls of it need CRAWLSCHED_SHARDS = {n_shards}." in divided
         after = all_rows(postgresql_url)
         assert known_of_pages(after) == known_of_pages(before)
         for table, names in (("hosts", ["host"]), ("noise_masks", ["template"])):
@@ -170,12 +161,9 @@ def test_pages_whose_source_is_elsewhere_are_pages_that_nobody_announces(shared)
     """A sitemap of one shard's host does not speak for pages of another: they are judged by their own changes."""
     here, there = (next(h for h in HOSTS if shard_of(h, 4) == shard) for shard in (0, 2))
     store = shared.store(0)
-    names = [here, there]
     store.save(
         Batch(
-            new_pages={
-                n: NewPage(n, f"http://{h}/", h, fingerprint(Request(f"http://{h}/")), NOW) for n, h in enumerate(names)
-            },
+            new_pages={n: new_page(n, f"http://{host}/") for n, host in enumerate([here, there])},
             sources={0: Source(0, "sitemap", f"http://{here}/sitemap.xml", here)},
             announcements={(0, 0): (NOW, 1), (1, 0): (NOW, 1)},
         )

@@ -1,29 +1,15 @@
 """The store on real databases: what is written is read again, on SQLite and PostgreSQL alike."""
 
-import hashlib
-
 import numpy as np
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event
 
-from crawlsched.store import Batch, Host, NewPage, ObservationRow, Store
+from crawlsched.store import Batch, Host
 from crawlsched.store.models import STATE_COLUMNS
+from tests.databases import rows
+from tests.rows import NOW, name_of, new_page, new_pages, observation
 
-NOW = 1.7e9
 RATES = 4
-
-
-@pytest.fixture
-def store(database_url):
-    opened = Store.open(database_url, "spider", upgrade=True)
-    yield opened
-    opened.close()
-
-
-def new_page(page, url=None, **facts):
-    url = url or f"http://host{page % 3}.example/{page}"
-    host = url.split("/")[2].split(":")[0]
-    return NewPage(page, url, host, hashlib.sha1(url.encode()).digest(), NOW, **facts)
 
 
 def columns(pages, **changed):
@@ -36,17 +22,12 @@ def columns(pages, **changed):
 
 
 def batch_of(n, **more):
-    return Batch(new_pages={page: new_page(page) for page in range(n)}, **more)
+    return Batch(new_pages=new_pages(range(n)), **more)
 
 
 def loaded(store, **arguments):
     blocks = list(store.load(**arguments))
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]} if blocks else {}
-
-
-def observation(id, page=0, time=NOW, **more):
-    row = {"elapsed": 60.0, "n_signals": 0, "source": -1, "changed": True, "outcome": "changed"} | more
-    return ObservationRow(id, page, time, **row)
 
 
 def test_pages_come_back_as_they_were_saved(store):
@@ -173,33 +154,21 @@ def test_json_holds_what_no_text_column_could(store):
 
 
 @pytest.mark.parametrize(
-    ("poison", "table"),
+    ("table", "poison"),
     [
-        (Batch(observations=[observation(7, page=2**70), observation(8)]), "observations"),
-        (Batch(observations=[observation(7, size="much"), observation(8)]), "observations"),
-        (
-            Batch(new_pages={5: new_page(5)._replace(request_fingerprint=b"short")}, observations=[observation(8)]),
-            "pages",
-        ),
-        (Batch(contents={0: {"colour": "red"}}, observations=[observation(8)]), "pages"),
-        (Batch(templates={b"x": {"callback": object()}}, observations=[observation(8)]), "request_templates"),
-        (Batch(finished={0: (NOW, object())}, observations=[observation(8)]), "commands"),
-    ],
-    ids=[
-        "too large",
-        "a text for a number",
-        "a fingerprint cut short",
-        "an unknown column",
-        "not JSON",
-        "result not JSON",
+        pytest.param("observations", {"observations": [observation(7, page=2**70)]}, id="too large"),
+        pytest.param("observations", {"observations": [observation(7, size="much")]}, id="a text for a number"),
+        pytest.param("pages", {"new_pages": {5: new_page(5)._replace(request_fingerprint=b"cut")}}, id="cut short"),
+        pytest.param("pages", {"contents": {0: {"colour": "red"}}}, id="an unknown column"),
+        pytest.param("request_templates", {"templates": {b"x": {"callback": object()}}}, id="not JSON"),
+        pytest.param("commands", {"finished": {0: (NOW, object())}}, id="result not JSON"),
     ],
 )
-def test_a_poisoned_row_is_refused_alone(store, caplog, poison, table):
+def test_a_poisoned_row_is_refused_alone(store, caplog, table, poison):
     """A row that can never be written is counted and logged, and every other row of the batch is kept."""
     store.save(batch_of(1))
-    poisoned = dict(poison.observations and {"observations": list(poison.observations)})
-    saved = store.save(Batch(**{**{k: v for k, v in vars(poison).items() if v}, **poisoned}))
-    if table == "observations" and store.database.is_sqlite and poison.observations[0].size == "much":
+    saved = store.save(Batch(**{**poison, "observations": [*poison.get("observations", []), observation(8)]}))
+    if store.database.is_sqlite and any(row.size == "much" for row in poison.get("observations", [])):
         assert saved.refused == {}  # SQLite keeps any value in any column
         return
     assert saved.refused == {table: 1}
@@ -210,8 +179,7 @@ def test_a_poisoned_row_is_refused_alone(store, caplog, poison, table):
 def test_a_key_too_long_for_an_index_is_refused_alone(store):
     """PostgreSQL calls an index key of 9,000 bytes an operational error; it must not be tried again for ever."""
     store.save(Batch(templates={bytes(np.random.default_rng(1).bytes(9000)): {}, b"t": {"a": 1}}))
-    page = new_page(0, template=b"t")
-    store.save(Batch(new_pages={0: page}))
+    store.save(Batch(new_pages={0: new_page(0, template=b"t")}))
     assert store.reader.facts([0])[0].template_data == {"a": 1}
 
 
@@ -235,13 +203,9 @@ def test_announcements_of_50_000_pages_are_one_question(store):
 
 def test_signal_observations_are_the_newest_with_a_source(store):
     """First crawls, re-baselined ones and pages without a source teach nothing about signals."""
-    rows = [observation(i, time=NOW + i, source=i % 2, n_signals=i, changed=bool(i % 3)) for i in range(10)]
-    rows += [
-        observation(10, source=-1),
-        observation(11, source=0, changed=None),
-        observation(12, source=0, elapsed=None),
-    ]
-    store.save(Batch(observations=rows))
+    visits = [observation(i, source=i % 2, n_signals=i, changed=bool(i % 3)) for i in range(10)]
+    visits += [observation(10), observation(11, source=0, changed=None), observation(12, source=0, elapsed=None)]
+    store.save(Batch(observations=visits))
     found = store.reader.signal_observations(NOW + 2, limit=5)
     assert found["n_signals"].tolist() == [9, 8, 7, 6, 5]
     assert found["changed"].tolist() == [False, True, True, False, True]
@@ -250,28 +214,24 @@ def test_signal_observations_are_the_newest_with_a_source(store):
 
 def test_observations_of_a_page_are_newest_first(store):
     """The last visits, with their outcomes, as they were."""
-    rows = [
-        observation(i, page=i % 2, time=NOW + i, changed=None, elapsed=None, status=404, outcome="gone")
-        for i in range(6)
-    ]
-    store.save(Batch(observations=rows))
-    assert store.reader.observations_of(1, limit=2) == [rows[5], rows[3]]
+    visits = [observation(i, page=i % 2, changed=None, elapsed=None, status=404, outcome="gone") for i in range(6)]
+    store.save(Batch(observations=visits))
+    assert store.reader.observations_of(1, limit=2) == [visits[5], visits[3]]
 
 
-def test_pruning_goes_in_slices_and_keeps_the_rest(store):
+def test_pruning_goes_in_slices_and_keeps_the_rest(store, beside):
     """At most `limit` at once, the oldest first; nothing of another collection."""
-    other = Store.open(store.database.text, "other")
+    other = beside("other")
     for one in (store, other):
-        one.save(Batch(observations=[observation(i, time=NOW + i) for i in range(100)]))
+        one.save(Batch(observations=[observation(i) for i in range(100)]))
     assert [store.forgetting.prune(NOW + 70, limit=30) for _ in range(4)] == [30, 30, 10, 0]
     assert len(store.reader.observations_of(0, limit=200)) == 30
     assert len(other.reader.observations_of(0, limit=200)) == 100
-    other.close()
 
 
-def test_collections_and_shards_do_not_see_each_other(store):
+def test_collections_and_shards_do_not_see_each_other(store, beside):
     """The same page number, URL and observation id live three times in one database."""
-    others = [Store.open(store.database.text, "other"), Store.open(store.database.text, "spider", shard=1)]
+    others = [beside("other"), beside(shard=1)]
     for importance, one in enumerate([store, *others], start=1):
         batch = batch_of(2, columns=columns([0, 1], importance=[importance] * 2), observations=[observation(0)])
         assert one.save(batch).refused == {}
@@ -280,8 +240,6 @@ def test_collections_and_shards_do_not_see_each_other(store):
     others[0].forgetting.forget("collection", "other", NOW)
     assert loaded(others[0]) == {}
     assert len(loaded(others[1])["page"]) == len(loaded(store)["page"]) == 2
-    for one in others:
-        one.close()
 
 
 def test_only_the_newest_plans_are_kept(store):
@@ -290,13 +248,12 @@ def test_only_the_newest_plans_are_kept(store):
     numbers = [store.plans.save({"n": n}, NOW + n) for n in range(8)]
     assert store.plans.newest() == (numbers[-1], NOW + 7, {"n": 7})
     assert store.plans.newest(after=numbers[-1]) is None
-    with store.database.reading() as connection:
-        assert connection.execute(text("SELECT count(*) FROM plans")).scalar_one() == 5
+    assert rows(store.database.text, "SELECT count(*) AS n FROM plans") == [{"n": 5}]
 
 
-def test_a_command_is_answered_through_the_database(store):
+def test_a_command_is_answered_through_the_database(store, beside):
     """Sent by one process, seen by the other, answered alone or with a batch; waiting ends by itself."""
-    other = Store.open(store.database.text, "spider")
+    other = beside()
     first, second = other.commands.send("bandwidth", {"bandwidth": "5/s"}, NOW), other.commands.send("poll", {}, NOW)
     assert [(command.id, command.name, command.arguments) for command in store.commands.pending()] == [
         (first, "bandwidth", {"bandwidth": "5/s"}),
@@ -308,7 +265,6 @@ def test_a_command_is_answered_through_the_database(store):
     assert other.commands.wait_for(first, timeout=5).result == {"bandwidth": 5.0}
     assert other.commands.wait_for(second, timeout=5).result == {"sources": 3}
     assert store.commands.pending() == []
-    other.close()
 
 
 def test_counts_are_by_host_state_and_source(store):
@@ -320,31 +276,24 @@ def test_counts_are_by_host_state_and_source(store):
     ]
 
 
-def test_the_check_of_a_sound_database_finds_nothing(store):
-    """No finding is an empty list."""
-    store.save(batch_of(10))
-    assert store.quick_check() == []
-
-
-def test_a_store_that_is_read_only_reads_and_does_not_write(store):
+def test_a_store_that_is_read_only_reads_and_does_not_write(store, beside):
     """A second process may look at a running crawl's collection without changing anything."""
     store.save(batch_of(2))
-    reader = Store.open(store.database.text, "spider", read_only=True)
+    reader = beside(read_only=True)
     assert len(loaded(reader)["page"]) == 2
     with pytest.raises(Exception, match="read-only"):
         reader.save(batch_of(3))
-    reader.close()
 
 
-def test_a_page_is_found_through_an_index(sqlite_url):
+def test_a_page_is_found_through_an_index(sqlite_store):
     """By URL, by fingerprint, and all of a URL: SQLite must not go through the pages in the order of their numbers."""
-    store = Store.open(sqlite_url, "spider")
+    store = sqlite_store
     store.save(batch_of(3))
     asked = []
     event.listen(store.database.engine, "before_cursor_execute", lambda *told: asked.append(told[2:4]))
     assert store.reader.find("http://host1.example/1") == 1
     assert store.reader.find("http://host1.example/7") is None
-    assert store.reader.find(hashlib.sha1(b"http://host2.example/2").digest()) == 2
+    assert store.reader.find(name_of("http://host2.example/2")) == 2
     assert store.reader.pages_of("http://host1.example/1") == [1]
     questions = [(sql, given) for sql, given in asked if "FROM pages" in sql]
     assert len(questions) == 4
@@ -352,4 +301,3 @@ def test_a_page_is_found_through_an_index(sqlite_url):
         for sql, given in questions:
             (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", given)
             assert "(url_digest=? AND" in plan.detail or "(request_fingerprint=? AND" in plan.detail
-    store.close()

@@ -1,31 +1,19 @@
 """The feed in a database: numbers never come twice, what is no longer kept is said, and shards are read together."""
 
-import hashlib
-
 import pytest
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.feed import Cursor, Feed
 from crawlsched.feed.atom import atom
-from crawlsched.store import Batch, ChangeRow, KeptText, NewPage, ObservationRow, Store
-
-NOW = 1.7e9
-
-
-@pytest.fixture
-def store(database_url):
-    opened = Store.open(database_url, "spider", upgrade=True)
-    yield opened
-    opened.close()
+from crawlsched.store import Batch, ChangeRow, KeptText
+from tests.rows import NOW, new_page, observation
 
 
 def deliver(store, *numbers, page=0, url="http://a.example/", text=None):
     """Write deliveries of one page; a change of number n was found and delivered at NOW + n."""
-    batch = Batch()
-    name = hashlib.sha1(f"{url} {page}".encode()).digest()
-    batch.new_pages[page] = NewPage(page, url, "a.example", name, NOW)
+    batch = Batch(new_pages={page: new_page(page, url)})
     for number in numbers:
-        batch.observations.append(ObservationRow(number, page, NOW + number, 1.0, 0, -1, True, "changed", 200))
+        batch.observations.append(observation(number, page))
         batch.changes.append(ChangeRow(number, page, NOW + number, "new" if number == 1 else "changed", number))
     if text is not None:
         batch.texts[page] = text
@@ -72,23 +60,20 @@ def test_a_batch_that_is_written_again_tells_nothing_twice(store):
     ]
 
 
-def test_shards_are_read_together_and_none_is_passed_over(store, database_url):
+def test_shards_are_read_together_and_none_is_passed_over(store, beside):
     """By time, each in its own order whatever its clock said; in steps of any size nothing is left out."""
-    other = Store.open(database_url, "spider", 1)
-    try:
-        deliver(store, 1, 4, 5)
-        deliver(other, 2, 3, 9)
-        for limit in (1, 2, 3, 10):
-            found, cursor = [], Cursor({})
-            while some := Feed(store).after(cursor, limit):
-                found += [(change.shard, change.id) for change in some]
-                cursor = Cursor.read(some[-1].cursor)
-            assert found == [(0, 1), (1, 2), (1, 3), (0, 4), (0, 5), (1, 9)]
-            assert str(cursor) == "0:5,1:9"
-        assert [change.id for change in Feed(store).newest(2)] == [9, 5]
-        assert [change.id for change in Feed(other, own_shard=True).newest(9)] == [9, 3, 2]
-    finally:
-        other.close()
+    other = beside(shard=1)
+    deliver(store, 1, 4, 5)
+    deliver(other, 2, 3, 9)
+    for limit in (1, 2, 3, 10):
+        found, cursor = [], Cursor({})
+        while some := Feed(store).after(cursor, limit):
+            found += [(change.shard, change.id) for change in some]
+            cursor = Cursor.read(some[-1].cursor)
+        assert found == [(0, 1), (1, 2), (1, 3), (0, 4), (0, 5), (1, 9)]
+        assert str(cursor) == "0:5,1:9"
+    assert [change.id for change in Feed(store).newest(2)] == [9, 5]
+    assert [change.id for change in Feed(other, own_shard=True).newest(9)] == [9, 3, 2]
 
 
 def test_feeds_are_read_without_complaint_whatever_a_site_calls_its_pages(store):

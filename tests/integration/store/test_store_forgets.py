@@ -1,28 +1,17 @@
 """Forgetting really deletes, leaves a tombstone, and what is forgotten does not come back by itself."""
 
-import hashlib
-
 import pytest
 from sqlalchemy import select, text
 
-from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store, models
-
-NOW = 1.7e9
-
-
-@pytest.fixture
-def store(database_url):
-    opened = Store.open(database_url, "spider", upgrade=True)
-    yield opened
-    opened.close()
+from crawlsched.store import Batch, Source, models
+from tests.rows import NOW, new_page, observation
 
 
 def fill(store, urls, template=None):
     batch = Batch()
     for page, url in enumerate(urls):
-        host = url.split("/")[2]
-        batch.new_pages[page] = NewPage(page, url, host, hashlib.sha1(url.encode()).digest(), NOW, template)
-        batch.observations.append(ObservationRow(page, page, NOW, None, 0, 0, None, "changed"))
+        batch.new_pages[page] = new_page(page, url, template)
+        batch.observations.append(observation(page, page, source=0))
         batch.announcements[page, 0] = (NOW, 1)
     store.save(batch)
 
@@ -55,35 +44,44 @@ def test_forgetting_deletes_the_page_and_all_that_is_known_of_it(store, kind, va
     assert store.tombstones.cover(urls) == [page in forgotten for page in range(4)]
 
 
-def test_tombstones_survive_a_restart(store):
+def test_tombstones_survive_a_restart(store, beside):
     """They are read when the store is opened, whoever left them."""
     store.forgetting.forget("host", "a.example", NOW)
     store.forgetting.forget("host", "a.example", NOW)
-    again = Store.open(store.database.text, "spider")
+    again = beside()
     assert again.tombstones.cover(["https://A.example:8080/x", "https://b.example/"]) == [True, False]
     assert rows(store, models.tombstones) == 1
-    again.close()
 
 
 def test_a_template_goes_with_its_last_page(store):
     """A template may hold cookies; one that a page still names stays."""
     fill(store, ["http://a.example/"], template=b"a")
-    other = "http://b.example/"
-    page = NewPage(1, other, "b.example", hashlib.sha1(other.encode()).digest(), NOW, b"b")
+    page = new_page(1, "http://b.example/", b"b")
     store.save(Batch(new_pages={1: page}, templates={b"a": {"cookies": {"id": "secret"}}, b"b": {}}))
     store.forgetting.forget("url", "http://a.example/", NOW)
     with store.database.reading() as connection:
         assert connection.execute(text("SELECT data FROM request_templates")).scalars().all() == ["{}"]
 
 
+def test_only_templates_that_no_page_names_are_deleted(store):
+    """A page that came to another request leaves its old one behind, unless others have it, too."""
+    old, new, shared = b"o" * 16, b"n" * 16, b"s" * 16
+    pages = {page: new_page(page, template=template) for page, template in enumerate((old, shared, shared))}
+    store.save(Batch(new_pages=pages, templates={old: {"priority": 1}, shared: {"priority": 2}}))
+    assert store.forgetting.prune_templates() == 0
+    store.save(Batch(contents={0: {"template": new}, 1: {"template": new}}, templates={new: {"priority": 3}}))
+    assert store.forgetting.prune_templates() == 1
+    assert [facts.template_data["priority"] for facts in store.reader.facts([0, 1, 2])] == [3, 3, 2]
+
+
 def test_what_comes_late_of_a_forgotten_page_is_left_out(store):
     """A visit that was on its way when the page was forgotten leaves no trace."""
     fill(store, ["http://a.example/", "http://b.example/"])
     store.forgetting.forget("host", "a.example", NOW)
-    late = Batch(observations=[ObservationRow(i, i - 10, NOW, None, 0, -1, None, "changed") for i in (10, 11)])
+    late = Batch(observations=[observation(i, i - 10) for i in (10, 11)])
     late.announcements = {(0, 3): (NOW, 1)}
     late.contents = {0: {"etag": "x"}}
-    late.new_pages = {0: NewPage(0, "http://a.example/", "a.example", b"x" * 20, NOW)}
+    late.new_pages = {0: new_page(0, "http://a.example/")}
     store.save(late)
     assert store.reader.facts([0]) == [None]
     assert store.reader.observations_of(0) == []

@@ -3,26 +3,18 @@
 import hashlib
 import os
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import make_url, text
 
 from crawlsched.exceptions import SchemaOutOfDate, StoreError
-from crawlsched.store import Batch, NewPage, Store, schema
-from tests import children
-
-LOCKS = """
-import sqlite3, sys, time
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("PRAGMA journal_mode=DELETE")
-connection.execute("BEGIN EXCLUSIVE")
-print("locked", flush=True)
-sys.stdin.read()
-"""
+from crawlsched.store import Batch, Store, schema
+from crawlsched.store.database import Database
+from tests.databases import rows
+from tests.integration.store.locks import locked
+from tests.rows import new_pages
 
 
 def path_of(url: str) -> Path:
@@ -35,11 +27,9 @@ def contents(path: Path) -> dict[str, bytes]:
 
 def test_a_new_sqlite_file_is_made_by_itself(sqlite_url):
     """The default needs no command: the file, its tables and the collection are made at the first start."""
-    store = Store.open(sqlite_url, "spider")
+    Store.open(sqlite_url, "spider").close()
     assert schema.check(sqlite_url) == schema.head()
-    with store.database.reading() as connection:
-        assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
-    store.close()
+    assert rows(sqlite_url, "PRAGMA journal_mode") == [{"journal_mode": "wal"}]
 
 
 def test_an_empty_postgresql_database_gets_its_tables(postgresql_url):
@@ -60,38 +50,26 @@ def test_a_missing_directory_is_named(tmp_path):
 def test_a_newer_database_is_refused_unchanged(database_url):
     """A revision that this version does not know was written by a later one."""
     Store.open(database_url, "spider", upgrade=True).close()
-    url = database_url.replace("postgresql:", "postgresql+psycopg:")
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE crawlsched_version SET version_num = '9999'"))
+    rows(database_url, "UPDATE crawlsched_version SET version_num = '9999'")
     for upgrade in (True, False):
         with pytest.raises(SchemaOutOfDate, match=r"is ahead: at revision 9999, .* install the version that wrote it"):
             Store.open(database_url, "spider", upgrade=upgrade)
-    with engine.begin() as connection:
-        assert connection.execute(text("SELECT version_num FROM crawlsched_version")).scalar_one() == "9999"
-    engine.dispose()
+    assert rows(database_url, "SELECT version_num FROM crawlsched_version") == [{"version_num": "9999"}]
 
 
 @pytest.mark.parametrize("table", ["django_migrations", "alembic_version", "pages"])
 def test_another_programs_database_is_refused_unchanged(database_url, table):
     """Tables without ours among them belong to somebody else, even where a name is the same."""
-    engine = create_engine(database_url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        connection.execute(text(f"CREATE TABLE {table} (version_num VARCHAR(32))"))
-    before = contents(path_of(database_url)) if database_url.startswith("sqlite") else {}
+    rows(database_url, f"CREATE TABLE {table} (version_num VARCHAR(32))")
+    is_sqlite = database_url.startswith("sqlite")
+    before = contents(path_of(database_url)) if is_sqlite else {}
     for upgrade in (True, False):
         with pytest.raises(SchemaOutOfDate, match=rf"belongs to another program \(it has the table '{table}'"):
             Store.open(database_url, "spider", upgrade=upgrade)
-    if before:
+    if is_sqlite:
         assert contents(path_of(database_url)) == before
-    with engine.begin() as connection:
-        count = (
-            "SELECT count(*) FROM sqlite_master"
-            if before
-            else "SELECT count(*) FROM pg_tables WHERE schemaname='public'"
-        )
-        assert connection.execute(text(count)).scalar_one() == 1
-    engine.dispose()
+    tables = "sqlite_master" if is_sqlite else "pg_tables WHERE schemaname = 'public'"
+    assert len(rows(database_url, f"SELECT 1 AS one FROM {tables}")) == 1
 
 
 @pytest.mark.parametrize("content", [b"not a database, but a text\n" * 500, b"SQLite format 3\0" + b"\xff" * 8000])
@@ -107,16 +85,7 @@ def test_a_damaged_file_is_said_to_be_damaged(sqlite_url):
     """Pages of the file overwritten in the middle: reading them, and the check, say so in a sentence."""
     store = Store.open(sqlite_url, "spider")
     for start in range(0, 20_000, 5000):
-        pages = range(start, start + 5000)
-        urls = {page: f"http://a.example/{page}" for page in pages}
-        store.save(
-            Batch(
-                new_pages={
-                    page: NewPage(page, url, "a.example", hashlib.sha1(url.encode()).digest(), 1.7e9)
-                    for page, url in urls.items()
-                }
-            )
-        )
+        store.save(Batch(new_pages=new_pages(range(start, start + 5000))))
     store.close()
     path = path_of(sqlite_url)
     size = path.stat().st_size
@@ -145,12 +114,7 @@ def test_what_a_power_failure_leaves_of_the_log_is_sound(sqlite_url, tmp_path):
     """Cut anywhere, or with garbage at its end: the last batches may be missing, none is there in part."""
     store = Store.open(sqlite_url, "spider")
     for batch in range(20):
-        pages = range(50 * batch, 50 * batch + 50)
-        urls = {page: f"http://a.example/{page}" for page in pages}
-        digests = {page: hashlib.sha1(url.encode()).digest() for page, url in urls.items()}
-        store.save(
-            Batch(new_pages={page: NewPage(page, urls[page], "a.example", digests[page], 1.7e9) for page in pages})
-        )
+        store.save(Batch(new_pages=new_pages(range(50 * batch, 50 * batch + 50))))
     file, log = path_of(sqlite_url).read_bytes(), path_of(sqlite_url + "-wal").read_bytes()
     store.close()
     rng = np.random.default_rng(1)
@@ -178,10 +142,8 @@ def test_what_a_power_failure_leaves_of_the_log_is_sound(sqlite_url, tmp_path):
 def test_a_value_of_the_wrong_kind_costs_its_row(sqlite_url, caplog, damage):
     """SQLite keeps a text in a column of numbers without a word; loading leaves that page out, says so, and goes on."""
     store = Store.open(sqlite_url, "spider")
-    pages = {n: NewPage(n, f"http://a.example/{n}", "a.example", bytes([n]) * 20, 1.7e9) for n in range(3)}
-    store.save(Batch(new_pages=pages))
-    with store.database.writing() as connection:
-        connection.execute(text(f"UPDATE pages SET {damage} WHERE page = 1"))
+    store.save(Batch(new_pages=new_pages(range(3))))
+    rows(sqlite_url, f"UPDATE pages SET {damage} WHERE page = 1")
     assert [block["page"].tolist() for block in store.load()] == [[0, 2]]
     assert "The page number 1 is left out: its row in the database is damaged" in caplog.text
     store.close()
@@ -191,14 +153,11 @@ def test_a_locked_file_is_said_to_be_locked(sqlite_url, monkeypatch):
     """Another process holds it exclusively: after a few seconds the sentence says so."""
     monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.3)
     Store.open(sqlite_url, "spider").close()
-    arguments = [sys.executable, "-c", LOCKS, path_of(sqlite_url)]
-    with children.start(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as locker:
-        assert locker.stdout.readline() == "locked\n"
-        with pytest.raises(
-            StoreError, match=r"another process holds the database locked .*; end the process that holds"
-        ):
-            Store.open(sqlite_url, "spider")
-        locker.stdin.close()
+    with (
+        locked(sqlite_url, "DELETE", "EXCLUSIVE"),
+        pytest.raises(StoreError, match=r"another process holds the database locked .*; end the process that holds"),
+    ):
+        Store.open(sqlite_url, "spider")
     Store.open(sqlite_url, "spider").close()
 
 
@@ -246,11 +205,8 @@ def test_a_file_that_may_not_be_written_is_said_to_be_read_only(sqlite_url, tmp_
 def test_a_server_that_is_read_only_is_refused(postgresql_url):
     """A standby accepts connections and refuses writes; it is found out at the start, not at the first batch."""
     Store.open(postgresql_url, "spider", upgrade=True).close()
-    name = postgresql_url.partition("?")[0].rpartition("/")[2]
-    engine = create_engine(postgresql_url.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"ALTER DATABASE {name} SET default_transaction_read_only = on"))
-    engine.dispose()
+    name = make_url(postgresql_url).database
+    rows(postgresql_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     with pytest.raises(StoreError, match="is read-only"):
         Store.open(postgresql_url, "spider")
 
@@ -285,3 +241,52 @@ def test_a_path_with_signs_of_its_own_is_opened(tmp_path):
     Store.open(url, "spider").close()
     Store.open(url, "spider", read_only=True).close()
     assert (directory / "a b.db").is_file()
+
+
+# PostgreSQL behind PgBouncer in transaction mode: nothing is left in a session, and nothing is expected there.
+def asked(database: Database, question: str, **options) -> object:
+    with database.reading() as connection:
+        return connection.execute(text(question), options).scalar_one()
+
+
+@pytest.mark.parametrize(("said", "n_prepared"), [("", 1), ("&pgbouncer=true", 0)])
+def test_no_statement_is_prepared_where_it_would_be_looked_for_in_another_session(
+    postgresql_url, said: str, n_prepared: int
+) -> None:
+    """PgBouncer before 1.21 gives the next transaction a session that knows nothing of it."""
+    database = Database(postgresql_url + said)
+    for number in range(20):
+        assert asked(database, "SELECT CAST(:number AS integer)", number=number) == number
+    assert asked(database, "SELECT count(*) FROM pg_prepared_statements") == n_prepared
+    database.close()
+
+
+def test_limits_are_those_of_a_transaction(postgresql_url) -> None:
+    """The next user of the session must not have them."""
+    database = Database(postgresql_url + "&pgbouncer=true", answer_within=3.0)
+    assert asked(database, "SHOW lock_timeout") == "2700ms"
+    assert asked(database, "SHOW statement_timeout") == "3s"
+    with database.at_once() as connection:
+        assert connection.execute(text("SHOW statement_timeout")).scalar_one() == "0"
+    database.close()
+
+
+def test_what_reads_only_cannot_write(postgresql_url) -> None:
+    """As without a pool."""
+    database = Database(postgresql_url + "&pgbouncer=true", read_only=True)
+    with (
+        pytest.raises(StoreError, match="the database is read-only"),
+        database.explained("written"),
+        database.writing() as connection,
+    ):
+        connection.execute(text("CREATE TABLE forbidden ()"))
+    database.close()
+
+
+def test_tables_are_not_changed_through_a_pool(postgresql_url) -> None:
+    """The lock against a second upgrade is a session's, and would stay with whoever gets that session next."""
+    with pytest.raises(StoreError, match=r"give `crawlsched db upgrade` the URL of PostgreSQL itself"):
+        schema.upgrade(postgresql_url + "&pgbouncer=true")
+    schema.upgrade(postgresql_url)
+    schema.upgrade(postgresql_url + "&pgbouncer=true")  # there is nothing to do
+    schema.check(postgresql_url + "&pgbouncer=true")

@@ -1,51 +1,23 @@
 """The writing thread loses nothing: not when the disk is full, the file locked, the server gone, the process killed."""
 
-import hashlib
-import subprocess
-import sys
 import threading
 import time
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import create_engine, event, text
+from sqlalchemy import event, text
 
-from crawlsched.store import Batch, NewPage, ObservationRow, Store, WriteBehind
-from tests import children
+from crawlsched.store import Batch, Store, WriteBehind
+from tests.databases import connected
+from tests.integration.store.locks import locked
+from tests.rows import NOW, new_page, new_pages, observation
+from tests.waiting import wait_until
 
-NOW = 1.7e9
-
-LOCKS = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN IMMEDIATE")
-print("locked", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def store(database_url):
-    opened = Store.open(database_url, "spider", upgrade=True)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sqlite_store(sqlite_url):
-    opened = Store.open(sqlite_url, "spider")
-    yield opened
-    opened.close()
+END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
 
 
 def observations(first, n, page=0):
-    return [ObservationRow(i, page, NOW + i, None, 0, -1, None, "changed") for i in range(first, first + n)]
-
-
-def new_page(page, url=None):
-    url = url or f"http://a.example/{page}"
-    return NewPage(page, url, "a.example", hashlib.sha1(url.encode()).digest(), NOW)
+    return [observation(number, page) for number in range(first, first + n)]
 
 
 def ids(store, page=0):
@@ -55,7 +27,7 @@ def ids(store, page=0):
 def test_submitting_does_not_wait_for_the_database(sqlite_store):
     """While the file is locked by another process, handing over a batch takes no time."""
     writer = WriteBehind()
-    with locked(sqlite_store):
+    with locked(sqlite_store.database.text):
         slowest = 0.0
         for number in range(50):
             started = time.perf_counter()
@@ -70,7 +42,7 @@ def test_submitting_does_not_wait_for_the_database(sqlite_store):
 def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
     """Each statement is a round trip to a server, and those that wait would be written ever more slowly."""
     writer, statements = WriteBehind(), []
-    store.save(Batch(new_pages={page: new_page(page) for page in range(20)}))
+    store.save(Batch(new_pages=new_pages(range(20))))
 
     def written(first: int, n: int) -> int:
         """Return how many statements write `n` batches that wait together."""
@@ -104,7 +76,7 @@ def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_batches_written_together_leave_what_they_leave_one_by_one(sqlite_store, batches):
     """Whatever columns each of them changes."""
-    sqlite_store.save(Batch(new_pages={page: new_page(page) for page in range(3)}))
+    sqlite_store.save(Batch(new_pages=new_pages(range(3))))
     for batch in batches:
         sqlite_store.save(Batch(contents=batch))
     one_by_one = sqlite_store.reader.facts(range(3))
@@ -116,28 +88,13 @@ def test_batches_written_together_leave_what_they_leave_one_by_one(sqlite_store,
     assert sqlite_store.reader.facts(range(3)) == one_by_one
 
 
-class locked:  # noqa: N801 (reads as a phrase)
-    """A process that holds an SQLite file's write lock."""
-
-    def __init__(self, store):
-        path = store.database.text.removeprefix("sqlite:///")
-        self.process = children.start(sys.executable, "-c", LOCKS, path, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self.process.stdout.readline() == "locked\n"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.communicate(timeout=30)
-
-
 def test_a_lock_of_another_process_is_waited_out(sqlite_url, monkeypatch, caplog):
     """One line in the log when it begins, one when it is over, and everything written."""
     monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
     store = Store.open(sqlite_url, "spider")
     events = []
     writer = WriteBehind(on_event=lambda name, sentence: events.append(name))
-    with locked(store):
+    with locked(store.database.text):
         writer.submit((store, Batch(since=NOW, observations=observations(0, 5))))
         wait_until(lambda: writer.failure)
         writer.submit((store, Batch(since=NOW + 1, observations=observations(5, 5))))
@@ -185,62 +142,30 @@ def test_a_full_disk_is_named_and_nothing_is_lost(sqlite_store, caplog):
     assert writer.close()
 
 
-def test_a_lost_connection_is_made_anew(postgresql_url):
+def test_a_lost_connection_is_made_anew(postgresql_store):
     """The server ends our connections (as at its restart); the batch is written by a new one."""
-    store = Store.open(postgresql_url, "spider", upgrade=True)
-    writer = WriteBehind()
-    engine = create_engine(postgresql_url.replace("postgresql:", "postgresql+psycopg:"))
-    for number in range(20):
-        with engine.begin() as connection:
-            connection.execute(
-                text(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                )
-            )
-        writer.submit((store, Batch(observations=observations(10 * number, 10))))
-        time.sleep(0.02)
+    store, writer = postgresql_store, WriteBehind()
+    with connected(store.database.text) as server:
+        for number in range(20):
+            server.execute(text(f"{END} WHERE datname = current_database() AND pid <> pg_backend_pid()"))
+            writer.submit((store, Batch(observations=observations(10 * number, 10))))
+            time.sleep(0.02)
     assert writer.close()
     assert ids(store) == list(range(200))
-    engine.dispose()
-    store.close()
-
-
-def test_a_server_that_refuses_connections_is_waited_for(postgresql_url):
-    """Nobody may connect for a while; what was learned meanwhile is written afterwards."""
-    store = Store.open(postgresql_url, "spider", upgrade=True)
-    name = postgresql_url.partition("?")[0].rpartition("/")[2]
-    other = create_engine(
-        postgresql_url.replace("postgresql:", "postgresql+psycopg:").replace(f"/{name}?", "/postgres?"),
-        isolation_level="AUTOCOMMIT",
-    )
-    writer = WriteBehind(retry_interval=0.2)
-    with other.connect() as connection:
-        connection.execute(text(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false"))
-        connection.execute(text(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"))
-        writer.submit((store, Batch(observations=observations(0, 3))))
-        wait_until(lambda: writer.failure)
-        assert "cannot be written" in writer.failure
-        writer.submit((store, Batch(observations=observations(3, 3))))
-        connection.execute(text(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true"))
-    assert writer.close()
-    assert ids(store) == list(range(6))
-    other.dispose()
-    store.close()
 
 
 def test_facts_include_what_is_not_written_yet(sqlite_store):
     """A page asked for between a visit and its writing is known as the visit left it, and a new one is known at all."""
     sqlite_store.save(Batch(new_pages={0: new_page(0)}, contents={0: {"etag": "old", "recipe": "r"}}))
     writer = WriteBehind()
-    with locked(sqlite_store):
+    with locked(sqlite_store.database.text):
         writer.submit((sqlite_store, Batch(contents={0: {"etag": "newer"}})))
         new = Batch(new_pages={1: new_page(1)._replace(template=b"t")}, templates={b"t": {"callback": "parse"}})
         writer.submit((sqlite_store, new))
         writer.submit((sqlite_store, Batch(contents={0: {"etag": "newest"}, 1: {"etag": "first"}})))
         zero, one, missing = writer.facts(sqlite_store, [0, 1, 2])
         assert (zero.etag, zero.recipe) == ("newest", "r")
-        assert (one.url, one.etag, one.template_data) == ("http://a.example/1", "first", {"callback": "parse"})
+        assert (one.url, one.etag, one.template_data) == ("http://host1.example/1", "first", {"callback": "parse"})
         assert missing is None
     assert writer.close()
     assert writer.facts(sqlite_store, [0, 1, 2]) == [zero, one, None] == sqlite_store.reader.facts([0, 1, 2])
@@ -250,7 +175,7 @@ def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store)
     """A reading ends although something is handed over all the time, and has the newest of what was before."""
     writer = WriteBehind()
     n = 2_000
-    writer.submit((sqlite_store, Batch(new_pages={page: new_page(page) for page in range(n)})))
+    writer.submit((sqlite_store, Batch(new_pages=new_pages(range(n)))))
     assert writer.drain(30)
     submitted, has_read, too_long = [0], threading.Event(), threading.Event()
 
@@ -284,7 +209,7 @@ def test_closing_gives_up_when_the_time_is_over_and_says_what_is_not_written(sql
     monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
     store = Store.open(sqlite_url, "spider")
     writer = WriteBehind()
-    with locked(store):
+    with locked(store.database.text):
         writer.submit((store, Batch(observations=observations(0, 7))))
         started = time.monotonic()
         assert not writer.close(timeout=0.5)
@@ -294,12 +219,12 @@ def test_closing_gives_up_when_the_time_is_over_and_says_what_is_not_written(sql
     store.close()
 
 
-def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
+def test_the_loss_of_the_lease_stops_the_writing(store, beside):
     """Another process owns the collection now: nothing more is written, and the crawling thread can see why."""
     store.take_lease("news", NOW)
     events = []
     writer = WriteBehind(on_event=lambda name, sentence: events.append(name))
-    other = Store.open(store.database.text, "spider")
+    other = beside()
     other.take_lease("news", NOW + 60, force=True)
     writer.submit((store, Batch(observations=observations(0, 1))))
     wait_until(lambda: writer.lost)
@@ -310,11 +235,3 @@ def test_the_loss_of_the_lease_stops_the_writing(store, caplog):
     assert time.monotonic() - started < 5
     assert events == ["lost"]
     assert ids(other) == []
-    other.close()
-
-
-def wait_until(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)

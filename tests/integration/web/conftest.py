@@ -7,7 +7,6 @@ import math
 import sys
 import time
 from collections.abc import Iterator
-from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +17,8 @@ from crawlsched.content.kept_texts import packed
 from crawlsched.planner import Planner, plan
 from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Source, Store
 from tests import children
+from tests.rows import name_of
+from tests.waiting import wait_until
 
 TOKEN = "0123456789abcdef0123"
 EVIL = "http://a.example/<script>alert(1)</script>?\"'><img src=x onerror=alert(2)>"
@@ -38,7 +39,7 @@ def fill(database: str) -> None:
     urls = [EVIL, *[f"http://a.example/p/{number}" for number in range(1, N_PAGES - 2)], "http://[bad/", "data:,x"]
     batch = Batch()
     for page, url in enumerate(urls):
-        batch.new_pages[page] = NewPage(page, url, "a.example", sha1(url.encode()).digest(), now - 90_000.0)
+        batch.new_pages[page] = NewPage(page, url, "a.example", name_of(url), now - 90_000.0)
     numbers = range(24)
     for n in numbers:
         at = now - 3600.0 * (24 - n)
@@ -92,11 +93,8 @@ def serve(folder: Path, database: str, *settings: str) -> Iterator[Served]:
     with (folder / "web.log").open("w") as log:
         process = children.start(*command, *options, stdout=log, stderr=log)
     try:
-        until = time.monotonic() + 60
-        while "The page is at " not in (said := (folder / "web.log").read_text()):
-            assert process.poll() is None, said
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        yield Served(said.split("The page is at ")[1].split("?")[0], database)
+        said = (folder / "web.log").read_text
+        wait_until(lambda: "The page is at " in said(), 60.0, said)
+        yield Served(said().split("The page is at ")[1].split("?")[0], database)
     finally:
         children.end(process)

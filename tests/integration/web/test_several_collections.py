@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from hashlib import sha1
 from pathlib import Path
 
 from crawlsched.store import Batch, ChangeRow, NewPage, Store
 from crawlsched.store.members import SharedCollection
 from tests.integration.web.conftest import TOKEN, serve
 from tests.integration.web.test_who_is_let_in import COOKIE, Answer
+from tests.rows import name_of
 
 STRANGE = "a/b <i>ü"
 
@@ -18,7 +18,7 @@ STRANGE = "a/b <i>ü"
 def fill(store: Store, now: float) -> None:
     """Put a page with one change into it."""
     url = f"http://{store.key[0]}.example/{store.name.encode().hex()}"
-    batch = Batch(new_pages={0: NewPage(0, url, url[7:16], sha1(url.encode()).digest(), now)})
+    batch = Batch(new_pages={0: NewPage(0, url, url[7:16], name_of(url), now)})
     batch.changes.append(ChangeRow(1, 0, now, "new", None))
     store.save(batch)
     store.samples.put(now, {"seconds": 60.0, "expected_freshness": 0.75, "used": 30.0, "idle": 30.0, "changes": 4.0})

@@ -5,24 +5,16 @@ from __future__ import annotations
 import json
 import re
 import socket
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 from crawlsched.store import Store
 from tests import children
-from tests.crawling import VISITING_SPIDER, Project
+from tests.crawling import Project
 from tests.site import Site
+from tests.waiting import wait_until
 
 TOKEN = "0123456789abcdef0123"
-
-
-def _until(condition: Callable[[], bool], timeout: float = 40.0) -> None:
-    until = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < until, "it never came to that"
-        time.sleep(0.1)
 
 
 def _ask(address: str, path: str) -> str:
@@ -40,21 +32,16 @@ def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path: Path) -> None:
     """Health is well while it runs, figures and first pages come by themselves; after kill -9 nobody listens."""
     with children.all_ended(), Site() as site:
         urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(12)]
-        project = Project(
-            tmp_path,
-            VISITING_SPIDER.format(urls=[*urls, site.url("/gone")]),
-            CRAWLSCHED_WEB=json.dumps({"address": 0, "token": TOKEN}),
-            CLOSESPIDER_TIMEOUT="90",
-            CRAWLSCHED_BANDWIDTH="20/s",
-        )
+        web = {"address": 0, "token": TOKEN}
+        project = Project(tmp_path, [*urls, site.url("/gone")], web=web, bandwidth="20/s", seconds=90)
         crawl = project.start()
         project.wait_for_log("The page about this crawl is at")
         found = re.search(r"The page about this crawl is at (http://[\d.:]+/)\?token=", project.log())
         assert found is not None
         address = found[1]
         with_store = Store.open(project.database_url, "test", read_only=True)
-        _until(lambda: bool(with_store.samples.since(0.0)) and bool(with_store.first_pages.read("oldest")))
-        _until(lambda: json.loads(_ask(address, "healthz"))["ok"])
+        wait_until(lambda: bool(with_store.samples.since(0.0)) and bool(with_store.first_pages.read("oldest")))
+        wait_until(lambda: json.loads(_ask(address, "healthz"))["ok"])
         (sample, *_) = with_store.samples.since(0.0)
         assert sample["used"] > 0
         assert 0.0 <= sample["expected_freshness"] <= 1.0
@@ -64,7 +51,7 @@ def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path: Path) -> None:
         assert urls[3] in _ask(address, "pages?order=oldest")
         crawl.kill()
         project.finish(crawl)
-        _until(lambda: not _listens(address))
+        wait_until(lambda: not _listens(address))
         again = project.start()
         project.wait_for_log("The page about this crawl is at")
         again.terminate()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -14,6 +14,7 @@ import pytest
 from crawlsched.store import Store
 from tests.commands import run_here
 from tests.integration.web.conftest import EVIL, TOKEN, Served, serve
+from tests.waiting import wait_until
 
 COOKIE = {"Cookie": f"crawlsched_token={TOKEN}"}
 
@@ -21,14 +22,17 @@ COOKIE = {"Cookie": f"crawlsched_token={TOKEN}"}
 class Answer:
     def __init__(self, served: Served, path: str, method: str = "GET", body: str | None = None, **headers: str) -> None:
         where = urlsplit(served.address)
-        connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)
-        try:
+        with closing(http.client.HTTPConnection(where.hostname or "", where.port, timeout=60)) as connection:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body, named)
             answer = connection.getresponse()
             self.status, self.headers, self.text = answer.status, answer.headers, answer.read().decode()
-        finally:
-            connection.close()
+
+
+def settled(served: Served, path: str) -> Answer:
+    """Return what is answered once nothing has to be computed any more."""
+    wait_until(lambda: "being computed" not in Answer(served, f"/{path}", **COOKIE).text, 60.0)
+    return Answer(served, f"/{path}", **COOKIE)
 
 
 def test_the_page_wants_its_token_and_hands_it_over_as_a_cookie(served: Served) -> None:
@@ -65,10 +69,7 @@ def test_nothing_can_be_done_from_the_page(served: Served) -> None:
 def test_everything_that_a_site_chose_is_text(served: Served, path: str) -> None:
     """Its URLs, texts and names of sources make no element, no attribute, and no link that runs something."""
     path = f"{path}{quote(EVIL, safe='')}" if path.endswith("=") else path
-    shown = Answer(served, f"/{path}", **COOKIE)
-    until = time.monotonic() + 60
-    while "being computed" in shown.text and time.monotonic() < until:
-        shown = Answer(served, f"/{path}", **COOKIE)
+    shown = settled(served, path)
     assert shown.status == 200, shown.text
     assert "alert(" in shown.text
     for markup in ("<script>alert", "<img", "onerror=alert(2)>", 'href="javascript'):
@@ -93,10 +94,7 @@ def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
         ("changes.jsonl?since=0:99", 400),
         ("changes.jsonl?limit=0", 400),
     ):
-        answer = Answer(served, f"/{path}", **COOKIE)
-        until = time.monotonic() + 60
-        while "being computed" in answer.text and time.monotonic() < until:
-            answer = Answer(served, f"/{path}", **COOKIE)
+        answer = settled(served, path)
         assert answer.status == status, (path, answer.text)
     found = Answer(served, "/pages?q=/p/7", **COOKIE).text
     assert "http://a.example/p/7" in found
@@ -136,13 +134,8 @@ def test_metrics_and_health_say_what_check_says(served: Served) -> None:
     given = "check", "--database", served.database, "--freshness", "0.99", "--budget", "95%", "--undelivered", "0"
     done = run_here(Path.cwd(), *given, "--rest", "3600")
     assert done.returncode == 1
-    for words in (
-        "it was never crawled",
-        "wanted: 99 %",
-        "90 % of the slots",
-        "1 changes wait",
-        "than 3600 s: a.example",
-    ):
+    budget, waiting = ("90 % of the slots", "1 changes wait")
+    for words in ("it was never crawled", "wanted: 99 %", budget, waiting, "than 3600 s: a.example"):
         assert words in done.stderr
     asked = run_here(Path.cwd(), *given, "--json")
     assert asked.returncode == 1
@@ -156,14 +149,6 @@ def test_views_of_what_is_not_there(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path}/crawl.db"
     Store.open(database, "shop").close()
     for empty in serve(tmp_path, database, 'WEB={"address": 0, "token": false}'):
-        for path in (
-            "",
-            "pages",
-            "pages?order=undelivered",
-            "changes",
-            "hosts",
-            "changes.jsonl",
-            "changes.atom",
-            "metrics",
-        ):
+        views = ("", "pages", "pages?order=undelivered", "changes", "hosts", "changes.jsonl", "changes.atom", "metrics")
+        for path in views:
             assert Answer(empty, f"/{path}").status == 200

@@ -1,7 +1,6 @@
 """ChangeSignals: dates, announcements, and the sitemaps of a robots.txt."""
 
 import calendar
-import doctest
 import math
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
@@ -235,24 +234,9 @@ def test_a_sitemap_with_a_space_or_without_a_scheme_is_resolved_or_reported(
     assert [found.kind for found in robots.problems] == ([problem] if problem else [])
 
 
-def test_a_sitemap_line_that_names_no_url_is_reported() -> None:
-    """Nothing is left out in silence."""
-    robots = read_robots(b"Sitemap: ftp://a.example/m.xml\nSitemap: see below\n", "https://a.example/robots.txt")
-    assert robots.url == []
-    assert [(problem.kind, problem.count) for problem in robots.problems] == [("bad-url", 2)]
-
-
 # Documents
 
 DOCS = Path(__file__).parents[3] / "docs" / "explanation"
-
-
-@pytest.mark.parametrize("name", ["change_signals.md"])
-def test_the_sessions_in_the_documents_run(name: str) -> None:
-    """What they print is what is printed."""
-    failed, attempted = doctest.testfile(str(DOCS / name), module_relative=False)
-    assert attempted > 0
-    assert failed == 0
 
 
 def test_every_kind_of_problem_is_documented() -> None:

@@ -8,18 +8,8 @@ from crawlsched.change_signals import read_sitemap
 
 URL = "https://a.example/feed"
 NOVEMBER_21 = 1795219200.0
-ATOM = b"""<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><entry>
-<link href="https://a.example/1"/><published>2026-11-01T00:00:00Z</published><updated>2026-11-21T03:00:00Z</updated>
-</entry></feed>"""
 RSS = b"""<rss version="2.0"><channel><item><link>https://a.example/1</link>
 <pubDate>%s</pubDate></item></channel></rss>"""
-
-
-def test_an_update_counts_before_the_publication() -> None:
-    """Of a sound feed."""
-    document = read_sitemap(ATOM, URL)
-    assert (document.kind, document.entries.url) == ("atom", ["https://a.example/1"])
-    assert document.entries.lastmod_text == ["2026-11-21T03:00:00Z"]
 
 
 @pytest.mark.parametrize(

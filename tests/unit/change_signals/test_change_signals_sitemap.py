@@ -96,14 +96,6 @@ def test_links_of_a_feed_are_relative_to_what_it_says() -> None:
     ]
 
 
-def test_a_text_sitemap_is_one_url_per_line() -> None:
-    """Lines that are no URLs of the host are reported."""
-    document = read("urls.txt", "https://a.example/urls.txt")
-    assert document.kind == "text"
-    assert document.entries.url == [f"https://a.example/{number}" for number in (1, 2, 3)]
-    assert problems(document) == {"not-a-url": 1, "other-host": 1}
-
-
 # What is wrong with it
 
 

@@ -32,5 +32,4 @@ def test_newer_facts_are_not_overwritten_by_those_of_the_store() -> None:
     cache.put(_facts(1)._replace(etag="new"), batch=1)
     cache.add([_facts(1)])
     facts = cache.get(1)
-    assert facts is not None
     assert facts.etag == "new"

@@ -37,6 +37,12 @@ def spider() -> _Spider:
     return _Spider()
 
 
+def again(request: Request, spider: _Spider) -> Request:
+    """Return what becomes of a request that is written down as JSON and made again."""
+    template = template_of(request, spider)
+    return build_request("http://a/", json.loads(json.dumps(template.data)), spider)
+
+
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -72,34 +78,26 @@ def test_everything_comes_back_through_json(meta: dict[str, object], cb_kwargs: 
         meta=meta,
         flags=["kept"],
     )
-    template = template_of(request, spider)
-    assert template is not None
-    again = build_request("http://a/", json.loads(json.dumps(template.data)), spider)
+    made = again(request, spider)
     for name in ("callback", "errback", "headers", "cookies", "cb_kwargs", "flags", "method"):
-        assert getattr(request, name) == getattr(again, name)
-    kept = {k: v for k, v in meta.items() if not k.startswith("crawlsched_")}
-    assert kept == again.meta
+        assert getattr(request, name) == getattr(made, name)
+    assert {k: v for k, v in meta.items() if not k.startswith("crawlsched_")} == made.meta
 
 
 def test_what_describes_one_dispatch_is_not_kept(spider: _Spider) -> None:
     """Redirects, retries and our own marks belong to a visit, not to the page."""
     meta = {"retry_times": 1, "redirect_urls": ["x"], "crawlsched_visit": 7, "category": "news"}
     template = template_of(Request("http://a/", meta=meta), spider)
-    assert template is not None
     assert template.data == {"meta": {"category": "news"}}
 
 
 def test_other_request_classes_come_back_as_such(spider: _Spider) -> None:
     """A subclass of Request is made again, with its own attributes."""
     request = JsonRequest("http://a/", method="GET", dumps_kwargs={"sort_keys": True})
-    template = template_of(request, spider)
-    assert template is not None
-    again = build_request("http://a/", template.data, spider)
-    assert isinstance(again, JsonRequest)
-    assert again.dumps_kwargs == {"sort_keys": True}
-    form = template_of(FormRequest("http://a/", method="GET"), spider)
-    assert form is not None
-    assert isinstance(build_request("http://a/", form.data, spider), FormRequest)
+    made = again(request, spider)
+    assert isinstance(made, JsonRequest)
+    assert made.dumps_kwargs == {"sort_keys": True}
+    assert isinstance(again(FormRequest("http://a/", method="GET"), spider), FormRequest)
 
 
 def test_a_class_that_is_no_request_is_refused(spider: _Spider) -> None:
@@ -146,10 +144,8 @@ class _Article(scrapy.Item):
 )
 def test_items_dates_and_tuples_come_back_as_they_were(spider: _Spider, value: object) -> None:
     """What spiders hand from a list to its detail pages is data, by itemadapter and the class's path."""
-    template = template_of(Request("http://a/", meta={"handed": value}, cb_kwargs={"item": value}), spider)
-    assert template is not None
-    again = build_request("http://a/", json.loads(json.dumps(template.data)), spider)
-    for come_back in (again.meta["handed"], again.cb_kwargs["item"]):
+    made = again(Request("http://a/", meta={"handed": value}, cb_kwargs={"item": value}), spider)
+    for come_back in (made.meta["handed"], made.cb_kwargs["item"]):
         assert come_back == value
         assert type(come_back) is type(value)
 
@@ -166,9 +162,7 @@ def test_text_and_numbers_of_other_classes_come_back_as_text_and_numbers(
     spider: _Spider, value: object, plain: object
 ) -> None:
     """The rules of a CrawlSpider hand on the text of a link as lxml has given it."""
-    template = template_of(Request("http://a/", meta={"link_text": value}), spider)
-    assert template is not None
-    come_back = build_request("http://a/", json.loads(json.dumps(template.data)), spider).meta["link_text"]
+    come_back = again(Request("http://a/", meta={"link_text": value}), spider).meta["link_text"]
     assert (come_back, type(come_back)) == (plain, type(plain))
 
 
@@ -217,7 +211,6 @@ def test_a_request_made_of_one_that_was_sent_is_the_same(spider: _Spider) -> Non
     """The headers that middlewares have added on the way are none of the spider's."""
     sent = Request("http://a/", headers={"User-Agent": "x", "Cookie": "a=b", "X-Own": "1"})
     template = template_of(sent, spider, was_sent=True)
-    assert template is not None
     assert template.data == {"headers": [["X-Own", "1"]]}
 
 

@@ -7,8 +7,6 @@ import pytest
 
 from crawlsched.columns import growing
 from crawlsched.columns.growing import grown, zeros
-from crawlsched.columns.number_column import NumberColumn
-from crawlsched.pages import Pages
 
 
 @pytest.mark.parametrize("shape", [(10,), (3, 4), (2_000_000,), (100_000, 32)])
@@ -43,9 +41,3 @@ def test_where_no_addresses_are_left_columns_are_ordinary_ones(monkeypatch: pyte
     column = grown(zeros((200_000,), np.float64), 400_000)
     assert column.base is None
     assert column.size == 400_000
-
-
-def arrays(pages: Pages) -> dict[str, np.ndarray]:
-    """Return the arrays in which the columns of pages stand."""
-    columns = {name: getattr(pages, name) for name in pages.names}
-    return {name: column.low if isinstance(column, NumberColumn) else column for name, column in columns.items()}

@@ -1,21 +1,10 @@
 """The living site lives the life that its seed says, and its truth is true."""
 
 import asyncio
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import aiohttp
 import pytest
-
-EXAMPLE_PROJECT = Path(__file__).parents[3] / "example_project"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _example_project_is_importable():
-    sys.path.insert(0, str(EXAMPLE_PROJECT))
-    yield
-    sys.path.remove(str(EXAMPLE_PROJECT))
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,6 @@ import pytest
 EXAMPLE_PROJECT = Path(__file__).parents[3] / "example_project"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _example_project_is_importable():
-    sys.path.insert(0, str(EXAMPLE_PROJECT))
-    yield
-    sys.path.remove(str(EXAMPLE_PROJECT))
-
-
 @pytest.fixture
 def picture():
     from demonstration.picture import Picture
@@ -42,10 +35,6 @@ def test_without_matplotlib_the_picture_is_an_svg(picture, tmp_path, monkeypatch
         "in turn: 60%",
     ):
         assert part in words
-
-
-def start(children, tmp_path, code):
-    return children.start("the child", [sys.executable, "-c", code], tmp_path, tmp_path / "log", read_stdout=True)
 
 
 def test_two_sites_with_one_seed_and_epoch_tell_the_same_truth(tmp_path):

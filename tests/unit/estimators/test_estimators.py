@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import crawlsched.estimators as estimators
 from crawlsched.estimators import (
-    BiasReduced,
     Estimator,
     FrequencyClasses,
     GammaPosterior,
@@ -99,24 +98,14 @@ def test_rows_one_by_one_and_an_array_at_once_give_exactly_the_same(made, histor
 @given(history=histories(shortest=1e-12, longest=1e14))
 @tries(60)
 def test_the_change_rate_is_finite_and_not_negative_for_every_history(made, history):
-    """No history makes an estimate negative, infinite or not a number, and none gives a warning."""
+    """No history makes an estimate negative, infinite or not a number; those meant for scheduling are positive."""
     estimator = made(N_PAGES)
     for a_round in history:
         taught(estimator, [a_round])
         rates = estimator.change_rate()
         assert rates.shape == (N_PAGES,)
         assert np.isfinite(rates).all()
-        assert (rates >= 0).all()
-
-
-@pytest.mark.parametrize("made", FOR_SCHEDULING, ids=lambda made: made.__name__)
-@given(history=histories(shortest=1e-12, longest=1e14))
-@tries(30)
-def test_estimators_meant_for_scheduling_are_positive_for_every_history(made, history):
-    """No history makes a page look as if it never changed."""
-    estimator = made(N_PAGES)
-    assert (estimator.change_rate() > 0).all()
-    assert (taught(estimator, history).change_rate() > 0).all()
+        assert (rates > 0 if made in FOR_SCHEDULING else rates >= 0).all()
 
 
 SCALED = {
@@ -176,23 +165,14 @@ def test_an_empty_bank_and_an_empty_update_are_allowed(made):
         (([0, 0], 1.0, True), "pages must be distinct within one update, got page 0 more than once; call update once"),
         (([0, 5], 1.0, True), "pages must lie between 0 and 4, got 5; resize() makes room for new rows."),
         ((-1, 1.0, True), "pages must lie between 0 and 4, got -1; resize() makes room for new rows."),
-        (
-            (0.5, 1.0, True),
-            "pages must be one whole number or a one-dimensional array of them, got an array of float64",
-        ),
-        (
-            ([0, 1], [1.0, 2.0, 3.0], True),
-            "elapsed must be one value or one per page (2), got an array with shape (3,).",
-        ),
+        ((0.5, 1.0, True), "pages must be one whole number or a one-dimensional array of them, got an array of"),
+        (([0, 1], [1.0, 2.0, 3.0], True), "elapsed must be one value or one per page (2), got an array with shape"),
         ((0, 0.0, True), "elapsed must be seconds above 0 and finite, got 0.0."),
         ((0, np.nan, True), "elapsed must be seconds above 0 and finite, got nan."),
         ((0, np.inf, True), "elapsed must be seconds above 0 and finite, got inf."),
         ((0, 1.0, 2), "changed must be True or False, got 2.0."),
         ((0, 1.0, True, -1), "n_signals must be a finite number that is not negative, got -1.0."),
-        (
-            (0, 1.0, True, 0, -2.0),
-            "time_since_modified must be seconds that are not negative, or NaN where unknown, got",
-        ),
+        ((0, 1.0, True, 0, -2.0), "time_since_modified must be seconds that are not negative, or NaN where unknown,"),
     ],
 )
 def test_wrong_observations_are_refused_in_one_sentence_and_change_nothing(made, arguments, message):
@@ -265,17 +245,6 @@ def test_moment_matching_expects_the_unchanged_visits_there_were(history):
         assert expected(mpmath.mpf(estimate) * (1 + mpmath.mpf(10) ** -11)) < unchanged
 
 
-@pytest.mark.parametrize("made", [MaximumLikelihood, MomentMatching])
-def test_where_every_visit_found_a_change_the_estimate_is_the_bias_reduced_one(made):
-    """With regular visits the infinite solution is replaced by log(2n + 1) per interval."""
-    estimator, bias_reduced = made(1), BiasReduced(1)
-    for n in range(1, 12):
-        estimator.update(0, 100.0, True)
-        bias_reduced.update(0, 100.0, True)
-        assert estimator.change_rate(0) == pytest.approx(np.log(2 * n + 1) / 100, rel=1e-12)
-        assert bias_reduced.change_rate(0) == pytest.approx(np.log(2 * n + 1) / 100, rel=1e-12)
-
-
 def test_maximum_likelihood_keeps_to_its_limits():
     """Estimates are clipped to the limits given; a page that never changed gets the lower one."""
     estimator = MaximumLikelihood(2, min_change_rate=1e-6, max_change_rate=1e-4)
@@ -307,43 +276,24 @@ def recursion(found, p, initial, step, carried):
     return value
 
 
-@pytest.mark.parametrize("p", [None, 0.02])
-def test_stochastic_approximation_and_momentum_follow_their_recursions(p):
+@pytest.mark.parametrize(("p", "initial", "step"), [(None, 0.0, {}), (0.02, 0.0, {}), (0.1, 0.3, {"eta": 0.8})])
+def test_stochastic_approximation_and_momentum_follow_their_recursions(p, initial, step):
     """The estimates are those of equations (2), (3) and (10) with the paper's defaults and ζ_0 = 0."""
     rng = np.random.default_rng(5)
     elapsed, found = rng.exponential(50.0, 60), rng.random(60) < 0.6
-    plain, heavy = StochasticApproximation(1, p), Momentum(1, p)
+    plain = StochasticApproximation(1, p, **step, initial_change_rate=initial)
+    heavy = Momentum(1, p, initial_change_rate=initial)
+    assert plain.change_rate(0) == heavy.change_rate(0) == initial
     for k in range(60):
         plain.update(0, elapsed[k], found[k])
         heavy.update(0, elapsed[k], found[k])
     rate = 60 / elapsed.sum() if p is None else p
     assert plain.change_rate(0) == pytest.approx(
-        recursion(found, rate, 0.0, lambda k: (k + 1) ** -0.75, lambda k: 0.0), rel=1e-12
+        recursion(found, rate, initial, lambda k: (k + 1) ** -step.get("eta", 0.75), lambda k: 0.0), rel=1e-12
     )
     assert heavy.change_rate(0) == pytest.approx(
         recursion(
-            found, rate, 0.0, lambda k: (k + 1) ** -1.3,
-            lambda k: ((k + 1) ** -0.75 - (k + 1) ** -1.3) / k**-0.75 if k else 0.0,
-        ),
-        rel=1e-12,
-    )  # fmt: skip
-
-
-def test_the_initial_value_of_the_online_estimators_counts():
-    """y_0 and z_0 enter as in the recursions, and are the estimate before a first visit."""
-    found = [True, True, False]
-    plain = StochasticApproximation(1, 0.1, eta=0.8, initial_change_rate=0.3)
-    heavy = Momentum(1, 0.1, initial_change_rate=0.3)
-    assert plain.change_rate(0) == heavy.change_rate(0) == 0.3
-    for changed in found:
-        plain.update(0, 10.0, changed)
-        heavy.update(0, 10.0, changed)
-    assert plain.change_rate(0) == pytest.approx(
-        recursion(found, 0.1, 0.3, lambda k: (k + 1) ** -0.8, lambda k: 0.0), rel=1e-12
-    )
-    assert heavy.change_rate(0) == pytest.approx(
-        recursion(
-            found, 0.1, 0.3, lambda k: (k + 1) ** -1.3,
+            found, rate, initial, lambda k: (k + 1) ** -1.3,
             lambda k: ((k + 1) ** -0.75 - (k + 1) ** -1.3) / k**-0.75 if k else 0.0,
         ),
         rel=1e-12,
@@ -418,27 +368,12 @@ def test_step_sizes_outside_theorem_3_warn(eta, beta):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: StochasticApproximation(1, eta=1.2),
-            "eta must be above 0 and at most 1, got 1.2: with a finite sum of",
-        ),
+        (lambda: StochasticApproximation(1, eta=1.2), "eta must be above 0 and at most 1, got 1.2: with a finite sum"),
         (lambda: StochasticApproximation(1, eta=0), "eta must be an exponent above 0 and finite, got 0."),
-        (
-            lambda: StochasticApproximation(1, initial_change_rate=-1),
-            "initial_change_rate must be changes per second, 0",
-        ),
-        (
-            lambda: Momentum(1, eta=0.5, beta=0.75),
-            "eta must lie between beta and beta + 1 (0.75 and 1.75), got 0.5: the",
-        ),
-        (
-            lambda: Momentum(1, eta=1.3, beta=1.1),
-            "beta must be above 0 and at most 1, got 1.1: the estimate would stop",
-        ),
-        (
-            lambda: Momentum(1, omega=3),
-            "omega must be above 0 and at most 2, got 3.0: the first steps would overshoot.",
-        ),
+        (lambda: StochasticApproximation(1, initial_change_rate=-1), "initial_change_rate must be changes per"),
+        (lambda: Momentum(1, eta=0.5, beta=0.75), "eta must lie between beta and beta + 1 (0.75 and 1.75), got 0.5:"),
+        (lambda: Momentum(1, eta=1.3, beta=1.1), "beta must be above 0 and at most 1, got 1.1: the estimate would"),
+        (lambda: Momentum(1, omega=3), "omega must be above 0 and at most 2, got 3.0: the first steps would"),
         (lambda: Momentum(1, beta=np.nan), "beta must be an exponent above 0 and finite, got nan."),
         (lambda: GammaPosterior(1, prior_shape=0), "prior_shape must be a number above 0 and finite, got 0."),
         (lambda: GammaPosterior(1, prior_time=-1), "prior_time must be seconds above 0 and finite, got -1."),

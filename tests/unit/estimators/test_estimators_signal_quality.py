@@ -207,38 +207,16 @@ def test_a_bank_takes_announcements_at_every_poll_for_useless_too():
     assert bank.fit_group(0).unsignalled_change_rate == pytest.approx(0.3, rel=0.03)
 
 
-def test_time_in_another_unit_gives_rates_in_that_unit_and_the_same_weight():
-    """Dividing times by 60 multiplies rates by 60; what an announcement is worth has no unit."""
-    elapsed, n_signals, changed = simulated(np.random.default_rng(10), 500, 0.02, 1.0, 0.1)
-    one, other = SignalQuality.fit(elapsed, n_signals, changed), SignalQuality.fit(elapsed / 60, n_signals, changed)
-    assert other.signal_weight == pytest.approx(one.signal_weight, rel=1e-8)
-    assert other.unsignalled_change_rate == pytest.approx(60 * one.unsignalled_change_rate, rel=1e-8)
-    assert other.signal_rate == pytest.approx(60 * one.signal_rate)
-    assert other.recall == pytest.approx(one.recall, rel=1e-8)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: SignalQuality.fit([0.0], [1], [True]), "elapsed must be seconds above 0 and finite for every visit."),
         (lambda: SignalQuality.fit([1.0], [-1], [True]), "n_signals must be a finite number that is not negative for"),
         (lambda: SignalQuality.fit([1.0], [1], [2]), "changed must be True or False for every visit."),
-        (
-            lambda: SignalQuality.fit([1.0] * 2, [1] * 3, [1] * 2),
-            "n_signals must be one value or one per page (2), got",
-        ),
-        (
-            lambda: SignalQuality.fit([1.0], [1], [1], [0.0]),
-            "change_rate must be changes per second above 0 and finite",
-        ),
-        (
-            lambda: SignalQuality.fit([1.0], [1], [1], prior=(-1, 1)),
-            "prior must be two finite numbers (true, false) that",
-        ),
-        (
-            lambda: SignalQuality(2).update(2, 1.0, 1, True),
-            "groups must lie between 0 and 1, got 2.",
-        ),
+        (lambda: SignalQuality.fit([1.0] * 2, [1] * 3, [1] * 2), "n_signals must be one value or one per page (2),"),
+        (lambda: SignalQuality.fit([1.0], [1], [1], [0.0]), "change_rate must be changes per second above 0 and"),
+        (lambda: SignalQuality.fit([1.0], [1], [1], prior=(-1, 1)), "prior must be two finite numbers (true, false)"),
+        (lambda: SignalQuality(2).update(2, 1.0, 1, True), "groups must lie between 0 and 1, got 2."),
         (lambda: SignalQuality(-1), "n_groups must be a whole number that is not negative, got -1."),
         (lambda: SignalQuality(1, [2.0, 1.0]), "edges must be a one-dimensional array that increases, got [2.0, 1.0]."),
     ],

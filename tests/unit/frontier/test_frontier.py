@@ -314,11 +314,9 @@ def test_a_page_that_first_copies_keep_waiting_waits_for_as_many_slots_of_a_new_
     planner.crawled(0, 1000.0, None)
     planner.add(np.array([1, 2]), 1000.0)
     first = planner.pick(1010.0, lambda host, now: now)
-    assert first is not None
     assert first.is_first_copy
     planner.set_bandwidth(5.0, 1010.0)
     known = planner.pick(1010.0, lambda host, now: now)
-    assert known is not None
     assert known.page == 0
 
 

@@ -3,7 +3,7 @@
 import hashlib
 
 from crawlsched.pages.page_index import PageIndex
-from crawlsched.pages.variants import MOST_OF_A_URL, Variants, asked_variant, variant_fingerprint
+from crawlsched.pages.variants import Variants, asked_variant, variant_fingerprint
 
 
 def _name(url: str) -> bytes:
@@ -20,15 +20,6 @@ def test_all_pages_of_a_url_are_found_whether_or_not_one_is_named_by_it_alone() 
     variants.add(_name("b"), 3)
     assert [variants.pages(_name(url)) for url in "abc"] == [[0, 1, 2], [3], []]
     assert [variants.n(_name(url)) for url in "abc"] == [2, 1, 0]
-
-
-def test_there_is_room_for_so_many() -> None:
-    """Whoever adds one asks before."""
-    variants = Variants(PageIndex())
-    for page in range(MOST_OF_A_URL):
-        variants.add(_name("a"), page)
-    assert variants.n(_name("a")) == MOST_OF_A_URL
-    assert variants.pages(_name("a")) == list(range(MOST_OF_A_URL))
 
 
 def test_loaded_again_they_are_found_again() -> None:

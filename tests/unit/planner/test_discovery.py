@@ -3,10 +3,7 @@
 import numpy as np
 
 from crawlsched.planner import Pick, Planner
-
-
-def never_rests(host: int, now: float) -> float:
-    return now
+from tests.planners import never_rests
 
 
 def slots(planner: Planner, n: int, start: float = 0.0, free_at=never_rests) -> list[Pick | None]:

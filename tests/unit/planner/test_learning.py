@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from crawlsched.estimators import Posterior
 from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.simulation import replay
 from tests.benchmarks.bench_learning import (
@@ -68,29 +67,6 @@ def test_a_tenfold_change_of_rate_is_followed_in_about_ten_visits(change: float,
     """A page visited once per change is half of the way in 13 visits, however long before, whatever others do."""
     assert visits_until_followed(change, spread, RENEWAL) <= 13
     assert visits_until_followed(change, spread, 0.0) > 30
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.uint16, np.uint8])
-def test_renewal_one_page_at_a_time_is_exactly_the_same(dtype: type) -> None:
-    """update_one is update to the last bit, with a prior of its own for each page."""
-    rng = np.random.default_rng(3)
-    one, many = (Posterior(3, dtype=dtype, renewal=0.01) for _ in range(2))
-    # Powers of two, so that making them add up to 1 changes nothing.
-    priors = np.full((3, 32), 1 / 32)
-    priors[1, :16], priors[1, 16:], priors[2, :16], priors[2, 16:] = 3 / 64, 1 / 64, 1 / 64, 3 / 64
-    for _ in range(30):
-        elapsed, changed = rng.exponential(1e5, 3), rng.random(3) < 0.5
-        many.update(np.arange(3), elapsed, changed, prior=priors)
-        for page in range(3):
-            one.update_one(page, float(elapsed[page]), bool(changed[page]), prior=priors[page])
-    assert (one.log_likelihood() == many.log_likelihood()).all()
-
-
-@pytest.mark.parametrize("renewal", [-0.1, 1.0, np.nan])
-def test_an_impossible_renewal_is_refused(renewal: float) -> None:
-    """It is a probability, and not 1: that would mean to learn nothing."""
-    with pytest.raises(ValueError, match=f"renewal must be a probability from 0 to below 1, got {renewal!r}"):
-        Posterior(1, renewal=renewal)
 
 
 def test_the_same_history_gives_the_same_crawl_and_every_page_is_crawled() -> None:

@@ -11,7 +11,7 @@ from crawlsched.estimators.page_precision import expected_evidence, judged
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner, explain
 from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
-from tests.hosts import never_rests
+from tests.planners import crawled_pages, never_rests
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
 WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(400)[1]
@@ -58,7 +58,6 @@ def visited(planner: Planner, page: int, now: float, changed: bool, announced: b
         planner.signalled([page], 0, now - 1.0)
     planner.force([page], now)
     pick = planner.pick(now, never_rests)
-    assert pick is not None
     assert pick.page == page
     planner.crawled(page, now, changed)
 
@@ -68,12 +67,7 @@ def two_pages() -> Planner:
 
     Neither changes without an announcement.
     """
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=2)
-    for page in (0, 1):
-        planner.pick(0.0, never_rests)
-        planner.crawled(page, 0.0, None)
-    planner.covered([0, 1], 0, 0.0)
+    planner = crawled_pages(2, sources=[0])
     for visit in range(1, 13):
         for page in (0, 1):
             visited(planner, page, 3600.0 * visit - 1800.0 + page, changed=False, announced=False)
@@ -99,7 +93,6 @@ def test_without_announcements_nothing_is_kept() -> None:
     planner.add(0, 0.0, n=3)
     for now in range(1, 20):
         pick = planner.pick(float(now), never_rests)
-        assert pick is not None
         planner.crawled(pick.page, float(now), None if now < 4 else bool(now % 2))
     again = Planner(1.0)
     columns = planner.columns(np.arange(3))
@@ -133,12 +126,7 @@ def test_a_page_whose_announcements_become_true_is_believed_again_within_a_bound
     n_useless: int, at_most: int
 ) -> None:
     """Half as far as a page that was always right: 7 and 66 visits after 10 and 50 useless announcements."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=2)
-    for page in (0, 1):
-        planner.pick(0.0, never_rests)
-        planner.crawled(page, 0.0, None)
-    planner.covered([0, 1], 0, 0.0)
+    planner = crawled_pages(2, sources=[0])
     for visit in range(1, n_useless + at_most + 1):
         for page in (0, 1) if visit > n_useless else (0,):
             now = 200.0 * visit + page
@@ -158,13 +146,7 @@ def test_each_source_of_a_page_is_judged_by_itself() -> None:
     What a first source has proved of a page makes its announcements worth less than those of the second, and what both
     say adds up.
     """
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=2)
-    for page in (0, 1):
-        planner.pick(0.0, never_rests)
-        planner.crawled(page, 0.0, None)
-    for source in (0, 1):
-        planner.covered([0, 1], source, 0.0)
+    planner = crawled_pages(2, sources=(0, 1))
     for visit in range(1, 21):
         for page in (0, 1):
             right, wrong = (1, 0) if page == 0 else (0, 1)
@@ -187,33 +169,3 @@ def test_each_source_of_a_page_is_judged_by_itself() -> None:
     assert found[0, 1] == pytest.approx(found[1, 0], abs=0.05)
     assert found[0, 0] < 0.15
     assert found[0, 1] > 0.8
-
-
-def test_what_visits_found_of_a_second_source_is_stored() -> None:
-    """Its rows come back as they were, and go with their page."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=12)
-    for page in range(12):
-        planner.pick(0.0, never_rests)
-        planner.crawled(page, 0.0, None)
-    for source in (0, 1):
-        planner.covered(np.arange(12), source, 0.0)
-    for visit in range(1, 16):
-        for page in range(12):
-            now = 1000.0 * visit + page
-            planner.signalled([page], 1, now - 1.0)
-            planner.crawled(page, now, page % 2 == 0)
-    rows = planner.further.stored(np.arange(12))
-    assert all(
-        true > 3 * false if page % 2 == 0 else false > 3 * true
-        for (page, source), (*_, true, false) in rows.items()
-        if source == 1
-    )
-    again = Planner(1.0)
-    again.add(0, 0.0, n=12)
-    again.covered(np.arange(12), 0, 0.0)
-    again.load_further([(page, source, *row) for (page, source), row in rows.items()], 20_000.0)
-    assert again.further.stored(np.arange(12)) == rows
-    planner.remove([0])
-    planner.add(0, 20_000.0)
-    assert not any(page == 0 for page, _ in planner.further.stored(np.arange(12)))

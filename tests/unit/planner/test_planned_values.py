@@ -43,10 +43,6 @@ def planner_of(policy: str, seed: int = 1, **more: object) -> tuple[Planner, np.
     return planner, rates
 
 
-def rates_of(planner: Planner) -> np.ndarray:
-    return planner.planned.crawl_rates(np.arange(N_PAGES))  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_each_slot_goes_to_the_page_that_is_worth_most(policy: str, seed: int) -> None:
@@ -59,7 +55,6 @@ def test_each_slot_goes_to_the_page_that_is_worth_most(policy: str, seed: int) -
         now += 1 / BANDWIDTH
         values = planner.crawl_values.value_at(pages, now)
         pick = planner.pick(now, lambda host, now: now)
-        assert pick is not None
         assert pick.page == int(values.argmax())
         elapsed = now - planner.pages.crawled_at.item(pick.page)
         planner.crawled(pick.page, now + 0.3, bool(rng.random() < -np.expm1(-rates[pick.page] * elapsed)))
@@ -77,28 +72,9 @@ def test_in_turn_means_in_turn(policy: str) -> None:
     for _ in range(3 * N_PAGES):
         now += 1 / BANDWIDTH
         pick = planner.pick(now, lambda host, now: now)
-        assert pick is not None
         went.append(pick.page)
         planner.crawled(pick.page, now, False)
     assert went == [*range(N_PAGES)] * 3
-
-
-@pytest.mark.parametrize("policy", ["lds", "poisson", "harmonic"])
-def test_pages_are_crawled_at_their_rates(policy: str) -> None:
-    """Over many slots each page gets its share."""
-    planner, _ = planner_of(policy)
-    rates, now, n_slots = rates_of(planner), 20 * HOUR, 4000
-    counts = np.zeros(N_PAGES)
-    learned, planner.learned = planner.learned, None  # what is known stays as it is
-    planner.change_rates = lambda pages: learned.change_rate(pages)  # type: ignore[method-assign,union-attr]
-    for _ in range(n_slots):
-        now += 1 / BANDWIDTH
-        pick = planner.pick(now, lambda host, now: now)
-        assert pick is not None
-        planner.crawled(pick.page, now, None)
-        counts[pick.page] += 1
-    wanted = rates / rates.sum() * n_slots
-    assert (np.abs(counts - wanted) <= 0.1 * wanted + 3).all(), np.abs(counts - wanted).max()
 
 
 def test_a_new_page_goes_first_and_one_without_importance_last() -> None:
@@ -107,7 +83,6 @@ def test_a_new_page_goes_first_and_one_without_importance_last() -> None:
         planner, _ = planner_of(policy)
         page = int(planner.add(0, 20 * HOUR)[0])
         pick = planner.pick(20 * HOUR + 1, lambda host, now: now)
-        assert pick is not None
         assert pick.page == page
 
 
@@ -127,7 +102,6 @@ def test_what_never_changed_is_measured_by_a_round_of_this_crawl(crawl_value: st
     for slot in range(400):
         now = 60.0 + slot / bandwidth
         pick = planner.pick(now, lambda host, now: now)  # a slice of the plan comes into force before it
-        assert pick is not None
         if pick.reason == "value":
             values = planner.crawl_values.value_at(pages, now)
             assert values[pick.page] >= 0.94 * values.max()

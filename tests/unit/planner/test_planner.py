@@ -6,19 +6,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from crawlsched.pages import ERROR, FREE, GONE, LIVE, MOVED, REFUSED
+from crawlsched.pages import ERROR, GONE, LIVE, MOVED, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
-from crawlsched.planner.plans.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
+from crawlsched.planner.plans.in_force import PLAN_SLICE
 from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.sampling import snapshot_in_parts
-from tests.hosts import never_rests
+from tests.planners import never_rests
 
 DAY = 86_400.0
 
 
 def crawl(planner: Planner, now: float, changed: bool | None) -> int:
     pick = planner.pick(now, never_rests)
-    assert pick is not None
     planner.crawled(pick.page, now, changed)
     return pick.page
 
@@ -37,29 +36,6 @@ def test_a_visit_teaches_what_it_found() -> None:
     assert planner.pages.n_crawls[0] == 2
     assert planner.pages.n_changes[0] == 1
     assert planner.pages.state[0] == LIVE
-
-
-@pytest.mark.parametrize("days", [1.0, 60.0])
-def test_a_new_page_goes_first_however_slowly_all_pages_take_their_turns(days: float) -> None:
-    """Every page is crawled once in so many days, and changes once in three times as many.
-
-    With the default horizon of one day alone, a new page would be worth less than any other that is due.
-    """
-    n, rng = 100, np.random.default_rng(1)
-    planner = Planner(n / (days * DAY))
-    planner.add(np.zeros(n, np.intp), 0.0)
-    crawled_at = np.full(n, np.nan)
-    for slot in range(4 * n):
-        now = slot / planner.bandwidth
-        if slot in (n, 2 * n, 3 * n):
-            planner.adopt(plan(planner.snapshot(), planner.bandwidth), now)
-        page = planner.pick(now, never_rests).page
-        changed = bool(rng.random() < -np.expm1(-(now - crawled_at[page]) / (3 * days * DAY))) if slot >= n else None
-        crawled_at[page] = now
-        planner.crawled(page, now, changed if slot >= n else None)
-    now = 4 * n / planner.bandwidth
-    (new,) = planner.add(0, now)
-    assert planner.pick(now, never_rests).page == new
 
 
 def test_errors_back_off_twice_as_long_each_time_up_to_a_day() -> None:
@@ -162,23 +138,6 @@ def test_the_first_naming_of_a_page_by_a_source_announces_nothing() -> None:
     assert planner.pages.n_signals[0] == 1
 
 
-def test_a_visit_resets_the_announcements_and_counts_them_as_evidence() -> None:
-    """Evidence is the source's weight times the number of announcements."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0)
-    crawl(planner, 0.0, None)
-    planner.covered([0], 0, 1.0)
-    planner.signalled([0], 0, 2.0)
-    planner.signalled([0], 0, 3.0)
-    planner.pick(10.0, never_rests)
-    found = planner.crawled(0, 10.0, True)
-    assert found.n_signals == 2
-    # Before anything is known a precision of one half, which counts for 4 announcements: E[(1 - p)²] = 2/4 · 3/5.
-    assert found.evidence == pytest.approx(-np.log(0.3))
-    assert planner.pages.n_signals[0] == 0
-    assert planner.pages.n_signals_total[0] == 2
-
-
 def test_many_announcements_at_once_come_into_force_in_slices() -> None:
     """No pick is held up by them, and none is lost."""
     planner = Planner(1.0)
@@ -189,33 +148,6 @@ def test_many_announcements_at_once_come_into_force_in_slices() -> None:
     while planner.work(2.0):
         pass
     assert planner.pages.n_signals[:3000].tolist() == [1] * 3000
-
-
-def observations(rng: np.random.Generator, n: int = 4000) -> dict[str, np.ndarray]:
-    """Two sources: an honest one, and one that announces every page at each visit."""
-    source = rng.integers(0, 2, n)
-    elapsed = rng.exponential(100.0, n)
-    n_signals = np.where(source == 0, rng.poisson(0.01 * elapsed), rng.poisson(0.05 * elapsed))
-    stale = 0.002 * elapsed + np.where(source == 0, 3.0 * n_signals, 0.0)
-    changed = rng.random(n) < 1 - np.exp(-stale)
-    return {
-        "page": rng.integers(0, 50, n),
-        "elapsed": elapsed,
-        "n_signals": n_signals,
-        "source": source,
-        "changed": changed,
-    }
-
-
-def test_a_plan_tells_an_honest_source_from_one_that_always_says_now() -> None:
-    """The dishonest one ends up worth next to nothing, by arithmetic."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=50)
-    made = plan(planner.snapshot(), 1.0, observations(np.random.default_rng(1)))
-    assert made.signal_weights[0] > 2.0
-    assert made.signal_weights[1] < 0.05
-    assert made.precision_intervals[0, 0] > 0.8
-    assert made.precision_intervals[1, 1] < 0.1
 
 
 def collection(n: int = 400) -> Planner:
@@ -286,23 +218,6 @@ def test_pages_of_a_host_want_together_no_more_than_it_allows(crawled: Planner) 
     assert limited == pytest.approx(np.minimum(of_first, limit) + of_second)
 
 
-def test_pages_are_placed_by_a_plan_in_slices() -> None:
-    """Values follow it at once; the frontier is in order all the while."""
-    n, now = 2 * PLAN_SLICE, 20_000.0
-    planner = collection(n)
-    while planner.work(now):  # what the crawl has left to be done
-        pass
-    before = planner.values.value_at(np.arange(n), now)
-    planner.adopt(plan(planner.snapshot(), 10.0), now)
-    assert (planner.values.value_at(np.arange(n), now) != before).any()
-    assert planner.work(now)
-    assert planner.in_force.placed == PLAN_SLICE
-    planner.frontier._check(now)
-    while planner.work(now):
-        planner.frontier._check(now)
-    assert planner.in_force.placed >= n
-
-
 @pytest.mark.parametrize("rule", ["posterior", "greedy_ncis", "harmonic"])
 def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
     """What they are worth, and how fresh, also where the plan was there first; none of them is ever picked."""
@@ -356,34 +271,6 @@ def test_columns_round_trip_through_a_store() -> None:
             p.crawled(pages[0], now, False)
 
 
-def test_a_collection_loaded_block_by_block_leaves_a_few_of_its_pages_candidates() -> None:
-    """The best of each block do not pile up; what is picked soon is as good as the best of all."""
-    rng = np.random.default_rng(1)
-    n, block = 30_000, 500
-    importance = rng.lognormal(0, 2, n)
-    planner = Planner(bandwidth=10.0)
-    for start in range(0, n, block):
-        some = slice(start, start + block)
-        columns = {
-            "page": np.arange(start, start + block),
-            "state": np.full(block, LIVE, np.uint8),
-            "importance": importance[some],
-            "crawled_at": np.full(block, 1e6),
-            "first_seen": np.zeros(block),
-        }
-        planner.load(columns, None, 2e6)
-    places = [planner.frontier.place_of(page) for page in range(n)]
-    assert places.count("candidate") <= 500
-    picked = {planner.pick(2e6 + slot / 10.0, never_rests).page for slot in range(1000)}
-    for slot in range(1000, 1020):
-        page = planner.pick(2e6 + slot / 10.0, never_rests).page
-        others = np.setdiff1d(np.arange(n), list(picked))
-        values = planner.crawl_values.value_at(others, 2e6 + slot / 10.0)
-        assert values[others == page].item() >= 0.95 * values.max()
-        picked.add(page)
-    planner.frontier._check(2e6)
-
-
 def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
     """A clock that was wrong does not keep a page from being crawled."""
     planner = Planner(1.0)
@@ -396,23 +283,6 @@ def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
     planner.load(columns, None, 100.0)
     assert planner.clipped == 1
     assert planner.pages.crawled_at[:2].tolist() == [50.0, 100.0]
-
-
-def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
-    """Slices of both are taken in turn, those of the plan with some picks between them."""
-    planner = Planner(10.0)
-    planner.add(host=0, now=0.0, n=20 * SLICE)
-    for page in range(20 * SLICE):
-        planner.crawled(page, 1.0, changed=None)
-    planner.adopt(plan(planner.snapshot(), 10.0), 2.0)
-    planner.signalled(np.arange(2 * SLICE), 0, 2.0)
-    for _ in range(4):
-        assert planner.work(2.0)
-    assert planner.pages.n_signals[: 20 * SLICE].sum() == 2 * SLICE
-    assert planner.in_force.placed == PLAN_SLICE
-    for _ in range(PICKS_A_SLICE):
-        assert planner.work(2.0)
-    assert planner.in_force.placed == 2 * PLAN_SLICE
 
 
 @pytest.mark.parametrize(("longest", "n_starving"), [(20.0, 0), (None, 2)])
@@ -483,30 +353,6 @@ def test_time_stands_still_while_the_clock_is_behind() -> None:
     assert planner.pages.crawled_at[0] == 1000.0
 
 
-def test_a_forgotten_page_never_comes_back() -> None:
-    """Its row is never_rests, in flight or not."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=2)
-    assert planner.pick(0.0, never_rests).page == 0
-    planner.remove([0])
-    assert planner.pages.state[0] == FREE
-    assert not planner.in_flight(0)
-    assert planner.pick(1.0, never_rests).page == 1
-    assert planner.pick(2.0, never_rests) is None
-    assert planner.add(0, 3.0).tolist() == [2]
-
-
-def test_forced_pages_go_in_order_before_all_others() -> None:
-    """Even pages that back off."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=4)
-    planner.pick(0.0, never_rests)
-    planner.failed(0, 0.0)
-    planner.force([3, 0], 1.0)
-    picks = [planner.pick(1.0, never_rests) for _ in range(3)]
-    assert [(pick.page, pick.reason) for pick in picks] == [(3, "forced"), (0, "forced"), (1, "value")]
-
-
 def test_the_bound_of_what_may_go_is_inf_for_a_forced_page_and_minus_inf_without_any() -> None:
     """A process that shares its rate between shards asks it before it picks."""
     planner = Planner(1.0)
@@ -535,16 +381,6 @@ def test_the_longest_interval_is_kept_whatever_the_value() -> None:
     assert planner.overdue_demand() == 0.03
 
 
-def test_the_shortest_interval_is_kept_whatever_the_value() -> None:
-    """A single page is not crawled sooner, and the next event says when."""
-    planner = Planner(1.0, min_crawl_interval=30.0)
-    planner.add(0, 0.0)
-    crawl(planner, 0.0, None)
-    assert planner.pick(29.9, never_rests) is None
-    assert planner.frontier.next_event(29.9) <= 30.0
-    assert planner.pick(30.0, never_rests).page == 0
-
-
 def test_an_explanation_says_what_decides() -> None:
     """Each reason has its name."""
     planner = collection(50)
@@ -567,15 +403,6 @@ def test_an_explanation_says_what_decides() -> None:
     planner.force([page], now)
     assert explain(planner, page, now).binds == "forced"
     assert json.loads(json.dumps(seen.to_dict()))["state"] == "live"
-
-
-def test_peek_foresees_the_next_picks() -> None:
-    """Rows of these pages can be fetched before they are needed."""
-    planner = collection(200)
-    now = float(planner.pages.crawled_at[:200].max()) + 1.0
-    foreseen = set(planner.peek(now, 60).tolist())
-    picks = {planner.pick(now, never_rests).page for _ in range(10)}
-    assert len(picks & foreseen) >= 8
 
 
 def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -> None:

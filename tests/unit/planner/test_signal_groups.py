@@ -61,7 +61,6 @@ def test_sites_are_learned_where_a_source_has_several() -> None:
     assert len(groups) == 2
     for host, weight in ((NEWS, 3.0), (SHOP, 0.0)):
         group = _group(groups, 0, host)
-        assert group is not None
         assert group[:2] == (0, host)
         assert -np.expm1(-group.signal_weight) == pytest.approx(-np.expm1(-weight), abs=0.05)
     assert _group(groups, 1, NEWS) is None
@@ -77,8 +76,6 @@ def test_a_site_that_changes_often_is_believed_beside_one_that_is_stamped_and_ne
     made = plan(_planner().snapshot(), 1.0, _joined(news | {"changed": fast}, stamped))
     assert -np.expm1(-made.signal_weights[0]) < 0.1
     believed, other = _group(made.signal_groups, 0, NEWS), _group(made.signal_groups, 0, SHOP)
-    assert believed is not None
-    assert other is not None
     assert -np.expm1(-believed.signal_weight) == pytest.approx(-np.expm1(-1.0), abs=0.15)
     assert -np.expm1(-other.signal_weight) < 0.02
 
@@ -96,7 +93,6 @@ def test_a_site_that_changes_its_ways_is_known_again_within_bounded_visits(befor
     newest_first = _joined(both(2000, after), both(20_000, before))
     heard = newest_of_each(newest_first, 1000)
     shop = _group(plan(_planner().snapshot(), 1.0, heard).signal_groups, 0, SHOP)
-    assert shop is not None
     assert -np.expm1(-shop.signal_weight) == pytest.approx(-np.expm1(-after), abs=0.06)
 
 
@@ -137,8 +133,6 @@ def test_a_group_announces_at_a_rate_of_its_own() -> None:
     visits = _joined(_visits(rng, 500, 3.0, 0, NEWS), _visits(rng, 500, 0.0, 0, SHOP))
     groups = plan(planner.snapshot(), 1.0, visits).signal_groups
     news, shop_group = _group(groups, 0, NEWS), _group(groups, 0, SHOP)
-    assert news is not None
-    assert shop_group is not None
     assert shop_group.signal_rate == pytest.approx(0.01, rel=0.1)
     assert news.signal_rate < 0.001
 
@@ -176,7 +170,5 @@ def test_a_plan_keeps_its_groups_as_text_with_hosts_by_name() -> None:
     read = Plan.from_dict(data, {"a.example": 3, "b.example": 7}.__getitem__)
     assert len(read.signal_groups) == 2
     group, original = _group(read.signal_groups, 0, 7), _group(made.signal_groups, 0, SHOP)
-    assert group is not None
-    assert original is not None
     assert group[2:] == original[2:]
     assert len(Plan.from_dict(data).signal_groups) == 0

@@ -83,7 +83,7 @@ def test_the_pace_of_first_copies_is_that_of_the_last_rounds() -> None:
 def test_what_is_remembered_has_a_bound() -> None:
     """A crawl of months finds parameters and URLs without end."""
     growth = Growth(lambda: 10, lambda: 10.0, 0.0)
-    for second in range(40):
+    for second in range(20):
         for number in range(2_000):
             url = f"http://{second}.example/{number}?p{number}={second}"
             growth.found(url)

@@ -31,18 +31,9 @@ def double(url: str, meta: dict[str, object]) -> float:
     return 2.0
 
 
-def test_without_any_setting_every_default_holds() -> None:
-    """A project that sets nothing gets the defaults of the table, and the spider's name as collection."""
-    settings = Settings.from_scrapy({}, "news")
-    assert settings == Settings(collection="news")
-    assert settings.bandwidth == 1.0
-    assert settings.observation_retention == 90 * 86400.0
-    assert settings.source_urls == ()
-    assert settings.web is None
-
-
 def test_every_default_is_what_its_reader_makes_of_it() -> None:
     """Writing all defaults of the table into the settings, as values or as text from -s, changes nothing."""
+    assert Settings.from_scrapy({}, "news") == Settings(collection="news")
     written = {row.name: row.default for row in SETTINGS}
     assert Settings.from_scrapy(written, "news") == Settings.from_scrapy({}, "news")
     as_text = {name: str(value) for name, value in written.items()}
@@ -111,7 +102,6 @@ def test_hours_follow_their_zone_and_its_summer_time() -> None:
     settings = read(BANDWIDTH='{"22:00-06:00 Europe/Berlin": "20/s", "else": "1/s"}')
     hours, largest = settings.hours, settings.bandwidth
     assert largest == 20.0
-    assert hours is not None
     for month, hour, rate in ((7, 20, 20.0), (7, 19, 1.0), (1, 20, 1.0), (1, 21, 20.0), (1, 4, 20.0), (1, 5, 1.0)):
         time = datetime(2026, month, 1, hour, 30, tzinfo=UTC).timestamp()
         assert hours.rate_at(time) == rate
@@ -265,24 +255,14 @@ def test_a_pattern_that_fits_no_url_is_named(where: str) -> None:
     )
 
 
-def test_selectors_need_a_fingerprint_that_selects() -> None:
-    """Selectors beside raw bytes would do nothing, so they are refused."""
-    (sentence,) = mistakes(FINGERPRINT="raw_bytes", FINGERPRINT_KEEP=".price")
-    assert sentence.startswith("CRAWLSCHED_FINGERPRINT: keep cannot be given with the method 'raw_bytes', which takes")
-
-
 def test_all_mistakes_are_reported_at_once() -> None:
-    """Three mistakes give three lines, not the first one only."""
-    lines = mistakes(BANDWIDTH="x", SHARDS="y", BANDWITH="5/s")
-    assert len(lines) == 3
+    """Four mistakes give four lines, not the first one only; a name that resembles no setting is one, too."""
+    lines = mistakes(BANDWIDTH="x", SHARDS="y", BANDWITH="5/s", QQQ=1)
+    assert len(lines) == 4
     assert lines[0].startswith("CRAWLSCHED_BANDWIDTH must be")
     assert lines[1].startswith("CRAWLSCHED_SHARDS must be")
     assert lines[2] == "CRAWLSCHED_BANDWITH is not a setting; did you mean CRAWLSCHED_BANDWIDTH?"
-
-
-def test_an_unknown_name_without_a_likeness_points_to_the_readme() -> None:
-    """A name that resembles no setting is a mistake as well."""
-    assert mistakes(QQQ=1) == ["CRAWLSCHED_QQQ is not a setting; all of them stand in docs/reference/settings.md."]
+    assert lines[3] == "CRAWLSCHED_QQQ is not a setting; all of them stand in docs/reference/settings.md."
 
 
 def test_a_setting_that_is_gone_is_named_with_what_to_write() -> None:

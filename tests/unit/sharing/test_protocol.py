@@ -199,34 +199,6 @@ def test_shards_of_the_dead_are_claimed_when_their_lease_is_over() -> None:
     assert late == Answer(10.0, {0: 2})
 
 
-def test_a_slow_clock_ends_a_grant_before_the_database_does() -> None:
-    """A member whose clock goes 8 percent slow sends nothing any more when its row expires."""
-    grant = Grant()
-    grant.ask(now=0.0)
-    grant.answered(1, 5.0)
-    assert grant.using(0.92 * (LEASE - 0.01)) == 0.0
-
-
-def test_an_answer_that_a_later_renewal_has_overtaken_says_nothing() -> None:
-    """The row says by now what was answered later."""
-    grant = Grant()
-    first = grant.ask(now=0.0)
-    second = grant.ask(now=1.0)
-    grant.answered(second, 2.0)
-    grant.answered(first, 10.0)
-    assert (grant.using(1.5), grant.deadline) == (2.0, 1.0 + LEASE - 0.5)
-
-
-def test_a_grant_that_has_expired_is_not_renewed_as_it_was() -> None:
-    """A renewal that was held up for longer than a lease finds that others use the rate, and gets what is left."""
-    rows = Rows(10.0, {0: ShardRow()})
-    renew(rows, Renewal("late", 1, 0.0, 10.0), 0.0, LEASE)
-    renew(rows, Renewal("other", 1, 0.0, 8.0), 7.0, LEASE)
-    answer = renew(rows, Renewal("late", 2, using=10.0, wants=10.0), 8.0, LEASE)
-    assert answer == Answer(2.0, {})
-    assert rows.granted(8.0) == 10.0
-
-
 def test_after_a_restart_of_the_server_nobody_rises_and_nobody_claims_for_one_lease() -> None:
     """What the server answered in its last moments may be lost, and is valid for a lease at most."""
     rows = Rows(10.0, {0: ShardRow(), 1: ShardRow()})

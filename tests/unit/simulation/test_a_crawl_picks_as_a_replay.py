@@ -51,7 +51,6 @@ def crawl_of(history: History, guess: float | None = None, **settings: object) -
     for slot in range(1, int(END * BANDWIDTH) + 1):
         now = slot / BANDWIDTH
         pick = planner.pick(now, lambda host, now: now)
-        assert pick is not None
         before, times = planner.pages.crawled_at.item(pick.page), history.change_times[history.change_rows == pick.page]
         past = times[times <= now]
         since = float(now - past[-1]) if past.size else None

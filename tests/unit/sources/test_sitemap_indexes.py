@@ -7,9 +7,7 @@ from crawlsched.crawl.sources import Sources
 def _index_with_child() -> tuple[Sources, SitemapIndexes, int, int]:
     sources = Sources(3600.0)
     index = sources.add("sitemap", "http://a/index.xml", "a", now=0.0)
-    assert index is not None
     child = sources.add("sitemap", "http://a/1.xml", "a", now=0.0, parent=index.source)
-    assert child is not None
     return sources, SitemapIndexes(sources), index.source, child.source
 
 

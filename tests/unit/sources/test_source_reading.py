@@ -28,7 +28,6 @@ def _pages_of(index: PageIndex) -> Callable[[bytes], list[int]]:
 
 def _seconds(text: str) -> float:
     parsed = parse_lastmod(text)
-    assert parsed is not None
     return parsed[0]
 
 
@@ -39,23 +38,33 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
+def _read_body(
+    store: Store,
+    index: PageIndex,
+    body: str,
+    name: Callable[[str], bytes] = _name,
+    hosts: tuple[str, ...] = (),
+) -> SourceRead:
+    """Read a sitemap that says this now, of pages by their names."""
+    return read_source(
+        Source(0, "sitemap", MAP, "a.example"),
+        MAP,
+        body.encode(),
+        request_fingerprint=name,
+        pages_of=_pages_of(index),
+        announced_before=store.reader.announcements_for,
+        hosts=hosts,
+    )
+
+
 def _read(store: Store, stored: str | None, now: str, hosts: tuple[str, ...] = (), url: str = "") -> SourceRead:
     """Read a sitemap of one page whose lastmod was `stored` and is `now`."""
     url = url or "http://a.example/page"
     index = PageIndex()
     index.add(_name(url), 0)
     store.save(Batch(announcements={(0, 0): (None if stored is None else _seconds(stored), 3)}))
-    body = f"<urlset><url><loc>{url}</loc><lastmod>{now}</lastmod></url></urlset>".encode()
-    source = Source(0, "sitemap", MAP, "a.example")
-    return read_source(
-        source,
-        MAP,
-        body,
-        request_fingerprint=_name,
-        pages_of=_pages_of(index),
-        announced_before=store.reader.announcements_for,
-        hosts=hosts,
-    )
+    body = f"<urlset><url><loc>{url}</loc><lastmod>{now}</lastmod></url></urlset>"
+    return _read_body(store, index, body, hosts=hosts)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +123,7 @@ def test_the_later_date_of_two_spellings_counts_in_whatever_order_they_stand(sto
         )
     ]
     for body in (entries, entries[::-1]):
-        read = read_source(
-            Source(0, "sitemap", MAP, "a.example"),
-            MAP,
-            f"<urlset>{''.join(body)}</urlset>".encode(),
-            request_fingerprint=lambda url: name(Request(url)),
-            pages_of=_pages_of(index),
-            announced_before=store.reader.announcements_for,
-        )
+        read = _read_body(store, index, f"<urlset>{''.join(body)}</urlset>", lambda url: name(Request(url)))
         assert read.lastmod == [_seconds("2026-11-20")]
         assert not read.announced.any()
         assert [entry.lastmod for entry in read.unknown] == [_seconds("2026-11-19")]
@@ -135,16 +137,8 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
             raise ValueError(url)
         return _name(url)
 
-    body = b"<urlset><url><loc>http://a.example/odd</loc></url><url><loc>http://a.example/1</loc></url></urlset>"
-    source = Source(0, "sitemap", MAP, "a.example")
-    read = read_source(
-        source,
-        MAP,
-        body,
-        request_fingerprint=name,
-        pages_of=_pages_of(PageIndex()),
-        announced_before=store.reader.announcements_for,
-    )
+    body = "<urlset><url><loc>http://a.example/odd</loc></url><url><loc>http://a.example/1</loc></url></urlset>"
+    read = _read_body(store, PageIndex(), body, name)
     assert [entry.url for entry in read.unknown] == ["http://a.example/1"]
     assert [(problem.kind, problem.example) for problem in read.problems] == [("bad-url", "http://a.example/odd")]
 
@@ -161,14 +155,7 @@ def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, para
         f"<item><link>{link.replace('&', '&amp;')}</link><pubDate>21 Nov 2026</pubDate></item>"
         for link in [*links, "http://a.example/other?utm=1"]
     )
-    read = read_source(
-        Source(0, "sitemap", MAP, "a.example"),
-        MAP,
-        f"<rss><channel>{items}</channel></rss>".encode(),
-        request_fingerprint=_name,
-        pages_of=_pages_of(index),
-        announced_before=store.reader.announcements_for,
-    )
+    read = _read_body(store, index, f"<rss><channel>{items}</channel></rss>")
     assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
     assert [entry.url for entry in read.unknown] == [
         "http://a.example/new",

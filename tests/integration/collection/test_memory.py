@@ -1,4 +1,4 @@
-"""Threads of a crawl share one heap, so that none keeps for itself what it needed once."""
+"""What a crawl needed once it does not keep: its threads share one heap, and timers that were cancelled go."""
 
 from __future__ import annotations
 
@@ -35,3 +35,35 @@ def test_threads_that_begin_afterwards_have_no_heap_of_their_own() -> None:
     if not heaps["each"]:
         pytest.skip("This C library has one heap anyway.")
     assert heaps["one"] == 0
+
+
+TIMERS = """
+import asyncio, gc
+from twisted.internet import asyncioreactor
+asyncioreactor.install()
+from twisted.internet import reactor
+from twisted.internet.base import DelayedCall
+from crawlsched.addon.extensions import clear_cancelled_timers
+
+async def lying_about():
+    await asyncio.sleep(0.1)
+    return sum(isinstance(found, DelayedCall) for found in gc.get_objects())
+
+async def main():
+    for _ in range(1_000):
+        reactor.callLater(180.0, print).cancel()
+    before = await lying_about()
+    clear_cancelled_timers()
+    print(before, await lying_about())
+    reactor.stop()
+
+reactor.callWhenRunning(lambda: asyncio.ensure_future(main()))
+reactor.run()
+"""
+
+
+def test_cancelled_timers_are_thrown_away() -> None:
+    """Twisted alone keeps them until the first would have been due; asked from time to time, it keeps none."""
+    before, after = children.output_of(sys.executable, "-c", TIMERS, timeout=30).split()
+    assert int(before) >= 900
+    assert int(after) <= 51
