@@ -89,7 +89,6 @@ def serve(module: str, *arguments: object) -> int:
     """Start a site of the tests, and return its port once it serves."""
     port = free_port()
     site = start(sys.executable, "-m", module, port, *arguments, stdout=subprocess.PIPE)
-    assert site.stdout is not None
     assert site.stdout.readline() == "serving\n"
     return port
 

@@ -57,11 +57,8 @@ class _Closer:
         self = cls()
         self.crawler = crawler
         crawler.signals.connect(self.closed, signals.spider_closed)
-        crawler.signals.connect(self.opened, signals.spider_opened)
+        crawler.signals.connect(self.look, signals.spider_opened)
         return self
-
-    def opened(self):
-        self.look()
 
     def look(self):
         wanted = self.crawler.settings.getint("TEST_CLOSE_AFTER_RESOLVED")
@@ -253,5 +250,4 @@ class Project:
         """Wait until pings are received, and return where."""
         self.wait_for_log("Pings are received at")
         found = re.search(r"Pings are received at http://([\d.]+):(\d+)", self.log())
-        assert found is not None
         return found[1], int(found[2])

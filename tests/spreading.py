@@ -30,15 +30,17 @@ _LONG = (
     *(
         f"tests/integration/{name}.py"
         for name in (
+            "addon/test_addresses",
             "addon/test_as_plain_scrapy",
             "addon/test_bound",
-            "addon/test_failures",
+            "addon/test_large_pages",
             "addon/test_postgresql_away",
             "addon/test_shared_collections",
             "addon/test_slots",
             "addon/test_starts_and_ends",
             "content/test_what_counts_as_a_change",
             "receiver/test_receiver",
+            "refresh/test_failing_hosts",
             "sources/test_sitemaps",
         )
     ),

@@ -69,7 +69,8 @@ def _before(stores: Stores) -> Any:
 
 def _set(stores: Stores, bandwidth: float) -> dict[str, Any]:
     if stores.shared is not None:
-        return {"bandwidth": bandwidth, "before": stores.shared.set_rate(bandwidth)}
+        stores.shared.set_rate(bandwidth)
+        return {"bandwidth": bandwidth}
     (answer,) = stores.ask([(stores.all[0], {"bandwidth": bandwidth})], "bandwidth")
     return answer or {"bandwidth": bandwidth}
 
@@ -78,7 +79,8 @@ def _pause(stores: Stores, command: str) -> dict[str, Any]:
     """Tell the running crawl, or leave the command to the next one."""
     if stores.shared is not None:
         since = stores.shared.pause(paused=command == "pause")
-        return {"running": stores.shared.look().has_members(), "paused_since": since}
+        seen = stores.shared.look()
+        return {"running": any(map(seen.is_alive, seen.members)), "paused_since": since}
     (answer,) = stores.ask([(stores.whole("bandwidth"), {})], command)
     return {"running": answer is not None, "paused_since": None if answer is None else answer["paused_since"]}
 

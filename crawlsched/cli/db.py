@@ -144,7 +144,7 @@ def _refuse_owned(target: Any) -> None:
     """Refuse while a crawl runs: it would write on what it remembers of the database that was there before."""
     from sqlalchemy import inspect
 
-    from crawlsched.store.copying import require_idle
+    from crawlsched.store.lease import require_idle
 
     with target.reading() as connection:
         if inspect(connection).has_table("leases"):

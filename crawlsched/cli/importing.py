@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from crawlsched.crawl.history import Histories
     from crawlsched.crawl.importing import Import, ImportedPage
     from crawlsched.crawl.project_requests import Requests
-    from crawlsched.store import Store, Tombstone
+    from crawlsched.store import Store
+    from crawlsched.store.tombstones import Tombstone
 from collections import deque
 from collections.abc import Sequence
 
@@ -239,7 +240,7 @@ def _plan(store: "Store", target: Target, importing: "Import") -> None:
 
 def say(report: dict[str, Any]) -> str:
     """Say what was taken over, and name the wrong lines."""
-    from crawlsched.store import Tombstone
+    from crawlsched.store.tombstones import Tombstone
 
     known, now = report["pages"] - report["new"], time.time()
     lines = [

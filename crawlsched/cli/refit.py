@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.parsing import one_of, option, whole_number
 from crawlsched.cli.progress import shown_progress
-from crawlsched.cli.stores import leased, open_stores, owner_now
+from crawlsched.cli.stores import leased, open_stores
 from crawlsched.exceptions import CrawlschedError
 
 if TYPE_CHECKING:
@@ -65,16 +65,18 @@ def _executor(arguments: argparse.Namespace) -> "Iterator[Executor]":
 
 def _alone(stores: "Stores") -> "AbstractContextManager[object]":
     """Keep crawls from writing meanwhile; an error if somebody crawls the collection."""
-    from crawlsched.store.lease import NobodysShard
+    from crawlsched.store import Lease
 
     if stores.shared is None:
         return leased(stores.all[0], "crawlsched db refit")
     for store in stores:
-        if owner_now(store) is not None:
+        owner = store.owner()
+        if owner is None or owner.is_held(store.clock()):
             raise CrawlschedError(
                 f"Processes crawl the collection {stores.name!r}; end them all, for each keeps what it knows in memory."
             )
-        store.lease = NobodysShard.found(store.database, store.key)
+        # As nobody's: the first claim ends it.
+        store.lease = Lease(store.database, store.key, owner.token)
     return nullcontext()
 
 

@@ -15,7 +15,8 @@ from crawlsched.wording import or_dash, say_count, say_duration, say_past, say_s
 
 if TYPE_CHECKING:
     from crawlsched.pages.counts import PageCounts
-    from crawlsched.store import Host, LeaseRow, Store
+    from crawlsched.store import Host, Store
+    from crawlsched.store.lease import LeaseRow
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 

@@ -13,7 +13,8 @@ from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 
 if TYPE_CHECKING:
-    from crawlsched.store import Lease, LeaseRow, Store
+    from crawlsched.store import Lease, Store
+    from crawlsched.store.lease import LeaseRow
     from crawlsched.store.members import SharedCollection
 
 __all__ = ["Stores", "leased", "n_shards_of", "open_all", "open_stores", "owner_now"]

@@ -85,7 +85,7 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
         planner.threshold = max(threshold, planner.plan.threshold)
     explanation = {**explain(planner, 0, now).to_dict(), "threshold": threshold}
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
-    host, owner = store.reader.host(host_of(facts.url)), owner_now(store)
+    host, owner = next(iter(store.reader.hosts(host_of(facts.url))), None), owner_now(store)
     given = Trace.unpacked(facts.block_sketch) if facts.recipe is not None else None
     is_shared = owner is not None and owner.is_shared
     return {

@@ -22,7 +22,7 @@ OPTIONS = (
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.crawl.learned import places_of
-    from crawlsched.store import SITE
+    from crawlsched.store.models import SITE
 
     with open_stores(arguments) as stores:
         rows = [

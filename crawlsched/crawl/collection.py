@@ -35,17 +35,8 @@ from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import Variants, variant_fingerprint
 from crawlsched.planner import readable
 from crawlsched.settings import Settings
-from crawlsched.store import (
-    TRACE_COLUMNS,
-    Batch,
-    Host,
-    KeptText,
-    Lease,
-    NewPage,
-    PageFacts,
-    Store,
-    WriteBehind,
-)
+from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
+from crawlsched.store.models import TRACE_COLUMNS
 
 __all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
 

@@ -20,7 +20,8 @@ from crawlsched.pages.marks import RECRAWL
 from crawlsched.planner import forecast
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
-from crawlsched.store import FORGET_KINDS, Command
+from crawlsched.store.commands import Command
+from crawlsched.store.forgetting import FORGET_KINDS
 
 __all__ = ["obey_pending", "obey_waiting"]
 

@@ -7,7 +7,7 @@ from logging import getLogger
 from typing import Any
 
 from crawlsched.change_detection import Detector, SharedTexts, TemplateNoise, template_of
-from crawlsched.store import SITE
+from crawlsched.store.models import SITE
 
 __all__ = ["Learned", "places_of", "template_and_site"]
 

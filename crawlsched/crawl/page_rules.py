@@ -64,16 +64,19 @@ class PageLimits:
     >>> limits = PageLimits(3, [1, None])
     >>> [limits.takes(rule) for rule in (1, 1, 2, 0, 0)]
     [True, False, True, True, False]
+    >>> limits.n_elsewhere, limits.takes(0)
+    (0, False)
     """
 
     def __init__(self, most: float, of_rules: Iterable[float | None]) -> None:
         self._most = most
         self._of_rules = [inf, *(inf if limit is None else limit for limit in of_rules)]
+        self.n_elsewhere = 0  # of a collection that processes share, the pages of others
         self.n, self._n_of_rules = 0, np.zeros(len(self._of_rules), np.int64)
 
     def takes(self, rule: int) -> bool:
         """Whether there is room for one more page, of a rule (0: of none), which counts then."""
-        has_room = self.n < self._most and self._n_of_rules.item(rule) < self._of_rules[rule]
+        has_room = self.n + self.n_elsewhere < self._most and self._n_of_rules.item(rule) < self._of_rules[rule]
         if has_room:
             self.count(rule)
         return has_room

@@ -20,7 +20,8 @@ from crawlsched.pages.marks import RECRAWL, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.planner import Plan
-from crawlsched.store import Host, Source, Store, StoredPlan
+from crawlsched.store import Host, Source, Store
+from crawlsched.store.plans import StoredPlan
 
 __all__ = ["LOADED_AT_ONCE", "ShardPages", "StoredShard"]
 

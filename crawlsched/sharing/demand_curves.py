@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LEVELS", "divided", "grown_curve", "read_curve", "written_curve"]
+__all__ = ["LEVELS", "divided", "read_curve", "written_curve"]
 
 FloatArray = NDArray[np.float64]
 Name = TypeVar("Name", str, int)
@@ -23,39 +23,29 @@ _NOTHING = 1e-12
 _LEAST_KNOWN = 0.1
 
 
-def written_curve(demand: FloatArray) -> bytes:
-    """Bring a demand curve (`Plan.demand`) to the common levels, and pack it as `len(LEVELS)` float32.
+def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | None:
+    """Pack a demand curve (`Plan.demand`) of `n_planned` pages at the common levels, for the `n_pages` that there are.
 
-    >>> curve = read_curve(written_curve(np.array([[10.0, 1.0], [1.0, 4.0]])).hex())
-    >>> np.interp(1.0, LEVELS, curve).round(2)
-    np.float64(4.0)
-    """
-    if not len(demand):
-        return np.zeros(LEVELS.size, "<f4").tobytes()
-    level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], _NOTHING))
-    asked = np.log(LEVELS)
-    curve = np.exp(np.interp(asked, level, rate))
-    # Above its highest value nothing is wanted; below its lowest, no more than there.
-    curve[asked > level[-1]] = 0.0
-    return curve.astype("<f4").tobytes()
-
-
-def grown_curve(demand: FloatArray, n_planned: int, n_pages: int) -> bytes | None:
-    """Pack a demand curve of `n_planned` pages for the `n_pages` of a shard by now; None: too many to say.
+    None: it says too little of so many.
 
     >>> demand = np.array([[10.0, 1.0], [1.0, 4.0]])
-    >>> float(np.interp(1.0, LEVELS, read_curve(grown_curve(demand, n_planned=10, n_pages=30).hex())).round(2))
+    >>> float(np.interp(1.0, LEVELS, read_curve(written_curve(demand, n_planned=10, n_pages=30))).round(2))
     12.0
-    >>> grown_curve(demand, n_planned=10, n_pages=1000) is None
+    >>> written_curve(demand, n_planned=10, n_pages=1000) is None
     True
     """
     if not len(demand) or n_planned < _LEAST_KNOWN * n_pages:
         return None
-    return written_curve(np.asarray(demand) * (1.0, n_pages / n_planned))
+    level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], _NOTHING))
+    asked = np.log(LEVELS)
+    curve = np.exp(np.interp(asked, level, rate)) * n_pages / n_planned
+    # Above its highest value nothing is wanted; below its lowest, no more than there.
+    curve[asked > level[-1]] = 0.0
+    return curve.astype("<f4").tobytes().hex()
 
 
 def read_curve(packed: object) -> FloatArray | None:
-    """Unpack what `written_curve` has packed, in hexadecimal digits; None if it is something else."""
+    """Unpack what `written_curve` has packed; None if it is something else."""
     try:
         curve = np.frombuffer(bytes.fromhex(packed), "<f4").astype(np.float64)  # type: ignore[arg-type]
     except (TypeError, ValueError):

@@ -14,40 +14,25 @@ from crawlsched.store.batch import (
     PageFacts,
     Source,
 )
-from crawlsched.store.commands import Command
-from crawlsched.store.forgetting import FORGET_KINDS
-from crawlsched.store.lease import Lease, LeaseRow
-from crawlsched.store.models import SITE, TRACE_COLUMNS, Outcome
-from crawlsched.store.plans import StoredPlan
-from crawlsched.store.saving import Saved
-from crawlsched.store.soundness import sound_pages
+from crawlsched.store.lease import Lease
+from crawlsched.store.models import Outcome
 from crawlsched.store.store import Store
-from crawlsched.store.tombstones import Tombstone, Tombstones, host_of
+from crawlsched.store.tombstones import host_of
 from crawlsched.store.write_behind import WriteBehind
 
 __all__ = [
-    "FORGET_KINDS",
-    "SITE",
-    "TRACE_COLUMNS",
     "Batch",
     "ChangeRow",
-    "Command",
     "Host",
     "KeptText",
     "Lease",
-    "LeaseRow",
     "NewPage",
     "ObservationRow",
     "Outcome",
     "Outgoing",
     "PageFacts",
-    "Saved",
     "Source",
     "Store",
-    "StoredPlan",
-    "Tombstone",
-    "Tombstones",
     "WriteBehind",
     "host_of",
-    "sound_pages",
 ]

@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Executable
 
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.store.database import Database
-from crawlsched.store.lease import Lease, ShardLease
+from crawlsched.store.lease import Lease, ShardLease, still_own
 from crawlsched.store.statements import own
 
-__all__ = ["Access"]
+__all__ = ["Access", "Part"]
 
 T = TypeVar("T")
 
@@ -35,23 +35,28 @@ class Access:
         """Make the conditions that keep a question to this collection."""
         return own(table, self.key)
 
+    def rows(self, wanted: Executable) -> list[Any]:
+        """Read rows."""
+        with self.database.reading() as connection:
+            return list(connection.execute(wanted))
+
+    def row(self, **values: Any) -> dict[str, Any]:
+        """Make a row of this collection."""
+        return {"shard": self.key[0], "collection": self.key[1], **values}
+
     def write(self, change: Callable[[Connection], T]) -> T:
         """Change something, if this process still may; the error of a row that is refused is given on as it is."""
         with self.turn, self.database.explained("written"), self.database.writing() as connection:
-            if self.lease is not None and not self.lease.is_own(connection):
+            if self.lease is not None and not all(still_own(connection, [self.lease])):
                 raise self.taken_over()
             return change(connection)
 
     def taken_over(self) -> CollectionInUse:
         """Return the error of who writes what is another process's."""
-        if isinstance(self.lease, ShardLease):
-            return CollectionInUse(
-                f"The shard {self.key[0]} of the collection {self.name!r} was taken over by another process, for this "
-                "one was silent too long; nothing more of it is written by this one."
-            )
+        shard = f"shard {self.key[0]} of the " if isinstance(self.lease, ShardLease) else ""
         return CollectionInUse(
-            f"The collection {self.name!r} was taken over by another process, and nothing more is written by this one; "
-            "stop this crawl (crawlsched status shows the new owner)."
+            f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "
+            f"this one{'' if shard else '; stop this crawl'} (crawlsched status shows the new owner)."
         )
 
     def write_slice(self, change: Callable[[Connection], T]) -> T:
@@ -65,3 +70,10 @@ class Access:
     def rest(began: float) -> None:
         """Rest as long as a slice took that began then, seconds of the monotonic clock."""
         time.sleep(min(1.0, time.monotonic() - began))
+
+
+class Part:
+    """Something that a collection has, and what reads and writes it."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access

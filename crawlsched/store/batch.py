@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crawlsched.change_signals import FurtherRow
-from crawlsched.store.models import STATE_COLUMNS, TRACE_COLUMNS
+from crawlsched.store.models import TRACE_COLUMNS
 
 __all__ = [
     "Batch",
@@ -49,7 +49,7 @@ class ObservationRow(NamedTuple):
     n_signals: int
     source: int  # -1: none
     changed: bool | None  # None: nothing was learned
-    outcome: str  # one of models.OUTCOMES
+    outcome: str  # one of models.Outcome
     status: int | None = None
     size: int | None = None
     changed_share: float | None = None  # of the page's blocks
@@ -69,7 +69,7 @@ class ChangeRow(NamedTuple):
 
 
 class Outgoing(NamedTuple):
-    """What was found for a shard that another process may own."""
+    """What was found for a shard that another process may own, and is left in its inbox."""
 
     shard: int
     sender: str  # the token of a member
@@ -77,6 +77,11 @@ class Outgoing(NamedTuple):
     kind: str
     data: Mapping[str, Any]  # JSON
     created_at: float
+
+    @property
+    def name(self) -> tuple[str, int]:
+        """What tells it from all others."""
+        return self.sender, self.number
 
 
 class PageFacts(NamedTuple):
@@ -166,7 +171,7 @@ class Batch:
     columns: dict[str, np.ndarray] = field(default_factory=dict)
     grid: str = ""  # which grid of rates the log-likelihoods belong to
     estimator: str = ""  # which estimator ``estimator_state`` belongs to
-    # Per page any of `models.CONTENT_COLUMNS`; what is not named stays as it is.
+    # Per page any other columns; what is not named stays as it is.
     contents: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     traces: dict[int, Mapping[str, bytes]] = field(default_factory=dict)  # per page all of `models.TRACE_COLUMNS`
     # A page's newest text; the one that was kept until then becomes the one before.
@@ -193,12 +198,6 @@ class Batch:
     outgoing: list[Outgoing] = field(default_factory=list)  # what is handed over to other shards
     # Senders and numbers of what was handed over to this shard, and has become what else is in this batch.
     received: list[tuple[str, int]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.columns:
-            missing = [name for name in ("page", *STATE_COLUMNS) if name not in self.columns]
-            if missing:
-                raise ValueError(f"columns has no {missing[0]!r}; give page and all of {', '.join(STATE_COLUMNS)}.")
 
     def __len__(self) -> int:
         """Count the rows to write."""

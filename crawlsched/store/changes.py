@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, select, update
 
 from crawlsched.store import models
-from crawlsched.store.access import Access
+from crawlsched.store.access import Part
 from crawlsched.store.statements import own, put, same
 
 __all__ = [
@@ -113,19 +113,10 @@ def _fails_since(connection: Connection, key: Key, page: int, time: float) -> fl
 
 
 def before_time(connection: Connection, key: Key, time: float) -> int:
-    """Give the position after which the changes since a time come; numbers grow with time, so that it is found soon."""
+    """Give the position after which the changes since a time come; numbers grow with time."""
     table = models.changes
-    low, high = kept(connection, key)
-    while low < high:  # the first row above `middle` decides
-        middle = (low + high) // 2
-        row = connection.execute(
-            select(table.c.id, table.c.time).where(*own(table, key), table.c.id > middle).order_by(table.c.id).limit(1)
-        ).one_or_none()
-        if row is None or row.time >= time:
-            high = middle
-        else:
-            low = row.id
-    return low
+    older = select(table.c.id).where(*own(table, key), table.c.time < time).order_by(table.c.id.desc()).limit(1)
+    return max(connection.execute(older).scalar() or 0, kept(connection, key)[0])
 
 
 def remember_given(connection: Connection, key: Key) -> None:
@@ -152,22 +143,16 @@ def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
     return len(old)
 
 
-class Followers:
+class Followers(Part):
     """How far those who follow the changes of a collection have read them."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
 
     def position_of(self, follower: str) -> int | None:
         """Give the number of the last change that arrived at a follower; None: it has not begun."""
         table = models.followers
-        found = select(table.c.position).where(*self._access.own(table), table.c.name == follower)
-        with self._access.database.reading() as connection:
-            position: int | None = connection.execute(found).scalar_one_or_none()
-        return position
+        rows = self._access.rows(select(table.c.position).where(*self._access.own(table), table.c.name == follower))
+        return rows[0].position if rows else None
 
     def put_position(self, follower: str, position: int) -> None:
         """Note how far a follower has come."""
-        shard, collection = self._access.key
-        row = {"shard": shard, "collection": collection, "name": follower, "position": position}
+        row = self._access.row(name=follower, position=position)
         self._access.write(lambda connection: put(connection, models.followers, [row]))

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, Table, Text, collate, func, insert, inspect, 
 from crawlsched.exceptions import StoreError
 from crawlsched.store import schema
 from crawlsched.store.database import Database, is_row_error, reason
-from crawlsched.store.lease import lease_row
-from crawlsched.store.models import collections, metadata
+from crawlsched.store.lease import require_idle
+from crawlsched.store.models import metadata
 
-__all__ = ["copy_all", "require_idle"]
+__all__ = ["copy_all"]
 
 _ROWS_AT_ONCE = 5_000
 
@@ -51,19 +51,6 @@ def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total
         target.close()
 
 
-def require_idle(database: Database, connection: Connection) -> None:
-    """Raise StoreError while a crawl runs on a collection of a database."""
-    for shard, number, name in connection.execute(
-        select(collections.c.shard, collections.c.collection, collections.c.name)
-    ).all():
-        row = lease_row(connection, (shard, number))
-        if row is not None and row.is_held(database.clock(connection)):
-            raise StoreError(
-                f"The collection {name!r} of {database.name!r} is being crawled (pid {row.pid} on {row.host!r}); end "
-                "that crawl first."
-            )
-
-
 def _copy(reading: Connection, writing: Connection, source: str, target: str, shown: Shown) -> dict[str, int]:
     tables = metadata.sorted_tables
     counts = {table.name: reading.execute(select(func.count()).select_from(table)).scalar_one() for table in tables}
@@ -78,14 +65,11 @@ def _copy(reading: Connection, writing: Connection, source: str, target: str, sh
             yield row
 
     for table in tables:
-        with _named(table, source, target, writing), closing(_rows(reading, table)) as rows:
-            _write(writing, table, counted(rows))
-    for table in tables:
-        with (
-            _named(table, source, target, writing),
-            closing(_rows(reading, table)) as rows,
-            closing(_rows(writing, table)) as copies,
-        ):
+        names = [column.name for column in table.columns]
+        with _named(table, source, target), closing(_rows(reading, table)) as rows:
+            while some := list(islice(counted(rows), _ROWS_AT_ONCE)):
+                writing.execute(insert(table), [dict(zip(names, row, strict=True)) for row in some])
+        with closing(_rows(reading, table)) as rows, closing(_rows(writing, table)) as copies:
             for row, copy in zip_longest(rows, counted(copies)):
                 if row != copy:
                     raise StoreError(
@@ -103,23 +87,10 @@ def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], No
         column if is_sqlite or not isinstance(column.type, Text) else collate(column, "C")
         for column in table.primary_key.columns
     ]
-    streaming = connection.execution_options(yield_per=_ROWS_AT_ONCE)
-    with streaming.execute(select(table).order_by(*order)) as result:
+    wanted = select(table).order_by(*order).execution_options(yield_per=_ROWS_AT_ONCE)
+    with connection.execute(wanted) as result:
         for rows in result.partitions():
             yield from map(tuple, rows)
-
-
-def _write(connection: Connection, table: Table, rows: Iterator[tuple[Any, ...]]) -> None:
-    names = [column.name for column in table.columns]
-    if connection.dialect.name == "sqlite":
-        while some := list(islice(rows, _ROWS_AT_ONCE)):
-            connection.execute(insert(table), [dict(zip(names, row, strict=True)) for row in some])
-        return
-    driver: Any = connection.connection.driver_connection
-    quoted = ", ".join(f'"{name}"' for name in names)
-    with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({quoted}) FROM STDIN') as copy:
-        for row in rows:
-            copy.write_row(row)
 
 
 def _lock(connection: Connection) -> None:
@@ -139,13 +110,12 @@ def _require_empty(connection: Connection, name: str) -> None:
 
 
 @contextmanager
-def _named(table: Table, source: str, target: str, writing: Connection) -> Iterator[None]:
+def _named(table: Table, source: str, target: str) -> Iterator[None]:
     """Say of a failure that lies in a row which table it is in."""
     try:
         yield
     except Exception as error:
-        driver: Any = writing.dialect.dbapi
-        if not (is_row_error(error) or isinstance(error, driver.Error)):
+        if not is_row_error(error):
             raise
         raise StoreError(
             f"The table {table.name!r} of {source!r} cannot be copied to {target!r}, so nothing was: {reason(error)}."

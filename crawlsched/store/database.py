@@ -4,27 +4,22 @@ SQLite is the default and is written in WAL mode; PostgreSQL is spoken to by psy
 kinds of transaction, a reading one and a writing one, from `Database`.
 """
 
-import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from selectors import DefaultSelector
 from typing import Any
 
-import numpy as np
-from sqlalchemy import ARRAY, URL, BigInteger, Connection, Engine, Text, bindparam, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, StatementError
-from sqlalchemy.sql import ColumnElement, func
-from sqlalchemy.sql.expression import literal, select, text
-from sqlalchemy.types import TypeEngine
 
 from crawlsched.exceptions import DatabaseReplaced, StoreError
 from crawlsched.showing import without_secrets
 
-__all__ = ["Database", "among", "among_those", "database_url", "is_row_error", "listed", "reason"]
+__all__ = ["Database", "database_url", "is_row_error", "reason"]
 
 # The limit is looked at this often: it becomes shorter while somebody waits, when the crawl is to end.
 _LOOK_EVERY = 0.5
@@ -36,6 +31,10 @@ def patient_connection(within: Callable[[], float | None]) -> Any:
     from psycopg.waiting import Ready
 
     class PatientConnection(psycopg.Connection[Any]):
+        def cursor(self, *name: Any, **options: Any) -> Any:
+            """Open a cursor; what the server keeps until it is asked for comes without being written out as text."""
+            return super().cursor(*name, **{"binary": bool(name), **options})
+
         def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
             """Drive the driver's generator as its own `wait` does, with an end."""
             try:
@@ -76,6 +75,8 @@ def database_url(url: str) -> URL:
     """
     try:
         parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and (parsed.host or parsed.username or parsed.port):
+            raise ValueError("a file is on no host")
     except (ArgumentError, ValueError):
         raise StoreError(
             f"The database URL {without_secrets(url)!r} cannot be read; write sqlite:///path/to/file.db or "
@@ -106,33 +107,26 @@ def reason(error: BaseException) -> str:
     original = getattr(error, "orig", None) or error
     said = " ".join((getattr(original, "strerror", None) or str(original) or type(original).__name__).split())
     lowered = said.lower()
-    for needle, words in _WORDS:
-        if needle in lowered:
-            return f"{words} ({said})"
-    return said
+    known = (words for words, needles in _WORDS.items() if any(needle in lowered for needle in needles))
+    words = next(known, None)
+    return said if words is None else f"{words} ({said})"
 
 
-_WORDS = (
-    ("database or disk is full", "the disk is full"),
-    ("no space left", "the disk is full"),
-    ("disk quota", "the disk quota is used up"),
-    ("is locked", "another process holds the database locked"),
-    ("readonly database", "the database is read-only"),
-    ("read-only transaction", "the database is read-only"),
-    ("file is not a database", "the file is not a database"),
-    ("malformed", "the database is damaged"),
-    ("string or blob too big", "the database is damaged"),
-    ("unable to open database file", "the file cannot be opened"),
-    ("password authentication failed", "the user or the password is wrong"),
-    ("connection refused", "no server answers there"),
-    ("could not translate host name", "the server's name is unknown"),
-    ("failed to resolve host", "the server's name is unknown"),
-    ("server closed the connection", "the connection was lost"),
-    ("terminating connection", "the connection was lost"),
-    ("did not answer within", "the server hangs"),
-    ("statement timeout", "the server is too slow"),
-    ("lock timeout", "another process holds the database locked"),
-)
+_WORDS = {
+    "the disk is full": ("database or disk is full", "no space left"),
+    "the disk quota is used up": ("disk quota",),
+    "another process holds the database locked": ("is locked", "lock timeout"),
+    "the database is read-only": ("readonly database", "read-only transaction"),
+    "the file is not a database": ("file is not a database",),
+    "the database is damaged": ("malformed", "string or blob too big"),
+    "the file cannot be opened": ("unable to open database file",),
+    "the user or the password is wrong": ("password authentication failed",),
+    "no server answers there": ("connection refused",),
+    "the server's name is unknown": ("could not translate host name", "failed to resolve host"),
+    "the connection was lost": ("server closed the connection", "terminating connection"),
+    "the server hangs": ("did not answer within",),
+    "the server is too slow": ("statement timeout",),
+}
 
 
 class Database:
@@ -164,13 +158,7 @@ class Database:
         self.application = application
         self._identity: tuple[int, int] | None = None
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        try:
-            self.engine = self._sqlite_engine() if self.is_sqlite else self._postgresql_engine()
-        except ArgumentError:  # such as an SQLite URL with a host
-            raise StoreError(
-                f"The database URL {self.name!r} cannot be read; write sqlite:///path/to/file.db or "
-                "postgresql://user:password@host/name."
-            ) from None
+        self.engine = self._sqlite_engine() if self.is_sqlite else self._postgresql_engine()
 
     @property
     def name(self) -> str:
@@ -210,8 +198,6 @@ class Database:
     @contextmanager
     def explained(self, what: str) -> Iterator[None]:
         """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row to write."""
-        import sqlite3
-
         try:
             yield
         except (DBAPIError, sqlite3.Error, OSError) as error:
@@ -244,13 +230,14 @@ class Database:
         if not self.is_sqlite:
             return
         path = Path(str(self.url.database))
+        identity = None
         try:
             found = path.stat()
+            identity = (found.st_dev, found.st_ino)
         except FileNotFoundError:
-            found = None
+            pass
         except OSError:
             return  # a disk that cannot be read now
-        identity = None if found is None else (found.st_dev, found.st_ino)
         if self._identity is None:
             self._identity = identity
         if identity is None or identity != self._identity:
@@ -378,32 +365,6 @@ def _remedy(why: str) -> str:
     if "read-only" in why:
         return "give this user the right to write, or name another database."
     return "check the URL, and that the database can be reached by this user."
-
-
-def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray, dialect: str) -> ColumnElement[bool]:
-    """Make the condition that a column is one of many integers, with a single parameter however many they are."""
-    return _is_in(column, literal(listed(values, dialect), _list_type(dialect)), dialect)
-
-
-def among_those(column: ColumnElement[Any], name: str, dialect: str) -> ColumnElement[bool]:
-    """Make the same condition for a statement that is kept: a parameter of that name takes what `listed` makes."""
-    return _is_in(column, bindparam(name, type_=_list_type(dialect)), dialect)
-
-
-def listed(values: Sequence[int] | np.ndarray, dialect: str) -> Any:
-    """Make integers into one parameter."""
-    numbers = [int(value) for value in values]
-    return json.dumps(numbers) if dialect == "sqlite" else numbers
-
-
-def _is_in(column: ColumnElement[Any], numbers: ColumnElement[Any], dialect: str) -> ColumnElement[bool]:
-    if dialect == "sqlite":
-        return column.in_(select(text("value")).select_from(func.json_each(numbers)))
-    return column == func.any(numbers)
-
-
-def _list_type(dialect: str) -> TypeEngine[Any]:
-    return Text() if dialect == "sqlite" else ARRAY(BigInteger)
 
 
 def is_row_error(error: BaseException) -> bool:

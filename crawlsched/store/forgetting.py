@@ -9,14 +9,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sqlalchemy import CompoundSelect, Connection, Select, delete, func, select, update
+from sqlalchemy import CompoundSelect, Connection, delete, func, select, update
 
 from crawlsched.store import changes, models
 from crawlsched.store.access import Access
-from crawlsched.store.database import Database, among
 from crawlsched.store.reading import Reader, next_page
 from crawlsched.store.rows import digest, to_json, url_digest
-from crawlsched.store.statements import own, put
+from crawlsched.store.statements import among, own, put
 from crawlsched.store.tombstones import KINDS, Tombstones, pattern
 
 __all__ = ["FORGET_KINDS", "Forgetting"]
@@ -26,6 +25,10 @@ _SLICE = 1000
 _TEMPLATES_AT_ONCE = 500
 #: The kinds of `forget`: those of tombstones, or everything.
 FORGET_KINDS = (*KINDS, "collection")
+
+
+# Of a collection that is forgotten these stay: its name, its lease, its commands, and who shares it.
+_KEPT = frozenset(("collections", "leases", "commands", "followers", "budgets", "members", "inbox"))
 
 
 class Forgetting:
@@ -38,7 +41,7 @@ class Forgetting:
         self.pages: set[int] = set()
         self._access = access
         self._tombstones = tombstones
-        self._reader = Reader(access.database, access.key)
+        self._reader = Reader(access)
         # Request templates that were written while unused ones are looked for; None: nobody looks.
         self._templates: set[bytes] | None = None
 
@@ -61,7 +64,7 @@ class Forgetting:
         elif kind == "pattern":
             accepts = pattern(value).fullmatch
         last = -1
-        while rows := _after(self._access.database, wanted, last):
+        while rows := self._access.rows(wanted.where(page.c.page > last).order_by(page.c.page).limit(_SLICE)):
             last = rows[-1][0]
             found = [number for number, url in rows if accepts(url)]
             if found:
@@ -79,16 +82,17 @@ class Forgetting:
         value = value.lower() if kind == "host" else value
         if kind != "collection":
             self._tombstones.add(kind, value, now)
-            here = dict(zip(("shard", "collection"), access.key, strict=True))
-            stone = {**here, "kind": kind, "digest": digest(value), "value": value, "created_at": now}
+            stone = access.row(kind=kind, digest=digest(value), value=value, created_at=now)
             access.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
         forgotten = []
         for pages in self._matching(kind, value):
             self.pages.update(pages.tolist())
             access.write_slice(partial(_delete_pages, key=access.key, pages=pages))
             forgotten.append(pages)
-        clear = _delete_collection if kind == "collection" else _delete_unused_templates
-        access.write(lambda connection: clear(connection, access.key))
+        if kind == "collection":
+            access.write(partial(_delete_collection, key=access.key))
+        else:  # they may hold cookies and headers
+            access.write(partial(_delete_templates, key=access.key, digests=_unused_templates(access.key)))
         return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
 
     def delete(self, pages: np.ndarray) -> None:
@@ -122,8 +126,7 @@ class Forgetting:
         with access.turn:
             self._templates = written = set[bytes]()
         # Looking through all pages takes long, and must not keep others from writing.
-        with access.database.reading() as connection:
-            unused = list(connection.execute(_unused_templates(access.key).limit(limit)).scalars())
+        unused = [name for (name,) in access.rows(_unused_templates(access.key).limit(limit))]
         deleted = 0
         for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
             began = time.monotonic()
@@ -139,7 +142,22 @@ class Forgetting:
 
     def rewrite_templates(self, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
         """Write other data into request templates; None: leave one as it is."""
-        self._access.write(partial(_rewrite_templates, key=self._access.key, other=other))
+        access, template = self._access, models.request_templates
+
+        def rewrite(connection: Connection) -> None:
+            if connection.dialect.name == "sqlite":  # what is struck out is not to stand in the file any more
+                connection.exec_driver_sql("PRAGMA secure_delete=ON")
+            rows = connection.execute(select(template.c.digest, template.c.data).where(*access.own(template)))
+            for name, text in rows.all():
+                try:
+                    data = other(json.loads(text))
+                except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
+                    continue  # damaged; who reads it says so
+                if data is not None:
+                    one = *access.own(template), template.c.digest == name
+                    connection.execute(update(template).where(*one).values(data=to_json(dict(data))))
+
+        access.write(rewrite)
 
     def prune_texts(self, max_bytes: int) -> int:
         """Delete the oldest texts until the others have at most `max_bytes` bytes; return how many these have."""
@@ -148,29 +166,13 @@ class Forgetting:
         return left
 
 
-def _after(database: Database, wanted: Select[Any], last: int) -> list[Any]:
-    with database.reading() as connection:
-        query = wanted.where(models.pages.c.page > last).order_by(models.pages.c.page).limit(_SLICE)
-        return list(connection.execute(query).all())
-
-
 def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
     """Delete pages and all that is known of them."""
     changes.remember_given(connection, key)
     table = models.collections
     connection.execute(update(table).where(*own(table, key)).values(pages_given=next_page(connection, key) - 1))
-    tables = (
-        *(models.observations, models.changes, models.announcements, models.further_sources),
-        *(models.page_traces, models.page_texts, models.pages),
-    )
-    for table in tables:
-        chosen = among(table.c.page, pages, connection.dialect.name)
-        connection.execute(delete(table).where(*own(table, key), chosen))
-
-
-def _delete_unused_templates(connection: Connection, key: Key) -> None:
-    """Delete the request templates that no page names any more: they may hold cookies and headers."""
-    _delete_templates(connection, key, _unused_templates(key))
+    for table in (table for table in models.metadata.sorted_tables if "page" in table.c):
+        connection.execute(delete(table).where(*own(table, key), among(table.c.page, pages)))
 
 
 def _unused_templates(key: Key) -> CompoundSelect[Any]:
@@ -185,32 +187,11 @@ def _delete_templates(connection: Connection, key: Key, digests: CompoundSelect[
     connection.execute(delete(template).where(*own(template, key), template.c.digest.in_(digests)))
 
 
-def _rewrite_templates(
-    connection: Connection, key: Key, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
-) -> int:
-    """Write other data into request templates (None: leave one as it is); give how many those were."""
-    template, rewritten = models.request_templates, 0
-    if connection.dialect.name == "sqlite":  # what is struck out is not to stand in the file any more
-        connection.exec_driver_sql("PRAGMA secure_delete=ON")
-    for name, text in connection.execute(select(template.c.digest, template.c.data).where(*own(template, key))).all():
-        try:
-            data = other(json.loads(text))
-        except (ValueError, TypeError, AttributeError, IndexError, RecursionError):  # damaged; who reads it says so
-            continue
-        if data is not None:
-            one = (*own(template, key), template.c.digest == name)
-            connection.execute(update(template).where(*one).values(data=to_json(dict(data))))
-            rewritten += 1
-    return rewritten
-
-
 def _delete_collection(connection: Connection, key: Key) -> None:
-    """Delete what a collection holds besides its pages; its name, its lease and its commands stay."""
-    for table in (
-        *(models.sources, models.hosts, models.plans, models.tombstones, models.request_templates),
-        *(models.noise_masks, models.samples, models.first_pages),
-    ):
-        connection.execute(delete(table).where(*own(table, key)))
+    """Delete what a collection holds besides its pages."""
+    for table in models.metadata.sorted_tables:
+        if table.name not in _KEPT:
+            connection.execute(delete(table).where(*own(table, key)))
 
 
 def _prune_texts(connection: Connection, key: Key, share: float) -> None:

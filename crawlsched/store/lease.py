@@ -18,7 +18,17 @@ from crawlsched.store.database import Database
 from crawlsched.store.rows import json_like, to_json
 from crawlsched.store.statements import own
 
-__all__ = ["NOT_LONG_IDLE", "Lease", "LeaseRow", "ShardLease", "lease_row", "me", "process_has_ended", "shards_of"]
+__all__ = [
+    "NOT_LONG_IDLE",
+    "Lease",
+    "LeaseRow",
+    "ShardLease",
+    "lease_row",
+    "me",
+    "process_has_ended",
+    "shards_of",
+    "still_own",
+]
 
 Key = tuple[int, int]
 
@@ -29,7 +39,6 @@ STALE_AFTER = 30.0
 NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 
 # Of the status of the owner before, what the next one has to know even if it ends before its first heartbeat.
-_TIMES = ("heartbeat_at", "released_at")
 _NOTES = ("last_sent_at", "paused_since")
 # Columns of the table that `LeaseRow` does not have.
 _OF_SHARDS = frozenset({"shard", "collection", "ready", "n_pages"})
@@ -59,7 +68,7 @@ class LeaseRow:
         """Whether this is a shard of a collection that several processes share."""
         return self.member is not None or self.epoch > 0
 
-    def is_held(self, now: float, stale_after: float = STALE_AFTER) -> bool:
+    def is_held(self, now: float) -> bool:
         """Say whether the owner is still running, as far as can be known.
 
         On this machine its process decides, whatever clocks say. A stopped process, and one on another machine, is
@@ -69,7 +78,7 @@ class LeaseRow:
             return self.expires_at is not None and self.expires_at > now
         if self.released_at is not None:
             return False
-        is_recent = now - self.heartbeat_at <= stale_after
+        is_recent = now - self.heartbeat_at <= STALE_AFTER
         if self.machine != machine():
             return is_recent
         has_ended = process_has_ended(self.machine, self.pid, self.process_started)
@@ -86,7 +95,7 @@ class Lease:
         #: What the owner before has left in its status for the next: when it sent its last request, whether it pauses.
         self.notes = notes or {}
         self._database = database
-        self._key = key
+        self.key = key
         self.token = token
 
     @classmethod
@@ -98,18 +107,16 @@ class Lease:
         spider: str,
         now: float | None = None,
         *,
-        stale_after: float = STALE_AFTER,
         force: bool = False,
     ) -> "Lease":
         """Become the one process that writes a collection, or raise `CollectionInUse`.
 
-        A lease without a heartbeat for `stale_after` seconds is taken over if its process is elsewhere or stopped; any
+        A lease without a heartbeat for `STALE_AFTER` seconds is taken over if its process is elsewhere or stopped; any
         with `force`. `now` is by default the clock of the database, which all share.
         """
         try:
             with database.explained("written"), database.writing() as connection:
                 time = database.clock(connection) if now is None else now
-                mine = _mine(spider, time)
                 row = lease_row(connection, key, lock=True)
                 if (n_shards := shards_of(connection, key[1])) is not None:
                     raise CollectionInUse(
@@ -118,17 +125,20 @@ class Lease:
                         "CRAWLSCHED_COLLECTION."
                     )
                 kept = {name: row.status[name] for name in _NOTES if name in row.status} if row is not None else {}
-                mine["status"] = to_json(kept)
+                mine = {
+                    **{"token": uuid.uuid4().hex, **me(spider), "status": to_json(kept)},
+                    **{"started_at": time, "heartbeat_at": time, "released_at": None},
+                }
                 if row is None:
                     connection.execute(insert(models.leases).values(shard=key[0], collection=key[1], **mine))
-                elif row.is_held(time, stale_after) and not force:
+                elif row.is_held(time) and not force:
                     is_us = all(getattr(row, name) == mine[name] for name in ("machine", "pid", "process_started"))
                     owner = None if is_us else f"pid {row.pid} on host {row.host!r}"
-                    raise CollectionInUse(_in_use(name, row, stale_after), owner)
+                    raise CollectionInUse(_in_use(name, row), owner)
                 else:
                     connection.execute(_update(key).values(**mine))
         except IntegrityError:  # both found no row (PostgreSQL); the other was first
-            return cls.take(database, key, name, spider, now, stale_after=stale_after, force=force)
+            return cls.take(database, key, name, spider, now, force=force)
         database.check_identity()
         return cls(database, key, mine["token"], kept)
 
@@ -138,24 +148,17 @@ class Lease:
         A replaced file raises `DatabaseReplaced`. After another StoreError the next heartbeat may succeed.
         """
         self._database.check_identity()
-        return self._change(heartbeat_at=now, status=to_json(status))
+        return self._change(now, ["heartbeat_at"], status=to_json(status))
 
     def release(self, now: float | None = None) -> None:
         """Give the collection back; who owned it last stays readable."""
-        self._change(heartbeat_at=now, released_at=now)
+        self._change(now, ["heartbeat_at", "released_at"])
 
-    def is_own(self, connection: Connection) -> bool:
-        """Say whether the lease is still this process's, and keep it so until the end of the transaction."""
-        row = lease_row(connection, self._key, lock=True)
-        return row is not None and row.token == self.token
-
-    def _change(self, **values: Any) -> bool:
+    def _change(self, now: float | None, times: Sequence[str], **values: Any) -> bool:
         with self._database.explained("written"), self._database.writing() as connection:
-            if "heartbeat_at" in values and values["heartbeat_at"] is None:
-                time = self._database.clock(connection)
-                values = {name: time if name in _TIMES else value for name, value in values.items()}
-            result = connection.execute(_update(self._key).where(models.leases.c.token == self.token).values(**values))
-            return result.rowcount == 1
+            time = self._database.clock(connection) if now is None else now
+            change = _update(self.key).where(models.leases.c.token == self.token)
+            return connection.execute(change.values(**values, **dict.fromkeys(times, time))).rowcount == 1
 
 
 class ShardLease(Lease):
@@ -166,52 +169,23 @@ class ShardLease(Lease):
 
     def __init__(self, database: Database, key: Key, member: str, epoch: int, notes: dict[str, Any]) -> None:
         super().__init__(database, key, f"{member}:{epoch}", notes)
-        self.shard, self.collection = key
-        self.member, self.epoch = member, epoch
-
-    def is_own(self, connection: Connection) -> bool:
-        """Say whether nobody has claimed the shard since, and keep it so until the end of the transaction."""
-        return still_own(connection, [self])[0]
 
     def release(self, now: float | None = None) -> None:
         """Give the shard back: the next member that has room for it claims it."""
-        self._change(heartbeat_at=now, released_at=now, member=None)
+        self._change(now, ["heartbeat_at", "released_at"], member=None)
 
 
-class NobodysShard(Lease):
-    """The right to write a shard while nobody has claimed it: the first claim ends it."""
-
-    @classmethod
-    def found(cls, database: Database, key: Key) -> "NobodysShard":
-        """Return it for a shard as it is found."""
-        with database.reading() as connection:
-            row = lease_row(connection, key)
-        return cls(database, key, "" if row is None else row.token)
-
-    def is_own(self, connection: Connection) -> bool:
-        """Say whether nobody has claimed the shard since, and keep it so until the end of the transaction."""
-        row = lease_row(connection, self._key, lock=True)
-        return row is None or (row.token == self.token and not row.is_held(self._database.clock(connection)))
-
-
-def still_own(connection: Connection, leases: Sequence[Lease | None]) -> list[bool]:
-    """Say of each lease what `Lease.is_own` does, of all shards of a collection by one question; without one, True."""
-    shards, tokens = [lease for lease in leases if isinstance(lease, ShardLease)], {}
-    if shards:
+def still_own(connection: Connection, leases: Sequence[Lease]) -> list[bool]:
+    """Say of leases of a collection whether nobody has taken them since; they stay so until the transaction's end."""
+    if any(isinstance(lease, ShardLease) for lease in leases):
         connection.exec_driver_sql(NOT_LONG_IDLE)
-        table = models.leases
-        of_collection = table.c.collection == shards[0].collection
-        wanted = select(table.c.shard, table.c.token).where(of_collection, table.c.shard.in_([o.shard for o in shards]))
-        # In the order in which a splitting locks them. It lets renewals and other savers pass; only a claim, which
-        # takes the row for itself, passes it by.
-        locked = wanted.order_by(table.c.shard).with_for_update(read=True, key_share=True)
-        tokens = {row.shard: row.token for row in connection.execute(locked)}
-    return [
-        tokens.get(lease.shard) == lease.token
-        if isinstance(lease, ShardLease)
-        else lease is None or lease.is_own(connection)
-        for lease in leases
-    ]
+    table, shards = models.leases, [lease.key[0] for lease in leases]
+    wanted = select(table.c.shard, table.c.token).where(table.c.collection.in_({lease.key[1] for lease in leases}))
+    # In the order in which a splitting locks them. It lets renewals, heartbeats and other savers pass, but nobody who
+    # takes the row for himself.
+    locked = wanted.where(table.c.shard.in_(shards)).order_by(table.c.shard).with_for_update(read=True, key_share=True)
+    tokens = {row.shard: row.token for row in connection.execute(locked)}
+    return [tokens.get(lease.key[0]) == lease.token for lease in leases]
 
 
 def shards_of(connection: Connection, collection: int) -> int | None:
@@ -236,6 +210,22 @@ def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseR
     statement = statement.where(*own(table, key))
     row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
     return None if row is None else LeaseRow(**{**row._asdict(), "status": json_like(row.status, {}, "the lease")})
+
+
+def require_idle(database: Database, connection: Connection, name: str | None = None) -> None:
+    """Raise `CollectionInUse` while somebody crawls a collection of a database; any, or the one of this name."""
+    table = models.collections
+    wanted = select(table.c.shard, table.c.collection, table.c.name)
+    now = database.clock(connection)
+    for shard, number, found in connection.execute(
+        wanted if name is None else wanted.where(table.c.name == name)
+    ).all():
+        row = lease_row(connection, (shard, number))
+        if row is not None and row.is_held(now):
+            raise CollectionInUse(
+                f"The collection {found!r} of {database.name!r} is being crawled (pid {row.pid} on {row.host!r}); end "
+                "all its crawls first."
+            )
 
 
 @cache
@@ -263,13 +253,19 @@ def process_start(pid: int) -> str | None:
         return None
     except (PermissionError, OverflowError):
         pass
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
+    fields = _stat(pid)
+    if not fields:
         return ""
-    # The name of the program, in brackets, may itself hold spaces and brackets; the state follows it.
-    fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else fields[19]
+
+
+def _stat(pid: int) -> list[str]:
+    """Return what the kernel says of a process, beginning with its state; nothing if it does not."""
+    try:
+        # The name of the program, in brackets, may itself hold spaces and brackets.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def process_has_ended(on: str, pid: int, started: str) -> bool:
@@ -281,10 +277,7 @@ def process_has_ended(on: str, pid: int, started: str) -> bool:
 
 def is_stopped(pid: int) -> bool:
     """Say whether a process of this machine is stopped (SIGSTOP, a debugger): it lives, and does nothing."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
-    except (OSError, IndexError):
-        return False
+    return _stat(pid)[:1] in (["T"], ["t"])
 
 
 def me(spider: str) -> dict[str, Any]:
@@ -298,22 +291,11 @@ def me(spider: str) -> dict[str, Any]:
     }
 
 
-def _mine(spider: str, now: float) -> dict[str, Any]:
-    return {
-        "token": uuid.uuid4().hex,
-        **me(spider),
-        "started_at": now,
-        "heartbeat_at": now,
-        "released_at": None,
-        "status": "{}",
-    }
-
-
 def _update(key: Key) -> Any:
     return update(models.leases).where(*own(models.leases, key))
 
 
-def _in_use(name: str, row: LeaseRow, stale_after: float) -> str:
+def _in_use(name: str, row: LeaseRow) -> str:
     from datetime import UTC, datetime
 
     since, beat = (
@@ -324,5 +306,5 @@ def _in_use(name: str, row: LeaseRow, stale_after: float) -> str:
         f"The collection {name!r} is owned by another running process: pid {row.pid} on host {row.host!r} "
         f"(spider {row.spider!r}, since {since}, last heartbeat {beat}); end that process, let this crawl wait for its "
         "end with CRAWLSCHED_STANDBY, or give it another collection with CRAWLSCHED_COLLECTION (a process that was "
-        f"killed is replaced at once on its own machine, after {stale_after:g} s on another)."
+        f"killed is replaced at once on its own machine, after {STALE_AFTER:g} s on another)."
     )

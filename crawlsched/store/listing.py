@@ -3,13 +3,14 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, select
 
 from crawlsched.pages import STATE_NAMES
 from crawlsched.store import models
-from crawlsched.store.statements import own, same
+from crawlsched.store.statements import same
 from crawlsched.store.tombstones import pattern
 
 __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
@@ -18,8 +19,9 @@ __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
 Key = tuple[int | None, int]
 
 _ROWS_AT_ONCE = 5_000
+_COMPARISONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 #: What a condition may compare by; ``~`` is a pattern in which ``*`` stands for anything.
-OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "~", "!~")
+OPERATORS = (*_COMPARISONS, "~", "!~")
 
 
 class Kind(NamedTuple):
@@ -115,7 +117,16 @@ def listed(
     patterns = [c for c in conditions if c.operator in ("~", "!~")]
     named = [*names, *(c.name for c in patterns)]
     wanted = select(*[kinds[name].column.label(f"c{n}") for n, name in enumerate(named)])
-    wanted = wanted.select_from(_joined(table)).where(*_own(table, key))
+    shard, collection = key
+    rows: Any = models.metadata.tables["observations" if table == "visits" else table]
+    joined = rows
+    if "url" not in rows.c and "page" in rows.c:
+        joined = joined.join(_page, same(rows, _page, "page"))
+    if "source" in kinds:
+        joined = joined.join(models.sources, same(rows, models.sources, "source"))
+    wanted = wanted.select_from(joined).where(rows.c.collection == collection)
+    if shard is not None:
+        wanted = wanted.where(rows.c.shard == shard)
     wanted = wanted.where(*[_clause(kinds[c.name].column, c) for c in conditions])
     if order is not None:
         column = kinds[order[0]].column
@@ -124,31 +135,17 @@ def listed(
         wanted = wanted.order_by(_ORDERS[table])
     if limit is not None and not patterns:
         wanted = wanted.limit(limit)
-    rows = connection.execution_options(stream_results=True).execute(wanted).yield_per(_ROWS_AT_ONCE)
+    found = connection.execution_options(stream_results=True).execute(wanted).yield_per(_ROWS_AT_ONCE)
     fits: list[tuple[int, Callable[[str], object], bool]] = [
         (len(names) + n, pattern(str(c.value)).fullmatch, c.operator == "~") for n, c in enumerate(patterns)
     ]
-    found = (row for row in rows if all(bool(test(row[at] or "")) is wants for at, test, wants in fits))
+    fitting = (row for row in found if all(bool(test(row[at] or "")) is wants for at, test, wants in fits))
     states = [at for at, name in enumerate(names) if kinds[name].kind == "state"]
-    for row in islice(found, limit):
+    for row in islice(fitting, limit):
         values = list(row[: len(names)])
         for at in states:
             values[at] = STATE_NAMES[values[at]]
         yield tuple(values)
-
-
-def _joined(table: str) -> Any:
-    if table not in ("visits", "announcements"):
-        return {"pages": _page, "sources": models.sources, "hosts": models.hosts}[table]
-    rows = _visit if table == "visits" else models.announcements
-    joined = rows.join(_page, same(rows, _page, "page"))
-    return joined if table == "visits" else joined.join(models.sources, same(rows, models.sources, "source"))
-
-
-def _own(table: str, key: Key) -> list[Any]:
-    names = {"visits": _visit, "announcements": models.announcements, "sources": models.sources, "hosts": models.hosts}
-    rows, (shard, collection) = names.get(table, _page), key
-    return [rows.c.collection == collection] if shard is None else list(own(rows, (shard, collection)))
 
 
 def _clause(column: ColumnElement[Any], condition: Condition) -> ColumnElement[bool]:
@@ -160,12 +157,5 @@ def _clause(column: ColumnElement[Any], condition: Condition) -> ColumnElement[b
         return like if operator == "~" else column.is_not(None)
     if value is None:
         return column.is_(None) if operator == "=" else column.is_not(None)
-    compare: dict[str, Callable[[], ColumnElement[bool]]] = {
-        "=": lambda: column == value,
-        "!=": lambda: (column != value) | column.is_(None),
-        "<": lambda: column < value,
-        "<=": lambda: column <= value,
-        ">": lambda: column > value,
-        ">=": lambda: column >= value,
-    }
-    return compare[operator]()
+    found: ColumnElement[bool] = _COMPARISONS[operator](column, value)
+    return found | column.is_(None) if operator == "!=" else found

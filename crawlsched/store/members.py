@@ -7,28 +7,26 @@ for as long as one call of a function in the server takes.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, extract, func, insert, select, text, update
 
 import crawlsched
 from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.sharing import LEASE, Answer, Renewal, is_number_of_shards
 from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
-from crawlsched.store.database import Database, among
+from crawlsched.store.database import Database
 from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me, process_has_ended
 from crawlsched.store.rows import json_like, to_json
-from crawlsched.store.saving import outgoing_row
 from crawlsched.store.schema import ADVISORY_LOCK
-from crawlsched.store.statements import OWN, own, put
+from crawlsched.store.statements import OWN, among, own, put
 from crawlsched.store.store import Store
 
 __all__ = [
     "MemberSeen",
-    "Received",
-    "Renewed",
     "Seen",
     "ShardSeen",
     "SharedCollection",
@@ -50,20 +48,11 @@ _RENEW = text(
     " CAST(:claims AS integer[]), CAST(:lease AS double precision), CAST(:about AS json), :status,"
     " CAST(:at AS double precision), CAST(:started_at AS double precision))"
 )
-_SET_RATE = text(
-    "UPDATE budgets AS b SET rate = CAST(:rate AS double precision) FROM"
-    " (SELECT rate FROM budgets WHERE shard = -1 AND collection = :collection FOR UPDATE) AS before"
-    " WHERE b.shard = -1 AND b.collection = :collection RETURNING before.rate"
-)
-_PAUSE = text(
-    "UPDATE budgets SET paused_since = CASE WHEN CAST(:paused AS boolean)"
-    " THEN coalesce(paused_since, extract(epoch FROM clock_timestamp())) END"
-    " WHERE shard = -1 AND collection = :collection RETURNING paused_since"
-)
 # Of each shard by itself, so that one which takes nothing in keeps nothing from the others.
 _WAITING = text(
-    "SELECT i.shard, i.sender, i.number, i.kind, i.data FROM unnest(CAST(:shards AS integer[])) AS s(shard),"
-    " LATERAL (SELECT * FROM inbox WHERE inbox.shard = s.shard AND inbox.collection = :collection"
+    "SELECT i.shard, i.sender, i.number, i.kind, i.data, i.created_at"
+    " FROM unnest(CAST(:shards AS integer[])) AS s(shard), LATERAL"
+    " (SELECT * FROM inbox WHERE inbox.shard = s.shard AND inbox.collection = :collection"
     " ORDER BY inbox.created_at LIMIT :limit) AS i ORDER BY i.created_at"
 )
 _MANY_WAIT = text(
@@ -106,16 +95,6 @@ class ShardSeen(NamedTuple):
     n_pages: int
 
 
-class Received(NamedTuple):
-    """What was handed over to a shard."""
-
-    shard: int
-    sender: str
-    number: int
-    kind: str
-    data: dict[str, Any]
-
-
 class Seen(NamedTuple):
     """A shared collection at one moment."""
 
@@ -126,21 +105,9 @@ class Seen(NamedTuple):
     shards: dict[int, ShardSeen]
     pass_since: float | None = None
 
-    def has_members(self) -> bool:
-        """Say whether some process crawls the collection."""
-        return any(self.is_alive(member) for member in self.members)
-
     def is_alive(self, member: str | None) -> bool:
         """Say whether a member's lease is valid."""
         return member in self.members and self.members[member].expires_at > self.now
-
-
-class Renewed(NamedTuple):
-    """The answer to a renewal, and what else the database says with it."""
-
-    answer: Answer
-    now: float
-    paused_since: float | None
 
 
 class SharedCollection:
@@ -187,6 +154,22 @@ class SharedCollection:
             connection.execute(insert(models.budgets).values(shard=-1, collection=number, n_shards=n_shards, rate=rate))
         return number, n_shards
 
+    def _all(self, wanted: Any, **values: Any) -> list[Any]:
+        with self.database.reading() as connection:
+            return list(connection.execute(wanted, values))
+
+    def _at_once(self, change: Any, **values: Any) -> Any:
+        """Execute one statement, which PostgreSQL commits by itself, and return its first row."""
+        with self.database.explained("written"), self.database.at_once() as connection:
+            result = connection.execute(change, values)
+            return result.first() if result.returns_rows else None
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self.database.explained("written"), self.database.writing() as connection:
+            connection.exec_driver_sql(NOT_LONG_IDLE)
+            yield connection
+
     def store(self, shard: int) -> Store:
         """Return the store of a shard, on the connections that all shards of this process have in common."""
         return Store(self.database, self.name, (shard, self.number))
@@ -202,13 +185,11 @@ class SharedCollection:
                     f"The collection {self.name!r} was divided into {budget.n_shards} shards, and this process knows "
                     f"of {self.n_shards}; start it again."
                 )
-            found = select(*[members.c[name] for name in MemberSeen._fields])
-            rows = connection.execute(found.where(*own(members, self._of_all))).all()
-            shards = connection.execute(
-                select(leases.c.shard, *[leases.c[name] for name in ShardSeen._fields])
-                .where(leases.c.collection == self.number)
-                .order_by(leases.c.shard)
-            ).all()
+            wanted = select(*[members.c[name] for name in MemberSeen._fields]).where(*own(members, self._of_all))
+            rows = connection.execute(wanted).all()
+            wanted = select(leases.c.shard, *[leases.c[name] for name in ShardSeen._fields])
+            wanted = wanted.where(leases.c.collection == self.number).order_by(leases.c.shard)
+            shards = connection.execute(wanted).all()
         seen = (MemberSeen(*row)._replace(status=json_like(row.status, {}, "a member's status")) for row in rows)
         return Seen(
             now,
@@ -227,33 +208,20 @@ class SharedCollection:
         *,
         at: float | None = None,
         started_at: float | None = None,
-    ) -> Renewed | None:
-        """Renew a member's grant: `crawlsched.sharing.renew` in the database, by the server's clock."""
-        values = {
-            "collection": self.number,
-            "member": said.member,
-            "number": said.number,
-            "using": said.using,
-            "wants": said.wants,
-            "claims": list(said.claims),
-            "lease": LEASE,
-            "about": to_json(dict(about)),
-            "status": to_json(dict(status)),
-            "at": at,
-            "started_at": started_at,
-        }
-        with self.database.explained("written"), self.database.at_once() as connection:
-            row = connection.execute(_RENEW, values).one_or_none()
-        if row is None:
-            return None
-        owned = dict(zip(row.shards, row.epochs, strict=True))
-        return Renewed(Answer(row.answer, owned), row.moment, row.paused)
+    ) -> Answer | None:
+        """Renew a member's grant, by the server's clock; None: a later renewal of the same member has overtaken it."""
+        row = self._at_once(
+            _RENEW,
+            **{**vars(said), "claims": list(said.claims), "collection": self.number},
+            **{"lease": LEASE, "about": to_json(dict(about)), "status": to_json(dict(status))},
+            **{"at": at, "started_at": started_at},
+        )
+        return None if row is None else Answer(row.answer, dict(zip(row.shards, row.epochs, strict=True)), row.paused)
 
     def leave(self, member: str) -> None:
         """End a member that sends nothing any more: its rate and its shards are free at once."""
         members, leases = models.members, models.leases
-        with self.database.explained("written"), self.database.writing() as connection:
-            connection.exec_driver_sql(NOT_LONG_IDLE)
+        with self._writing() as connection:
             now = self.database.clock(connection)
             of_all = own(members, self._of_all)
             connection.execute(
@@ -269,8 +237,7 @@ class SharedCollection:
         time-out of the server ends that before PostgreSQL 17.
         """
         ended = text("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = :name")
-        with self.database.explained("written"), self.database.writing() as connection:
-            return int(connection.execute(ended, {"name": application_of(member)}).scalar_one())
+        return int(self._at_once(ended, name=application_of(member))[0])
 
     def lease(self, shard: int, member: str, epoch: int) -> ShardLease:
         """Return the right to write a shard that a member has claimed."""
@@ -280,70 +247,67 @@ class SharedCollection:
         """Say whether a shard is loaded, and how large it is."""
         table = models.leases
         this = *own(table, (shard, self.number)), table.c.token == token
-        with self.database.explained("written"), self.database.at_once() as connection:
-            connection.execute(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))
+        self._at_once(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))
 
     def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
         """Say of shards, with the tokens of their leases, how large they are, and what the next owners have to know."""
         if not said:
             return
-        rows = [
-            {OWN + "shard": shard, OWN + "token": token, "n_pages": n, "status": to_json(dict(status))}
-            for shard, token, n, status in said
-        ]
-        with self.database.explained("written"), self.database.writing() as connection:
-            connection.exec_driver_sql(NOT_LONG_IDLE)
-            now = self.database.clock(connection)
-            of_all = {OWN + "collection": self.number, "heartbeat_at": now}
-            put(connection, models.leases, [{**row, **of_all} for row in rows], "update")
+        with self._writing() as connection:
+            of_all = {OWN + "collection": self.number, "heartbeat_at": self.database.clock(connection)}
+            rows = [
+                {**of_all, OWN + "shard": shard, OWN + "token": token, "n_pages": n, "status": to_json(status)}
+                for shard, token, n, status in said
+            ]
+            put(connection, models.leases, rows, "update")
 
     def hand_over(self, rows: Sequence[Outgoing]) -> None:
         """Leave something for shards, whoever owns them; what comes out of a visit goes with its batch instead."""
         if not rows:
             return
-        with self.database.explained("written"), self.database.writing() as connection:
-            put(connection, models.inbox, [{"collection": self.number, **outgoing_row(row)} for row in rows], "insert")
+        made = [{"collection": self.number, **row._asdict(), "data": to_json(row.data)} for row in rows]
+        with self._writing() as connection:
+            put(connection, models.inbox, made, "insert")
 
-    def received(self, shards: Sequence[int], limit: int) -> list[Received]:
+    def received(self, shards: Sequence[int], limit: int) -> list[Outgoing]:
         """Read what waits for some shards, at most `limit` of each, oldest first; it is deleted by `Batch.received`."""
-        with self.database.reading() as connection:
-            rows = connection.execute(
-                _WAITING, {"collection": self.number, "shards": list(shards), "limit": limit}
-            ).all()
-        return [Received(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
+        rows = self._all(_WAITING, collection=self.number, shards=list(shards), limit=limit)
+        return [Outgoing(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
 
     def waits(self, limit: int) -> bool:
         """Say whether more than a number of rows wait for shards that are loaded, and so take them in."""
-        with self.database.reading() as connection:
-            found = connection.execute(_MANY_WAIT, {"collection": self.number, "limit": limit + 1})
-            return bool(found.scalar_one() > limit)
+        return bool(self._all(_MANY_WAIT, collection=self.number, limit=limit + 1)[0][0] > limit)
 
     def commanded(self, shards: Sequence[int]) -> list[int]:
         """Return those of some shards for which the command line has left a word."""
         table = models.commands
         wanted = select(table.c.shard).where(table.c.collection == self.number, table.c.done_at.is_(None)).distinct()
-        with self.database.reading() as connection:
-            return list(connection.execute(wanted.where(among(table.c.shard, shards, "postgresql"))).scalars())
+        return [shard for (shard,) in self._all(wanted.where(among(table.c.shard, shards)))]
 
     def waiting(self) -> dict[int, tuple[int, float]]:
         """Count what waits for each shard, and give when the oldest of it was handed over."""
         table = models.inbox
         counted = select(table.c.shard, func.count(), func.min(table.c.created_at))
-        with self.database.reading() as connection:
-            rows = connection.execute(counted.where(table.c.collection == self.number).group_by(table.c.shard)).all()
+        rows = self._all(counted.where(table.c.collection == self.number).group_by(table.c.shard))
         return {shard: (n, oldest) for shard, n, oldest in rows}
 
-    def set_rate(self, rate: float) -> float:
-        """Set the rate of all members together; give the one before. They follow within some seconds."""
-        with self.database.explained("written"), self.database.at_once() as connection:
-            return float(connection.execute(_SET_RATE, {"collection": self.number, "rate": rate}).scalar_one())
+    def set_rate(self, rate: float) -> None:
+        """Set the rate of all members together, who follow within some seconds."""
+        self._at_once(update(models.budgets).where(*own(models.budgets, self._of_all)).values(rate=rate))
+
+    def pause(self, *, paused: bool) -> float | None:
+        """Let all members pause or go on; give since when they pause, by the database's clock."""
+        budgets = models.budgets
+        since = func.coalesce(budgets.c.paused_since, extract("epoch", func.clock_timestamp()))
+        change = update(budgets).where(*own(budgets, self._of_all)).values(paused_since=since if paused else None)
+        paused_since: float | None = self._at_once(change.returning(budgets.c.paused_since)).paused_since
+        return paused_since
 
     def join_pass(self) -> float:
         """Take part in the pass that is under way, or begin one; give when it began, by the database's clock."""
         budgets, members = models.budgets, models.members
         of_all = own(budgets, self._of_all)
-        with self.database.explained("written"), self.database.writing() as connection:
-            connection.exec_driver_sql(NOT_LONG_IDLE)
+        with self._writing() as connection:
             since: float | None = connection.execute(
                 select(budgets.c.pass_since).where(*of_all).with_for_update()
             ).scalar_one()
@@ -359,14 +323,7 @@ class SharedCollection:
         """End the pass that began then; all who take part notice it."""
         budgets = models.budgets
         this = *own(budgets, self._of_all), budgets.c.pass_since == since
-        with self.database.explained("written"), self.database.at_once() as connection:
-            connection.execute(update(budgets).where(*this).values(pass_since=None))
-
-    def pause(self, *, paused: bool) -> float | None:
-        """Let all members pause or go on; give since when they pause, by the database's clock."""
-        with self.database.explained("written"), self.database.at_once() as connection:
-            since: float | None = connection.execute(_PAUSE, {"collection": self.number, "paused": paused}).scalar_one()
-        return since
+        self._at_once(update(budgets).where(*this).values(pass_since=None))
 
 
 def add_leases(connection: Connection, number: int, n_pages: Sequence[int]) -> None:

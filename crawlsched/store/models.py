@@ -11,31 +11,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Float,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    SmallInteger,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
-)
-from sqlalchemy.schema import SchemaItem
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, SmallInteger, Table, Text, text
+from sqlalchemy.schema import CheckConstraint, SchemaItem, UniqueConstraint
 
 __all__ = [
-    "CONTENT_COLUMNS",
     "FIGURES",
     "FINGERPRINT_SIZE",
     "KINDS",
     "LOADED_COLUMNS",
-    "OUTCOMES",
     "READABLE_COLUMNS",
     "SITE",
     "STATE_COLUMNS",
@@ -64,31 +47,8 @@ class Outcome(StrEnum):
 #: Bytes of a request fingerprint (SHA-1, as Scrapy makes it).
 FINGERPRINT_SIZE = 20
 
-#: The outcomes of a visit, as the column ``observations.outcome`` holds them.
-OUTCOMES = tuple(Outcome)
-
 #: The kinds of rows of the change feed, by the number in ``changes.kind``.
 KINDS = ("changed", "new", "gone", "back", "moved", "failing", "recovered")
-
-#: The columns of `crawlsched.pages.Pages`, and what the planner has beside them, which are stored for each page, in the
-#: order in which they are written.
-STATE_COLUMNS = (
-    "state",
-    "importance",
-    "crawled_at",
-    "not_before",
-    "n_crawls",
-    "n_changes",
-    "n_errors",
-    "n_signals",
-    "n_signals_total",
-    "signalled_since",
-    "source",
-    "true_signals",
-    "false_signals",
-    "request_digest",
-    "marks",
-)
 
 #: What the compact rows of a page say, for people and their SQL; written with `STATE_COLUMNS`, and never read back.
 READABLE_COLUMNS = (
@@ -99,15 +59,6 @@ READABLE_COLUMNS = (
     "precision",
     "recall",
 )
-
-#: What is known of a page's content, and who weighs it; `Batch.contents` changes any of them.
-CONTENT_COLUMNS = (
-    *("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to", "changed_at"),
-    *("template", "importance_stated", "url", "url_digest"),
-)
-
-#: What `Store.load` gives of each page.
-LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
 
 #: What is left of a page's earlier contents; they have a table of their own, because pages are written at every visit.
 TRACE_COLUMNS = ("history", "text_sketch", "block_sketch")
@@ -128,16 +79,17 @@ metadata = MetaData(
 )
 
 
-def _table(name: str, key: tuple[str, ...], *parts: SchemaItem, **options: Any) -> Table:
-    """Make a table of which every key begins with the same two columns."""
-    numbers = (Column(name, Integer, nullable=False, autoincrement=False) for name in ("shard", "collection"))
-    return Table(name, metadata, *numbers, *parts, PrimaryKeyConstraint("shard", "collection", *key), **options)
+def _table(name: str, key: dict[str, Any], *parts: SchemaItem, **options: Any) -> Table:
+    """Make a table; the types of the columns by which a row is found stand in `key`, behind two that each table has."""
+    types = {"shard": Integer, "collection": Integer, **key}
+    keys = (Column(name, kind, primary_key=True, autoincrement=False) for name, kind in types.items())
+    return Table(name, metadata, *keys, *parts, **options)
 
 
 # A named set of pages that belong together, by default those of one spider.
 collections = _table(
     "collections",
-    (),
+    {},
     Column("name", Text, nullable=False),
     # The largest numbers of pages that were ever given out, as far as any were deleted; those of `changes`, and of
     # these that were deleted by age.
@@ -147,25 +99,30 @@ collections = _table(
     UniqueConstraint("shard", "name"),
 )
 
+
+def _state(name: str, kind: Any, **options: Any) -> Column[Any]:
+    """Make one of the columns of `crawlsched.pages.Pages`, or of what the planner has beside them."""
+    return Column(name, kind, info={"is_state": True}, **options)
+
+
 # All that is known of a page, but what is long or seldom written: read when a crawl begins, written at each visit.
 pages = _table(
     "pages",
-    ("page",),
+    {"page": BigInteger},
     # Given once, by the process that owns the shard at that time; which row of its arrays a page is, is its own affair.
-    Column("page", BigInteger, nullable=False, autoincrement=False),
-    Column("state", SmallInteger, nullable=False),
-    Column("importance", Float(53), nullable=False),
-    Column("crawled_at", Float(53)),  # NULL: never
+    _state("state", SmallInteger, nullable=False),
+    _state("importance", Float(53), nullable=False),
+    _state("crawled_at", Float(53)),  # NULL: never
     Column("first_seen", Float(53), nullable=False),
     Column("changed_at", Float(53)),
-    Column("not_before", Float(53), nullable=False),
-    Column("n_crawls", BigInteger, nullable=False),
-    Column("n_changes", BigInteger, nullable=False),
-    Column("n_errors", SmallInteger, nullable=False),
-    Column("n_signals", Integer, nullable=False),  # since the last crawl
-    Column("n_signals_total", BigInteger, nullable=False),
-    Column("signalled_since", Float(53)),  # NULL: no source ever named the page
-    Column("source", Integer, nullable=False),  # -1: none
+    _state("not_before", Float(53), nullable=False),
+    _state("n_crawls", BigInteger, nullable=False),
+    _state("n_changes", BigInteger, nullable=False),
+    _state("n_errors", SmallInteger, nullable=False),
+    _state("n_signals", Integer, nullable=False),  # since the last crawl
+    _state("n_signals_total", BigInteger, nullable=False),
+    _state("signalled_since", Float(53)),  # NULL: no source ever named the page
+    _state("source", Integer, nullable=False),  # -1: none
     Column("grid", Text),  # which rates the columns of log_likelihood belong to
     Column("log_likelihood", LargeBinary),
     Column("depth", Integer, nullable=False),
@@ -184,22 +141,17 @@ pages = _table(
     Column("moved_to", Text),
     Column("part", Integer, nullable=False, server_default=text("0")),  # of its site; `change_signals.part_number`
     # How many announcements visits found true and false: `crawlsched.planner.evidence.page_precision`.
-    Column("true_signals", Float(53), nullable=False, server_default=text("0")),
-    Column("false_signals", Float(53), nullable=False, server_default=text("0")),
+    _state("true_signals", Float(53), nullable=False, server_default=text("0")),
+    _state("false_signals", Float(53), nullable=False, server_default=text("0")),
     # Of the request in `template`, so that most requests for the page need not be compared with it; 0: not known.
-    Column("request_digest", BigInteger, nullable=False, server_default=text("0")),
-    Column("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
+    _state("request_digest", BigInteger, nullable=False, server_default=text("0")),
+    _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
     Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it
     # 1: a request, a file or a sitemap said what the page is worth, and CRAWLSCHED_IMPORTANCE is not asked.
     Column("importance_stated", SmallInteger, nullable=False, server_default=text("0")),
     # What was known when the row was last written: changes per second, with the bounds of a 90 % interval; the
     # probability that the copy is fresh; and of the page's first source, NULL where nothing announces it.
-    Column("change_rate", Float(53)),
-    Column("change_rate_low", Float(53)),
-    Column("change_rate_high", Float(53)),
-    Column("expected_freshness", Float(53)),
-    Column("precision", Float(53)),
-    Column("recall", Float(53)),
+    *[Column(name, Float(53)) for name in READABLE_COLUMNS],
     # The estimator of CRAWLSCHED_ESTIMATOR and its row; NULL for the posterior, whose row is log_likelihood.
     Column("estimator", Text),
     Column("estimator_state", LargeBinary),
@@ -209,28 +161,21 @@ pages = _table(
     CheckConstraint(f"length(request_fingerprint) = {FINGERPRINT_SIZE}", name="request_fingerprint_size"),
     Index(None, "url_digest", "shard", "collection"),
 )
-# In PostgreSQL the migration leaves out the same rows. Said here, too, each command would load PostgreSQL's module.
-Index(
-    "ix_pages_undelivered",
-    pages.c.shard,
-    pages.c.collection,
-    pages.c.page,
-    sqlite_where=text("pending_fingerprint IS NOT NULL"),
-)
+STATE_COLUMNS = tuple(column.name for column in pages.columns if column.info)
+"""What the planner knows of each page, in the order in which it is written."""
 
-Index(
-    "ix_pages_variants",
-    pages.c.shard,
-    pages.c.collection,
-    pages.c.page,
-    sqlite_where=text("variant IS NOT NULL"),
-)
+LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
+"""What `Store.load` gives of each page."""
+
+# In PostgreSQL the migration leaves out the same rows. Said here, too, each command would load PostgreSQL's module.
+for _name, _column in (("undelivered", "pending_fingerprint"), ("variants", "variant")):
+    _key = (pages.c[name] for name in ("shard", "collection", "page"))
+    Index(f"ix_pages_{_name}", *_key, sqlite_where=text(f"{_column} IS NOT NULL"))
 
 # What is left of a page's earlier contents, by which a content that comes back is known again.
 page_traces = _table(
     "page_traces",
-    ("page",),
-    Column("page", BigInteger, nullable=False, autoincrement=False),
+    {"page": BigInteger},
     Column("history", LargeBinary, nullable=False),  # digests of the last different contents, oldest first
     Column("text_sketch", LargeBinary, nullable=False),
     Column("block_sketch", LargeBinary, nullable=False),
@@ -240,8 +185,7 @@ page_traces = _table(
 # The text of a page and the one before, where CRAWLSCHED_KEPT_TEXT_BYTES asks for them.
 page_texts = _table(
     "page_texts",
-    ("page",),
-    Column("page", BigInteger, nullable=False, autoincrement=False),
+    {"page": BigInteger},
     Column("seen_at", Float(53), nullable=False),
     Column("text", LargeBinary, nullable=False),  # compressed
     Column("before_seen_at", Float(53)),
@@ -254,25 +198,22 @@ SITE = "//"
 # What was learned of a template's pages or of a site: what is noise there, and what its pages share.
 noise_masks = _table(
     "noise_masks",
-    ("template",),
-    Column("template", Text, nullable=False),
+    {"template": Text},
     Column("data", Text, nullable=False),  # JSON
 )
 
 # What a page's request has beside its URL: callback, headers, cookies; many pages have the same.
 request_templates = _table(
     "request_templates",
-    ("digest",),
-    Column("digest", LargeBinary, nullable=False),
+    {"digest": LargeBinary},
     Column("data", Text, nullable=False),  # JSON
 )
 
 # A visit, what it taught, and how it ended.
 observations = _table(
     "observations",
-    ("id",),
+    {"id": BigInteger},
     # Given out by the owning process, so that a batch written twice counts once.
-    Column("id", BigInteger, nullable=False, autoincrement=False),
     Column("page", BigInteger, nullable=False),
     Column("time", Float(53), nullable=False),
     Column("elapsed", Float(53)),  # NULL: the first crawl
@@ -294,9 +235,7 @@ observations = _table(
 # What a source said last of a page's modification.
 announcements = _table(
     "announcements",
-    ("page", "source"),
-    Column("page", BigInteger, nullable=False, autoincrement=False),
-    Column("source", Integer, nullable=False, autoincrement=False),
+    {"page": BigInteger, "source": Integer},
     Column("lastmod", Float(53)),  # the last one announced; NULL: named without one; below 0: a text_mark
     Column("n", BigInteger, nullable=False),  # how often it was seen to differ
     sqlite_with_rowid=False,
@@ -306,9 +245,7 @@ announcements = _table(
 # of the first one stand in `pages`, and only how often and when it announced something counts here.
 further_sources = _table(
     "further_sources",
-    ("page", "source"),
-    Column("page", BigInteger, nullable=False, autoincrement=False),
-    Column("source", Integer, nullable=False, autoincrement=False),
+    {"page": BigInteger, "source": Integer},
     Column("n_signals", Integer, nullable=False),  # since the last crawl
     Column("n_signals_total", BigInteger, nullable=False),
     Column("signalled_since", Float(53), nullable=False),
@@ -323,8 +260,7 @@ further_sources = _table(
 # A sitemap, a feed or a sender of pings: when it is polled, and how far it can be trusted.
 sources = _table(
     "sources",
-    ("source",),
-    Column("source", Integer, nullable=False, autoincrement=False),
+    {"source": Integer},
     Column("kind", Text, nullable=False),
     Column("url", Text, nullable=False),
     Column("host", Text, nullable=False),
@@ -345,8 +281,7 @@ sources = _table(
 # What a host asked for, and counts of what happened there.
 hosts = _table(
     "hosts",
-    ("host",),
-    Column("host", Text, nullable=False),
+    {"host": Text},
     Column("rest_until", Float(53), nullable=False),
     Column("crawl_delay", Float(53)),
     Column("robots_seen_at", Float(53)),
@@ -356,22 +291,29 @@ hosts = _table(
 # The newest plans: threshold, priors and signal quality, which the next crawl begins with.
 plans = _table(
     "plans",
-    ("id",),
-    Column("id", BigInteger, nullable=False, autoincrement=False),
+    {"id": BigInteger},
     Column("made_at", Float(53), nullable=False),
     Column("data", Text, nullable=False),  # JSON
 )
 
+
+def _process() -> list[Column[Any]]:
+    """Make the columns that describe a process."""
+    return [
+        Column("host", Text, nullable=False),
+        Column("machine", Text, nullable=False),  # whether a pid may be asked after
+        Column("pid", BigInteger, nullable=False),
+        Column("process_started", Text, nullable=False),  # to know a process from a later one with its pid
+        Column("spider", Text, nullable=False),
+    ]
+
+
 # Which process owns the collection, or one shard of it, and what it said of itself last.
 leases = _table(
     "leases",
-    (),
+    {},
     Column("token", Text, nullable=False),
-    Column("host", Text, nullable=False),
-    Column("machine", Text, nullable=False),  # whether a pid may be asked after
-    Column("pid", BigInteger, nullable=False),
-    Column("process_started", Text, nullable=False),  # to know a process from a later one with its pid
-    Column("spider", Text, nullable=False),
+    *_process(),
     Column("started_at", Float(53), nullable=False),
     Column("heartbeat_at", Float(53), nullable=False),
     Column("released_at", Float(53)),
@@ -386,7 +328,7 @@ leases = _table(
 # One row for each collection that processes share, with -1 for its shard: who changes a grant locks it first.
 budgets = _table(
     "budgets",
-    (),
+    {},
     Column("n_shards", Integer, nullable=False),
     Column("rate", Float(53), nullable=False),  # requests per second of all members together
     Column("renewed_at", Float(53)),  # NULL: no member ever came
@@ -398,16 +340,11 @@ budgets = _table(
 # The processes that share a collection, with -1 for the shard.
 members = _table(
     "members",
-    ("token",),
-    Column("token", Text, nullable=False),
+    {"token": Text},
     Column("number", BigInteger, nullable=False),  # of its last renewal
     Column("granted", Float(53), nullable=False),  # requests per second that it may send until it expires
     Column("expires_at", Float(53), nullable=False),
-    Column("host", Text, nullable=False),
-    Column("machine", Text, nullable=False),
-    Column("pid", BigInteger, nullable=False),
-    Column("process_started", Text, nullable=False),
-    Column("spider", Text, nullable=False),
+    *_process(),
     Column("version", Text, nullable=False),
     Column("status", Text, nullable=False),  # JSON
 )
@@ -415,9 +352,8 @@ members = _table(
 # What processes have found for shards that are not theirs; the owner deletes a row where it writes what came of it.
 inbox = _table(
     "inbox",
-    ("sender", "number"),
-    Column("sender", Text, nullable=False),  # the token of a member
-    Column("number", BigInteger, nullable=False),  # the sender counts, so that what it writes twice is there once
+    # The token of a member, and what it counts, so that what it writes twice is there once.
+    {"sender": Text, "number": BigInteger},
     Column("kind", Text, nullable=False),
     Column("data", Text, nullable=False),  # JSON
     Column("created_at", Float(53), nullable=False),
@@ -426,9 +362,7 @@ inbox = _table(
 # What was forgotten on purpose and does not come back by itself.
 tombstones = _table(
     "tombstones",
-    ("kind", "digest"),
-    Column("kind", Text, nullable=False),  # url, pattern or host
-    Column("digest", LargeBinary, nullable=False),
+    {"kind": Text, "digest": LargeBinary},  # url, pattern or host
     Column("value", Text, nullable=False),
     Column("created_at", Float(53), nullable=False),
 )
@@ -436,8 +370,7 @@ tombstones = _table(
 # What the command line asks of a running crawl, and the answer.
 commands = _table(
     "commands",
-    ("id",),
-    Column("id", BigInteger, nullable=False, autoincrement=False),
+    {"id": BigInteger},
     Column("name", Text, nullable=False),
     Column("arguments", Text, nullable=False),  # JSON
     Column("created_at", Float(53), nullable=False),
@@ -450,8 +383,7 @@ commands = _table(
 # a delivery that a crash undoes is none, and comes again. What vanishes, fails and comes back is told with its state.
 changes = _table(
     "changes",
-    ("id",),
-    Column("id", BigInteger, nullable=False, autoincrement=False),  # given out by the owning process, in their order
+    {"id": BigInteger},  # given out by the owning process, in their order
     Column("page", BigInteger, nullable=False),
     Column("time", Float(53), nullable=False),  # of the delivery; of what is not delivered, of the visit
     Column("kind", SmallInteger, nullable=False),  # of KINDS
@@ -463,16 +395,14 @@ changes = _table(
 # How far somebody has read `changes`: the webhook.
 followers = _table(
     "followers",
-    ("name",),
-    Column("name", Text, nullable=False),
+    {"name": Text},
     Column("position", BigInteger, nullable=False),  # the last id that arrived
 )
 
 # A row a minute while a crawl runs, thinned out with age: what curves are drawn from.
 samples = _table(
     "samples",
-    ("time",),
-    Column("time", BigInteger, nullable=False, autoincrement=False),
+    {"time": BigInteger},
     *[Column(name, Float(53)) for name in FIGURES],
     sqlite_with_rowid=False,
 )
@@ -480,9 +410,7 @@ samples = _table(
 # The first pages in several orders, written at re-plans, so that nobody has to sort all pages to show them.
 first_pages = _table(
     "first_pages",
-    ("view", "place"),
-    Column("view", Text, nullable=False),
-    Column("place", Integer, nullable=False, autoincrement=False),
+    {"view": Text, "place": Integer},
     Column("page", BigInteger, nullable=False),
     Column("value", Float(53), nullable=False),
     sqlite_with_rowid=False,

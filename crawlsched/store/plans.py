@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, insert, select
 
 from crawlsched.store import models
-from crawlsched.store.access import Access
+from crawlsched.store.access import Part
 from crawlsched.store.commands import insert_numbered
 from crawlsched.store.rows import json_like, to_json
 
@@ -23,17 +23,14 @@ class StoredPlan(NamedTuple):
     data: dict[str, Any]
 
 
-class Plans:
+class Plans(Part):
     """The plans of a collection."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
 
     def save(self, data: dict[str, Any], now: float, keep: int = 5) -> int:
         """Keep a plan (JSON) and the newest few before it; gives its id."""
         access, table = self._access, models.plans
         values = {"made_at": now, "data": to_json(data)}
-        number = insert_numbered(access.database, access.key, table.c.id, values)
+        number = insert_numbered(access, table.c.id, values)
         old = delete(table).where(*access.own(table), table.c.id <= number - keep)
         access.write(lambda connection: connection.execute(old))
         return number
@@ -42,39 +39,32 @@ class Plans:
         """Give the newest plan; None if there is none with an id above `after`."""
         table = models.plans
         query = select(table.c.id, table.c.made_at, table.c.data).where(*self._access.own(table), table.c.id > after)
-        with self._access.database.reading() as connection:
-            row = connection.execute(query.order_by(table.c.id.desc()).limit(1)).one_or_none()
-        if row is None or not (data := json_like(row.data, {}, f"the plan number {row.id}")):
-            return None
-        return StoredPlan(row.id, row.made_at, data)
+        for row in self._access.rows(query.order_by(table.c.id.desc()).limit(1)):
+            if data := json_like(row.data, {}, f"the plan number {row.id}"):
+                return StoredPlan(row.id, row.made_at, data)
+        return None
 
 
-class FirstPages:
+class FirstPages(Part):
     """The first pages of a collection."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
 
     def put(self, ranked: Sequence[tuple[str, Sequence[int], Sequence[float]]]) -> None:
         """Keep the first pages of several orders, with their values; they replace those that are there."""
-        table, key = models.first_pages, self._access.key
+        access, table = self._access, models.first_pages
 
         def put(connection: Connection) -> None:
             for view, pages, values in ranked:
-                connection.execute(delete(table).where(*self._access.own(table), table.c.view == view))
-                rows = [
-                    {"shard": key[0], "collection": key[1], "view": view, "place": place, "page": page, "value": value}
-                    for place, (page, value) in enumerate(zip(pages, values, strict=True))
-                ]
+                connection.execute(delete(table).where(*access.own(table), table.c.view == view))
+                places = enumerate(zip(pages, values, strict=True))
+                rows = [access.row(view=view, place=place, page=page, value=value) for place, (page, value) in places]
                 if rows:
                     connection.execute(insert(table), rows)
 
-        self._access.write(put)
+        access.write(put)
 
     def read(self, view: str, offset: int = 0, limit: int = 100) -> list[tuple[int, float]]:
         """Give some of the first pages of an order as of the last plan, with their values."""
         table = models.first_pages
         wanted = select(table.c.page, table.c.value).where(*self._access.own(table), table.c.view == view)
-        with self._access.database.reading() as connection:
-            rows = connection.execute(wanted.where(table.c.place >= offset).order_by(table.c.place).limit(limit))
-            return [(page, value) for page, value in rows]
+        wanted = wanted.where(table.c.place >= offset).order_by(table.c.place).limit(limit)
+        return [(page, value) for page, value in self._access.rows(wanted)]

@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,25 +32,19 @@ PLAIN = frozenset({int, float, bytes, type(None)})
 
 
 def clean(value: Any, cleaned: "Counter[str]") -> Any:
-    r"""Take out of a text what PostgreSQL or UTF-8 cannot hold, and count that; numpy's numbers become Python's.
+    r"""Make a value into what a database takes: JSON of what has parts, Python's numbers of numpy's.
+
+    What PostgreSQL or UTF-8 cannot hold is taken out of a text, and counted.
 
     >>> count = Counter()
     >>> clean('W/"a\0b"', count), count["texts"]
     ('W/"ab"', 1)
     """
-    if isinstance(value, str):
-        if value.isascii():
-            if "\0" not in value:
-                return str(value)
-        elif "\0" not in value:
-            try:
-                value.encode()
-                return str(value)
-            except UnicodeEncodeError:
-                pass
-        cleaned["texts"] += 1
-        return value.replace("\0", "").encode("utf-8", "replace").decode()
-    return plain(value)
+    if not isinstance(value, str):
+        return to_json(value) if isinstance(value, (dict, list, tuple, Mapping)) else plain(value)
+    sound = value.replace("\0", "").encode("utf-8", "replace").decode()
+    cleaned["texts"] += sound != value
+    return sound
 
 
 def plain(value: Any) -> Any:
@@ -73,10 +68,10 @@ def to_json(value: Any) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
     raise TypeError(f"A value of type {type(value).__name__} cannot be stored; give numbers, texts, lists and dicts.")
 
 
@@ -129,11 +124,9 @@ def column_values(column: np.ndarray) -> list[Any]:
     values = np.asarray(column)
     if values.dtype.kind != "f":
         return values.tolist()  # type: ignore[no-any-return]
-    finite = np.isfinite(values)
     listed: list[Any] = values.astype(np.float64).tolist()
-    if not finite.all():
-        for index in np.nonzero(~finite)[0].tolist():
-            listed[index] = None
+    for index in np.nonzero(~np.isfinite(values))[0].tolist():
+        listed[index] = None
     return listed
 
 

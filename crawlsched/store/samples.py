@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from crawlsched.store import models
-from crawlsched.store.access import Access
-from crawlsched.store.statements import put
+from crawlsched.store.access import Part
+from crawlsched.store.statements import among, put
 
 __all__ = ["Samples", "joined", "thinned"]
 
@@ -21,49 +21,40 @@ _KEPT = 730 * _DAY
 _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"))
 
 
-class Samples:
+class Samples(Part):
     """The samples of a collection."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
 
     def put(self, time: float, figures: Mapping[str, float | None]) -> None:
         """Keep the figures of a moment, by the names of `models.FIGURES`; those of the same second are replaced."""
-        self._access.write(lambda connection: _put(connection, self._access.key, time, figures))
+        row = self._row({**figures, "time": int(time)})
+        self._access.write(lambda connection: put(connection, models.samples, [row]))
+
+    def _row(self, figures: Mapping[str, Any]) -> dict[str, Any]:
+        return self._access.row(**{name: figures.get(name) for name in ("time", *models.FIGURES)})
 
     def since(self, time: float) -> list[dict[str, Any]]:
         """Give the figures since a time, oldest first."""
-        with self._access.database.reading() as connection:
-            return _since(connection, self._access, time)
+        table = models.samples
+        wanted = select(table.c.time, *[table.c[name] for name in models.FIGURES])
+        wanted = wanted.where(*self._access.own(table), table.c.time >= int(time)).order_by(table.c.time)
+        return [row._asdict() for row in self._access.rows(wanted)]
 
     def thin(self, now: float) -> int:
         """Make several old rows into one, and delete very old ones; give how many rows fewer there are."""
+        table, known = (
+            models.samples,
+            {row["time"]: row for row in self.since(0.0) if row["time"] < now - _LEVELS[0][0]},
+        )
+        kept = {row["time"]: row for row in thinned(list(known.values()), now)}
+        joined_rows = [self._row(row) for time, row in kept.items() if row != known[time]]
 
-        def thin(connection: Connection) -> int:
-            old = [row for row in _since(connection, self._access, 0.0) if row["time"] < now - _LEVELS[0][0]]
-            kept = thinned(old, now)
-            known = {row["time"]: row for row in old}
-            table = models.samples
-            for time in sorted(known.keys() - {row["time"] for row in kept}):
-                connection.execute(delete(table).where(*self._access.own(table), table.c.time == time))
-            for row in kept:
-                if row != known.get(row["time"]):
-                    _put(connection, self._access.key, row["time"], row)
-            return len(old) - len(kept)
+        def thin(connection: Connection) -> None:
+            gone = among(table.c.time, list(known.keys() - kept.keys()))
+            connection.execute(delete(table).where(*self._access.own(table), gone))
+            put(connection, table, joined_rows)
 
-        return self._access.write(thin)
-
-
-def _put(connection: Connection, key: tuple[int, int], time: float, figures: Mapping[str, float | None]) -> None:
-    told = {name: figures.get(name) for name in models.FIGURES}
-    put(connection, models.samples, [{"shard": key[0], "collection": key[1], "time": int(time), **told}])
-
-
-def _since(connection: Connection, access: Access, time: float) -> list[dict[str, Any]]:
-    table = models.samples
-    wanted = select(table.c.time, *[table.c[name] for name in models.FIGURES])
-    rows = connection.execute(wanted.where(*access.own(table), table.c.time >= int(time)).order_by(table.c.time))
-    return [row._asdict() for row in rows]
+        self._access.write(thin)
+        return len(known) - len(kept)
 
 
 def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Table
 
-from crawlsched.change_signals import FurtherRow, part_number
+from crawlsched.change_signals import part_number
 from crawlsched.store import models
-from crawlsched.store.batch import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Outgoing, Source
+from crawlsched.store.batch import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Outgoing
 from crawlsched.store.database import is_row_error, reason
 from crawlsched.store.rows import PLAIN, clean, column_values, digest, likelihood_rows, plain, to_json, url_digest
 from crawlsched.store.statements import OWN, put
 
-__all__ = ["Prepared", "Saved", "outgoing_row", "prepared", "write", "write_carefully"]
+__all__ = ["Prepared", "Saved", "prepared", "write", "write_carefully"]
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -54,8 +54,14 @@ class _Step(NamedTuple):
     row: Callable[[Any], Row]
 
 
-def _template(item: tuple[bytes, Any]) -> Row:
-    return {"digest": item[0], "data": to_json(dict(item[1]))}
+def _named(*names: str) -> Callable[[Any], Row]:
+    """Return what makes a row of these columns out of a key and a value, of which each may be several."""
+
+    def row(item: tuple[Any, Any]) -> Row:
+        parts = [part if isinstance(part, tuple) else (part,) for part in item]
+        return dict(zip(names, (*parts[0], *parts[1]), strict=True))
+
+    return row
 
 
 def _new_pages(batch: Batch) -> Iterator[tuple[NewPage, Row]]:
@@ -96,31 +102,21 @@ def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
         yield page, dict(zip(names, values, strict=True))
 
 
-def _state(item: tuple[int, Row]) -> Row:
+def _state(item: tuple[int, Any]) -> Row:
     return {OWN + "page": item[0], **item[1]}
 
 
 def _content(item: tuple[int, Any]) -> Row:
-    page, changes = item
-    if not set(changes).issubset(models.CONTENT_COLUMNS):
-        raise ValueError(f"contents are {', '.join(models.CONTENT_COLUMNS)}")
-    return {OWN + "page": page, **{name: changes[name] for name in models.CONTENT_COLUMNS if name in changes}}
+    known = models.pages.c  # which has no column of an unknown name
+    return {OWN + "page": item[0], **{known[name].name: value for name, value in item[1].items()}}
 
 
-def _trace(item: tuple[int, Any]) -> Row:
-    return {"page": item[0], **{name: item[1][name] for name in models.TRACE_COLUMNS}}
-
-
-def _text(item: tuple[int, KeptText]) -> Row:
-    return {"page": item[0], **item[1]._asdict()}
-
-
-def _mask(item: tuple[str, Any]) -> Row:
-    return {"template": item[0], "data": to_json(dict(item[1]))}
+def _of_page(item: tuple[int, Any]) -> Row:
+    return {"page": item[0], **item[1]}
 
 
 def _observation(row: ObservationRow) -> Row:
-    return {**row._asdict(), "further": to_json(row.further) if row.further else None}
+    return {**row._asdict(), "further": row.further or None}
 
 
 def _change(row: ChangeRow) -> Row:
@@ -133,19 +129,8 @@ def _announcement(item: tuple[tuple[int, int], tuple[float | None, int]]) -> Row
     return {"page": page, "source": source, "lastmod": None if lastmod != lastmod else lastmod, "n": n}
 
 
-def _further_source(item: tuple[tuple[int, int], FurtherRow]) -> Row:
-    return dict(zip(_FURTHER, (*item[0], *item[1]), strict=True))
-
-
-_FURTHER = [column.name for column in models.further_sources.columns if column.name not in ("shard", "collection")]
-
-
-def _source(source: Source) -> Row:
-    return {**vars(source), **{name: to_json(getattr(source, name)) for name in ("problems", "quality", "hosts")}}
-
-
 def _host(host: Host) -> Row:
-    return {**vars(host), "host": host.host[:255], "counts": to_json(host.counts)}
+    return {**vars(host), "host": host.host[:255]}
 
 
 def _tombstone(item: tuple[tuple[str, str], float]) -> Row:
@@ -161,37 +146,29 @@ def _retracted(item: tuple[int, str]) -> Row:
     return {OWN + "id": item[0], "changed": None, "outcome": item[1]}
 
 
-def outgoing_row(row: Outgoing) -> Row:
-    """Make a row of what is handed over to another shard."""
-    return {**row._asdict(), "data": to_json(dict(row.data))}
-
-
-def _received(item: tuple[str, int]) -> Row:
-    return {OWN + "sender": item[0], OWN + "number": item[1]}
-
-
+_FURTHER = models.further_sources.c.keys()[2:]
 #: In the order in which they are written.
 _STEPS = (
-    _Step(models.request_templates, "insert", lambda batch: batch.templates.items(), _template),
+    _Step(models.request_templates, "insert", lambda batch: batch.templates.items(), _named("digest", "data")),
     # Changed, not left: the same page may come again with newer numbers when a batch is repeated.
     _Step(models.pages, "upsert", _new_pages, _new_page),
     _Step(models.pages, "insert", _new_pages_alone, _new_page),
     _Step(models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _state),
     _Step(models.pages, "update", lambda batch: batch.contents.items(), _content),
-    _Step(models.page_traces, "upsert", lambda batch: batch.traces.items(), _trace),
-    _Step(models.page_texts, "next text", lambda batch: batch.texts.items(), _text),
-    _Step(models.noise_masks, "upsert", lambda batch: batch.masks.items(), _mask),
+    _Step(models.page_traces, "upsert", lambda batch: batch.traces.items(), _of_page),
+    _Step(models.page_texts, "next text", lambda batch: batch.texts.items(), _named("page", *KeptText._fields)),
+    _Step(models.noise_masks, "upsert", lambda batch: batch.masks.items(), _named("template", "data")),
     _Step(models.observations, "insert", lambda batch: batch.observations, _observation),
     _Step(models.changes, "insert", lambda batch: batch.changes, _change),
     _Step(models.announcements, "upsert", lambda batch: batch.announcements.items(), _announcement),
-    _Step(models.further_sources, "upsert", lambda batch: batch.further_sources.items(), _further_source),
-    _Step(models.sources, "upsert", lambda batch: batch.sources.values(), _source),
+    _Step(models.further_sources, "upsert", lambda batch: batch.further_sources.items(), _named(*_FURTHER)),
+    _Step(models.sources, "upsert", lambda batch: batch.sources.values(), lambda source: {**vars(source)}),
     _Step(models.hosts, "upsert", lambda batch: batch.hosts.values(), _host),
     _Step(models.tombstones, "insert", lambda batch: batch.tombstones.items(), _tombstone),
     _Step(models.commands, "update", lambda batch: batch.finished.items(), _finished),
     _Step(models.observations, "update", lambda batch: batch.retracted.items(), _retracted),
-    _Step(models.inbox, "insert", lambda batch: batch.outgoing, outgoing_row),
-    _Step(models.inbox, "delete", lambda batch: batch.received, _received),
+    _Step(models.inbox, "insert", lambda batch: batch.outgoing, Outgoing._asdict),
+    _Step(models.inbox, "delete", lambda batch: batch.received, _named(OWN + "sender", OWN + "number")),
 )
 
 
@@ -209,7 +186,7 @@ def prepared(batch: Batch, key: tuple[int, int], saved: Saved, forgotten: Collec
                 for name, value in made.items():
                     if type(value) not in PLAIN:
                         made[name] = clean(value, texts)
-            except (TypeError, ValueError, OverflowError, AttributeError) as error:
+            except (TypeError, ValueError, OverflowError, AttributeError, LookupError) as error:
                 _refuse(saved, table.name, str(item)[:80], error)
                 continue
             made |= (

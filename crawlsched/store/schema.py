@@ -5,37 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    func,
-    insert,
-    inspect,
-    select,
-    text,
-)
+from sqlalchemy import Connection, func, inspect, select, text
 
 import crawlsched
 from crawlsched.exceptions import SchemaOutOfDate, StoreError
 from crawlsched.store.database import Database, database_url
-from crawlsched.store.models import metadata
 
-__all__ = ["check", "current", "differences", "head", "prepare", "upgrade"]
+__all__ = ["check", "current", "head", "prepare", "upgrade"]
 
 #: Alembic's table has a name of ours, so that another program's migrations are never taken for ours.
 VERSION_TABLE = "crawlsched_version"
-
-# As Alembic makes it.
-_versions = Table(
-    VERSION_TABLE,
-    MetaData(),
-    Column("version_num", String(32), nullable=False),
-    PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
-)
 
 #: The key of the advisory lock under which a PostgreSQL database is upgraded ("crawlsch" as a number).
 ADVISORY_LOCK = int.from_bytes(b"crawlsch", "big")
@@ -104,43 +83,7 @@ def upgrade(url: str) -> str:
     """
     revision = current(url)
     _refuse_unknown(revision, database_url(url).render_as_string())
-    if revision == head() or (revision is None and _made_new(url)):
-        return head()
-    return _run(url)
-
-
-def differences(url: str) -> list[object]:
-    """Give Alembic's list of differences between a database and `crawlsched.store.models`; empty at the head."""
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-
-    database = Database(url)
-    try:
-        with database.reading() as connection:
-            context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-            return list(compare_metadata(context, metadata))
-    finally:
-        database.close()
-
-
-def _made_new(url: str) -> bool:
-    """Make the tables of a new SQLite database at once, and return whether it was new.
-
-    The migrations make the same tables, as a test proves, in a fifth of a second of each first crawl.
-    """
-    database = Database(url, busy_timeout=_PATIENCE, answer_within=None)
-    try:
-        if not database.is_sqlite:
-            return False
-        with database.explained("made"), _locked(database) as connection:
-            if inspect(connection).get_table_names():  # another process was first
-                return False
-            metadata.create_all(connection, checkfirst=False)
-            _versions.create(connection)
-            connection.execute(insert(_versions).values(version_num=head()))
-            return True
-    finally:
-        database.close()
+    return head() if revision == head() else _run(url)
 
 
 def migrate(connection: Connection) -> None:

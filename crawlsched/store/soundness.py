@@ -10,16 +10,33 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from sqlalchemy import Table
 
-__all__ = ["fitting", "misfit", "only_sound", "sound_pages", "without_outliers"]
+__all__ = ["fitting", "kinds_of", "misfit", "only_sound", "sound_pages", "without_outliers"]
 
 logger = logging.getLogger("crawlsched.store")
 
-NoneType = type(None)
+# Columns of JSON, which has no part in whether its row is sound: what is damaged in it is left out alone.
+_JSON = frozenset(("problems", "quality", "hosts", "counts"))
 
 # States of pages, as `crawlsched.pages` numbers them.
 _LAST_STATE = 6
 _LARGEST_TIME = 1e12
+
+
+def kinds_of(table: Table, *names: str) -> dict[str, tuple[type, ...]]:
+    """Return the kinds of values that columns of a table have, by default all but the two that each table has.
+
+    >>> from crawlsched.store import models
+    >>> kinds_of(models.hosts, "host", "crawl_delay")
+    {'host': (<class 'str'>,), 'crawl_delay': (<class 'float'>, <class 'int'>, <class 'NoneType'>)}
+    """
+    named = names or [name for name in table.columns.keys()[2:] if name not in _JSON]
+    kinds = {name: [table.c[name].type.python_type] for name in named}
+    return {
+        name: (*kind, *[int] * (float in kind), *[type(None)] * bool(table.c[name].nullable))
+        for name, kind in kinds.items()
+    }
 
 
 def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:

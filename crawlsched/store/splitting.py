@@ -6,18 +6,16 @@ transaction: it is divided, or it is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, text, update
+from sqlalchemy import Connection, insert, select, text, update
 
-from crawlsched.exceptions import CollectionInUse, StoreError
+from crawlsched.exceptions import StoreError
 from crawlsched.sharing import is_number_of_shards, shard_of
 from crawlsched.store import models
 from crawlsched.store.database import Database
-from crawlsched.store.lease import lease_row, shards_of
+from crawlsched.store.lease import require_idle, shards_of
 from crawlsched.store.members import add_leases
-from crawlsched.store.reading import next_page
 from crawlsched.store.rows import json_like
 from crawlsched.store.tombstones import host_of
 
@@ -49,6 +47,7 @@ _COPY = (
     " WHERE t.collection = :collection AND {condition}"
 )
 _COPIED = {
+    "collections": "true",
     "sources": "t.kind NOT IN ('sitemap', 'robots', 'backwards')",
     "noise_masks": "NOT EXISTS (SELECT 1 FROM moved_hosts h WHERE h.host = CASE WHEN t.template LIKE '//%'"
     " THEN split_part(substr(t.template, 3), ' ', 1) ELSE split_part(t.template, '/', 1) END)",
@@ -58,9 +57,10 @@ _COPIED = {
     "plans": "true",
     "commands": "t.done_at IS NULL",
 }
-_OLD_PLANS = (
-    "DELETE FROM plans t WHERE t.collection = :collection AND t.id <"
-    " (SELECT max(id) FROM plans p WHERE p.shard = t.shard AND p.collection = t.collection)"
+# A shard gives no number to a page that was given where its pages come from.
+_GIVEN = (
+    "UPDATE collections t SET pages_given = greatest(t.pages_given, (SELECT max(p.page) FROM pages p"
+    " WHERE p.shard = t.shard AND p.collection = t.collection)) WHERE t.collection = :collection"
 )
 _COPY_TEMPLATES = (
     "INSERT INTO request_templates (shard, collection, digest, data) SELECT DISTINCT p.shard, t.collection, t.digest,"
@@ -98,7 +98,6 @@ class _Division(NamedTuple):
     """One collection on its way from some shards to more, inside its transaction."""
 
     connection: Connection
-    name: str
     number: int
     n_before: int
     n_after: int
@@ -107,10 +106,6 @@ class _Division(NamedTuple):
         """Execute a statement of this module."""
         numbers = {"collection": self.number, "n_before": self.n_before, "n_after": self.n_after}
         return self.connection.execute(text(statement), numbers)
-
-    def children(self, shard: int) -> range:
-        """Return the shards into which one is divided, itself the first."""
-        return range(shard, self.n_after, self.n_before)
 
 
 def split(database: Database, name: str, n_shards: int | None = None, rate: float = 1.0) -> Split:
@@ -139,7 +134,7 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
                 f"The collection {name!r} cannot be divided into {n_after} shards; it has {has}, and takes a larger "
                 "power of two, up to 4096."
             )
-        division = _Division(connection, name, number, n_before or 1, n_after)
+        division = _Division(connection, number, n_before or 1, n_after)
         rate = _share_rate(division, is_shared=n_before is not None, rate=rate)
         _move(division)
     with database.explained("written"), database.writing() as connection:
@@ -160,14 +155,8 @@ def _lock(database: Database, connection: Connection, name: str, number: int) ->
     # In the order in which a renewal locks them.
     for table in (models.budgets, models.leases):
         locked = select(table.c.shard).where(table.c.collection == number).order_by(table.c.shard).with_for_update()
-        shards = connection.execute(locked).scalars().all()
-    now = database.clock(connection)
-    for shard in shards:
-        row = lease_row(connection, (shard, number))
-        if row is not None and row.is_held(now):
-            raise CollectionInUse(
-                f"The collection {name!r} is being crawled (pid {row.pid} on {row.host!r}); end all its crawls first."
-            )
+        connection.execute(locked)
+    require_idle(database, connection, name)
 
 
 def _share_rate(division: _Division, *, is_shared: bool, rate: float) -> float:
@@ -188,56 +177,34 @@ def _share_rate(division: _Division, *, is_shared: bool, rate: float) -> float:
 
 def _move(division: _Division) -> None:
     _find_hosts(division)
-    given = {s: next_page(division.connection, (s, division.number)) - 1 for s in range(division.n_before)}
-    for table in _OF_PAGES:
-        division.do(_MOVE_PAGES.format(table=table))
-    for statement in _MOVE_BY_HOST:
+    division.do(_GIVEN)
+    for statement in (*(_MOVE_PAGES.format(table=table) for table in _OF_PAGES), *_MOVE_BY_HOST):
         division.do(statement)
-    division.do(_OLD_PLANS)
     for table, condition in _COPIED.items():
-        names = [column.name for column in models.metadata.tables[table].columns if column.name != "shard"]
+        # How far the feed was read and deleted is of its own shard.
+        names = [name for name in models.metadata.tables[table].c.keys()[1:] if not name.startswith("changes_")]
         columns, others = ", ".join(["shard", *names]), ", ".join(f"t.{name}" for name in names)
         division.do(_COPY.format(table=table, columns=columns, others=others, condition=condition))
-    division.do(_COPY_TEMPLATES)
-    for statement in _FORGET_SOURCES:
+    for statement in (_COPY_TEMPLATES, *_FORGET_SOURCES):
         division.do(statement)
     # Which says how many pages there were before.
     division.do("UPDATE plans SET data = (data::jsonb - 'page_counts')::text WHERE collection = :collection")
     division.do("DELETE FROM first_pages WHERE collection = :collection")  # a plan makes them anew
-    _divide_collections(division, given)
-    _divide_leases(division, _counted(division.connection, division.number, division.n_after))
+    division.do("DELETE FROM leases WHERE collection = :collection")  # nobody owns anything
+    n_pages = _counted(division.connection, division.number, division.n_after)
+    add_leases(division.connection, division.number, n_pages)
     _address_anew(division)
 
 
 def _find_hosts(division: _Division) -> None:
     """Make the table of hosts and their new shards, for what is done by SQL."""
-    connection = division.connection
     division.do("CREATE TEMP TABLE moved_hosts (host text PRIMARY KEY, shard integer NOT NULL) ON COMMIT DROP")
     named = " UNION ".join(f"SELECT host FROM {table} WHERE collection = :collection" for table in _WITH_HOSTS)
-    hosts = division.do(named).scalars().all()
-    driver: Any = connection.connection.driver_connection
-    with driver.cursor() as cursor, cursor.copy("COPY moved_hosts (host, shard) FROM STDIN") as copy:
-        for host in hosts:
-            copy.write_row((host, shard_of(host, division.n_after)))
+    hosts = division.do(named).scalars()
+    rows = [{"host": host, "shard": shard_of(host, division.n_after)} for host in hosts]
+    if rows:
+        division.connection.execute(text("INSERT INTO moved_hosts VALUES (:host, :shard)"), rows)
     division.do("ANALYZE moved_hosts")
-
-
-def _divide_collections(division: _Division, given: Mapping[int, int]) -> None:
-    """Let each shard have a row of the collection; it gives no number that was `given` where its pages come from."""
-    connection, table = division.connection, models.collections
-    wanted = select(table.c.shard).where(table.c.collection == division.number)
-    for shard in connection.execute(wanted).scalars().all():
-        for child in division.children(shard):
-            if child != shard:
-                key = {"shard": child, "collection": division.number, "name": division.name}
-                connection.execute(insert(table).values(**key, pages_given=given[shard]))
-
-
-def _divide_leases(division: _Division, n_pages: list[int]) -> None:
-    """Let nobody own anything."""
-    connection, table = division.connection, models.leases
-    connection.execute(delete(table).where(table.c.collection == division.number))
-    add_leases(connection, division.number, n_pages)
 
 
 def _address_anew(division: _Division) -> None:

@@ -1,13 +1,18 @@
 """Statements: rows as dictionaries, inserted, changed or deleted many at a time, on either kind of database."""
 
+import json
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, func, update
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Table, Text, and_, bindparam, delete, func, literal, update
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NullType
 
-__all__ = ["OWN", "own", "put", "same"]
+__all__ = ["OWN", "among", "among_those", "json_list", "own", "put", "same"]
 
 #: What stands before the name of a column by which `put` finds a row to change or to delete.
 OWN = "own_"
@@ -21,6 +26,38 @@ def own(table: Table, key: tuple[int, int]) -> tuple[ColumnElement[bool], Column
 def same(one: Table, other: Table, *names: str) -> ColumnElement[bool]:
     """Make the condition that two tables are joined by: rows of one collection, alike in some columns."""
     return and_(*[one.c[name] == other.c[name] for name in ("shard", "collection", *names)])
+
+
+class _Among(FunctionElement[Any]):
+    type = NullType()  # of a truth value SQLAlchemy would ask whether it is 1, and then no index helps
+    inherit_cache = True
+
+
+@compiles(_Among)
+def _among(condition: Any, compiler: Any, **options: Any) -> str:
+    column, numbers = (compiler.process(part, **options) for part in condition.clauses)
+    return f"{column} = ANY(ARRAY(SELECT value::bigint FROM json_array_elements_text(CAST({numbers} AS json))))"
+
+
+@compiles(_Among, "sqlite")
+def _among_sqlite(condition: Any, compiler: Any, **options: Any) -> str:
+    column, numbers = (compiler.process(part, **options) for part in condition.clauses)
+    return f"{column} IN (SELECT value FROM json_each({numbers}))"
+
+
+def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray) -> ColumnElement[Any]:
+    """Make the condition that a column is one of many integers, with a single parameter however many they are."""
+    return _Among(column, literal(json_list(values), Text()))
+
+
+def among_those(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
+    """Make the same condition for a statement that is kept: a parameter of that name takes what `json_list` makes."""
+    return _Among(column, bindparam(name, type_=Text()))
+
+
+def json_list(values: Sequence[int] | np.ndarray) -> str:
+    """Make integers into one parameter."""
+    return json.dumps([int(value) for value in values])
 
 
 def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], how: str = "upsert") -> None:

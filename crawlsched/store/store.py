@@ -1,7 +1,7 @@
 """The store: one collection, or one shard of it, in one database, with what reads and writes it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from sqlalchemy import insert, select, text
@@ -15,12 +15,13 @@ from crawlsched.store.changes import Followers
 from crawlsched.store.commands import Commands
 from crawlsched.store.database import Database, is_row_error
 from crawlsched.store.forgetting import Forgetting
-from crawlsched.store.lease import STALE_AFTER, Lease, LeaseRow, lease_row
-from crawlsched.store.loading import page_blocks
+from crawlsched.store.lease import Lease, LeaseRow, lease_row
+from crawlsched.store.loading import page_blocks, wanted_pages
 from crawlsched.store.plans import FirstPages, Plans
 from crawlsched.store.reading import Reader
 from crawlsched.store.samples import Samples
 from crawlsched.store.saving import Prepared, Saved
+from crawlsched.store.statements import among
 from crawlsched.store.tombstones import Tombstone, Tombstones
 
 __all__ = ["Store"]
@@ -38,23 +39,19 @@ class Store(Access):
     def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:
         super().__init__(database, name, key)
         table = models.tombstones
-        with database.reading() as connection:
-            columns = (table.c.kind, table.c.value, table.c.created_at)
-            rows = connection.execute(select(*columns).where(*self.own(table))).all()
-        self.tombstones = Tombstones(Tombstone(*row) for row in rows)
-        self.reader = Reader(database, key)
-        self.commands = Commands(database, key)
+        stones = self.rows(select(*[table.c[name] for name in Tombstone._fields]).where(*self.own(table)))
+        self.tombstones = Tombstones(Tombstone(*stone) for stone in stones)
+        self.reader = Reader(self)
+        self.commands = Commands(self)
         self.forgetting = Forgetting(self, self.tombstones)
         self.plans = Plans(self)
         self.samples = Samples(self)
         self.first_pages = FirstPages(self)
         self.followers = Followers(self)
 
-    def take_lease(
-        self, spider: str, now: float | None = None, *, stale_after: float = STALE_AFTER, force: bool = False
-    ) -> Lease:
+    def take_lease(self, spider: str, now: float | None = None, *, force: bool = False) -> Lease:
         """Become the one process that writes this collection; see `Lease.take`, from which the arguments are."""
-        self.lease = Lease.take(self.database, self.key, self.name, spider, now, stale_after=stale_after, force=force)
+        self.lease = Lease.take(self.database, self.key, self.name, spider, now, force=force)
         return self.lease
 
     @classmethod
@@ -128,15 +125,11 @@ class Store(Access):
             (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
             ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0).
         """
-        arguments: dict[str, Any] = {
-            "host_number": host_number,
-            "grid": grid,
-            "n_rates": n_rates,
-            "fingerprinter": fingerprinter,
-            "pages": pages,
-        }
-        with self.database.explained("read"):
-            yield from page_blocks(self.database, self.key, block, **arguments)
+        wanted = wanted_pages(self.key, grid, n_rates, fingerprinter)
+        if pages is not None:
+            wanted = wanted.where(among(models.pages.c.page, pages))
+        with self.database.reading() as connection:
+            yield from page_blocks(connection, wanted, block, host_number, n_rates)
 
     def save(self, batch: Batch) -> Saved:
         """Write a batch in one transaction, and return what was written, refused and cleaned; twice changes nothing.
@@ -168,7 +161,7 @@ class Store(Access):
                 return [line for line in lines if line != "ok" and not line.startswith("***")]
             for table in models.metadata.sorted_tables:
                 connection.execute(select(table).limit(1)).all()
-        return [f"The tables differ: {difference}" for difference in schema.differences(self.database.text)]
+        return []
 
 
 def _require_writable(database: Database) -> None:

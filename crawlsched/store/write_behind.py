@@ -140,7 +140,11 @@ class WriteBehind:
             try:
                 found, left_out = _write(waiting)
             except (CollectionInUse, DatabaseReplaced) as error:
-                self._tell("lost", str(error))
+                with self._changed:
+                    self.lost = str(error)
+                    self._changed.notify_all()
+                logger.error(self.lost)
+                self._on_event("lost", self.lost)
             except Exception as error:
                 self._failed_at = self._failed_at or began
                 self._failed(error)
@@ -155,8 +159,10 @@ class WriteBehind:
 
     def _saved(self, n: int, found: Sequence[Saved]) -> None:
         if self._failed_at is not None:
-            self._recovered(time.monotonic() - self._failed_at)
-            self._failed_at = None
+            seconds, self.failure, self._failed_at = time.monotonic() - self._failed_at, None, None
+            sentence = f"The database can be written again after {seconds:.1f} s; nothing is lost."
+            logger.warning(sentence)
+            self._on_event("recovered", sentence)
         for saved in found:
             self.refused.update(saved.refused)
             self.n_saved, self.n_rows = self.n_saved + 1, self.n_rows + saved.rows
@@ -176,19 +182,6 @@ class WriteBehind:
                 exc_info=None if expected else error,
             )
             self._on_event("failed", self.failure)
-
-    def _recovered(self, seconds: float) -> None:
-        self.failure = None
-        sentence = f"The database can be written again after {seconds:.1f} s; nothing is lost."
-        logger.warning(sentence)
-        self._on_event("recovered", sentence)
-
-    def _tell(self, event: str, sentence: str) -> None:
-        with self._changed:
-            self.lost = sentence
-            self._changed.notify_all()
-        logger.error(sentence)
-        self._on_event(event, sentence)
 
 
 def _write(waiting: Sequence[Parts]) -> tuple[list[Saved], list[Batch]]:
@@ -222,10 +215,11 @@ def _write(waiting: Sequence[Parts]) -> tuple[list[Saved], list[Batch]]:
 
 def _still_own(connection: Connection, stores: Sequence[Store]) -> set[tuple[int, int]]:
     """Return the keys of those stores that this process may write."""
-    found = set()
-    for store, is_own in zip(stores, still_own(connection, [store.lease for store in stores]), strict=True):
+    leased = {store.lease: store for store in stores if store.lease is not None}
+    found = {store.key for store in stores if store.lease is None}
+    for (lease, store), is_own in zip(leased.items(), still_own(connection, list(leased)), strict=True):
         if is_own:
             found.add(store.key)
-        elif not isinstance(store.lease, ShardLease):
+        elif not isinstance(lease, ShardLease):
             raise store.taken_over()
     return found

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import func, select
 
 from crawlsched.feed import Feed
-from crawlsched.store import Host, LeaseRow, Store, models
+from crawlsched.store import Host, Store, models
+from crawlsched.store.lease import LeaseRow
 
 __all__ = ["Check", "Vitals", "checks", "of_pages", "say_failing", "slots_of", "vitals"]
 

@@ -8,7 +8,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-# `crawlsched.sharing.renewal` is the same in Python, and a test holds the two against each other. One call, so that
+# `tests.renewal_rule` is the same in Python, and a test holds the two against each other. One call, so that
 # the budget's row is locked only while the server works, however slow or stopped the caller is.
 _RENEW = """
 CREATE FUNCTION crawlsched_renew(

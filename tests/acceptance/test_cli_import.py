@@ -115,7 +115,6 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) 
 
     with closing(Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")) as store:
         newest = store.plans.newest()
-    assert newest is not None
     assert newest.data["threshold"] == pytest.approx(made.threshold, rel=0.15)
     listed = said("pages", "--columns", "url,change_rate", "--csv", "--database", "sqlite:///crawl.db", folder=tmp_path)
     rows = [line.split(",") for line in listed.splitlines()[1:]]

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pytest
 from aiohttp import web
@@ -123,7 +123,7 @@ def test_next_names_first_what_has_been_asked_for_and_not_answered(running: Runn
     async def late(request: web.Request) -> web.StreamResponse:
         while not may_answer.is_set():
             await asyncio.sleep(0.02)
-        return cast("web.StreamResponse", at_once(request))
+        return at_once(request)
 
     running.site.page(path, late)
     try:

@@ -25,8 +25,6 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "living_site", "--truth", truth, "--while-stdin-is-open"]
     pipe = subprocess.PIPE
     process = children.start(*command, cwd=children.ROOT / "example_project", stdin=pipe, stdout=pipe)
-    assert process.stdin is not None
-    assert process.stdout is not None
     yield process.stdout.readline().strip().rstrip("/").rpartition(":")[2]
     process.stdin.close()
     process.wait(20)

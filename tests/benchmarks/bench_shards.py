@@ -28,7 +28,7 @@ from crawlsched.content.reading import Body
 from crawlsched.crawl.collection import FLUSH_INTERVAL
 from crawlsched.crawl.visits import Call, ResponseFacts
 from crawlsched.planner import Plan, Planner, plan
-from crawlsched.sharing import divided, grown_curve, read_curve, shard_of
+from crawlsched.sharing import divided, read_curve, shard_of, written_curve
 from crawlsched.store import host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
@@ -72,8 +72,8 @@ class World:
 
 
 def _curve(made: Plan | None, n_pages: int) -> np.ndarray | None:
-    packed = None if made is None else grown_curve(made.demand, made.n_pages, n_pages - made.n_held)
-    return None if packed is None else read_curve(packed.hex())
+    packed = None if made is None else written_curve(made.demand, made.n_pages, n_pages - made.n_held)
+    return None if packed is None else read_curve(packed)
 
 
 def crawl(world: World, n_processes: int, by_curves: bool) -> float:

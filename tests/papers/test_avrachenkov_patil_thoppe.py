@@ -72,12 +72,14 @@ def test_theorem_1_the_law_of_large_numbers_converges_at_its_rate(alpha, slope):
     assert slopes()[alpha] == pytest.approx(slope, abs=0.045 if alpha != "k^0.75" else 0.08)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("eta", [0.5, 0.6, 0.75, 0.9])
 def test_theorem_2_stochastic_approximation_converges_at_its_rate(eta):
     """E|y_k - Δ| = O(k^-η/2): the slope is -η/2 (a little steeper while the start is being forgotten)."""
     assert slopes()[f"eta {eta}"] == pytest.approx(-eta / 2, abs=0.06)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("beta", [0.6, 0.75])
 def test_the_conjectured_rate_of_momentum_holds(beta):
     """E|z_k - Δ| = O(k^-β/2) but for logarithms, which the paper conjectures: the slope is -β/2."""

@@ -41,43 +41,27 @@ def test_an_unknown_page_says_where_it_was_looked_for() -> None:
     )
 
 
-@pytest.fixture
-def on_windows(monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let the system call itself Windows where it is asked; give the sentence in which it is refused."""
-    # Not in all of Python, whose paths would be Windows' then.
-    monkeypatch.setattr(exceptions, "os", SimpleNamespace(name="nt"))
-    return (
-        "crawlsched does not run on Windows; "
-        "run it on Linux or another POSIX system, such as the Windows Subsystem for Linux."
-    )
-
-
-def test_on_windows_every_command_says_that_it_is_not_supported(
-    on_windows: str, capsys: pytest.CaptureFixture[str]
+def test_on_windows_no_command_no_crawl_and_no_collection_begins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], sqlite_url: str
 ) -> None:
-    """One sentence and exit code 1, before anything is looked at."""
-    from crawlsched.cli import main
-
-    assert main(["status", "--database", "sqlite:///nowhere/crawl.db"]) == 1
-    assert capsys.readouterr() == ("", on_windows + "\n")
-
-
-def test_on_windows_no_crawl_begins(on_windows: str) -> None:
-    """The add-on refuses when it is asked for its settings."""
+    """One sentence before anything is looked at, so that no signal is ever sent there to ask after a process."""
     from scrapy.spiders import Spider
     from scrapy.utils.test import get_crawler
 
     from crawlsched.addon import Addon
-
-    crawler = get_crawler(Spider)
-    with pytest.raises(UnsupportedPlatform) as refused:
-        Addon(crawler).update_settings(crawler.settings)
-    assert str(refused.value) == on_windows
-
-
-def test_on_windows_no_collection_is_opened(on_windows: str, sqlite_url: str) -> None:
-    """So no signal is ever sent there, to ask after a process; `require_posix` itself allows this system."""
+    from crawlsched.cli import main
     from crawlsched.store import Store
 
-    with pytest.raises(UnsupportedPlatform, match="does not run on Windows"):
-        Store.open(sqlite_url, "spider")
+    # Not in all of Python, whose paths would be Windows' then.
+    monkeypatch.setattr(exceptions, "os", SimpleNamespace(name="nt"))
+    said = (
+        "crawlsched does not run on Windows; "
+        "run it on Linux or another POSIX system, such as the Windows Subsystem for Linux."
+    )
+    assert main(["status", "--database", "sqlite:///nowhere/crawl.db"]) == 1
+    assert capsys.readouterr() == ("", said + "\n")
+    crawler = get_crawler(Spider)
+    for begin in (lambda: Addon(crawler).update_settings(crawler.settings), lambda: Store.open(sqlite_url, "spider")):
+        with pytest.raises(UnsupportedPlatform) as refused:
+            begin()
+        assert str(refused.value) == said

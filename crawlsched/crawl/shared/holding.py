@@ -13,7 +13,8 @@ from crawlsched.crawl.shared.inbox import Inbox
 from crawlsched.crawl.shared.membership import Membership, Published
 from crawlsched.crawl.side_thread import Aside, give_memory_back
 from crawlsched.showing import in_words
-from crawlsched.store.members import Received, SharedCollection
+from crawlsched.store import Outgoing
+from crawlsched.store.members import SharedCollection
 
 __all__ = ["Holding"]
 
@@ -24,8 +25,6 @@ _LONGEST_BEGINNING = 10.0
 _BETWEEN_LOOKS = 3.0
 # A shard that is given away ends its visits first, for these seconds at most.
 _LONGEST_DRAIN = 4.0
-# A shard that has grown by this share is published, at most once in these seconds.
-_GROWN, _BETWEEN_NEWS = 0.1, 2.0
 # So many pages of a shard are taken in between two looks at the clock, while the crawl goes on.
 _TAKEN_AT_ONCE = 500
 
@@ -34,7 +33,7 @@ class _Loaded(NamedTuple):
     """What another thread has read of a shard, and what waits there to be taken in."""
 
     stored: StoredShard
-    waiting: list[Received]
+    waiting: list[Outgoing]
 
 
 class Holding:
@@ -56,7 +55,6 @@ class Holding:
         self._draining: dict[int, float] = {}
         # Those that are written down when so many batches are.
         self._leaving: dict[int, int] = {}
-        self._published: dict[int, tuple[float, int]] = {}
 
     def begin(self) -> None:
         """Load what nobody has, before the spider starts: its first requests are then for pages that are known."""
@@ -90,7 +88,7 @@ class Holding:
         for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._here and shard not in self._draining:
                 self._draining[shard] = now + _LONGEST_DRAIN
-                self._publish(shard, now, ready=False)
+                self._publish(shard, ready=False)
         for shard, until in list(self._draining.items()):
             if shard not in self._here:
                 del self._draining[shard]
@@ -99,13 +97,6 @@ class Holding:
         for shard in [shard for shard, batch in self._leaving.items() if batch <= self._collection.n_written]:
             del self._leaving[shard]
             self._membership.is_done_with(shard)
-
-    def tell(self, now: float) -> None:
-        """Publish the shards that have grown since they were published."""
-        for shard in self._here.keys() - self._draining.keys():
-            at, before = self._published[shard]
-            if abs(self._here[shard].n_pages - before) > _GROWN * before and now - at >= _BETWEEN_NEWS:
-                self._publish(shard, now)
 
     # -- one comes
 
@@ -148,14 +139,12 @@ class Holding:
         self._epochs[shard] = epoch
         self._refresher.came(loaded.stored.shard)
         self._inbox.begun(shard, loaded.waiting)
-        self._publish(shard, now)
+        self._publish(shard)
         self._refresher.count("crawlsched/shards/claimed")
 
-    def _publish(self, shard: int, now: float, *, ready: bool = True) -> None:
+    def _publish(self, shard: int, *, ready: bool = True) -> None:
         token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
-        n_pages = self._here[shard].n_pages
-        self._published[shard] = (now, n_pages)
-        self._membership.publish(Published(shard, token, n_pages, ready))
+        self._membership.publish(Published(shard, token, self._here[shard].n_pages, ready))
 
     # -- one goes
 

@@ -14,7 +14,8 @@ from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.showing import in_words
-from crawlsched.store.members import Received, SharedCollection
+from crawlsched.store import Outgoing
+from crawlsched.store.members import SharedCollection
 
 __all__ = ["SIGNAL", "Inbox"]
 
@@ -69,11 +70,11 @@ class Inbox:
         self._under_way: dict[int, dict[Name, int]] = {}
         self._deleted: dict[int, dict[Name, None]] = {}
 
-    def waiting(self, shard: int) -> list[Received]:
+    def waiting(self, shard: int) -> list[Outgoing]:
         """Read what waits for a shard that is being loaded; any thread may."""
         return self._shared.received([shard], _AT_ONCE)
 
-    def begun(self, shard: int, rows: Sequence[Received]) -> None:
+    def begun(self, shard: int, rows: Sequence[Outgoing]) -> None:
         """Take in the rows that have waited for a shard, as its first work.
 
         A shard that is given back ends its work first, so rows are taken in even if shards move faster than inboxes are
@@ -110,11 +111,11 @@ class Inbox:
         n_written = self._refresher.collection.n_written
         return [name for name, batch in self._under_way[shard].items() if 0 < batch <= n_written]
 
-    def _read(self, wanted: list[int], here: list[int]) -> tuple[list[Received], list[int], bool]:
+    def _read(self, wanted: list[int], here: list[int]) -> tuple[list[Outgoing], list[int], bool]:
         shared = self._shared
         return shared.received(wanted, _AT_ONCE), shared.commanded(here), shared.waits(_MOST_WAITING)
 
-    def _took(self, stays: dict[int, _Stay], found: tuple[list[Received], list[int], bool]) -> None:
+    def _took(self, stays: dict[int, _Stay], found: tuple[list[Outgoing], list[int], bool]) -> None:
         rows, commanded, is_full = found
         if is_full and not self.is_full:
             logger.warning(
@@ -135,40 +136,39 @@ class Inbox:
                 deleted[name] = None
             for name in list(deleted)[: max(len(deleted) - _REMEMBERED, 0)]:
                 del deleted[name]
-        by_shard: dict[int, list[Received]] = {}
+        by_shard: dict[int, list[Outgoing]] = {}
         for row in rows:
             if row.shard in stayed:
                 by_shard.setdefault(row.shard, []).append(row)
         for shard, some in by_shard.items():
             self._arrived(shard, some)
 
-    def _arrived(self, shard: int, rows: Sequence[Received]) -> None:
+    def _arrived(self, shard: int, rows: Sequence[Outgoing]) -> None:
         under_way, deleted = self._under_way[shard], self._deleted[shard]
-        new = [row for row in rows if (row.sender, row.number) not in under_way]
-        for row in new:
-            if (name := (row.sender, row.number)) in deleted:
-                self._unsaved.received(shard, *name, self._clock())
-                under_way[name] = self._unsaved.number
-        new = [row for row in new if (row.sender, row.number) not in under_way]
+        new = [row for row in rows if row.name not in under_way]
+        under_way.update(dict.fromkeys([row.name for row in new], 0))
+        for name in [row.name for row in new if row.name in deleted]:
+            self._unsaved.received(shard, *name, self._clock())
+            under_way[name] = self._unsaved.number
+        new = [row for row in new if row.name not in deleted]
         if new:
-            under_way.update(dict.fromkeys([(row.sender, row.number) for row in new], 0))
             self._refresher.long_work.add(self._take_in(shard, under_way, new))
 
-    def _take_in(self, shard: int, under_way: dict[Name, int], rows: list[Received]) -> Iterator[None]:
+    def _take_in(self, shard: int, under_way: dict[Name, int], rows: list[Outgoing]) -> Iterator[None]:
         for start in range(0, len(rows), _IN_ONE_STEP):
             if self._under_way.get(shard) is not under_way:  # the next owner takes in what is left
                 return
             now, some = self._clock(), rows[start : start + _IN_ONE_STEP]
             with self._refresher.admission.together(now):
-                done = [(row.sender, row.number) for row in some if self._is_done(row, now)]
+                done = [row.name for row in some if self._is_done(row, now)]
             for name in done:
                 self._unsaved.received(shard, *name, now)  # with what has come of it, in one transaction
             under_way.update(dict.fromkeys(done, self._unsaved.number))
-            for name in {(row.sender, row.number) for row in some}.difference(done):
+            for name in {row.name for row in some}.difference(done):
                 del under_way[name]
             yield
 
-    def _is_done(self, row: Received, now: float) -> bool:
+    def _is_done(self, row: Outgoing, now: float) -> bool:
         """Take a row in, or leave it out if it is damaged; False: the database is away, and the row is read again."""
         try:
             self._take(row, now)
@@ -182,7 +182,7 @@ class Inbox:
             self._guard.worked("taking in what was handed over")
         return True
 
-    def _take(self, row: Received, now: float) -> None:
+    def _take(self, row: Outgoing, now: float) -> None:
         refresher = self._refresher
         if row.kind == SIGNAL:
             refresher.admission.add_together(now)  # the page may have come right before it

@@ -59,6 +59,11 @@ def _staying(seen: Seen) -> set[str]:
     return {token for token, member in seen.members.items() if seen.is_alive(token) and not member.status.get(_LEAVES)}
 
 
+def _complain(sentence: str, error: Exception) -> None:
+    expected = isinstance(error, CrawlschedError)
+    logger.error("%s, which is tried again: %s", sentence, in_words(error), exc_info=None if expected else error)
+
+
 class Published(NamedTuple):
     """What the others have to know of a shard."""
 
@@ -66,14 +71,6 @@ class Published(NamedTuple):
     token: str
     n_pages: int
     ready: bool = True
-
-
-class _Done(NamedTuple):
-    """All members at a moment at which each had said that it has nothing to do, and when it had said so."""
-
-    epochs: dict[int, int]
-    dispatched: dict[str, Any]
-    said_at: dict[str, float]
 
 
 class Membership:
@@ -126,7 +123,8 @@ class Membership:
         self.is_leaving = False  # whether this process is ending, and claims nothing any more
         self.pass_since = pass_since
         self.pass_is_over = False  # whether all that take part have nothing left to do
-        self._done: _Done | None = None
+        # All members, when each had said that it has nothing to do, and when that was seen.
+        self._done: tuple[object, float] | None = None
         self._ends = threading.Event()
         self._poked = threading.Event()
         self.renewed = threading.Event()
@@ -230,12 +228,7 @@ class Membership:
                     self.failure = None
             except Exception as error:  # the database is away: by our own clock nothing goes out after a while
                 if self.failure is None:
-                    logger.error(
-                        "The grant of this process cannot be renewed, so it stops sending within seconds and tries "
-                        "again: %s",
-                        in_words(error),
-                        exc_info=None if isinstance(error, CrawlschedError) else error,
-                    )
+                    _complain("The grant, without which this process stops sending, cannot be renewed", error)
                 self.failure = in_words(error)
                 wait = _SOON
             self.renewed.set()
@@ -274,19 +267,19 @@ class Membership:
         is_loaded = bool(self._ready & self.mine().keys())
         wants = self.targets.get(self.token, 0.0) if is_loaded else _LEAST_WANTED * seen.rate
         said = Renewal(self.token, number, self.grant.using(asked_at), wants, tuple(claims))
-        renewed = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
-        if renewed is None:
+        answer = self._shared.renew(said, self._about, {**self.status, _LEAVES: self.is_leaving})
+        if answer is None:
             return _SOON
-        self.owned = renewed.answer.shards
-        self.grant.answered(number, renewed.answer.granted)
+        self.owned = answer.shards
+        self.grant.answered(number, answer.granted)
         self.seen = seen
-        self.paused_since = renewed.paused_since
+        self.paused_since = answer.paused_since
         self.is_claiming = bool(claims)
         self._free(seen, set(claims).difference(self.owned))
         self._give_back()
-        is_rising = renewed.answer.granted < wants * 0.99
+        is_rising = answer.granted < wants * 0.99
         # What this one may not use any more is free for others with the renewal after this one.
-        is_falling = renewed.answer.granted < said.using * 0.99
+        is_falling = answer.granted < said.using * 0.99
         is_moving = (is_rising or is_falling) and not self.paused_since
         if claims or self._is_given_some or not is_all_said or is_moving:
             return _SOON
@@ -318,11 +311,7 @@ class Membership:
             is_all_said, self._unsaid = self._say(), False
         except Exception as error:
             if not self._unsaid:
-                logger.error(
-                    "What is for the others cannot be written down, which is tried again: %s",
-                    in_words(error),
-                    exc_info=None if isinstance(error, CrawlschedError) else error,
-                )
+                _complain("What is for the others cannot be written down", error)
             is_all_said, self._unsaid = False, True
         return is_all_said
 
@@ -353,31 +342,26 @@ class Membership:
         if seen.pass_since != since:
             self.pass_is_over = True
             return
-        before, self._done = self._done, self._all_done(seen)
-        if self._done is None or before is None or before.dispatched != self._done.dispatched:
-            return
-        if before.epochs != self._done.epochs:
-            return
-        if any(self._done.said_at[token] <= said_at for token, said_at in before.said_at.items()):
-            self._done = before  # somebody has not been heard since
-            return
-        # Between what they said before and after that moment nobody has sent anything, and nothing was on its way at
-        # it: so nobody had anything to do at that moment, and nothing comes of nothing.
-        self._shared.end_pass(since)
-        self.pass_is_over = True
+        found = self._all_done(seen)
+        if found is None:
+            self._done = None
+        elif self._done is None or self._done[0] != found:
+            self._done = (found, seen.now)
+        elif all(member.renewed_at > self._done[1] for token, member in seen.members.items() if seen.is_alive(token)):
+            # Between what they said before and after that moment nobody has sent anything, and nothing was on its way
+            # at it: so nobody had anything to do at that moment, and nothing comes of nothing.
+            self._shared.end_pass(since)
+            self.pass_is_over = True
 
-    def _all_done(self, seen: Seen) -> _Done | None:
-        """Return what all members have said last, if they have all shards and each of them has nothing to do."""
+    def _all_done(self, seen: Seen) -> object | None:
+        """Return who has which shards, and has sent how much, if all shards are crawled and nobody has more to do."""
         alive = {token: member for token, member in seen.members.items() if seen.is_alive(token)}
         if not all(row.ready and row.member in alive for row in seen.shards.values()):
             return None
         if not all(member.status.get("is_done") for member in alive.values()) or self._shared.waits(0):
             return None
-        return _Done(
-            {shard: row.epoch for shard, row in seen.shards.items()},
-            {token: member.status.get("dispatched") for token, member in alive.items()},
-            {token: member.renewed_at for token, member in alive.items()},
-        )
+        epochs = {shard: row.epoch for shard, row in seen.shards.items()}
+        return epochs, {token: member.status.get("dispatched") for token, member in alive.items()}
 
     def _decide(self, seen: Seen) -> list[int]:
         """Reckon what everybody reckons alike: who should own what, and who gets how much. Return what to claim."""

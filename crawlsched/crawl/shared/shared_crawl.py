@@ -20,7 +20,7 @@ from crawlsched.crawl.shared.inbox import SIGNAL, Inbox
 from crawlsched.crawl.shared.membership import Membership
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.exceptions import StoreError
-from crawlsched.sharing import grown_curve
+from crawlsched.sharing import written_curve
 from crawlsched.store import Batch, host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
@@ -61,8 +61,6 @@ class SharedCrawl:
         self._aside = Aside()
         self._rate = 0.0
         self._rested = False
-        self._curve_of: tuple[Any, int] | None = None
-        self._curve: str | None = None
         self._sent: deque[tuple[float, int]] = deque()
 
     # -- opening and closing
@@ -86,13 +84,6 @@ class SharedCrawl:
             self._database.close()
             raise
         n = collection.shards.n = self.shared.n_shards
-        if n != settings.shards:
-            logger.warning(
-                "The collection %r has %d shards, and keeps them: CRAWLSCHED_SHARDS = %d counts where one is made.",
-                settings.collection,
-                n,
-                settings.shards,
-            )
         self.handing_over = Handover(self._token, n)
         self._inbox = Inbox(self.shared, self._refresher)
         hours = settings.hours
@@ -120,20 +111,14 @@ class SharedCrawl:
         logger.info(
             "Collection %r in %s is shared: this process has %d of its %d shards, and %g of %g requests a second; "
             "`crawlsched status` shows all.",
-            self.shared.name,
-            self.shared.database.name,
-            len(collection.shards.here),
-            n,
-            self._membership.grant.rate,
-            seen.rate,
+            *(self.shared.name, self.shared.database.name, len(collection.shards.here), n),
+            *(self._membership.grant.rate, seen.rate),
         )
-        if hours is None and seen.rate != settings.bandwidth:
+        if n != settings.shards or (hours is None and seen.rate != settings.bandwidth):
             logger.warning(
-                "The rate of the collection %r is %g requests a second, and that of these settings, %g, is not used; "
-                "`crawlsched bandwidth` sets it for all processes.",
-                self.shared.name,
-                seen.rate,
-                settings.bandwidth,
+                "The collection %r keeps its %d shards and its %g requests a second: CRAWLSCHED_SHARDS = %d and "
+                "CRAWLSCHED_BANDWIDTH count where one is made; `crawlsched bandwidth` sets the rate of all processes.",
+                *(self.shared.name, n, seen.rate, settings.shards),
             )
 
     @property
@@ -183,10 +168,11 @@ class SharedCrawl:
         self._adopt_rate(now)
         if membership.seen is not None:
             refresher.hosts.bandwidth = membership.seen.rate
+            here, shards = refresher.collection.shards.here, membership.seen.shards.items()
+            refresher.collection.limits.n_elsewhere = sum(row.n_pages for n, row in shards if n not in here)
         if refresher.is_ending() and membership.has_others:
             membership.leaves()
         self._holding.look(now)
-        self._holding.tell(now)
         share = membership.targets.get(self._token, 0.0)
         if share > _LEAST_RATE and abs(share - refresher.planner.bandwidth) > 0.01 * share:
             refresher.planner.set_bandwidth(share, now)
@@ -241,12 +227,8 @@ class SharedCrawl:
         plan, n_pages = self._refresher.planner.plan, len(self._refresher.collection.index)
         if plan is None:
             return None
-        if self._curve_of != (plan, n_pages):
-            self._curve_of = plan, n_pages
-            # New pages of a host that may be asked only so often make no demand beyond what it allows.
-            packed = grown_curve(plan.demand, plan.n_pages, n_pages - plan.n_held)
-            self._curve = None if packed is None else packed.hex()
-        return self._curve
+        # New pages of a host that may be asked only so often make no demand beyond what it allows.
+        return written_curve(plan.demand, plan.n_pages, n_pages - plan.n_held)
 
     def _is_done(self, now: float) -> bool:
         """Whether nothing is left to try here, and nothing is on its way that may lead to more."""
@@ -261,10 +243,11 @@ class SharedCrawl:
         self._aside.run("the heartbeat", lambda: self.shared.beat(said))
 
     def _said_of_shards(self) -> list[tuple[int, str, int, dict[str, Any]]]:
-        status = self._refresher.status_of_shard
-        leases = ((shard, shard.store.lease) for shard in self._refresher.collection.shards)
-        said = ((shard.number, lease.token, shard.n_pages) for shard, lease in leases if lease is not None)
-        return [(number, token, n_pages, status()) for number, token, n_pages in said]
+        return [
+            (shard.number, shard.store.lease.token, shard.n_pages, self._refresher.status_of_shard())
+            for shard in self._refresher.collection.shards
+            if shard.store.lease is not None
+        ]
 
     # -- what the crawl asks
 

@@ -10,8 +10,8 @@ from sqlalchemy import select
 
 from crawlsched.pages import STATE_NAMES
 from crawlsched.store import Store, models
-from crawlsched.store.database import among
 from crawlsched.store.listing import Condition, listed
+from crawlsched.store.statements import among, own
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views.context import Context, choice, empty, section, table
@@ -117,11 +117,10 @@ def _state(number: int) -> str:
 
 def _by_number(store: Store, pages: Sequence[int]) -> list[dict[str, Any]]:
     """Return what is known of pages, in the order asked; one that is gone meanwhile is left out."""
-    table, (shard, collection) = models.pages, store.key
+    table = models.pages
+    wanted = select(*[table.c[name] for name in ("page", *_COLUMNS)])
     with store.database.reading() as connection:
-        among_these = among(table.c.page, pages, connection.dialect.name)
-        wanted = select(*[table.c[name] for name in ("page", *_COLUMNS)])
-        rows = connection.execute(wanted.where(table.c.shard == shard, table.c.collection == collection, among_these))
+        rows = connection.execute(wanted.where(*own(table, store.key), among(table.c.page, pages)))
         found = {row.page: {**row._asdict(), "state": _state(row.state)} for row in rows}
     return [found[page] for page in pages if page in found]
 

@@ -160,7 +160,6 @@ def test_what_is_on_its_way_is_not_sent_again_and_what_always_fails_ever_more_ra
     n_failures = crawl.stats["spider_exceptions/ValueError"]
     assert len(site.visits("/broken")) == n_failures <= 3  # of fifty visits that there would be
     owner = crawl.read(lambda store: store.owner())
-    assert owner is not None
     assert owner.status["failing_callbacks"] == {"parse": n_failures}
 
 

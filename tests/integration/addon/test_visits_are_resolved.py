@@ -149,7 +149,6 @@ def _answers(site: Site) -> None:
         return web.Response()
 
     def reset(request: web.Request) -> web.Response:
-        assert request.transport is not None
         request.transport.abort()
         return web.Response()
 
@@ -157,7 +156,6 @@ def _answers(site: Site) -> None:
         response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "text/html"})
         await response.prepare(request)
         await response.write(b"<p>only the first bytes")
-        assert request.transport is not None
         request.transport.close()
         return response
 

@@ -60,7 +60,6 @@ def alone_with(
 
 
 def states(collection: Collection) -> list[bytes]:
-    assert collection.planner.learned is not None
     return collection.planner.learned.packed(np.arange(N_PAGES))
 
 
@@ -107,7 +106,6 @@ def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url: str, killed: Path,
     collection = opened(sqlite_url, visits[29][0], **chosen)
     go_on(collection, visits[30:])
     learned = collection.planner.learned
-    assert learned is not None
 
     alone = alone_with(visits, name, dict(collection.settings.estimator[1]))
     assert states(collection) == alone.packed(np.arange(N_PAGES))

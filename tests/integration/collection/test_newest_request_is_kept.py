@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,18 @@ Open = Callable[[], Refresher]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Open:
+def opened(tmp_path: Path) -> Iterator[Open]:
+    """Open it, again and again; what was open before ends first."""
     settings = parts.settings(f"sqlite:///{tmp_path / 'crawl.db'}")
-    return lambda: parts.refresher(settings, clock=lambda: 1_000.0)
+    with ExitStack() as last:
+
+        def open_it() -> Refresher:
+            last.close()
+            refresher = parts.refresher(settings, clock=lambda: 1_000.0)
+            last.callback(parts.close, refresher)
+            return refresher
+
+        yield open_it
 
 
 def _ask(
@@ -38,9 +48,8 @@ def _ask(
     """Ask for a page, and return what became of that and which page it is."""
     meta = {**(data or {}).get("meta", {}), **more.pop("meta", {})}
     template = RequestTemplate(data) if data else None
-    asked = PageRequest(
-        url, name_of(url), "a.example", template, more.pop("importance", None), meta, again, more.pop("call", None)
-    )
+    importance, call = more.get("importance"), more.get("call")
+    asked = PageRequest(url, name_of(url), "a.example", template, importance, meta, again, call)
     result = refresher.admission.requested(asked, 1_000.0)
     return result, refresher.collection.index.page(variant_fingerprint(name_of(url), asked_variant(meta)))
 
@@ -57,7 +66,6 @@ def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
     _, page = _ask(refresher, {"callback": "parse_item", "meta": {"price": 10}})
     _crawled(refresher, page)
     assert _ask(refresher, {"callback": "parse_product", "meta": {"price": 12}}) == (AdmissionResult.KNOWN, page)
-    parts.close(refresher)
     refresher = opened()
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse_product", "meta": {"price": 12}}
     marks = refresher.planner.pages.marks
@@ -65,7 +73,6 @@ def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
     digest = refresher.collection.request_digest(page)
     refresher.planner.pages.request_digest[page] = 0  # as of a version that kept none
     assert refresher.collection.request_digest(page) == digest
-    parts.close(refresher)
 
 
 def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(opened: Open) -> None:
@@ -83,12 +90,10 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
         assert refresher.planner.pages.importance[page] == 3.0
     start = _ask(refresher, {"callback": "parse"}, again=True, meta={"is_start_request": True})
     assert start == (AdmissionResult.ONCE, pages[0])  # plain Scrapy delivers both
-    parts.close(refresher)
     refresher = opened()  # where the callbacks have other names
     assert _ask(refresher, {"callback": "parse_item"}) == (AdmissionResult.NEW, pages[0])
     assert _ask(refresher, later) == (AdmissionResult.KNOWN, pages[0])
     assert refresher.collection.facts_of(pages[0]).template_data == {"callback": "parse_item"}
-    parts.close(refresher)
 
 
 def test_what_makes_a_variant(opened: Open) -> None:
@@ -106,10 +111,8 @@ def test_what_makes_a_variant(opened: Open) -> None:
     assert pages[0] == pages[1]
     assert len(set(pages)) == 3
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
-    parts.close(refresher)
     refresher = opened()
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
-    parts.close(refresher)
 
 
 def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
@@ -119,7 +122,6 @@ def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCapt
         found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
     assert Counter(found) == Counter({AdmissionResult.NEW: 16, AdmissionResult.ONCE: 4})
     assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
-    parts.close(refresher)
 
 
 def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
@@ -131,7 +133,6 @@ def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
     assert _ask(refresher, {"callback": "parse_item"}, call=call, again=True) == (AdmissionResult.ONCE, page)
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
-    parts.close(refresher)
 
 
 def test_dont_filter_and_start_requests(opened: Open) -> None:
@@ -140,7 +141,6 @@ def test_dont_filter_and_start_requests(opened: Open) -> None:
     start = {"is_start_request": True}
     _, page = _ask(refresher, again=True, meta=start)
     assert _ask(refresher, again=True, meta=start) == (AdmissionResult.ONCE, page)
-    parts.close(refresher)
     refresher = opened()
     assert not refresher.book.owed(page, 1_000.0)
     assert _ask(refresher, again=True, meta=start) == (AdmissionResult.NEW, page)  # nobody has visited it
@@ -148,7 +148,6 @@ def test_dont_filter_and_start_requests(opened: Open) -> None:
     assert _ask(refresher, again=True) == (AdmissionResult.ONCE, page)
     assert _ask(refresher, importance=3.0)[0] is AdmissionResult.KNOWN
     assert refresher.planner.pages.importance[page] == 3.0
-    parts.close(refresher)
 
 
 def test_what_is_owed_is_given_once(opened: Open) -> None:
@@ -175,7 +174,6 @@ def test_what_is_owed_is_given_once(opened: Open) -> None:
     assert book.owed(page, 1_000.0 + 86_400.0) == UNTRACKED
     refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
     assert book.owed(page, 1_000.0) == UNTRACKED
-    parts.close(refresher)
 
 
 def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
@@ -193,4 +191,3 @@ def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
         refresher.flush(now)
     assert n_visits > 60
     assert len(refresher.book.ended_pages) <= 1
-    parts.close(refresher)

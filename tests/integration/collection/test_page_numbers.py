@@ -78,12 +78,10 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) ->
     )
     collection.unsaved.feed(page, NOW + 5.0, "new", 0)
     source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)
-    assert source is not None
     collection.unsaved.announcement(page, source.source, 7.0, 1, NOW + 5.0)
     collection.close(NOW + 5.0)
     store = opened.store()
     (facts,) = store.reader.facts([3])
-    assert facts is not None
     assert (facts.url, facts.etag) == (URLS[3], "it")
     (visit,) = store.reader.observations_of(3)
     assert visit.time == NOW + 5.0
@@ -104,7 +102,6 @@ def test_what_is_forgotten_meanwhile_is_not_written(opened: Opened) -> None:
     """What waits of a forgotten page goes; that of the page whose row has its number stays."""
     collection = opened.open()
     source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)
-    assert source is not None
     for page in (2, 3):
         collection.unsaved.announcement(page, source.source, 7.0, 1, NOW)
         collection.unsaved.feed(page, NOW, "new", None)

@@ -34,13 +34,11 @@ def crawled(database_url: str) -> Iterator[tuple[Collection, str]]:
     pages = collection.add_pages(parts.found(URLS), START)
     for hour in range(25):
         for page in pages[:3]:
-            pick = collection.planner.pick(START + hour * HOUR + page, parts.any_host)
-            assert pick is not None
+            assert collection.planner.pick(START + hour * HOUR + page, parts.any_host)
             changed = None if hour == 0 else page == 0 or (page == 2 and hour % 8 == 0)
             parts.visit(collection, page, START + hour * HOUR + page, changed, 60.0 if changed and page == 0 else None)
         if hour == 12:
             source = collection.sources.add("sitemap", "https://example.com/sitemap.xml", "example.com", START)
-            assert source is not None
             collection.unsaved.source(source, START)
             collection.planner.covered([0, 1], source.source, START + hour * HOUR + 10)
             collection.planner.signalled([1], source.source, START + hour * HOUR + 1000)

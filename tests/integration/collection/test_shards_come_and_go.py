@@ -111,8 +111,6 @@ def test_a_shard_that_comes_back_is_what_it_was(process: Process) -> None:
     rows = collection.add_pages(pages_of(1, 20), NOW)
     source = collection.sources.add("sitemap", f"http://{HOSTS[1]}/sitemap.xml", HOSTS[1], NOW)
     ping = collection.sources.add("ping", "desk", "", NOW)
-    assert source is not None
-    assert ping is not None
     collection.planner.covered(np.array(rows), source.source, NOW)
     collection.planner.covered(np.array(rows[:3]), ping.source, NOW)
     collection.planner.signalled(np.array(rows[:5]), source.source, NOW + 1.0)

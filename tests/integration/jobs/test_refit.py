@@ -16,9 +16,8 @@ from crawlsched.jobs import refit as module
 from crawlsched.jobs.refit import refit
 from crawlsched.planner import Planner, plan
 from crawlsched.settings import Settings
-from crawlsched.store import Batch, Store, schema
+from crawlsched.store import Batch, Lease, Store, schema
 from crawlsched.store.database import Database
-from crawlsched.store.lease import NobodysShard
 from crawlsched.store.members import SharedCollection, about_me, new_token
 from tests import parts
 from tests.commands import run_here
@@ -190,7 +189,7 @@ def test_who_joins_meanwhile_is_not_written_over(postgresql_url) -> None:
     schema.upgrade(postgresql_url)
     shared = SharedCollection.open(database, "news", 4, 10.0)
     store = shared.store(1)
-    store.lease = NobodysShard.found(database, store.key)
+    store.lease = Lease(database, store.key, store.owner().token)
     store.save(Batch())
     membership = Membership(shared, new_token(), about_me("spider"))
     membership.renew()

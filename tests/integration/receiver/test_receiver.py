@@ -141,8 +141,6 @@ class _Hub:
 
     def _send(self, method: str, url: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
         parts = urlsplit(url)
-        assert parts.hostname is not None
-        assert parts.port is not None
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         return _ask((parts.hostname, parts.port), method, path, body, **headers)
 
@@ -213,7 +211,6 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, 
     # While the sender's precision is being learned each ping may bring a visit; once it is, none does.
     plan = crawl.read(lambda store: store.plans.newest())
     [source] = [one for one in crawl.read(lambda store: store.reader.sources()) if one.kind == "ping"]
-    assert plan is not None
     assert plan.data["signal_weights"][source.source] < 0.2
     assert flooded < 6 * mean
     assert flooded < 0.25 * n_visits

@@ -63,6 +63,7 @@ def look_until(refresher: Refresher, what, seconds: float = 10.0) -> None:
     """Do what the timers of a crawl do."""
 
     def is_so() -> bool:
+        refresher.sharing.heartbeat()
         refresher.sharing.look(refresher.clock())
         refresher.long_work.go_on(0.01)
         refresher.flush(refresher.clock())

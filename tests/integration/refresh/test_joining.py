@@ -31,7 +31,28 @@ def test_a_process_that_joins_has_its_share_at_once(shared) -> None:
         with process(shared) as second:
 
             def is_divided() -> bool:
+                first.sharing.heartbeat()
                 first.sharing.look(first.clock())
                 return len(second.collection.shards.here) == N_SHARDS // 2
 
             look_until(second, is_divided, 15.0)
+
+
+def test_the_limit_of_pages_is_that_of_the_collection(shared) -> None:
+    """A process counts the pages of the others with its own, as far as they have told of them."""
+    with process(shared, max_pages=50) as first:
+        look_until(first, lambda: len(first.collection.shards.here) == N_SHARDS)
+        for url in [f"http://{host}/{page}" for page in range(20) for host in HOSTS]:
+            ask(first, url)
+        assert first.collection.limits.n == 50
+        with process(shared, max_pages=50) as second:
+
+            def knows_all() -> bool:
+                first.sharing.heartbeat()
+                first.sharing.look(first.clock())
+                limits = second.collection.limits
+                return len(second.collection.shards.here) == N_SHARDS // 2 and limits.n + limits.n_elsewhere == 50
+
+            look_until(second, knows_all, 15.0)
+            assert 0 < second.collection.limits.n < 50
+            assert not second.collection.limits.takes(0)

@@ -139,7 +139,6 @@ def test_a_doubtful_date_is_counted_and_worth_little(
     heard = {source: n for _, source, n, *_ in crawl.read(lambda store: store.reader.further_sources())}
     plan = crawl.read(lambda store: store.plans.newest())
     assert heard[kinds["backwards"]] == 1
-    assert plan is not None
     assert plan.data["signal_weights"][kinds["backwards"]] == 0.05
 
 

@@ -22,7 +22,6 @@ def locked(url: str, journal: str = "WAL", how: str = "IMMEDIATE") -> Iterator[N
     """Let it hold the lock."""
     command = (sys.executable, "-c", _LOCKS, url.removeprefix("sqlite:///"), journal, how)
     with children.start(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "locked\n"
         yield
         process.communicate(timeout=30)

@@ -67,7 +67,6 @@ def loaded(url):
     for _ in load_pages(stored, planner, NOW, numbers=PageNumbers()):
         pass
     plan = store.plans.newest()
-    assert plan is not None
     planner.adopt(Plan.from_dict(plan.data, hosts.number), NOW)
     while planner.work(NOW):
         pass
@@ -98,7 +97,7 @@ def test_what_must_not_be_copied_is_refused(crawled_url, postgresql_url):
     """A collection that is being crawled, one behind, a target with rows: one sentence, and nothing is changed."""
     store = Store.open(crawled_url, "news")
     lease = store.take_lease("news")
-    with pytest.raises(StoreError, match=r"'news' of .* is being crawled \(pid \d+ on .*\); end that crawl first"):
+    with pytest.raises(StoreError, match=r"'news' of .* is being crawled \(pid \d+ on .*\); end all its crawls first"):
         copy_all(crawled_url, postgresql_url)
     lease.release()
     store.close()

@@ -101,10 +101,10 @@ def test_a_living_process_keeps_its_lease_whatever_a_clock_says(store, owner, ju
 def test_without_a_time_the_clock_of_the_database_counts(store):
     """It is the one thing that all machines which share a database have in common."""
     lease = store.take_lease("news")
-    lease._change(machine="elsewhere")
+    lease._change(None, [], machine="elsewhere")
     assert store.owner().is_held(store.clock())
     assert abs(store.clock() - time.time()) < 5.0
-    lease._change(heartbeat_at=store.clock() - 31.0)
+    lease._change(store.clock() - 31.0, ["heartbeat_at"])
     assert not store.owner().is_held(store.clock())
     assert lease.heartbeat(None, {})
     assert store.owner().is_held(store.clock())
@@ -155,14 +155,14 @@ def test_a_pid_that_was_given_out_again_is_not_the_owner(store):
     row = store.owner()
     assert row.is_held(NOW + 1)
     assert process_start(row.pid) == row.process_started
-    lease._change(process_started="12345")
+    lease._change(None, [], process_started="12345")
     assert not store.owner().is_held(NOW + 1)
 
 
 def test_the_pid_of_another_machine_is_not_asked_after(store):
     """A pid means nothing elsewhere: the lease holds until its heartbeats stop."""
     lease = store.take_lease("news", NOW)
-    lease._change(machine="elsewhere", pid=2**22 + 1)
+    lease._change(None, [], machine="elsewhere", pid=2**22 + 1)
     assert store.owner().is_held(NOW + 29)
     assert not store.owner().is_held(NOW + 31)
 

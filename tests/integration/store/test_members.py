@@ -12,12 +12,14 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
 from crawlsched.exceptions import CollectionInUse, StoreError
-from crawlsched.sharing import LEASE, Renewal, Rows, ShardRow, renew
+from crawlsched.sharing import LEASE, Renewal
 from crawlsched.store import Batch, Host, Store, WriteBehind, schema
 from crawlsched.store.database import Database
+from crawlsched.store.lease import still_own
 from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
 from tests.databases import rows
 from tests.inputs import tries
+from tests.renewal_rule import Rows, ShardRow, renew
 from tests.waiting import wait_until
 
 ABOUT = about_me("spider")
@@ -72,7 +74,7 @@ def test_the_database_answers_as_the_rules_say(database, steps) -> None:
             said = Renewal(member, numbers[member], using[member], wants, tuple(sorted(claims)))
             expected = renew(by_rules, said, now, LEASE, started_at)
             found = shared.renew(said, ABOUT, {}, at=now, started_at=started_at)
-            assert (None if found is None else found.answer) == expected
+            assert found == expected
             using[member] = using[member] if expected is None else expected.granted
     seen = shared.look()
     assert stands(seen) == stands(by_rules)
@@ -84,7 +86,7 @@ def test_the_database_answers_as_the_rules_say(database, steps) -> None:
 def renewed(shared: SharedCollection, member: str, *claims: int, at: float) -> dict[int, int]:
     """Renew the word of a process that claims shards, and return which it has, with their epochs."""
     said = Renewal(member, next(NUMBERS), 0.0, 10.0, claims)
-    return shared.renew(said, ABOUT, {}, at=at, started_at=0.0).answer.shards
+    return shared.renew(said, ABOUT, {}, at=at, started_at=0.0).shards
 
 
 def test_what_a_new_owner_has_claimed_the_old_one_cannot_write(shared) -> None:
@@ -109,13 +111,13 @@ def test_who_is_stopped_right_after_a_call_holds_nobody_up(shared) -> None:
     answered = []
 
     def others_go_on(*of_the_call: object) -> None:
-        answered.append(beside.renew(Renewal(new_token(), 1, 0.0, 1.0), ABOUT, {}).answer.granted)
+        answered.append(beside.renew(Renewal(new_token(), 1, 0.0, 1.0), ABOUT, {}).granted)
         beside.set_rate(20.0)
 
     event.listen(stopped.engine, "after_cursor_execute", others_go_on)
     try:
-        assert caller.renew(Renewal("m", 1, 0.0, 1.0, (0,)), ABOUT, {}).answer.shards == {0: 1}
-        assert caller.set_rate(10.0) == 20.0
+        assert caller.renew(Renewal("m", 1, 0.0, 1.0, (0,)), ABOUT, {}).shards == {0: 1}
+        caller.set_rate(10.0)
         assert caller.pause(paused=True) == pytest.approx(time.time(), abs=60)
         assert caller.pause(paused=False) is None
         caller.publish(0, "m:1", n_pages=1)
@@ -129,7 +131,7 @@ def test_a_writer_that_is_stopped_holds_nobody_up_for_long(shared) -> None:
     """Its shard is passed by while its transaction is open, renewals do not wait, and the server ends it in 3 s."""
     renewed(shared, "stopped", 0, 1, at=100.0)
     with suppress(DBAPIError), shared.database.writing() as connection:
-        assert shared.lease(0, "stopped", 1).is_own(connection)
+        assert still_own(connection, [shared.lease(0, "stopped", 1)]) == [True]
         assert renewed(shared, "heir", 0, 1, at=107.0) == {1: 2}
         wait_until(lambda: renewed(shared, "heir", 0, at=108.0) == {0: 2, 1: 2}, 6.0)
         connection.execute(text("SELECT 1"))
@@ -141,7 +143,7 @@ def test_a_writer_that_is_stopped_while_it_sends_rows_is_ended_by_the_heir(share
     renewed(shared, "stopped", 0, at=100.0)
     dead = Database(shared.database.text, application=application_of("stopped"))
     with suppress(DBAPIError), dead.engine.connect() as connection:
-        assert shared.lease(0, "stopped", 1).is_own(connection)
+        assert still_own(connection, [shared.lease(0, "stopped", 1)]) == [True]
         driver = connection.connection.driver_connection
         with driver.pipeline():
             driver.execute("SELECT 1")
@@ -164,7 +166,7 @@ def test_sixteen_that_begin_at_once_make_one_collection_and_share_its_rate(datab
         barrier.wait()
         shared = SharedCollection.open(database, "made at once", n_shards=8, rate=10.0)
         numbers.add(shared.number)
-        answers[name] = shared.renew(Renewal(name, 1, 0.0, 1.0, (hash(name) % 8, 7)), ABOUT, {}).answer
+        answers[name] = shared.renew(Renewal(name, 1, 0.0, 1.0, (hash(name) % 8, 7)), ABOUT, {})
 
     threads = [threading.Thread(target=member, args=(f"m{i}",)) for i in range(16)]
     for thread in threads:
@@ -200,7 +202,7 @@ def test_a_process_without_shards_does_not_take_a_shared_collection(database, sh
 @pytest.fixture
 def opened(shared):
     member = new_token()
-    epochs = shared.renew(Renewal(member, 1, 0.0, 10.0, tuple(range(4))), ABOUT, {}).answer.shards
+    epochs = shared.renew(Renewal(member, 1, 0.0, 10.0, tuple(range(4))), ABOUT, {}).shards
     stores = [shared.store(shard) for shard in range(4)]
     for shard, store in enumerate(stores):
         store.lease = shared.lease(shard, member, epochs[shard])

@@ -96,6 +96,7 @@ def once(rows: list[dict], *names: str) -> dict[tuple, dict]:
 def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url) -> None:
     """From SQLite into four shards, and eight: state, visits, signals, texts; each host in its shard."""
     before = all_rows(crawled_url)
+    n_plans = len(before["plans"])
     plan = json.loads(before["plans"][-1]["data"])
     del plan["page_counts"]
     said("db", "copy", crawled_url, postgresql_url)
@@ -112,7 +113,7 @@ def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url) -
         of_hosts = [[row for row in rows["sources"] if row["kind"] != "ping"] for rows in (before, after)]
         assert once(of_hosts[1], "source") == once(of_hosts[0], "source")
         everywhere = range(n_shards)
-        for table, wanted in (("tombstones", 2), ("commands", 1), ("plans", 1), ("leases", 1)):
+        for table, wanted in (("tombstones", 2), ("commands", 1), ("plans", n_plans), ("leases", 1)):
             found = [row["shard"] for row in after[table]]
             assert sorted(found) == sorted([*everywhere] * wanted), table
         assert sorted(row["shard"] for row in after["sources"] if row["kind"] == "ping") == [*everywhere]
@@ -183,7 +184,9 @@ def test_what_cannot_be_divided_is_refused_in_a_sentence(shared, crawled_url) ->
     """While somebody crawls, on SQLite, into a number that is none; and nothing is changed."""
     shared.renew(Renewal("me", 1, 0.0, 5.0, (0,)), about_me("spider"), {})
     before = all_rows(shared.database.text)
-    with pytest.raises(CollectionInUse, match=r"'news' is being crawled \(pid \d+ on '.*'\); end all its crawls first"):
+    with pytest.raises(
+        CollectionInUse, match=r"'news' of .* is being crawled \(pid \d+ on '.*'\); end all its crawls first"
+    ):
         split(shared.database, "news")
     assert all_rows(shared.database.text) == before
     shared.leave("me")

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, select
 
-from crawlsched.store import Batch, Host
+from crawlsched.store import Batch, Host, Store, models
 from crawlsched.store.models import STATE_COLUMNS
+from crawlsched.store.statements import among
 from tests.databases import rows
 from tests.rows import NOW, name_of, new_page, new_pages, observation
 
@@ -301,3 +302,16 @@ def test_a_page_is_found_through_an_index(sqlite_store):
         for sql, given in questions:
             (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", given)
             assert "(url_digest=? AND" in plan.detail or "(request_fingerprint=? AND" in plan.detail
+
+
+def test_many_pages_are_found_by_their_keys(sqlite_url) -> None:
+    """Each visit asks for a page, and no statement that names pages goes through all of them."""
+    store = Store.open(sqlite_url, "news")
+    page = models.pages
+    wanted = select(page.c.url).where(*store.own(page), among(page.c.page, [5, 7]))
+    asked = wanted.compile(store.database.engine, compile_kwargs={"literal_binds": True})
+    with store.database.reading() as connection:
+        plan = " ".join(row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}"))
+    assert "SEARCH pages USING INDEX" in plan
+    assert "page=?" in plan
+    store.close()

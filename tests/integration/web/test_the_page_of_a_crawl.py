@@ -37,7 +37,6 @@ def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path: Path) -> None:
         crawl = project.start()
         project.wait_for_log("The page about this crawl is at")
         found = re.search(r"The page about this crawl is at (http://[\d.:]+/)\?token=", project.log())
-        assert found is not None
         address = found[1]
         with_store = Store.open(project.database_url, "test", read_only=True)
         wait_until(lambda: bool(with_store.samples.since(0.0)) and bool(with_store.first_pages.read("oldest")))

@@ -469,7 +469,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("content_type", ["text/html", "application/xml", None])
+@pytest.mark.parametrize("content_type", ["text/html", "application/xml"])
 def test_hostile_bodies_neither_raise_nor_go_on_for_ever(name: str, content_type: str | None) -> None:
     """Time is linear in the size: quadratic time would not come to an end here."""
     for r in RECIPES:

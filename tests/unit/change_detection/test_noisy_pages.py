@@ -8,7 +8,7 @@ import pytest
 
 from crawlsched.change_detection import Recipe
 from tests.kinds_of_change import WORDS
-from tests.noisy_pages import Judge, real_pages, visits_of_a_site, visits_of_real_pages
+from tests.noisy_pages import Counts, Judge, edited, real_pages, visits_of_a_site, visits_of_real_pages, written
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -48,6 +48,35 @@ def test_few_false_changes_and_nearly_all_edits_on_real_pages() -> None:
     assert counts.edits >= 60
     assert counts.false_share <= 0.01, counts
     assert counts.seen_share >= 0.97, counts
+
+
+def _with_a_trial(seed: int) -> Counts:
+    """Visit 12 pages 20 times: a clock, and a heading with two versions that each visitor is shown one of."""
+    rng = Random(seed)
+    judge = Judge(Recipe(), rng)
+    contents = [written(rng, 1) for _ in range(12)]
+
+    def fetch(content: list[str]) -> bytes:
+        heading = rng.choice(["Read it all", "Subscribe for nothing"])
+        return f"{''.join(content)}<h3 class=ab>{heading}</h3><p class=now>{rng.random()}</p>".encode()
+
+    for number in range(20):
+        for page, content in enumerate(contents):
+            is_edited = number > 0 and rng.random() < 0.1
+            if is_edited:
+                edited(content, rng)
+            judge.visit(f"https://example.com/news/{page}", lambda c=content: fetch(c), edited=is_edited)
+    return judge.counts
+
+
+@pytest.mark.statistics
+def test_noise_with_two_states_is_found_and_stays_found() -> None:
+    """Every other probe of it shows the same twice, so it is told some times before it is known; no edit is hidden."""
+    counts = [_with_a_trial(seed) for seed in range(30)]
+    total = sum(counts, Counts())
+    assert total.false_share < 0.05, total
+    assert total.seen == total.edits, total
+    assert total.probes < 0.12 * total.visits, total
 
 
 def test_without_learning_everything_looks_changed() -> None:

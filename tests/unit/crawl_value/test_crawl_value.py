@@ -124,8 +124,9 @@ def test_arguments_broadcast():
 def test_long_columns_are_the_same_in_pieces():
     """Columns too long for the processor's cache are evaluated in pieces, whatever is a column and what a number."""
     elapsed, change_rate, importance = np.random.default_rng(0).random((3, 40_000))
-    alone = [greedy(*page) for page in zip(elapsed, change_rate, importance, strict=True)]
-    np.testing.assert_array_equal(greedy(elapsed, change_rate, importance), alone)
+    some = slice(None, None, 31)
+    alone = [greedy(*page) for page in zip(elapsed[some], change_rate[some], importance[some], strict=True)]
+    np.testing.assert_array_equal(greedy(elapsed, change_rate, importance)[some], alone)
     np.testing.assert_array_equal(greedy(0.7, change_rate), greedy(np.full(40_000, 0.7), change_rate))
     np.testing.assert_array_equal(greedy(elapsed, 0.7), greedy(elapsed, np.full(40_000, 0.7)))
     columns = greedy(elapsed.reshape(200, 200), change_rate[:200])

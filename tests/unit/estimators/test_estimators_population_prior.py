@@ -73,6 +73,13 @@ def test_groups_are_learned_each_and_shrunk_towards_the_whole():
     assert found[2, 8:].sum() > whole[8:].sum()
 
 
+def test_each_group_may_have_its_own_parent():
+    """With a row per group, path patterns shrink towards their site."""
+    likelihood = np.zeros((2, 3))  # nothing learned: each group is its parent
+    parents = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+    assert learn_prior(likelihood, [1, 0], parents) == pytest.approx(parents)
+
+
 def test_compact_rows_and_many_slices_give_the_same():
     """Rows of uint16 and of float64, in one slice or in several, differ by rounding only."""
     posterior, _ = population(np.random.default_rng(4), two_humps(), 20_000, visits=3, dtype=np.uint16)

@@ -122,6 +122,17 @@ def test_thousands_of_tiny_updates_sum_up_right_on_average_in_eight_bits(elapsed
     assert off.std(axis=0).max() < 0.5
 
 
+def test_the_counter_of_updates_wraps_without_harm():
+    """After 65536 updates the offsets begin again, and rounding stays right on average."""
+    compact = Posterior(2, dtype=np.uint16)
+    compact._columns["updates"][:] = 65_530
+    for _ in range(20):
+        compact.update_one(0, 1000.0, False)
+        compact.update([1], 1000.0, False)
+    assert compact._columns["updates"].tolist() == [14, 14]
+    assert abs(compact.log_likelihood(0)[:20] + 20_000 * (DEFAULT_RATES - DEFAULT_RATES[0])[:20]).max() < 4 / 2048
+
+
 @all_kinds
 def test_no_rate_is_excluded_for_good(dtype):
     """A page that changed at a thousand visits and then stops is believed to have stopped, and the other way round."""

@@ -8,7 +8,7 @@ import pytest
 
 from crawlsched.pages import ERROR, GONE, LIVE, MOVED, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
-from crawlsched.planner.plans.in_force import PLAN_SLICE
+from crawlsched.planner.plans.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
 from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.sampling import snapshot_in_parts
 from tests.planners import never_rests
@@ -283,6 +283,23 @@ def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
     planner.load(columns, None, 100.0)
     assert planner.clipped == 1
     assert planner.pages.crawled_at[:2].tolist() == [50.0, 100.0]
+
+
+def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
+    """Slices of both are taken in turn, those of the plan with some picks between them."""
+    planner = Planner(10.0)
+    planner.add(host=0, now=0.0, n=20 * SLICE)
+    for page in range(20 * SLICE):
+        planner.crawled(page, 1.0, changed=None)
+    planner.adopt(plan(planner.snapshot(), 10.0), 2.0)
+    planner.signalled(np.arange(2 * SLICE), 0, 2.0)
+    for _ in range(4):
+        assert planner.work(2.0)
+    assert planner.pages.n_signals[: 20 * SLICE].sum() == 2 * SLICE
+    assert planner.in_force.placed == PLAN_SLICE
+    for _ in range(PICKS_A_SLICE):
+        assert planner.work(2.0)
+    assert planner.in_force.placed == 2 * PLAN_SLICE
 
 
 @pytest.mark.parametrize(("longest", "n_starving"), [(20.0, 0), (None, 2)])

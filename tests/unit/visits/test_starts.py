@@ -31,14 +31,6 @@ def test_the_others_wait_until_the_first_and_what_they_led_to_have_ended() -> No
     assert not starts.leads(3, 7)
 
 
-def test_only_so_many_go_first() -> None:
-    """start() may go on for ever; from the next request on pages take their turn by value."""
-    starts = _starts(first=2)
-    assert [starts.asked(page) for page in (1, 2, 3)] == [True, True, False]
-    starts.line.clear()
-    assert _look(starts, 1.0)
-
-
 def test_nobody_waits_longer_than_sixty_seconds_or_a_hundred_slots() -> None:
     """Whichever is longer; what is still in line goes by its value then."""
     for bandwidth, until in ((10.0, 60.0), (0.5, 200.0)):
