@@ -11,7 +11,9 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from random import Random
 
-from crawlsched.change_detection import Detector, Finding, Recipe, TemplateNoise
+from crawlsched.change_detection import Recipe
+from crawlsched.change_detection.detector import Detector, Finding
+from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.visible_text import visible_text
 from crawlsched.content.reading import Body, Content, read_content
 from crawlsched.content.verdict import Circumstances, Verdict, given_trace, judge

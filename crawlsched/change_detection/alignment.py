@@ -28,6 +28,10 @@ def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, tim
     >>> list(gaps_between("a cup of tea".split(), "a pot of hot tea".split(), (0, 4, 0, 5)))
     [(1, 2, 1, 2), (3, 3, 3, 4)]
     """
+    i, j, k, m = gap
+    if j - i == 1 == m - k and old[i] != new[k]:  # of thousands of gaps most are so
+        yield gap
+        return
     i, j, k, m = gap = trimmed(old, new, gap)
     if i == j and k == m:
         return

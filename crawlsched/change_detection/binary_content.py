@@ -51,17 +51,11 @@ def unpacked_gzip(body: bytes) -> bytes | None:
     """Return what a gzip file holds; None if it is none, is damaged, or holds more than eight times its size."""
     if not body.startswith(GZIP):
         return None
-    most = min(max(_MOST_TIMES * len(body), _SMALL), _MOST_UNPACKED)
-    try:
-        unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        inner = unpacker.decompress(body, most)
-    except zlib.error:
-        return None
-    return inner if unpacker.eof else None
+    return _unpacked(body, 16 + zlib.MAX_WBITS, min(max(_MOST_TIMES * len(body), _SMALL), _MOST_UNPACKED))
 
 
 def without_dates(body: bytes) -> bytes:
-    """Return a PDF without dates and ids, gzip without its time, of a PNG or JPEG the picture; all else as it is.
+    """Return a PDF without dates and ids, gzip without its time, of a PNG the picture; all else as it is.
 
     >>> without_dates(b"%PDF-1.7 /CreationDate (D:20260101) tea")
     b'%PDF-1.7  tea'
@@ -72,8 +66,6 @@ def without_dates(body: bytes) -> bytes:
         return body[:4] + body[8:]
     if body.startswith(_PNG):
         return _picture_of_png(body)
-    if body.startswith(b"\xff\xd8\xff"):
-        return _picture_of_jpeg(body)
     return body
 
 
@@ -87,22 +79,15 @@ def _picture_of_png(body: bytes) -> bytes:
         elif name in (b"IDAT", b"fdAT"):
             packed.append(data)
         position += 12 + length
+    pixels = _unpacked(b"".join(packed), zlib.MAX_WBITS, _MOST_UNPACKED)
+    return body if pixels is None else b"".join([*kept, pixels])
+
+
+def _unpacked(data: bytes, window: int, most: int) -> bytes | None:
+    """Return what was compressed; None where that is damaged, or more than this."""
     try:
-        unpacker = zlib.decompressobj()
-        kept.append(unpacker.decompress(b"".join(packed), _MOST_UNPACKED))
+        unpacker = zlib.decompressobj(window)
+        unpacked = unpacker.decompress(data, most)
     except zlib.error:
-        return body
-    return b"".join(kept) if unpacker.eof else body
-
-
-def _picture_of_jpeg(body: bytes) -> bytes:
-    kept, position = [body[:2]], 2
-    while position + 4 <= len(body) and body[position] == 0xFF:
-        marker = body[position + 1]
-        if marker == 0xDA:  # from here on it is the picture
-            break
-        length = struct.unpack_from(">H", body, position + 2)[0]
-        if not (0xE1 <= marker <= 0xEF or marker == 0xFE):  # but of cameras and programs
-            kept.append(body[position : position + 2 + length])
-        position += 2 + length
-    return b"".join([*kept, body[position:]])
+        return None
+    return unpacked if unpacker.eof else None

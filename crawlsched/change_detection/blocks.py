@@ -10,28 +10,24 @@ from itertools import islice
 from typing import Any
 
 from crawlsched.change_detection.attributes import data_of, state_words, told_by
-from crawlsched.change_detection.html_scan import INLINE, Tag, Told, normalised, scanned, target_of
+from crawlsched.change_detection.html_scan import INLINE, Tag, normalised, scanned
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import ASSET, KEY_OF_A_ROW, script_data
 from crawlsched.change_detection.visible_text import text_of
 
-__all__ = ["PageBlocks", "Way", "page_blocks"]
+__all__ = ["PageBlocks", "page_blocks"]
 
 _VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
-# Elements whose end need not be written: what opening another closes, and where looking for it stops. Without that only
-# inline elements may be open within.
+# Elements whose end need not be written: what opening another closes, as far as the list or table around it. Of the
+# others, which only close a paragraph, only inline elements may be open within.
+_AROUND_ITEMS = frozenset({"ul", "ol", "menu", "dl", "table", "tbody", "thead", "tfoot", "tr", "select", "optgroup"})
 _ENDED_BY: dict[str, tuple[frozenset[str], frozenset[str] | None]] = {
-    "li": (frozenset({"li"}), frozenset({"ul", "ol", "menu"})),
-    "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
-    "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
-    "tr": (frozenset({"tr"}), frozenset({"table", "tbody", "thead", "tfoot"})),
-    "td": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
-    "th": (frozenset({"td", "th"}), frozenset({"tr", "table"})),
-    "option": (frozenset({"option"}), frozenset({"select", "optgroup", "datalist"})),
-}
-_ENDED_BY |= dict.fromkeys((
+    name: (frozenset(names), _AROUND_ITEMS)
+    for names in (("li",), ("dt", "dd"), ("tr",), ("td", "th"), ("option",))
+    for name in names
+} | dict.fromkeys((
     "address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figure", "footer", "form", "h1",
     "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p", "pre", "section", "table", "ul",
 ), (frozenset({"p"}), None))  # fmt: skip
@@ -42,47 +38,6 @@ _OF_KEYS, _OF_LINES = frozenset({"json", "json-ld", "script"}), frozenset({"text
 _CELLS = frozenset({"td", "th"})
 # Their classes and ids are those of single pages as often as not.
 _AROUND_ALL = frozenset({"html", "body"})
-
-
-class Way:
-    """What all elements have in common to which the same path leads.
-
-    Examples
-    --------
-    >>> blocks = PageBlocks()
-    >>> blocks.add(blocks.root.to("json").to("@price").path, "5")
-    >>> blocks.way_to(blocks.paths[0])
-    ['json', '@price']
-    """
-
-    __slots__ = ("_by_step", "_is_preformatted", "_steps", "path")
-
-    def __init__(self, path: int, steps: dict[int, tuple[int, str]], is_preformatted: bool = False) -> None:
-        self.path = path
-        self._is_preformatted = is_preformatted
-        self._steps = steps
-        self._by_step: dict[str, Way] = {}
-
-    def to(self, step: str, is_preformatted: bool = False) -> "Way":
-        """Return the way that leads one step on."""
-        way = self._by_step.get(step)
-        if way is None:
-            path = _path_below(self.path, step)
-            self._steps[path] = self.path, step
-            way = self._by_step[step] = Way(path, self._steps, self._is_preformatted or is_preformatted)
-        return way
-
-    def below(self, tag: Tag, column: int = 0) -> "Way":
-        """Return the way into an element that stands here: this one for inline elements without a class or an id."""
-        step = tag.step
-        if step is None:
-            step = tag.step = _step(tag)
-        # Within <pre> an inline element is a colour of the words of a program, a dozen of them in each line.
-        if not tag.parts_words and (step == tag.name or (self._is_preformatted and "#" not in step)):
-            return self
-        if column and step == tag.name:
-            step = f"{step}:{column}"  # a cell of a table is known by its column
-        return self.to(step, tag.name == "pre")
 
 
 @dataclass(slots=True)
@@ -103,10 +58,11 @@ class PageBlocks:
     data: set[int] = field(default_factory=set)
     rest: str = ""  # the text beyond the blocks
 
-    @property
-    def root(self) -> Way:
-        """Where all ways begin."""
-        return Way(0, self.steps)
+    def to(self, path: int, step: str) -> int:
+        """Return the path that leads one step on; all begin at 0."""
+        below = _path_below(path, step)
+        self.steps[below] = path, step
+        return below
 
     def add(self, path: int, text: str) -> None:
         """Add a block behind all others."""
@@ -114,7 +70,7 @@ class PageBlocks:
             self.texts.append(text)
             self.paths.append(path)
 
-    def values(self, root: Way, value: Any) -> Iterator[tuple[int, str]]:
+    def values(self, root: int, value: Any) -> Iterator[tuple[int, str]]:
         """Yield the path that leads to each value of JSON, and the value; what is too much becomes the remainder.
 
         Places in lists do not count as keys, nor do keys that look made up; keys are read in order.
@@ -122,26 +78,26 @@ class PageBlocks:
         Examples
         --------
         >>> blocks = PageBlocks()
-        >>> values = blocks.values(blocks.root, {"b": [{"c": 1}, 2], "a": "Tea"})
+        >>> values = blocks.values(0, {"b": [{"c": 1}, 2], "a": "Tea"})
         >>> [(".".join(blocks.way_to(path)), text) for path, text in values]
         [('@a', 'Tea'), ('@b.@c', '1'), ('@b', '2')]
         """
-        waiting: list[tuple[Way, str | None, int, Any]] = [(root, None, 0, value)]
+        waiting: list[tuple[int, str | None, int, Any]] = [(root, None, 0, value)]
         n = 0
         while waiting:
             if n >= MOST_BLOCKS:
                 self.rest += json.dumps([left for *_, left in reversed(waiting)], sort_keys=True)
                 return
-            way, key, depth, value = waiting.pop()
+            path, key, depth, value = waiting.pop()
             if key is not None:
-                way = way.to(f"@{'#' if KEY_OF_A_ROW.search(key) else key}")
+                path = self.to(path, f"@{'#' if KEY_OF_A_ROW.search(key) else key}")
             if isinstance(value, dict) and value and depth < DEEPEST:
-                waiting += [(way, key, depth + 1, value[key]) for key in sorted(value, reverse=True)]
+                waiting += [(path, key, depth + 1, value[key]) for key in sorted(value, reverse=True)]
             elif isinstance(value, list) and value and depth < DEEPEST:
-                waiting += [(way, None, depth, inner) for inner in reversed(value)]
+                waiting += [(path, None, depth, inner) for inner in reversed(value)]
             else:
                 n += 1
-                yield way.path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
+                yield path, normalised(value if isinstance(value, str) else json.dumps(value, sort_keys=True))
 
     def cut(self) -> None:
         """Let what is too much be the remainder."""
@@ -194,9 +150,7 @@ def _selector(step: str) -> str:
     return f"{name}:nth-child({column})" if column else name
 
 
-def page_blocks(
-    markup: str, links: bool = False, images: bool = False, ignore_keys: Collection[str] = ()
-) -> PageBlocks:
+def page_blocks(markup: str, ignore_keys: Collection[str] = ()) -> PageBlocks:
     """Cut an HTML page into blocks of text; keys of `ignore_keys` do not count where a script holds JSON.
 
     Notes
@@ -214,18 +168,19 @@ def page_blocks(
     >>> one.paths == two.paths, one.texts, two.texts
     (True, ['Tea', '12'], ['Tea', '13'])
     """
-    blocks = _Cut(ignore_keys).through(markup, links, images)
+    blocks = _Cut(ignore_keys).through(markup)
     blocks.cut()
     return blocks
 
 
 class _Place:
-    """Where a scan stands: the way to it, and the text of its block so far, None until it has one."""
+    """Where a scan stands: the path to it, and the text of its block so far, None until it has one."""
 
-    __slots__ = ("n_cells", "pieces", "way")
+    __slots__ = ("is_preformatted", "n_cells", "path", "pieces")
 
-    def __init__(self, way: Way) -> None:
-        self.way = way
+    def __init__(self, path: int, is_preformatted: bool = False) -> None:
+        self.path = path
+        self.is_preformatted = is_preformatted
         self.pieces: list[str] | None = None
         self.n_cells = 0
 
@@ -237,14 +192,13 @@ class _Cut:
         self._blocks = PageBlocks()
         self._ignored = frozenset(ignore_keys)
         self._pieces: list[tuple[int, list[str]]] = []  # of each block its path, and its text
-        self._root = self._blocks.root
         # Inline elements without a class or an id share the place of the element around them.
-        self._open = [("", _Place(self._root))]
+        self._open = [("", _Place(0))]
         self._data: list[tuple[int, str]] = []
 
-    def through(self, markup: str, links: bool, images: bool) -> PageBlocks:
+    def through(self, markup: str) -> PageBlocks:
         """Read a page and return its blocks."""
-        scan, opened, has_targets = scanned(markup), self._open, links or images
+        scan, opened, steps = scanned(markup), self._open, self._blocks.steps
         place = opened[-1][1]
         # Thousands of elements a page: what nearly all of them do stands here, what few of them do in methods.
         for text, tag, inner in islice(scan, MOST_DENSE):
@@ -255,8 +209,6 @@ class _Cut:
                     self._begin(place).append(text)
             if tag is None:
                 continue
-            if has_targets and (target := target_of(tag, links, images)):
-                self._begin(place).append(f" {target} ")
             if tag.parts_words and place.pieces is not None:
                 place.pieces.append(" ")  # what stands before an element is another word than what stands behind it
             name = tag.name
@@ -271,35 +223,36 @@ class _Cut:
                 if inner:
                     self._read_script(tag, inner)
                 continue
-            told = tag.told
-            if told is None:
-                told = told_by(tag), data_of(tag)
-                told = tag.told = told if any(told) else ()
+            step, said = tag.known or _known(tag)
             if name in _VOID:
-                if told:
-                    self._tell(_Place(place.way.to(name)), told)
+                inside = place  # "<br>words</br>": what is void holds nothing
+                if said:
+                    self._tell(_Place(self._blocks.to(place.path, name)), *said)
                 if inner is None:
                     continue
-                inside = place  # "<br>words</br>": what is void holds nothing
             else:
                 if name in _ENDED_BY:
                     self._end(*_ENDED_BY[name])
                     place = opened[-1][1]
-                column = 0
+                inside = place
                 if name in _CELLS:
                     place.n_cells += 1
-                    column = place.n_cells if place.n_cells < DEEPEST else DEEPEST
-                way = place.way if len(opened) > DEEPEST else place.way.below(tag, column)
-                inside = place if way is place.way else _Place(way)
-                if told:
-                    self._tell(inside, told)
+                    if step == name:  # it is known by its column
+                        step = f"{step}:{min(place.n_cells, DEEPEST)}"
+                # Inline elements without a class or an id are of the place around them. Within <pre> those with a class
+                # are the colours of the words of a program, a dozen of them in each line.
+                is_own = tag.parts_words or (step != name and ("#" in step or not place.is_preformatted))
+                if is_own and len(opened) <= DEEPEST:
+                    path = _path_below(place.path, step)
+                    steps[path] = place.path, step
+                    inside = _Place(path, place.is_preformatted or name == "pre")
+                if said:
+                    self._tell(inside, *said)
                 if inner is None:
                     opened.append((name, inside))
                     place = inside
                     continue
-            if inside.pieces is not None:
-                inside.pieces.append(inner)
-            elif inner and not inner.isspace():
+            if inner and (inside.pieces is not None or not inner.isspace()):
                 self._begin(inside).append(inner)
             if tag.parts_words and inside.pieces is not None:
                 inside.pieces.append(" ")
@@ -310,13 +263,12 @@ class _Cut:
         self._blocks.rest += text_of(scan)
         return self._blocks
 
-    def _tell(self, place: _Place, told: Told) -> None:
+    def _tell(self, place: _Place, text: str, data: list[tuple[str, str]]) -> None:
         """Take over what a tag says by its attributes."""
-        text, data = told
         if text:
             self._begin(place).append(f" {text} ")
         for key, value in data:
-            path = place.way.to(f"@{key}").path
+            path = self._blocks.to(place.path, f"@{key}")
             self._blocks.data.add(path)
             self._data.append((path, value))
 
@@ -326,7 +278,7 @@ class _Cut:
         if value is None or isinstance(value, str):
             self._blocks.rest += value or ""
             return
-        root = self._root.to("json-ld" if "ld+json" in tag.attributes.lower() else "script")
+        root = self._blocks.to(0, "json-ld" if "ld+json" in tag.attributes.lower() else "script")
         told = [(path, text) for path, text in self._blocks.values(root, value) if not ASSET.search(text)]
         self._blocks.data.update(path for path, _ in told)
         self._data += told
@@ -335,7 +287,7 @@ class _Cut:
         """Return the text of the block at a place, a new one if it has none."""
         if place.pieces is None:
             place.pieces = []
-            self._pieces.append((place.way.path, place.pieces))
+            self._pieces.append((place.path, place.pieces))
         return place.pieces
 
     def _end(self, ended: Collection[str], stops: Collection[str] | None) -> None:
@@ -355,6 +307,13 @@ def _path_below(path: int, step: str) -> int:
     return int.from_bytes(blake2b(data, digest_size=4, person=b"crawlsched-path").digest(), "big")
 
 
+def _known(tag: Tag) -> Any:
+    """Return, and remember, the step to an element, and what its tag says to readers and to programs."""
+    said = told_by(tag), data_of(tag)
+    tag.known = _step(tag), said if any(said) else None
+    return tag.known
+
+
 def _step(tag: Tag) -> str:
     """Return the step to an element: its name, with its classes, or its id where it has none."""
     if "=" not in tag.attributes or tag.name in _AROUND_ALL:
@@ -366,7 +325,6 @@ def _step(tag: Tag) -> str:
     return f"{tag.name}#{name}" if name else tag.name
 
 
-@lru_cache(maxsize=4_096)
 def _class_name(value: str) -> str:
     words = value.split()
     words = [word for word in words if not state_words(word)] or words

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Collection
 
 from crawlsched.change_detection.binary_content import GZIP, members_of_zip, unpacked_gzip, without_dates
-from crawlsched.change_detection.blocks import PageBlocks, Way, page_blocks
+from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
@@ -48,7 +48,7 @@ def body_blocks(
     if kind == "html":
         return page_blocks(text)
     if kind == "json" and (value := parsed_json(text, ignored=frozenset(ignore_keys))) is not None:
-        for path, leaf in blocks.values(blocks.root.to("json"), value):
+        for path, leaf in blocks.values(blocks.to(0, "json"), value):
             blocks.add(path, leaf or '""')
     elif kind == "json" or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
         blocks.rest = normalised(text)
@@ -65,25 +65,25 @@ def _add_binary(blocks: PageBlocks, body: bytes) -> None:
         blocks.rest = f"{zlib.crc32(without_dates(body)):08x} bytes" if body else ""
         return
     for name, digest in members:
-        blocks.add(blocks.root.to(f"member@{name}").path, digest)
+        blocks.add(blocks.to(0, f"member@{name}"), digest)
 
 
 def _add_xml(blocks: PageBlocks, text: str) -> None:
-    ways = [blocks.root.to("xml")]
+    paths = [blocks.to(0, "xml")]
     lines = xml_text(text).split("\n")
     blocks.rest = "\n".join(lines[MOST_BLOCKS:])
     for line in lines[:MOST_BLOCKS]:
         name, _, rest = line.partition(" ")
         if name.startswith("/"):
-            if len(ways) > 1:
-                ways.pop()
+            if len(paths) > 1:
+                paths.pop()
         else:
-            ways.append(ways[-1].to(name) if len(ways) < DEEPEST else ways[-1])
-        blocks.add(ways[-1].path, rest)
+            paths.append(blocks.to(paths[-1], name) if len(paths) < DEEPEST else paths[-1])
+        blocks.add(paths[-1], rest)
 
 
 def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
-    root = blocks.root.to("text")
+    root = blocks.to(0, "text")
     lines = text.splitlines()
     columns = _columns(lines) if is_csv else None
     if columns is not None:
@@ -92,14 +92,14 @@ def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
     blocks.rest = "\n".join(lines[MOST_BLOCKS:])
     for line in lines[:MOST_BLOCKS]:
         match = _KEY_AND_VALUE.match(line)
-        way = root.to(f"@{match[1]}") if match else root
-        blocks.add(way.path, normalised(line, references=False))
+        path = blocks.to(root, f"@{match[1]}") if match else root
+        blocks.add(path, normalised(line, references=False))
 
 
-def _add_rows(blocks: PageBlocks, root: Way, lines: list[str], start: int, delimiter: str, names: list[str]) -> None:
+def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delimiter: str, names: list[str]) -> None:
     for line in lines[:start]:
-        blocks.add(root.to("before").path, normalised(line, references=False))
-    paths = [root.to(f"@{name}").path for name in names]
+        blocks.add(blocks.to(root, "before"), normalised(line, references=False))
+    paths = [blocks.to(root, f"@{name}") for name in names]
     reader = csv.reader(lines[start:], delimiter=delimiter)
     n_read = 0
     try:
@@ -108,7 +108,7 @@ def _add_rows(blocks: PageBlocks, root: Way, lines: list[str], start: int, delim
                 break
             n_read = reader.line_num
             for number, cell in enumerate(row):
-                blocks.add(paths[number] if number < len(paths) else root.path, cell.strip() or '""')
+                blocks.add(paths[number] if number < len(paths) else root, cell.strip() or '""')
     except csv.Error:  # what is no table from here on is the remainder
         pass
     blocks.rest = "\n".join(lines[start + n_read :])

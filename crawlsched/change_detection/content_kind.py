@@ -2,12 +2,22 @@
 
 import codecs
 import re
+from typing import NamedTuple
 
 from w3lib.encoding import html_to_unicode
 
 from crawlsched.change_detection.limits import LOOKED_AT
 
-__all__ = ["content_kind", "decoded"]
+__all__ = ["Body", "content_kind", "decoded"]
+
+
+class Body(NamedTuple):
+    """What a recipe is given."""
+
+    body: bytes
+    content_type: str | None
+    encoding: str | None
+    url: str
 
 
 def decoded(body: bytes, content_type: str | None, encoding: str | None) -> str:

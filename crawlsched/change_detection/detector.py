@@ -95,10 +95,9 @@ class Detector:
         """Whether a second fetch has to tell if it is noise here: it was never seen to be, or stands still."""
         needs_look = False
         for number, why in proved.items():
-            text = found[number].new or found[number].old
-            stands_still = 2 * why.agreed < why.differed and why.stands(page, text)
-            needs_look = needs_look or stands_still or not why.has_shown(page)
-            why.leave_out(page, text)
+            stands_still = why.leave_out(page, found[number].new or found[number].old)
+            is_restless = 2 * why.agreed < why.differed
+            needs_look = needs_look or (stands_still and is_restless) or not why.has_shown(page)
         return needs_look
 
     def _judged(self, seen: Seen, left: Sequence[Difference], told: tuple[str, ...], now: float) -> Finding:

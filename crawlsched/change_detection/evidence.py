@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import log
 from typing import Any
 
@@ -99,15 +99,8 @@ class Evidence:
         """Whether two fetches of this page differed here."""
         return self.pages.get(page, (0, 0))[0] > 0
 
-    @property
-    def is_suspect(self) -> bool:
-        """Whether it has differed at once, and is more likely noise than edited."""
-        return self.score > 0.0
-
     def keep(self, tokens: Sequence[str]) -> None:
         """These tokens stood still while others differed."""
-        if self.kept == [*tokens]:
-            return
         counts = Counter(tokens) if self.kept is None else Counter(tokens) & Counter(self.kept)
         self.kept = [*counts.elements()]
 
@@ -118,22 +111,18 @@ class Evidence:
         self.states = [*self.states, digest][-_MOST_STATES:]
         return False
 
-    def stands(self, page: int, text: str) -> bool:
-        """Whether the same was left out of a page the last time."""
-        return self.said_of.get(page) == digest_of(text)
-
-    def leave_out(self, page: int, text: str) -> None:
-        """A text of a page is left out."""
-        self.said = text[:LONGEST_SHOWN]
-        self.said_of[page] = digest_of(text)
+    def leave_out(self, page: int, text: str) -> bool:
+        """Leave a text of a page out; return whether it was the same the last time."""
+        before, digest = self.said_of.get(page), digest_of(text)
+        self.said, self.said_of[page] = text[:LONGEST_SHOWN], digest
         if len(self.said_of) > _MOST_PAGES:
             del self.said_of[next(iter(self.said_of))]
+        return before == digest
 
     def to_list(self) -> list[Any]:
         """Return it as plain data."""
-        flags, texts = (self.only_digits, self.toggles, self.is_noise), (self.states, self.kept, self.said)
-        pages, said_of = [*self.pages.items()], [*self.said_of.items()]
-        return [self.name, self.differed, self.agreed, self.score, *flags, pages, *texts, said_of, self.since]
+        values = (getattr(self, one.name) for one in fields(self))
+        return [[*value.items()] if isinstance(value, dict) else value for value in values]
 
     @classmethod
     def from_list(cls, data: Sequence[Any]) -> Evidence:

@@ -10,7 +10,7 @@ from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.body_blocks import body_blocks
-from crawlsched.change_detection.content_kind import content_kind, decoded
+from crawlsched.change_detection.content_kind import Body, content_kind, decoded
 from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.limits import LOOKED_AT
 from crawlsched.change_detection.page_data import canonical_json
@@ -28,8 +28,6 @@ RECIPE_NAMES = tuple(_VERSIONS)[:-1]
 RECIPE_OPTIONS = {
     "keep": "a list of selectors, such as ['main .price']",
     "drop": "a list of selectors, such as ['.ad']",
-    "links": "True or False",
-    "images": "True or False",
     "ignore_keys": "a list of names of keys, such as ['generated_at']",
 }
 """The options of a recipe beside its method, and their kinds."""
@@ -50,9 +48,7 @@ class Recipe:
         function, if it has one, is part of the recipe's id: change it when the function sees pages in another way.
     keep, drop : sequence of str
         CSS selectors or XPaths of the parts of a page that count, none: all; and of parts that do not, also within what
-        is kept. ``::attr(name)`` makes an attribute count.
-    links, images : bool, default False
-        Whether targets of links and sources of images count.
+        is kept. ``::attr(name)`` makes an attribute count: ``keep=["html", "a::attr(href)"]`` where links lead, too.
     ignore_keys : sequence of str
         Keys that do not count where the body, or a script of it, is JSON.
 
@@ -78,8 +74,6 @@ class Recipe:
         *,
         keep: Sequence[str] = (),
         drop: Sequence[str] = (),
-        links: bool = False,
-        images: bool = False,
         ignore_keys: Sequence[str] = (),
     ) -> None:
         if not callable(method) and method not in RECIPE_NAMES:
@@ -88,18 +82,18 @@ class Recipe:
             )
         name = "function" if callable(method) else method
         takes = _TAKEN.get(name, RECIPE_OPTIONS.keys())
-        given = {"keep": keep, "drop": drop, "links": links, "images": images, "ignore_keys": ignore_keys}
+        given = {"keep": keep, "drop": drop, "ignore_keys": ignore_keys}
         for option, value in given.items():
             _check(option, value)
             if value and option not in takes:
                 told = f"takes {', '.join(sorted(takes))}" if takes else "takes no options"
                 raise ValueError(f"{option} cannot be given with the method {name!r}, which {told}.")
         self.method = method
-        self._links, self._images, self._ignored = links, images, frozenset(ignore_keys)
+        self._ignored = frozenset(ignore_keys)
         self._parts = None
         #: Whether the time is in proportion to the body: libraries and functions may take long even for little.
         self.is_linear = method in ("blocks", "visible_text", "raw_bytes")
-        self.id = f"{name}/{_VERSIONS[name]}{'+links' * links}{'+images' * images}"
+        self.id = f"{name}/{_VERSIONS[name]}"
         if ignore_keys:
             self.id += f"+keys{_digest(sorted(ignore_keys))}"
         if keep or drop:
@@ -123,24 +117,28 @@ class Recipe:
 
     def fingerprint(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> Fingerprint:
         """Return the fingerprint of a body."""
-        return Fingerprint.of(*self.content(body, content_type, encoding, url))
+        recipe_id, counts, _ = self.content(Body(body, content_type, encoding, url))
+        return Fingerprint.of(recipe_id, counts)
 
-    def content(self, body: bytes, content_type: str | None, encoding: str | None, url: str) -> tuple[str, bytes | str]:
-        """Return what of a body counts, and the id of the recipe by which it was found."""
-        if callable(self.method):
-            return self._of_function(self.method, body, content_type, url)
-        if self.method == "raw_bytes":
-            return self.id, body
+    def content(self, body: Body) -> tuple[str, bytes | str, PageBlocks | None]:
+        """Return the id of the recipe by which a body was read, what of it counts, and its blocks if these do."""
         if self.method == "blocks":
-            return self.id, self.blocks(body, content_type, encoding).text.replace("\n", " ")
-        kind = content_kind(body, content_type, encoding)
-        if self.method == "json" and body[:LOOKED_AT].removeprefix(BOM_UTF8).lstrip().startswith((b"{", b"[")):
+            blocks = self.blocks(*body[:3])
+            # Where one block ends and the next begins is markup, or white space.
+            return self.id, blocks.text.replace("\n", " "), blocks
+        if callable(self.method):
+            return *self._of_function(self.method, body), None
+        return *self._of_body(body), None
+
+    def _of_body(self, body: Body) -> tuple[str, bytes | str]:
+        kind = content_kind(*body[:3])
+        if self.method == "json" and body.body[:LOOKED_AT].removeprefix(BOM_UTF8).lstrip().startswith((b"{", b"[")):
             kind = "json"
-        if kind == "binary":
-            return self.id, body
-        text = decoded(body, content_type, encoding)
+        if kind == "binary" or self.method == "raw_bytes":
+            return self.id, body.body
+        text = decoded(*body[:3])
         if kind == "html":
-            return self._of_page(text, url)
+            return self._of_page(text, body.url)
         if kind == "xml":
             return self.id, xml_text(text)
         canonical = canonical_json(text, self._ignored) if kind == "json" else None
@@ -151,15 +149,14 @@ class Recipe:
         """Return the blocks of a body."""
         if content_kind(body, content_type, encoding) != "html":
             return body_blocks(body, content_type, encoding, self._ignored)
-        markup = self._kept(decoded(body, content_type, encoding))
-        return page_blocks(markup, self._links, self._images, self._ignored)
+        return page_blocks(self._kept(decoded(body, content_type, encoding)), self._ignored)
 
     def _kept(self, markup: str) -> str:
         return markup if self._parts is None else self._parts.markup(markup)
 
     def _of_page(self, markup: str, url: str) -> tuple[str, str]:
         if self.method != "main_text":
-            return self.id, visible_text(self._kept(markup), self._links, self._images)
+            return self.id, visible_text(self._kept(markup))
         try:
             text = self._extract(markup, favor_precision=True)
         except Exception as error:  # a library's trouble with one page must not end its visits
@@ -167,16 +164,15 @@ class Recipe:
             text = None
         return (self.id, text) if text else (f"{self.id}/all/2", visible_text(markup))
 
-    def _of_function(
-        self, function: Callable[..., Any], body: bytes, content_type: str | None, url: str
-    ) -> tuple[str, bytes | str]:
+    def _of_function(self, function: Callable[..., Any], body: Body) -> tuple[str, bytes | str]:
         try:
-            content = function(body, content_type, url)
+            content = function(body.body, body.content_type, body.url)
             if not isinstance(content, bytes | str):
                 raise TypeError(f"it returned {type(content).__name__}; bytes or str are what can count")
         except Exception as error:
-            logger.error("The function of %s raised for %s (%r); the page's bytes count instead.", self.id, url, error)
-            return f"{self.id}/raised", body
+            told = "The function of %s raised for %s (%r); the page's bytes count instead."
+            logger.error(told, self.id, body.url, error)
+            return f"{self.id}/raised", body.body
         return self.id, content
 
 
@@ -186,12 +182,8 @@ recipe = Recipe
 
 def _check(option: str, value: object) -> None:
     allowed = RECIPE_OPTIONS[option]
-    if allowed == "True or False":
-        is_right = isinstance(value, bool)  # "False" would be taken for True
-    else:  # the characters of a text would each be taken for one
-        is_right = isinstance(value, Collection) and all(isinstance(one, str) for one in value)
-        is_right = is_right and not isinstance(value, str)
-    if not is_right:
+    is_right = isinstance(value, Collection) and all(isinstance(one, str) for one in value)
+    if not is_right or isinstance(value, str):  # the characters of a text would each be taken for one
         raise ValueError(f"{option} is {value!r}; it is {allowed}.")
 
 

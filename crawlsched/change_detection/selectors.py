@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any
 
 import cssselect
@@ -90,7 +91,7 @@ class PageParts:
     --------
     >>> parts = PageParts(keep=["main", "a.file::attr(href)"], drop=["//small"])
     >>> parts.markup("<nav>12:01</nav><main>Price 5<small>net</small><a class=file href=/1.pdf>File</a></main>")
-    '<main>Price 5<span></span><a class="file" href="/1.pdf">File</a></main>\n /1.pdf '
+    '<main>Price 5<span></span><a class="file" href="/1.pdf">File</a></main>\n<p>/1.pdf</p>'
     """
 
     def __init__(self, keep: Sequence[str], drop: Sequence[str] = ()) -> None:
@@ -179,7 +180,7 @@ def _outermost(root: Any, parts: list[Any]) -> list[str]:
     for part in parts:
         if not isinstance(part, etree._Element):
             owner = part.getparent() if hasattr(part, "getparent") else None
-            texts.setdefault(owner, {})[_escaped(str(part))] = None
+            texts.setdefault(owner, {})[f"<p>{escape(str(part))}</p>"] = None
     pieces: list[str] = list(texts.pop(None, ()))
     kept_until: Any = None
     for event, node in etree.iterwalk(root, events=("start", "end")):
@@ -196,7 +197,3 @@ def _outermost(root: Any, parts: list[Any]) -> list[str]:
 
 def _markup_of(node: Any) -> str:
     return str(etree.tostring(node, encoding="unicode", method="html", with_tail=False))
-
-
-def _escaped(text: str) -> str:
-    return f" {text.replace('&', '&amp;').replace('<', '&lt;')} "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ class Restless:
     differed: int = 0  # visits since the last delivery that found it changed, and that did not
     still: int = 0
     pages: list[int] = field(default_factory=list)  # some of the pages where it differed
+    is_said: bool = False  # whether it was suggested
 
     @property
     def is_suggested(self) -> bool:
@@ -66,7 +67,6 @@ class TemplateNoise:
         #: How often in a row a page that said what it had said before said so twice.
         self.n_returns = 0
         self.n_learned = 0
-        self._suggested: set[str] = set()
 
     @property
     def is_known(self) -> bool:
@@ -106,7 +106,7 @@ class TemplateNoise:
     def _is_suspect(self, one: Difference) -> bool:
         known, visits = self._speaking_for(one), self._visits.get(one.place)
         if known:
-            return any(evidence.is_suspect for _, evidence in known)
+            return any(evidence.score > 0.0 for _, evidence in known)
         return visits is not None and visits.is_suggested
 
     def learn_at_once(
@@ -168,27 +168,25 @@ class TemplateNoise:
 
     def suggestions(self) -> list[str]:
         """Return what differs at most visits without a proof that it is noise, and how to leave it out."""
-        proved = {where[0] for where, evidence in self._evidence.items() if evidence.is_noise}
-        return [one.say() for place, one in self._visits.items() if one.is_suggested and place not in proved]
+        return [one.say() for one in self._restless()]
 
     def new_suggestions(self) -> list[str]:
-        """Return what was not returned yet, by the names of the places."""
-        new = [text for text in self.suggestions() if text.partition(" ")[0] not in self._suggested]
-        self._suggested.update(text.partition(" ")[0] for text in new)
-        return new
+        """Return what was not returned yet."""
+        new = [one for one in self._restless() if not one.is_said]
+        for one in new:
+            one.is_said = True
+        return [one.say() for one in new]
 
-    def known(self) -> list[dict[str, Any]]:
-        """Return what is left out: how to call the place, since when, on what evidence, and what it said last."""
-        return [
-            {
-                "place": f"{evidence.name}{_say_slot(*where[2:])}",
-                "since": evidence.since,
-                "evidence": evidence.say(),
-                "said": evidence.said,
-            }
-            for where, evidence in self._evidence.items()
-            if evidence.is_noise
-        ]
+    def _restless(self) -> list[Restless]:
+        proved = {where[0] for where, evidence in self._evidence.items() if evidence.is_noise}
+        return [one for place, one in self._visits.items() if one.is_suggested and place not in proved]
+
+    def known(self) -> Iterator[dict[str, Any]]:
+        """Yield what is left out: how to call the place, since when, on what evidence, and what it said last."""
+        for (_, _, *slot), one in self._evidence.items():
+            if one.is_noise:
+                place = f"{one.name}{_say_slot(*slot)}"
+                yield {"place": place, "since": one.since, "evidence": one.say(), "said": one.said}
 
     def _track(self, where: _Where, trace: Trace) -> Evidence:
         evidence = self._evidence.get(where)
@@ -230,7 +228,7 @@ class TemplateNoise:
             }
             made._visits = {place: Restless(*one) for place, *one in data["visits"]}
             made._pages, made.n_probes, made.n_quiet = data["pages"], data["n_probes"], data["n_quiet"]
-            made._suggested = {text.partition(" ")[0] for text in made.suggestions()}
+            made.new_suggestions()  # they were returned when they were new
         return made
 
 

@@ -36,20 +36,18 @@ class Run(NamedTuple):
     right: str
     old: str
     new: str
-    kept: tuple[str, ...] = ()  # where hardly a token of a text is left: these tokens, digits as "#"
+    is_digits: bool  # whether only digits differ
+    kept: tuple[str, ...]  # the tokens of the text that stayed, digits as "#"
 
 
-def shape(text: str) -> str:
-    """Return a text without what its digits are.
+@lru_cache(maxsize=4_096)  # most tokens of pages are the same few thousand
+def shape(token: str) -> str:
+    """Return a token without what its digits are.
 
     >>> shape("12 of 40 seats")
     '# of # seats'
     """
-    return _DIGITS.sub("#", text)
-
-
-# Most tokens of pages are the same few thousand.
-_shape_of = lru_cache(maxsize=4_096)(shape)
+    return _DIGITS.sub("#", token)
 
 
 def token_runs(before: str, now: str) -> list[Run]:
@@ -60,9 +58,9 @@ def token_runs(before: str, now: str) -> list[Run]:
     >>> [run[:4] for run in token_runs("12 people look at this · € 99", "14 people look at this · € 98")]
     [('', 'people', '12', '14'), ('€', '', '99', '98')]
     >>> token_runs("Buy it for € 99", "Yours today for € 99")
-    [Run(left='', right='for', old='Buy it', new='Yours today', kept=('for', '€', '#'))]
+    [Run(left='', right='for', old='Buy it', new='Yours today', is_digits=False, kept=('for', '€', '#'))]
     >>> token_runs("Buy it now", "Order yours today")
-    [Run(left='', right='', old='Buy it now', new='Order yours today', kept=())]
+    [Run(left='', right='', old='Buy it now', new='Order yours today', is_digits=False, kept=())]
     """
     start = end = 0
     if max(len(before), len(now)) > MOST_KEPT:
@@ -75,31 +73,33 @@ def token_runs(before: str, now: str) -> list[Run]:
     olds, news = before[start : len(before) - end], now[start : len(now) - end]
     if len(olds) + len(news) > LONGEST_COMPARED:
         return []
-    old, new = _TOKEN.findall(olds), _TOKEN.findall(news)
-    changes = _changes(old, new)
-    replaced = {at for i, j, _, _ in changes for at in range(i, j)}
-    kept = tuple([_shape_of(token) for at, token in enumerate(old) if at not in replaced])
-    # Digits stand where they stood; of words hardly one may be left.
-    words = [(j - i, m - k) for i, j, k, m in changes if [*map(_shape_of, old[i:j])] != [*map(_shape_of, new[k:m])]]
-    if words and not start and not end and len(kept) <= max(map(sum, zip(*words, strict=True))):
-        return [Run("", "", before, now, kept)]
-    runs = []
-    olds_at, news_at = ([match.span() for match in _TOKEN.finditer(text)] for text in (olds, news))
-    for i, j, k, m in changes:
-        right = _context(old[j]) if j < len(old) else ""
-        runs.append(Run(_left(old, i), right, _slice(olds, olds_at[i:j]), _slice(news, news_at[k:m]), kept))
-    return runs
-
-
-def _changes(old: list[str], new: list[str]) -> list[Gap]:
-    """Return which tokens were replaced by which; where but digits differ, one by one."""
-    found: list[Gap] = []
+    olds_at, news_at = [*_TOKEN.finditer(olds)], [*_TOKEN.finditer(news)]
+    old, new = ([match[0] for match in there] for there in (olds_at, news_at))
+    old_shapes, new_shapes = ([shape(token) for token in tokens] for tokens in (old, new))
+    changes: list[Gap] = []
+    n_replaced = [0, 0]  # but for digits, which stand where they stood
     for i, j, k, m in gaps_between(old, new, (0, len(old), 0, len(new))):
-        if [*map(_shape_of, old[i:j])] == [*map(_shape_of, new[k:m])]:
-            found += [(i + n, i + n + 1, k + n, k + n + 1) for n in range(j - i) if old[i + n] != new[k + n]]
+        if old_shapes[i:j] == new_shapes[k:m]:
+            changes += [(i + n, i + n + 1, k + n, k + n + 1) for n in range(j - i) if old[i + n] != new[k + n]]
         else:
-            found.append((i, j, k, m))
-    return found
+            changes.append((i, j, k, m))
+            n_replaced = [n_replaced[0] + j - i, n_replaced[1] + m - k]
+    replaced = {at for i, j, _, _ in changes for at in range(i, j)}
+    kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
+    # Of words hardly one may be left.
+    if any(n_replaced) and not start and not end and len(kept) <= max(n_replaced):
+        return [Run("", "", before, now, old_shapes == new_shapes, kept)]
+    return [
+        Run(
+            _left(old, i),
+            _context(old[j]) if j < len(old) else "",
+            _slice(olds, olds_at[i:j]),
+            _slice(news, news_at[k:m]),
+            old_shapes[i:j] == new_shapes[k:m],
+            kept,
+        )
+        for i, j, k, m in changes
+    ]
 
 
 def _left(tokens: list[str], at: int) -> str:
@@ -110,8 +110,8 @@ def _left(tokens: list[str], at: int) -> str:
     return _context(" ".join(tokens[max(start - 1, 0) : at]))
 
 
-def _slice(text: str, spans: list[tuple[int, int]]) -> str:
-    return text[spans[0][0] : spans[-1][1]] if spans else ""
+def _slice(text: str, tokens: list[re.Match[str]]) -> str:
+    return text[tokens[0].start() : tokens[-1].end()] if tokens else ""
 
 
 def _context(token: str) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 from crawlsched.change_detection.alignment import Gap, gaps_between
 from crawlsched.change_detection.blocks import PageBlocks
 from crawlsched.change_detection.limits import MOST_COMPARED, MOST_KEPT, MOST_SHOWN
-from crawlsched.change_detection.tokens import LONGEST_COMPARED, shape, token_runs
+from crawlsched.change_detection.tokens import LONGEST_COMPARED, token_runs
 
 __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "trace_of"]
 
@@ -166,9 +168,14 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     is_rest = before.rest != now.rest
     if before.digests == now.digests:
         return [Difference(Kind.REST, 0)] * is_rest
-    gaps = [gap for gap in _gaps(before, now) if not _is_markup(before, now, gap)]
-    gone, come = (_texts_of(trace, [gap[side : side + 2] for gap in gaps]) for side, trace in ((0, before), (2, now)))
-    reordered = {place: None for place, texts in come.items() if gone.get(place) == texts}
+    old, new = (
+        [place << 32 | said for place, said in zip(one.places, one.digests, strict=True)] for one in (before, now)
+    )
+    gaps = [gap for gap in _gaps(before, now, old, new) if not _is_markup(before, now, gap)]
+    gone = Counter(key for i, j, _, _ in gaps for key in old[i:j])
+    come = Counter(key for _, _, k, m in gaps for key in new[k:m])
+    uneven = {key >> 32 for key in gone.keys() | come.keys() if gone[key] != come[key]}
+    reordered = dict.fromkeys(key >> 32 for key in come if key >> 32 not in uneven)
     sides = (before, *_ranks(before)), (now, *_ranks(now))
     found = [_order(before, now, place, max(counts[place] for _, _, counts in sides)) for place in reordered]
     room = MOST_COMPARED
@@ -181,20 +188,9 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
         trace, ranks, _ = sides[there >= 0]
         block = at if there < 0 else there
         place = trace.places[block]
-        n = max(counts.get(place, 0) for _, _, counts in sides)
+        n = max(counts[place] for _, _, counts in sides)
         found += _of_block((place, ranks[block], n), was, says)
     return _with_moved(found) + [Difference(Kind.REST, 0)] * is_rest
-
-
-def _texts_of(trace: Trace, parts: Iterable[tuple[int, ...]]) -> dict[int, list[int]]:
-    """Return what is said in some parts of a page, by place, as sorted digests."""
-    texts: dict[int, list[int]] = {}
-    for start, end in parts:
-        for at in range(start, end):
-            texts.setdefault(trace.places[at], []).append(trace.digests[at])
-    for said in texts.values():
-        said.sort()
-    return texts
 
 
 def _order(before: Trace, now: Trace, place: int, n: int) -> Difference:
@@ -214,14 +210,10 @@ def _with_moved(found: list[Difference]) -> list[Difference]:
     return [one for number, one in enumerate(found) if number not in left] if left else found
 
 
-def _gaps(before: Trace, now: Trace) -> Iterator[Gap]:
+def _gaps(before: Trace, now: Trace, old: list[int], new: list[int]) -> Iterator[Gap]:
     """Yield what differs between the texts that stay: at their places first, and then wherever they stand."""
-    old, new = before.digests, now.digests
-    by_place = [
-        [place << 32 | text for place, text in zip(one.places, one.digests, strict=True)] for one in (before, now)
-    ]
-    for gap in gaps_between(by_place[0], by_place[1], (0, len(old), 0, len(new))):
-        yield from gaps_between(old, new, gap, 1)
+    for gap in gaps_between(old, new, (0, len(old), 0, len(new))):
+        yield from gaps_between(before.digests, now.digests, gap, 1)
 
 
 def _is_markup(before: Trace, now: Trace, gap: Gap) -> bool:
@@ -255,17 +247,14 @@ def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) ->
     if was is None:
         return [Difference(Kind.ADDED, *where, new=says, says=says)]
     runs = token_runs(was, says) if was and says else []
-    return [
-        Difference(Kind.REPLACED, *where, *run[:4], shape(run.old) == shape(run.new), was, says, run.kept)
+    found = [
+        Difference(Kind.REPLACED, *where, run.left, run.right, run.old, run.new, run.is_digits, was, says, run.kept)
         for run in runs
-    ] or [Difference(Kind.REST, *where, new=says, was=was, says=says)]
+    ]
+    return found or [Difference(Kind.REST, *where, new=says, was=was, says=says)]
 
 
 def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
     """Return of each block how many of its place stand before it, and how many each place has."""
-    ranks, counts = [], dict[int, int]()
-    for place in trace.places:
-        n = counts.get(place, 0)
-        ranks.append(n)
-        counts[place] = n + 1
-    return ranks, counts
+    numbers = defaultdict[int, Iterator[int]](count)
+    return [next(numbers[place]) for place in trace.places], Counter(trace.places)

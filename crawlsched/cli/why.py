@@ -73,7 +73,7 @@ def _facts(store: "Store", page: int, url: str) -> "PageFacts":
 
 
 def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", now: float) -> dict[str, Any]:
-    from crawlsched.change_detection import Trace
+    from crawlsched.change_detection.trace import Trace
     from crawlsched.crawl.validators import standings
     from crawlsched.planner import explain
     from crawlsched.store import host_of

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
-from crawlsched.change_detection import (
-    Fingerprint,
-    Recipe,
-    Seen,
-    likeness,
-    sketch,
-)
+from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.binary_content import GZIP
-from crawlsched.change_detection.content_kind import content_kind
+from crawlsched.change_detection.change_size import sketch
+from crawlsched.change_detection.content_kind import Body, content_kind
+from crawlsched.change_detection.detector import Seen
+from crawlsched.change_detection.fingerprint import Fingerprint
+from crawlsched.change_detection.likeness import likeness
 from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.content.kept_texts import packed
 
@@ -27,22 +24,14 @@ MOST_TEXT_BYTES = 4_000_000
 _QUICK_BELOW = 16_384
 
 
-class Body(NamedTuple):
-    """What a recipe is given."""
-
-    body: bytes
-    content_type: str | None
-    encoding: str | None
-    url: str
-
-
 @dataclass(eq=False)
 class Content:
     """What of a body counts."""
 
     url: str  # by which it was read
     fingerprint: Fingerprint
-    text: str | None  # what counts, a line for each block; None where bytes do, or the content is the same as before
+    # What counts, a line for each block; None where bytes do, or the content is the same as before.
+    text: str | None = None
     seen: Seen | None = None  # its blocks, as the detector takes them; None where the recipe has none
     is_html: bool = False  # whether it is a page for people
     packed_text: bytes | None = None  # the text, compressed, where it is to be kept
@@ -73,30 +62,16 @@ def read_content(
     >>> content.text, len(content.seen.trace)
     ('Tea\nMilk', 2)
     """
-    kind = content_kind(*body[:3])
-    seen = None
-    if recipe.method == "blocks":
-        blocks = recipe.blocks(*body[:3])
-        seen = Seen(address or body.url, blocks)
-        recipe_id, content = recipe.id, blocks.text
-        # Where one block ends and the next begins is markup, or white space.
-        fingerprint = Fingerprint.of(recipe_id, content.replace("\n", " "))
-    else:
-        recipe_id, content = recipe.content(*body)  # type: ignore[assignment]
-        fingerprint = Fingerprint.of(recipe_id, content)
-    text = content if isinstance(content, str) else None
-    is_known = fingerprint.digest == before
-    if seen is not None and not is_known:
-        assert seen.trace is not None  # made here, which may be in a thread
-    return Content(
-        url=body.url,
-        fingerprint=fingerprint,
-        text=None if is_known else text,
-        seen=seen,
-        is_html=kind == "html",
-        packed_text=packed(text, text_bytes) if text_bytes and text is not None and not is_known else None,
-        address=address or body.url,
-    )
+    recipe_id, counts, blocks = recipe.content(body)
+    is_html = content_kind(*body[:3]) == "html"
+    content = Content(body.url, Fingerprint.of(recipe_id, counts), is_html=is_html, address=address or body.url)
+    if blocks is not None:
+        content.seen = Seen(content.address, blocks)
+    if isinstance(counts, str) and content.fingerprint.digest != before:
+        content.text = counts if blocks is None else blocks.text
+        content.packed_text = packed(content.text, text_bytes) if text_bytes else None
+        _ = content.seen and content.seen.trace  # made here, which may be in a thread
+    return content
 
 
 def is_quick(body: Body, recipe: Recipe) -> bool:

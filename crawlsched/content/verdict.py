@@ -7,16 +7,11 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from crawlsched.change_detection import (
-    Finding,
-    Fingerprint,
-    Trace,
-    are_comparable,
-    compare,
-    is_cut,
-    sketch_similarity,
-)
+from crawlsched.change_detection.change_size import sketch_similarity
+from crawlsched.change_detection.detector import Finding, are_comparable, is_cut
+from crawlsched.change_detection.fingerprint import Fingerprint, compare
 from crawlsched.change_detection.limits import FEW
+from crawlsched.change_detection.trace import Trace
 from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
 from crawlsched.store import Outcome, PageFacts

@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from logging import getLogger
 from typing import Any
 
-from crawlsched.change_detection import Detector, SharedTexts, TemplateNoise, template_of
+from crawlsched.change_detection.detector import Detector
+from crawlsched.change_detection.shared_texts import SharedTexts
+from crawlsched.change_detection.template_noise import TemplateNoise
+from crawlsched.change_detection.templates import template_of
 from crawlsched.store.models import SITE
 
 __all__ = ["Learned", "places_of", "template_and_site"]

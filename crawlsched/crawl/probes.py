@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from math import inf
 from random import Random
 
-from crawlsched.change_detection import Finding, TemplateNoise
+from crawlsched.change_detection.detector import Finding
+from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.content.reading import Content
 
 __all__ = ["APART", "Probe", "Probes"]

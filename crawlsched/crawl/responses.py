@@ -6,7 +6,7 @@ from math import inf
 
 from scrapy import Request
 
-from crawlsched.change_detection import Detector, Finding
+from crawlsched.change_detection.detector import Detector, Finding
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import (
     Circumstances,

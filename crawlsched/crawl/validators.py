@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple, dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from random import Random
@@ -20,6 +21,8 @@ _REMEMBERED = 60
 # Half of the visits to a host that is not known yet go without validators: its changes are found sooner.
 _UNKNOWN_SHARE = 0.5
 
+_Validators = tuple[str | None, str | None]
+
 
 class Standing(NamedTuple):
     """What is thought of one validator of a host."""
@@ -28,6 +31,7 @@ class Standing(NamedTuple):
     doubt: float  # probability that it stays as it was although the page has changed; 0 for an honest one
 
 
+@dataclass(slots=True)
 class Tally:
     """What trials of one validator found: visits without it that brought content to compare.
 
@@ -42,15 +46,17 @@ class Tally:
     'honest'
     """
 
-    __slots__ = ("moved", "quiet", "restless", "stale")
-
-    def __init__(self, moved: int = 0, stale: int = 0, restless: int = 0, quiet: int = 0) -> None:
-        self.moved, self.stale, self.restless, self.quiet = moved, stale, restless, quiet
+    moved: int = 0  # the page had changed: it had, too, or it had not
+    stale: int = 0
+    restless: int = 0  # the page had not changed: it had, or it had not, either
+    quiet: int = 0
 
     def count(self, *, changed: bool, moved: bool) -> None:
         """Count one trial."""
-        name = ("moved" if moved else "stale") if changed else ("restless" if moved else "quiet")
-        setattr(self, name, getattr(self, name) + 1)
+        self.moved += changed and moved
+        self.stale += changed and not moved
+        self.restless += moved and not changed
+        self.quiet += not moved and not changed
         if self.moved + self.stale > _REMEMBERED:
             self.moved, self.stale = self.moved // 2, self.stale // 2
         if self.restless + self.quiet > _REMEMBERED:
@@ -72,7 +78,7 @@ class Tally:
 
     def to_list(self) -> list[int]:
         """Return the arguments that make this tally."""
-        return [self.moved, self.stale, self.restless, self.quiet]
+        return [*astuple(self)]
 
 
 class ValidatorTrials:
@@ -91,7 +97,7 @@ class ValidatorTrials:
         etag, last_modified = self._hosts.get(host) or (Tally(), Tally())
         return etag.standing, last_modified.standing
 
-    def to_send(self, host: int, etag: str | None, last_modified: str | None) -> tuple[str | None, str | None]:
+    def to_send(self, host: int, etag: str | None, last_modified: str | None) -> _Validators:
         """Return the validators with which a visit is made conditional; none if it puts them on trial."""
         pairs = zip((etag, last_modified), self.of(host), strict=True)
         sent = [value if standing.name != "lying" else None for value, standing in pairs]
@@ -111,14 +117,7 @@ class ValidatorTrials:
         pairs = zip((etag, last_modified), self.of(host), strict=True)
         return next((standing for value, standing in pairs if value), None)
 
-    def compared(
-        self,
-        host: int,
-        before: tuple[str | None, str | None],
-        now: tuple[str | None, str | None],
-        *,
-        changed: bool,
-    ) -> bool:
+    def compared(self, host: int, before: _Validators, now: _Validators, *, changed: bool) -> bool:
         """Compare the content of a visit without validators; return whether something was learned."""
         learned = False
         for number, (old, new) in enumerate(zip(before, now, strict=True)):

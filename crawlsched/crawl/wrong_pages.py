@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from posixpath import splitext
 from random import Random
 from urllib.parse import urljoin, urlsplit
 
-from crawlsched.change_detection import Fingerprint, sketch_similarity
+from crawlsched.change_detection.change_size import sketch_similarity
+from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.limits import LEAST_SHARED
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import Refetch, given_trace
@@ -23,24 +25,16 @@ _MOST_CONTENTS = 32
 _MOST_HOSTS = 5_000
 
 
+@dataclass(slots=True)
 class _Host:
-    """What is known of one host.
+    """What is known of one host."""
 
-    Attributes
-    ----------
-    wrong : OrderedDict
-        Likenesses of contents that are served in the place of pages.
-    passing : OrderedDict
-        Of contents that were gone at the second fetch, the pages that they had replaced.
-    """
-
-    __slots__ = ("asked", "n_visits", "passing", "wrong")
-
-    def __init__(self) -> None:
-        self.wrong: OrderedDict[bytes, None] = OrderedDict()
-        self.passing: OrderedDict[bytes, set[str]] = OrderedDict()
-        self.asked: set[bytes] = set()  # likenesses of contents that a pending question is about
-        self.n_visits = _VISITS_PER_QUESTION  # since it was asked for a page that cannot exist
+    # Likenesses of contents that are served in the place of pages.
+    wrong: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
+    # Of contents that were gone at the second fetch, the pages that they had replaced.
+    passing: OrderedDict[bytes, set[str]] = field(default_factory=OrderedDict)
+    asked: set[bytes] = field(default_factory=set)  # likenesses of contents that a pending question is about
+    n_visits: int = _VISITS_PER_QUESTION  # since it was asked for a page that cannot exist
 
 
 class WrongPages:

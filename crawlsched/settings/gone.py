@@ -9,8 +9,8 @@ _PREFIX = "CRAWLSCHED_"
 # What a crawl without it would do otherwise than was wished: it is refused.
 _REFUSED = {
     "FINGERPRINT_IGNORE_KEYS": "CRAWLSCHED_FINGERPRINTS = {'*': {'method': 'json', 'ignore_keys': [...]}}",
-    "FINGERPRINT_IMAGES": "CRAWLSCHED_FINGERPRINTS = {'*': {'images': True}}",
-    "FINGERPRINT_LINKS": "CRAWLSCHED_FINGERPRINTS = {'*': {'links': True}}",
+    "FINGERPRINT_IMAGES": "CRAWLSCHED_FINGERPRINT_KEEP = ['html', 'img::attr(src)']",
+    "FINGERPRINT_LINKS": "CRAWLSCHED_FINGERPRINT_KEEP = ['html', 'a::attr(href)']",
     "FINGERPRINT_TEMPLATE_EDITS": "CRAWLSCHED_WITHHOLD = {'template': False}",
     "HOURS": "CRAWLSCHED_BANDWIDTH = {'22:00-06:00': '20/s', 'else': '1/s'}",
     "MAX_CRAWL_INTERVAL": "CRAWLSCHED_PAGES = [('*', {'max_interval': '7d'})]",

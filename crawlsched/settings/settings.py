@@ -88,7 +88,7 @@ def _read_estimator(value: object) -> tuple[str, tuple[tuple[str, Any], ...]]:
 def _read_fingerprint(value: object) -> Any:
     if value == "blocks":
         return value
-    from crawlsched.change_detection import RECIPE_NAMES
+    from crawlsched.change_detection.recipes import RECIPE_NAMES
 
     return read_function(*RECIPE_NAMES)(value)
 
@@ -96,10 +96,11 @@ def _read_fingerprint(value: object) -> Any:
 def recipe_from(written: object) -> "Recipe":
     """Return the recipe that is written: a method, a function, its import path, or a mapping with options.
 
-    >>> recipe_from("json").id, recipe_from({"method": "visible_text", "links": True}).id
-    ('json/2', 'visible_text/4+links')
+    >>> recipe_from("json").id, recipe_from({"method": "visible_text"}).id
+    ('json/2', 'visible_text/4')
     """
-    from crawlsched.change_detection import RECIPE_OPTIONS, Recipe
+    from crawlsched.change_detection import Recipe
+    from crawlsched.change_detection.recipes import RECIPE_OPTIONS
 
     options: dict[str, Any] = dict(written) if isinstance(written, Mapping) else {"method": written}
     if unknown := [name for name in options if name not in ("method", *RECIPE_OPTIONS)]:

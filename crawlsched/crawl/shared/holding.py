@@ -25,6 +25,8 @@ _LONGEST_BEGINNING = 10.0
 _BETWEEN_LOOKS = 3.0
 # A shard that is given away ends its visits first, for these seconds at most.
 _LONGEST_DRAIN = 4.0
+# A shard that has grown by this share is published, at most once in these seconds.
+_GROWN, _BETWEEN_NEWS = 0.1, 2.0
 # So many pages of a shard are taken in between two looks at the clock, while the crawl goes on.
 _TAKEN_AT_ONCE = 500
 
@@ -55,6 +57,7 @@ class Holding:
         self._draining: dict[int, float] = {}
         # Those that are written down when so many batches are.
         self._leaving: dict[int, int] = {}
+        self._published: dict[int, tuple[float, int]] = {}
 
     def begin(self) -> None:
         """Load what nobody has, before the spider starts: its first requests are then for pages that are known."""
@@ -88,7 +91,7 @@ class Holding:
         for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._here and shard not in self._draining:
                 self._draining[shard] = now + _LONGEST_DRAIN
-                self._publish(shard, ready=False)
+                self._publish(shard, now, ready=False)
         for shard, until in list(self._draining.items()):
             if shard not in self._here:
                 del self._draining[shard]
@@ -97,6 +100,13 @@ class Holding:
         for shard in [shard for shard, batch in self._leaving.items() if batch <= self._collection.n_written]:
             del self._leaving[shard]
             self._membership.is_done_with(shard)
+
+    def tell(self, now: float) -> None:
+        """Publish the shards that have grown since they were published."""
+        for shard in self._here.keys() - self._draining.keys():
+            at, before = self._published[shard]
+            if abs(self._here[shard].n_pages - before) > _GROWN * before and now - at >= _BETWEEN_NEWS:
+                self._publish(shard, now)
 
     # -- one comes
 
@@ -139,12 +149,14 @@ class Holding:
         self._epochs[shard] = epoch
         self._refresher.came(loaded.stored.shard)
         self._inbox.begun(shard, loaded.waiting)
-        self._publish(shard)
+        self._publish(shard, now)
         self._refresher.count("crawlsched/shards/claimed")
 
-    def _publish(self, shard: int, *, ready: bool = True) -> None:
+    def _publish(self, shard: int, now: float, *, ready: bool = True) -> None:
         token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
-        self._membership.publish(Published(shard, token, self._here[shard].n_pages, ready))
+        n_pages = self._here[shard].n_pages
+        self._published[shard] = (now, n_pages)
+        self._membership.publish(Published(shard, token, n_pages, ready))
 
     # -- one goes
 

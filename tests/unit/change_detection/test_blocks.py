@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection import Recipe, page_blocks
+from crawlsched.change_detection import Recipe
+from crawlsched.change_detection.blocks import page_blocks
 from crawlsched.change_detection.visible_text import visible_text
 
 MARKUP = [
@@ -71,7 +72,7 @@ def test_hostile_pages_are_cut_in_linear_time(body: bytes) -> None:
 @given(st.text(max_size=300))
 def test_no_markup_makes_it_raise(markup: str) -> None:
     """And every block has a path and a text."""
-    blocks = page_blocks(markup, links=True, images=True)
+    blocks = page_blocks(markup)
     assert len(blocks.paths) == len(blocks.texts)
     assert all(blocks.texts)
 
@@ -82,9 +83,8 @@ def test_an_element_is_cut_alike_at_one_go_and_in_parts(bits: list[str]) -> None
     """A comment before each end, which no reader sees, keeps an element and its text from being read at once."""
     whole = "".join(bits)
     parted = "".join(f"<!---->{bit}" if bit.startswith("</") else bit.replace("</", "<!----></") for bit in bits)
-    for options in ({}, {"links": True, "images": True}):
-        assert page_blocks(whole, **options) == page_blocks(parted, **options)
-        assert visible_text(whole, **options) == visible_text(parted, **options)
+    assert page_blocks(whole) == page_blocks(parted)
+    assert visible_text(whole) == visible_text(parted)
 
 
 def test_the_colours_of_a_program_are_no_places() -> None:

@@ -10,12 +10,8 @@ from hypothesis import strategies as st
 from lxml import etree
 from lxml.cssselect import CSSSelector
 
-from crawlsched.change_detection import (
-    Fingerprint,
-    Recipe,
-    compare,
-    recipe,
-)
+from crawlsched.change_detection import Recipe, recipe
+from crawlsched.change_detection.fingerprint import Fingerprint, compare
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.selectors import LinearTranslator, PageParts
 from tests.inputs import tries
@@ -31,7 +27,7 @@ VISIBLE, RAW, JSON = Recipe("visible_text"), Recipe("raw_bytes"), Recipe("json")
 RECIPES = [
     RAW,
     VISIBLE,
-    Recipe("visible_text", links=True, images=True),
+    Recipe("visible_text", keep=["html", "a::attr(href)"]),
     Recipe("visible_text", keep=["main", "a::attr(href)", "//title/text()"], drop=[".price"]),
     Recipe("json", ignore_keys=["now"]),
     Recipe(),
@@ -113,19 +109,22 @@ def test_inline_markup_joins_words_and_blocks_part_them() -> None:
 )
 @pytest.mark.parametrize("method", ["blocks", "visible_text"])
 def test_wherever_a_target_or_a_source_stands_it_counts(method: str, markup: str) -> None:
-    """Maps, pictures in several sizes, those that are loaded when the reader has come so far; and only by option."""
+    """Maps, pictures in several sizes, those that are loaded when the reader has come so far; and only if kept."""
     one, two = markup.format("/1"), markup.format("/2")
-    assert not same(Recipe(method, links=True, images=True), one, two)
+    attributes = ["*::attr(href)", "*::attr(src)", "*::attr(data-src)", "*::attr(srcset)"]
+    assert not same(Recipe(method, keep=["html", *attributes]), one, two)
     assert same(Recipe(method), one, two)
 
 
-def test_link_targets_and_images_count_by_option() -> None:
-    """A page whose download link moved has changed for many readers."""
+def test_link_targets_and_images_count_where_they_are_kept() -> None:
+    """A page whose download link moved has changed for many readers; and its text counts as ever."""
     one = "<a href='/1.pdf'>File</a><img src=/1.png alt=x>"
+    links, images = (Recipe("visible_text", keep=["html", kept]) for kept in ("a::attr(href)", "img::attr(src)"))
     assert same(VISIBLE, one, one.replace("1", "2"))
-    assert not same(Recipe("visible_text", links=True), one, one.replace("1.pdf", "2.pdf"))
-    assert same(Recipe("visible_text", links=True), one, one.replace("1.png", "2.png"))
-    assert not same(Recipe("visible_text", images=True), one, one.replace("1.png", "2.png"))
+    assert not same(links, one, one.replace("1.pdf", "2.pdf"))
+    assert not same(links, one, one.replace("File", "Page"))
+    assert same(links, one, one.replace("1.png", "2.png"))
+    assert not same(images, one, one.replace("1.png", "2.png"))
 
 
 @pytest.mark.parametrize(
@@ -239,8 +238,8 @@ def test_wrong_selectors_are_named_at_once(arguments: dict[str, object], message
             r"^keep cannot be given with the method 'json', which takes ignore_keys\.$",
         ),
         (
-            {"method": "raw_bytes", "links": True},
-            r"^links cannot be given with the method 'raw_bytes', which takes no options\.$",
+            {"method": "raw_bytes", "keep": ["main"]},
+            r"^keep cannot be given with the method 'raw_bytes', which takes no options\.$",
         ),
         (
             {"method": "raw_bytes", "ignore_keys": ["a"]},
@@ -248,7 +247,6 @@ def test_wrong_selectors_are_named_at_once(arguments: dict[str, object], message
         ),
         ({"method": "blocks", "drop": ".ad"}, r"^drop is '\.ad'; it is a list of selectors, such as \['\.ad'\]\.$"),
         ({"method": "blocks", "keep": 5}, r"^keep is 5; it is a list of selectors, such as \['main \.price'\]\.$"),
-        ({"method": "blocks", "links": "False"}, r"^links is 'False'; it is True or False\.$"),
         ({"method": "json", "ignore_keys": 5}, r"^ignore_keys is 5; it is a list of names of keys, such as"),
         ({"method": "json", "ignore_keys": "now"}, r"^ignore_keys is 'now'; it is a list of names of keys, such as"),
     ],
@@ -414,7 +412,6 @@ def test_everything_that_matters_is_in_the_id() -> None:
     """Method, parameters, and for what lxml reads its version; the digests differ too."""
     by_parts = [Recipe("visible_text", keep=["main"]), Recipe("visible_text", drop=["main"])]
     recipes = [*RECIPES, *by_parts, JSON, Recipe("json", ignore_keys=["a", "b"])]
-    recipes += [Recipe("visible_text", **{option: True}) for option in ("links", "images")]
     assert len({r.id for r in recipes}) == len(recipes)
     assert len({r.fingerprint(b"a", "text/plain", None, "").digest for r in recipes}) == len(recipes)
     assert Recipe("json", ignore_keys=["a", "b"]).id == Recipe("json", ignore_keys=["b", "a"]).id

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection import Detector, Finding, Seen, SharedTexts, TemplateNoise, Trace, page_blocks
+from crawlsched.change_detection.blocks import page_blocks
+from crawlsched.change_detection.detector import Detector, Finding, Seen
 from crawlsched.change_detection.limits import MOST_BLOCKS
+from crawlsched.change_detection.shared_texts import SharedTexts
+from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.tokens import token_runs
-from crawlsched.change_detection.trace import differences, trace_of
+from crawlsched.change_detection.trace import Trace, differences, trace_of
 from tests.inputs import tries
 
 WORDS = ["leaves", "water", "pot", "tray", "sugar", "milk", "honey", "lemon", "spoon"]
@@ -137,8 +140,8 @@ def test_an_old_copy_teaches_nothing_and_two_states_by_turns_do() -> None:
         edits.detector.learn_at_once(edited, edits.page(number), 0.0, may_be_old=True)
         shown, hidden = (states.page(number, foot=f"{sale}<b>End</b>") for sale in ("<p>Sale</p>", ""))
         states.detector.learn_at_once(shown, hidden, 0.0, may_be_old=True)
-    assert not edits.detector.noise.known()
-    assert states.detector.noise.known()
+    assert not [*edits.detector.noise.known()]
+    assert [*states.detector.noise.known()]
 
 
 def test_accidents_teach_nothing() -> None:
@@ -156,7 +159,7 @@ def test_a_page_of_one_text_is_never_noise_as_a_whole() -> None:
     site.visit(pages[0])
     for first, second in pairwise(pages):
         site.probe(first, second)
-    assert site.detector.noise.known()
+    assert [*site.detector.noise.known()]
     assert site.visit(pages[-1]).kind == "page"
 
 
@@ -257,7 +260,7 @@ def test_what_was_learned_is_the_same_when_it_is_read_back() -> None:
     kept = Detector(
         TemplateNoise.from_dict(site.detector.noise.to_dict()), SharedTexts.from_dict(site.detector.shared.to_dict())
     )
-    assert kept.noise.known() == site.detector.noise.known()
+    assert [*kept.noise.known()] == [*site.detector.noise.known()]
     seen = site.page(3, foot="<p class=now>9</p>")
     assert kept.judge(seen, site.given[seen.page], 0.0).reason == "noise"
 

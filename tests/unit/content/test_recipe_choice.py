@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from crawlsched.change_detection import Recipe, compare
+from crawlsched.change_detection import Recipe
+from crawlsched.change_detection.fingerprint import compare
 from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.crawl.recipe_choice import Recipes
 from crawlsched.settings import Settings, recipe_from
@@ -54,11 +55,12 @@ def test_blocks_can_be_selected() -> None:
 
 
 @pytest.mark.parametrize("method", ["blocks", "visible_text"])
-def test_links_and_images_count_by_option(method: str) -> None:
-    """A download link that moved is a change for who asked for links."""
+def test_links_and_images_count_where_they_are_kept(method: str) -> None:
+    """A download link that moved is a change for who keeps where links lead."""
     one, two = ('<a href="/1.pdf">Get it</a><img src="/a.png">', '<a href="/2.pdf">Get it</a><img src="/a.png">')
     three = '<a href="/1.pdf">Get it</a><img src="/b.png">'
-    plain, links, images = (recipe_from({"method": method, **more}) for more in ({}, {"links": True}, {"images": True}))
+    kept = ([], ["html", "a::attr(href)"], ["html", "img::attr(src)"])
+    plain, links, images = (recipe_from({"method": method, "keep": keep}) for keep in kept)
     assert (changed(plain, one, two), changed(links, one, two), changed(images, one, two)) == (False, True, False)
     assert (changed(plain, one, three), changed(links, one, three), changed(images, one, three)) == (False, False, True)
     assert len({plain.id, links.id, images.id}) == 3

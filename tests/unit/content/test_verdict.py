@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from crawlsched.change_detection import Finding, Recipe
+from crawlsched.change_detection import Recipe
+from crawlsched.change_detection.detector import Finding
 from crawlsched.content.reading import Body, Content, read_content
 from crawlsched.content.verdict import (
     Circumstances,

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection import Finding, Recipe
+from crawlsched.change_detection import Recipe
+from crawlsched.change_detection.detector import Finding
 from crawlsched.content.reading import Body, Content, read_content
 from crawlsched.content.verdict import Circumstances, Refetch, judge
 from crawlsched.crawl.wrong_pages import WrongPages

@@ -202,7 +202,7 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
             "FINGERPRINTS",
             {"*/api/*": {"methods": "json"}},
             "CRAWLSCHED_FINGERPRINTS['*/api/*']: 'methods' is no option of a recipe; options are method, keep, drop, "
-            "links, images, ignore_keys.",
+            "ignore_keys.",
         ),
         (
             "FINGERPRINTS",

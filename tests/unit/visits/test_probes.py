@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from crawlsched.change_detection import Fingerprint, TemplateNoise
+from crawlsched.change_detection.fingerprint import Fingerprint
+from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.content.reading import Content
 from crawlsched.crawl.probes import Probe, Probes
 from crawlsched.jobs.recorded import RecordedVisit, judge_all
