@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
-from crawlsched.crawl.admission import AdmissionResult, PageRequest
 from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
+from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.crawl.visits import Call
 from crawlsched.settings import Settings
 from crawlsched.store import host_of
@@ -28,7 +29,7 @@ def collection(given: Settings, now: float | None = None) -> Collection:
     """Return the collection that these settings say, opened at a time if there is one."""
     made = Collection(given, "test", name_of, "none", Random(1))
     if now is not None:
-        made.open(now)
+        ShardPages(made).open(now)
     return made
 
 

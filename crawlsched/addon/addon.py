@@ -7,27 +7,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from pathlib import Path
 from typing import Any, Self
-from weakref import WeakValueDictionary
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
-from scrapy.utils.reactor import is_asyncio_reactor_installed
 from scrapy.utils.spider import DefaultSpider
-from twisted.internet.defer import Deferred
 
 from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
 from crawlsched.addon.extensions import Refresh
 from crawlsched.addon.scheduler import FALLBACK_SCHEDULER, Scheduler
 from crawlsched.addon.spidermiddlewares import DeliveryMiddleware
-from crawlsched.crawl.project import anchored, named_collection
+from crawlsched.crawl.project import named_collection
 from crawlsched.crawl.side_thread import share_one_heap
-from crawlsched.exceptions import CollectionInUse, SettingError, require_posix
+from crawlsched.exceptions import SettingError, require_posix
 from crawlsched.scrapy_versions import running_command
 from crawlsched.settings import Settings, said_of_gone
 
@@ -44,12 +39,8 @@ _SCRAPYS_OWN = (
     # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
     ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
 )
-# What Scrapy itself waits for while the reactor shuts down takes less, in seconds: all crawls have ended before.
-_SCRAPY_STOPS_WITHIN = 0.1
 # Of Scrapy's commands, and those that others add, these crawl as a spider says; the others want one URL, or an end.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
-# The crawls of this process, by database and collection.
-_crawls: WeakValueDictionary[tuple[str, str], Crawler] = WeakValueDictionary()
 
 
 class Addon:
@@ -91,9 +82,7 @@ class Addon:
         if issubclass(self._crawler.spidercls, DefaultSpider):
             raise NotConfigured("there is no spider, so no pages are kept.")
         if spider is not None and checked.collection is not None:
-            collection = named_collection(checked.collection, spider.name, vars(spider))
-            if checked.shards is None:
-                self._refuse_a_second_crawl(anchored(checked.database_url, Path.cwd()), collection)
+            named_collection(checked.collection, spider.name, vars(spider))  # or raise: a script may catch it
         share_one_heap()
         self._install_scheduler(settings)
         settings.setdefault_in_component_priority_dict(
@@ -105,20 +94,6 @@ class Addon:
         settings.setdefault_in_component_priority_dict("EXTENSIONS", Refresh, 0)
         _set_unless_the_project_does(settings)
         _say_what_slows(settings, checked)
-
-    def _refuse_a_second_crawl(self, database_url: str, collection: str) -> None:
-        """Raise where it is `crawl()` that fails: later Scrapy would close the spider, and the script not fail."""
-        other = _crawls.get((database_url, collection))
-        if other is not None and other.crawling and other is not self._crawler:
-            error = CollectionInUse(
-                f"Another crawl of this process keeps the collection {collection!r}; start this one when that has "
-                "ended, or give each a collection of its own (CRAWLSCHED_COLLECTION = '{name}-{tag}' makes one for "
-                "each value of the spider argument 'tag')."
-            )
-            logger.error("crawlsched cannot start: %s", error)  # a line of its own, whatever Scrapy makes of the error
-            _end_the_script_with_an_error()
-            raise error
-        _crawls[database_url, collection] = self._crawler
 
     def _install_scheduler(self, settings: BaseSettings) -> None:
         priority = settings.getpriority("SCHEDULER") or 0
@@ -132,29 +107,6 @@ class Addon:
             )
         settings.set(FALLBACK_SCHEDULER, configured, "addon")
         settings.set("SCHEDULER", Scheduler, "addon")
-
-
-def _end_the_script_with_an_error() -> None:
-    """Let `process.start()` raise `SystemExit` when the other crawls have ended: Scrapy itself gives no exit code.
-
-    An exception leaves the event loop only from what the loop calls; and the reactor has to have shut down by then.
-    """
-    from twisted.internet import reactor  # not before Scrapy has installed one
-
-    if not is_asyncio_reactor_installed():
-        return
-    may_shut_down: Deferred[None] = Deferred()
-
-    def shut_down_and_exit() -> None:
-        may_shut_down.callback(None)
-        if not reactor.running:
-            raise SystemExit(1)
-
-    def hold_the_shutdown() -> Deferred[None]:
-        asyncio.get_event_loop().call_later(_SCRAPY_STOPS_WITHIN, shut_down_and_exit)
-        return may_shut_down
-
-    reactor.addSystemEventTrigger("before", "shutdown", hold_the_shutdown)  # type: ignore[arg-type]
 
 
 def _other_command() -> str | None:

@@ -7,26 +7,25 @@ Scrapy 2.13 gives each method the spider, which none needs.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from functools import partial
+from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.defer import DeferredLock
 
-from crawlsched.addon.reading import BodyReader
 from crawlsched.addon.robots import RobotsFiles
 from crawlsched.addon.sending import NotSent, PacedHandlers
 from crawlsched.change_signals import linked_hubs
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content
 from crawlsched.content.verdict import DeliveryKind
 from crawlsched.crawl.refresher import NotForTheSpider, Refresher
-from crawlsched.crawl.responses import ResponseFacts
 from crawlsched.crawl.shared.shared_crawl import refresher_of
-from crawlsched.crawl.visits import NOT_RETRIED, Visit
+from crawlsched.crawl.visits import NOT_RETRIED, ResponseFacts, Visit
 from crawlsched.scrapy_versions import (
     download_handlers,
     is_forbidden_by_robots,
@@ -34,7 +33,7 @@ from crawlsched.scrapy_versions import (
     run_in_thread,
     take_exception_back,
 )
-from crawlsched.store import Outcome
+from crawlsched.store import Outcome, host_of
 
 __all__ = ["RefreshMiddleware"]
 
@@ -52,8 +51,8 @@ class RefreshMiddleware:
         self._refresher = refresher
         self._visits = refresher.visits
         self._conditional = refresher.settings.conditional_requests
-        self._reading = BodyReader()
-        crawler.signals.connect(self._reading.stop, signals.engine_stopped)
+        # Large bodies are read one at a time, which takes some fifteen times the memory of what is read.
+        self._reading = DeferredLock()
         # A cached answer would tell nothing about the page as it is now.
         self._bypass_cache = crawler.settings.getbool("HTTPCACHE_ENABLED")
         self._obeys_robots = crawler.settings.getbool("ROBOTSTXT_OBEY")
@@ -94,6 +93,10 @@ class RefreshMiddleware:
 
     def _prepare(self, request: Request) -> None:
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
+        if visit is None and "redirect_urls" in request.meta and "crawlsched_named_by_site" in request.meta:
+            # Where a hub leads is what the hub says, but for another path of the feed's own machine.
+            leads_elsewhere = host_of(request.url) != host_of(request.meta["redirect_urls"][0])
+            request.meta["crawlsched_named_by_site"] |= leads_elsewhere
         if visit is None or not visit.tracked:
             return
         if request.url != visit.url:
@@ -141,7 +144,7 @@ class RefreshMiddleware:
             read, is_quick = self._refresher.dispatcher.reading(visit, body, request.meta.get("crawlsched_recipe"))
             content = read() if is_quick else None
         except Exception as error:
-            self._refresher.errors.of_visit(visit, error, self._refresher.clock())
+            self._refresher.visit_ends.visit_error(visit, error, self._refresher.clock())
             return response
         if is_quick:
             return self._judged(visit, request, response, content)
@@ -153,13 +156,16 @@ class RefreshMiddleware:
         return bool(obeys) and urlparse_cached(request).path == "/robots.txt"
 
     async def _judged_later(
-        self, visit: Visit, request: Request, response: Response, read: partial[Content]
+        self, visit: Visit, request: Request, response: Response, read: Callable[[], Content]
     ) -> Response:
+        await maybe_deferred_to_future(self._reading.acquire())
         try:
-            content = await self._reading.content(read)
+            content = await run_in_thread(read)
         except Exception as error:  # of a recipe, a parser, or memory: the spider gets what it would get without us
-            self._refresher.errors.of_visit(visit, error, self._refresher.clock())
+            self._refresher.visit_ends.visit_error(visit, error, self._refresher.clock())
             return response
+        finally:
+            self._reading.release()
         if visit.outcome is not None:  # it ended while it was read
             return response
         return self._judged(visit, request, response, content)
@@ -195,7 +201,7 @@ class RefreshMiddleware:
         if visit is None or isinstance(exception, NotForTheSpider | NotSent):
             return  # what was not sent when the crawl ended is released with all that is open
         outcome = Outcome.REFUSED if isinstance(exception, IgnoreRequest) else Outcome.ERROR
-        self._refresher.responses.resolve(visit, outcome, self._refresher.clock())
+        self._refresher.visit_ends.resolve(visit, outcome, self._refresher.clock())
 
     async def _source_fetched(self, visit: Visit, response: Response) -> Response:
         etag, last_modified = _text(response, "ETag"), _text(response, "Last-Modified")

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
-from time import monotonic
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
@@ -30,19 +29,19 @@ from twisted.python.failure import Failure
 from crawlsched.addon.downloader_slots import DownloaderSlots
 from crawlsched.addon.ending import exit_with_1
 from crawlsched.addon.sending import PacedHandlers
+from crawlsched.addon.standby import Standby, wait
 from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
 from crawlsched.addon.visit_errback import VisitErrback
 from crawlsched.change_signals.limits import Limits
-from crawlsched.crawl.admission import AdmissionResult, PageRequest
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
+from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import signal
-from crawlsched.crawl.private_addresses import PrivateAddresses
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Call, Visit
-from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
+from crawlsched.exceptions import CrawlschedError
 from crawlsched.scrapy_versions import (
     call_later,
     close_spider,
@@ -74,7 +73,7 @@ _LONGEST_WAIT_OF_A_RETRY = 30.0
 _REFUSALS_PER_SLOT = 20
 # The engine goes through its whole round for each time it is woken, so slots that have come together go together.
 _SLOTS_PER_TICK = 16
-# Visits whose request is nowhere any more are looked for this often, seconds.
+# Visits whose request is nowhere any more, at two looks, have lost it; seconds between these.
 _LOST_LOOKED_AT = 2.0
 # Whether a run has become quiet is looked at no more often than this, seconds.
 _QUIET_LOOKED_AT = 0.5
@@ -82,8 +81,6 @@ _QUIET_LOOKED_AT = 0.5
 _LOOK_IN_A_PAUSE = 1.0
 # Seconds until a slot that failed is tried again.
 _AFTER_A_FAILURE = 0.25
-# A standby looks this often whether the collection is free, and whether it is to end, seconds.
-_STANDBY_LOOKS, _STANDBY_STEP = 2.0, 0.25
 
 
 class Scheduler(BaseScheduler):
@@ -104,7 +101,7 @@ class Scheduler(BaseScheduler):
         self._engine_was_busy = False
         self._rested = False
         self._closed = False
-        self._waits_for: str | None = None  # of a standby
+        self._standby = Standby(crawler)
         self._has_been_busy = True
         self._quiet_looked_at = self._lost_looked_at = 0.0
         self._perhaps_lost: set[int] = set()
@@ -146,7 +143,7 @@ class Scheduler(BaseScheduler):
         try:
             self._refresher.open()
         except CrawlschedError as error:
-            if self._refresher.settings.standby and self._may_wait(error):
+            if self._refresher.settings.standby and self._standby.may_wait(error):
                 return False
             # The spider is closed as soon as all components are open (`_start`); closing it half open makes others of
             # Scrapy's components fail, and buries this sentence under their tracebacks.
@@ -156,27 +153,8 @@ class Scheduler(BaseScheduler):
             self._pace_requests()
         return True
 
-    def _may_wait(self, error: CrawlschedError) -> bool:
-        """Say whether what keeps a standby out passes: a process that ends, and then also a database that is away."""
-        if isinstance(error, CollectionInUse):
-            waits_for = error.owner and f"another process crawls this collection: {error.owner}."
-        else:
-            waits_for = str(error) if self._waits_for and type(error) is StoreError else None
-        if waits_for and waits_for != self._waits_for:
-            logger.info("This crawl stands by and waits: %s", waits_for)
-        self._waits_for = waits_for
-        return waits_for is not None
-
     async def _stand_by(self) -> None:
-        """Wait until the collection is free; whoever ends the crawl meanwhile ends it at once."""
-        looked_at = monotonic()
-        # Scrapy has no engine to stop yet, and only notes that the crawl is to end.
-        while self._crawler.crawling:
-            await _wait(_STANDBY_STEP)
-            if monotonic() - looked_at >= _STANDBY_LOOKS:
-                if self._opens():
-                    break
-                looked_at = monotonic()
+        await self._standby.until(self._opens)
         self._closed = self._closed or not self._refresher.is_open
         opened = self._fallback.open(self._spider)
         if opened is not None:
@@ -185,22 +163,7 @@ class Scheduler(BaseScheduler):
     def _pace_requests(self) -> None:
         """Put the second gate before Scrapy's download handlers."""
         refresher = self._refresher
-        private = PrivateAddresses(refresher.settings.private_addresses)
-        hosts = refresher.hosts
-        paced = stand_before_handlers(
-            self._crawler,
-            lambda handlers: PacedHandlers(
-                self._crawler,
-                handlers,
-                refresher.rate.line,
-                refresher.clock,
-                private,
-                refresher.rate.sent,
-                refresher.visits.get,
-                lambda host: hosts.crawl_delay.get(hosts.number(host), 0.0) if hosts.crawl_delay else 0.0,
-                None if refresher.sharing is None else refresher.may_send,
-            ),
-        )
+        paced = stand_before_handlers(self._crawler, lambda handlers: PacedHandlers(self._crawler, handlers, refresher))
 
         def at_another_rate() -> None:
             if paced is not None:
@@ -223,7 +186,7 @@ class Scheduler(BaseScheduler):
 
     async def _write_down(self, reason: str) -> None:
         for waits in self._refresher.closing():
-            await (_wait(0.0) if waits is None else run_in_thread(waits))
+            await (wait(0.0) if waits is None else run_in_thread(waits))
         closed = self._fallback.close(reason)
         if closed is not None:
             await maybe_deferred_to_future(closed)
@@ -253,7 +216,7 @@ class Scheduler(BaseScheduler):
             visit = self._visits.get(token)
             if visit is not None:
                 request.meta["crawlsched_visit"] = token
-                visit.continued = True
+                visit.is_waiting, visit.n_continued = True, visit.n_continued + 1
                 self._continuations.append(request)
                 return True
             # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
@@ -306,19 +269,7 @@ class Scheduler(BaseScheduler):
             return template_of(request, self._spider, was_sent=was_sent)
         except ValueError as error:
             callback = getattr(request.callback, "__qualname__", None) or "parse"
-            counts = self._refresher.not_data
-            counts[callback] = counts.get(callback, 0) + 1
-            if counts[callback] == 1:
-                logger.warning(
-                    "%s, for the callback %s, is crawled once and not kept fresh (this is said once of each callback): "
-                    "%s",
-                    request,
-                    callback,
-                    str(error)[:500],
-                )
-            self._stats.inc_value("crawlsched/untracked/not_data")
-            host = urlparse_cached(request).hostname or ""
-            self._refresher.collection.withheld.note(host, "not_data", request.url, self._refresher.clock())
+            self._refresher.admission.refuse(request.url, callback, str(error), self._refresher.clock())
             return False
 
     def _add_page(self, request: Request, template: RequestTemplate | bool | None, call: Call | None) -> bool:
@@ -355,7 +306,7 @@ class Scheduler(BaseScheduler):
     # -- slots
 
     def _start(self) -> None:
-        if self._waits_for and not self._crawler.crawling:
+        if self._standby.waits_for and not self._crawler.crawling:
             raise CloseSpider("shutdown")
         if self._closed:
             exit_with_1(self._crawler)
@@ -409,17 +360,14 @@ class Scheduler(BaseScheduler):
         if now - self._lost_looked_at < _LOST_LOOKED_AT:
             return
         self._lost_looked_at = now
-        old = self._visits.older_than(now - _LOST_LOOKED_AT)
-        if not old:
-            self._perhaps_lost = set()
-            return
         going = chain(self._handed_over, self._continuations, under_way(self._crawler))
         tokens = {request.meta.get("crawlsched_visit") for request in going}
-        lost = [visit for visit in old if visit.tracked and visit.token not in tokens]
-        for visit in lost:
-            if visit.token in self._perhaps_lost:
-                self._refresher.responses.resolve(visit, Outcome.DROPPED, now)
-        self._perhaps_lost = {visit.token for visit in lost if visit.outcome is None}
+        old = self._visits.older_than(now - _LOST_LOOKED_AT)
+        lost = {visit.token for visit in old if visit.tracked and visit.token not in tokens}
+        for token in lost & self._perhaps_lost:
+            if (visit := self._visits.get(token)) is not None:
+                self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, now)
+        self._perhaps_lost = lost
 
     def _look_whether_quiet(self, now: float) -> None:
         """Send spider_idle once when start() and all that this run has asked for have ended."""
@@ -465,10 +413,12 @@ class Scheduler(BaseScheduler):
         if (request := self._next_continuation(now)) is not None:
             self._hand_over(request)
             return True
-        if self._give_probe(now):
+        dispatcher = self._refresher.dispatcher
+        if self._give_begun(dispatcher.next_probe(now, self._hosts.free_at), now):
             return True
         if not self._refresher.others_may_go(now):
-            return self._give_start(now) or self._give_fallback(now) or self._give_source(now)
+            start = dispatcher.next_start(now, self._hosts.free_at)
+            return self._give_begun(start, now) or self._give_fallback(now) or self._give_source(now)
         # However many sitemaps are due, they leave every other slot to what else there is.
         sources_wait = self._source_had_the_last_slot
         if not sources_wait and self._give_source(now):
@@ -490,11 +440,11 @@ class Scheduler(BaseScheduler):
             host = self._refresher.hosts.number(slot_name(self._crawler, request))
             free_at = self._hosts.free_at(host, now, own=visit.host == host)
             if free_at <= now:
-                visit.continued = False
+                visit.is_waiting = False
                 self._refresher.hosts.asked(host, now)
                 return request
             if free_at > now + _LONGEST_WAIT_OF_A_RETRY:
-                self._refresher.responses.failed(visit, now, retry_at=free_at)
+                self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now, retry_at=free_at)
                 continue
             self._continuations.append(request)
         return None
@@ -520,7 +470,7 @@ class Scheduler(BaseScheduler):
             )
         except ValueError as error:
             logger.error("The sitemap %s cannot be asked for: %s", source.url, error)
-            self._refresher.responses.failed(visit, now)
+            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
             return False
         return self._send(visit, request)
 
@@ -533,12 +483,7 @@ class Scheduler(BaseScheduler):
         self._hand_over(request)
         return True
 
-    def _give_probe(self, now: float) -> bool:
-        due = self._refresher.dispatcher.next_probe(now, self._hosts.free_at)
-        return due is not None and self._send_page(*due, now)
-
-    def _give_start(self, now: float) -> bool:
-        due = self._refresher.dispatcher.next_start(now, self._hosts.free_at)
+    def _give_begun(self, due: tuple[Visit, PageFacts] | None, now: float) -> bool:
         return due is not None and self._send_page(*due, now)
 
     def _give_page(self, now: float) -> bool:
@@ -556,7 +501,7 @@ class Scheduler(BaseScheduler):
             request = build_request(facts.url, facts.template_data, self._spider)
         except Exception as error:  # whatever the classes and the data that a spider has left raise
             logger.error("The request for %s cannot be made again, so it waits: %s", facts.url, in_words(error))
-            self._refresher.responses.failed(visit, now)
+            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, now)
             return False
         return self._send(visit, request)
 
@@ -574,14 +519,14 @@ class Scheduler(BaseScheduler):
             logger.exception("The request for %s cannot be handed over, so it waits.", request.url)
             if self._handed_over and self._handed_over[-1] is request:
                 self._handed_over.pop()
-            self._refresher.responses.failed(visit, self._refresher.clock())
+            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, self._refresher.clock())
             return False
         finally:
             self._offered = None
         if self._handed_over and self._handed_over[-1] is request:
             self._refresher.hosts.asked(visit.host, visit.opened_at)
             return True
-        self._refresher.responses.resolve(visit, Outcome.REFUSED, self._refresher.clock())
+        self._refresher.visit_ends.resolve(visit, Outcome.REFUSED, self._refresher.clock())
         return False
 
     def _hand_over(self, request: Request) -> None:
@@ -601,7 +546,7 @@ class Scheduler(BaseScheduler):
         """Notice a redirect or retry that another component refuses before it reaches `enqueue_request`."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is not None and request is not self._offered:
-            call_later(0, self._drop_unless_continued, visit)
+            call_later(0, self._drop_unless_continued, visit, visit.n_continued)
         call = request.meta.get(CALL_META)
         if call is not None and self._refresher.deliveries.get(call.token) is not None:
             call_later(0, self._end_unless_taken, request)
@@ -612,20 +557,6 @@ class Scheduler(BaseScheduler):
         if call is not None:
             self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
 
-    def _drop_unless_continued(self, visit: Visit) -> None:
-        if visit.outcome is None and not visit.continued and not self._is_under_way(visit):
-            self._refresher.responses.resolve(visit, Outcome.DROPPED, self._refresher.clock())
-
-    def _is_under_way(self, visit: Visit) -> bool:
-        # Between the announcement and this check a free slot may already have taken the request up again.
-        return any(
-            request.meta.get("crawlsched_visit") == visit.token
-            for request in chain(self._handed_over, under_way(self._crawler))
-        )
-
-
-async def _wait(seconds: float) -> None:
-    """Let others go on for so long; with 0, whatever waits for the event loop goes before this goes on."""
-    gone: Deferred[None] = Deferred()
-    call_later(seconds, gone.callback, None)
-    await maybe_deferred_to_future(gone)
+    def _drop_unless_continued(self, visit: Visit, n_continued: int) -> None:
+        if visit.outcome is None and visit.n_continued == n_continued:
+            self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, self._refresher.clock())

@@ -6,7 +6,7 @@ let go together leaves one by one; waiting here counts neither as the host's lat
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 from crawlsched.addon.names import Names
 from crawlsched.crawl.pacing import Line
 from crawlsched.crawl.private_addresses import PrivateAddresses
-from crawlsched.crawl.visits import Visit
+from crawlsched.crawl.refresher import Refresher
 from crawlsched.scrapy_versions import (
     CannotResolveHostError,
     call_later,
@@ -61,27 +61,13 @@ class NotSent(Exception):
 class PacedHandlers:
     """Stands before Scrapy's download handlers, and lets requests pass at the pace of the crawl."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        handlers: Any,
-        line: Line[Deferred[None]],
-        clock: Callable[[], float],
-        private: PrivateAddresses,
-        sent: Callable[[float, bool], None],
-        visit: Callable[[object], Visit | None],
-        crawl_delay: Callable[[str], float],
-        may_send: Callable[[object], bool] | None = None,
-    ) -> None:
+    def __init__(self, crawler: Crawler, handlers: Any, refresher: Refresher) -> None:
         self._crawler = crawler
         self._handlers = handlers
-        self._line = line
-        self._clock = clock
-        self._private = private
-        self._sent = sent
-        self._visit = visit
-        self._crawl_delay = crawl_delay
-        self._may_send = may_send
+        self._refresher = refresher
+        self._line: Line[Deferred[None]] = refresher.rate.line
+        self._clock = refresher.clock
+        self._private = PrivateAddresses(refresher.settings.private_addresses)
         self._names = Names()
         # Only Scrapy's own handlers connect to the host that a URL names; of s3 it is that of a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
@@ -105,7 +91,7 @@ class PacedHandlers:
         try:
             return await self._download(request)
         except Exception as error:
-            if (visit := self._visit(request.meta.get("crawlsched_visit"))) is not None:
+            if (visit := self._refresher.visits.get(request.meta.get("crawlsched_visit"))) is not None:
                 # An answer that somebody here has cut off was one.
                 visit.unanswered = not was_cut_off_here(error)
             raise
@@ -122,7 +108,7 @@ class PacedHandlers:
             if proxy is None:
                 self._refuse_private(request, addresses)
             await self._turn(request, host)
-            self._sent(self._clock(), False)
+            self._refresher.rate.sent(self._clock(), False)
             return await self._answer(request, url.netloc, host)
 
     @asynccontextmanager
@@ -150,7 +136,7 @@ class PacedHandlers:
                 raise
             # As Twisted does, once, on a new connection; but in a turn of its own, which the next slot pays for.
             await self._turn(request, host)
-            self._sent(self._clock(), True)
+            self._refresher.rate.sent(self._clock(), True)
             response = await download_by(self._handlers, request, self._crawler)
         if len(self._answered) > _MOST_HOSTS:
             self._answered.clear()
@@ -185,8 +171,11 @@ class PacedHandlers:
         slot = download_slot(self._crawler, str(request.meta.get("download_slot")))
         # Scrapy has kept this distance when it let the request go, and waiting here must not take it away.
         distance = 0.0 if slot is None else slot.least_delay
-        distance = max(distance, self._crawl_delay(host))
-        if self._ends() or not self._is_granted() or not self._line.passes(self._clock(), host, distance):
+        hosts = self._refresher.hosts
+        if hosts.crawl_delay:
+            distance = max(distance, hosts.crawl_delay.get(hosts.number(host), 0.0))
+        # Without a grant a request waits; what is no page would be lost if it were given up.
+        if self._ends() or not self._refresher.may_send() or not self._line.passes(self._clock(), host, distance):
             turn: Deferred[None] = Deferred()
             self._line.join(turn, host, distance)
             self._let_go()
@@ -196,12 +185,8 @@ class PacedHandlers:
                 self._line.remove(turn)
                 raise
         # Asked of each request: a process that was stopped for a while goes on with one that it had begun to send.
-        if self._may_send is not None and not self._may_send(request.meta.get("crawlsched_visit")):
+        if not self._refresher.may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Its host is another process's by now.")
-
-    def _is_granted(self) -> bool:
-        # Without a grant a request waits; what is no page would be lost if it were given up.
-        return self._may_send is None or self._may_send(None)
 
     def _let_go(self) -> None:
         """Let go whoever's turn has come, and come back for the next."""
@@ -211,7 +196,7 @@ class PacedHandlers:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if not self._is_granted():
+        if not self._refresher.may_send():
             if len(self._line):
                 self._timer = call_later(_LONGEST_WAIT, self._come_back)
             return

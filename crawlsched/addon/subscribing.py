@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urlencode
 
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import Subscription, is_reachable_hub, kept, subscription_of
+from crawlsched.crawl.subscriptions import Subscription, kept, subscription_of
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.scrapy_versions import download
 from crawlsched.store import host_of
@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 # Sources looked at between two looks at the clock, and hubs asked in one round.
 _AT_ONCE = 500
 _MOST_ASKED = 10
-_MOST_REDIRECTS = 3
-_KEEPS_THE_FORM = (307, 308)
 
 
 class HubSubscriber:
@@ -90,29 +88,16 @@ class HubSubscriber:
             self._note(number, subscription_of(self._refresher.sources[number]).refuse(now))
 
     async def _post(self, hub: str, feed: str, form: dict[str, str]) -> Response:
-        assert self._crawler.engine is not None
-        url = hub
-        for _ in range(_MOST_REDIRECTS):
-            request = Request(
-                url,
-                method="POST",
-                body=urlencode(form),
-                headers={"Content-Type": "application/x-www-form-urlencoded"},
-                meta={
-                    **{"dont_redirect": True, "dont_obey_robotstxt": True, "handle_httpstatus_all": True},
-                    # A feed's own machine is the project's business; any other is judged by where its name leads.
-                    "crawlsched_named_by_site": host_of(url) != host_of(feed),
-                },
-                dont_filter=True,
-            )
-            response = await download(self._crawler.engine, request)
-            place = response.headers.get("Location")
-            if response.status not in _KEEPS_THE_FORM or not place:
-                break
-            url = urljoin(url, place.decode("latin-1"))
-            if not is_reachable_hub(url, feed):
-                break
-        return response
+        request = Request(
+            hub,
+            method="POST",
+            body=urlencode(form),
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+            # A feed's own machine is the project's business; any other is judged by where its name leads.
+            meta={"dont_obey_robotstxt": True, "crawlsched_named_by_site": host_of(hub) != host_of(feed)},
+            dont_filter=True,
+        )
+        return await download(self._crawler.engine, request)
 
     def _note(self, number: int, subscription: Subscription) -> None:
         sources = self._refresher.sources

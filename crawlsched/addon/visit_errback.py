@@ -48,7 +48,7 @@ class VisitErrback:
         if visit is not None:
             # What was refused before it went out came by the middleware; only what went wrong with a response (endless
             # redirects, a decompression bomb, another middleware's exception) is first heard of here.
-            self._refresher.responses.resolve(visit, Outcome.ERROR, self._refresher.clock())
+            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, self._refresher.clock())
         self._refresher.deliveries.failed(self.token, self._refresher.clock())
         if self._is_ours:  # no failure of anything that the spider has asked for
             return None

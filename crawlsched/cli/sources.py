@@ -6,6 +6,7 @@ import argparse
 import math
 import time
 from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.stores import open_stores
@@ -84,23 +85,10 @@ def _of_store(store: Store, is_one_of: int) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _stated(tallies: dict[str, Any]) -> dict[str, Any]:
-    """Return how many announcements there were, and their delay."""
-    from crawlsched.crawl.source_tally import median_delay
-
-    delay = median_delay(tallies)
-    return {
-        "announced": tallies.get("announced", 0),
-        "median_delay": None if delay is None else delay.median,
-        "median_delay_interval": None if delay is None else delay.interval,
-        "dates": 0 if delay is None else delay.n,
-    }
-
-
 def _described(source: Source, visits: dict[str, Any], weights: Sequence[float]) -> dict[str, Any]:
     from crawlsched.crawl.source_quality import named, quality_of
 
-    number = source.source
+    number, delays = source.source, source.quality.get("late", [])
     return {
         "source": number,
         "kind": source.kind,
@@ -109,7 +97,9 @@ def _described(source: Source, visits: dict[str, Any], weights: Sequence[float])
         "host": source.host,
         **quality_of(source, visits),
         "signal_weight": weights[number] if number < len(weights) else None,
-        **_stated(source.quality),
+        "announced": source.quality.get("announced", 0),
+        "median_delay": median(delays) if delays else None,
+        "dates": len(delays),
         "backwards": source.quality.get("backwards", 0),
         "polled_at": source.polled_at,
         "next_poll_at": source.next_poll_at,
@@ -121,14 +111,12 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
     import numpy as np
 
     from crawlsched.crawl.source_quality import quality
-    from crawlsched.crawl.source_tally import together
 
     found = []
     for host in sorted({source.host for source in sources if source.host}):
         own = [source for source in sources if source.host == host and source.kind != "backwards"]
         fitted = quality(visits, np.isin(visits["source"], [source.source for source in own]))
-        stated = _stated(together([source.quality for source in own]))
-        found.append({"host": host, "sources": len(own), **fitted, **stated})
+        found.append({"host": host, "sources": len(own), **fitted})
     return found
 
 
@@ -151,8 +139,7 @@ def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> lis
             for name in shown.tolist():
                 host, directory = name.partition("/")[::2]
                 fitted = quality(visits, own & (parts == name))
-                stated = _stated(source.quality.get("parts", {}).get(name, {}))
-                found.append({"source": source.source, "host": host, "part": f"/{directory}", **fitted, **stated})
+                found.append({"source": source.source, "host": host, "part": f"/{directory}", **fitted})
     return found
 
 
@@ -193,8 +180,8 @@ def say(report: dict[str, Any]) -> str:
     }
     for title, parts in named.items():
         if parts:
-            rows = [[*_HEADINGS, "delay", ""], *([*_said(part), _late(part), name] for part, name in parts)]
-            lines += ["", title, *say_table(rows, right="llrrrl")]
+            rows = [[*_HEADINGS, ""], *([*_said(part), name] for part, name in parts)]
+            lines += ["", title, *say_table(rows, right="llrrl")]
     read = max((source["polled_at"] or 0.0 for source in report["sources"]), default=0.0)
     last = f"; the last one was read {say_past(read, now)}" if read else ""
     lines += ["", f"{say_count(len(report['sources']), 'source')}{last}", "", *_LEGEND]
@@ -206,13 +193,10 @@ def _believed(quality: dict[str, Any]) -> str:
     return "not known yet" if weight is None or not quality["heard"] else say_share(-math.expm1(-weight))
 
 
-def _late(stated: dict[str, Any]) -> str:
+def _late(source: dict[str, Any]) -> str:
     """Say how long after the date stated it was read, and of how many dates that is the median."""
-    if stated["median_delay"] is None:
-        return "-"
-    delay, ends = say_duration(stated["median_delay"]), stated["median_delay_interval"]
-    between = "" if ends is None else f"{say_duration(ends[0])} to {say_duration(ends[1])}, "
-    return f"{delay} ({between}of {stated['dates']:,})"
+    delay = source["median_delay"]
+    return "-" if delay is None else f"{say_duration(delay)} (of {source['dates']:,})"
 
 
 def _said(quality: dict[str, Any]) -> list[str]:

@@ -2,147 +2,59 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.handing_over import FOUND, PAGE, SOURCE, Elsewhere, found_again
+from crawlsched.crawl.handing_over import FOUND, PAGE, SOURCE, found_again, found_data
 from crawlsched.crawl.page_importance import PageImportance
-from crawlsched.crawl.request_templates import PLACE_META, RequestDigest, RequestTemplate
+from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
+from crawlsched.crawl.request_templates import RequestDigest
+from crawlsched.crawl.share import Share
 from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.crawl.starts import Starts
-from crawlsched.crawl.visits import Call
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
-from crawlsched.settings import Settings
-from crawlsched.store import Outgoing, Source, host_of
+from crawlsched.store import Source, host_of
 
-__all__ = ["Admission", "AdmissionResult", "PageRequest"]
+__all__ = ["Admission"]
 
 logger = logging.getLogger(__name__)
-
-# Meta of one dispatch of a request, which say nothing of its page.
-_OF_ONE_DISPATCH = ("crawlsched_", "is_start_request", "_")
-
-
-class AdmissionResult(StrEnum):
-    """What became of a request."""
-
-    #: There is a page now.
-    NEW = "new"
-    #: The page is known; what the request carries has been taken over where it was other.
-    KNOWN = "known"
-    #: The page is known, and the request goes out once, as it stands.
-    ONCE = "once"
-    #: It is for a shard that another process owns, and was handed over.
-    ELSEWHERE = "elsewhere"
-    #: It was forgotten on purpose.
-    FORGOTTEN = "forgotten"
-    #: There are as many pages as there may be.
-    TOO_MANY = "too_many"
-
-
-class PageRequest(NamedTuple):
-    """What a spider's request says."""
-
-    url: str
-    request_fingerprint: bytes  # of the URL
-    host: str
-    template: RequestTemplate | None  # what has to be kept of it
-    importance: float | None  # the importance that it states
-    meta: Mapping[str, Any]
-    again: bool  # ``dont_filter``
-    call: Call | None = None  # the call that yielded it; None: not known
-
-    @property
-    def is_start(self) -> bool:
-        """Whether start() made it."""
-        return bool(self.meta.get("is_start_request"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what the owner of another shard needs, as JSON."""
-        return {
-            "url": self.url,
-            "fingerprint": self.request_fingerprint.hex(),
-            "host": self.host,
-            "template": None if self.template is None else self.template.data,
-            "importance": self.importance,
-            "meta": _plain(self.meta),
-            # start() yields the same requests in every process, and the owner of the shard has its own.
-            "again": self.again and not self.is_start,
-        }
-
-    def says(self) -> list[Any]:
-        """Return what tells this request from others, wherever the link to it stands, as JSON."""
-        meta = {name: value for name, value in _plain(self.meta).items() if name not in PLACE_META}
-        digest = RequestDigest.of(self.template.data if self.template else None)
-        return [self.request_fingerprint.hex(), int(digest), self.importance, meta]
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> PageRequest:
-        """Return the request that another process has handed over."""
-        return cls(
-            str(data["url"]),
-            bytes.fromhex(data["fingerprint"]),
-            str(data["host"]),
-            RequestTemplate(dict(data["template"])) if data["template"] else None,
-            data["importance"],
-            dict(data["meta"]),
-            bool(data["again"]),
-        )
-
-
-def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep of a request's meta what can be written down; the template has the rest, as it is kept of any page."""
-    kept: dict[str, Any] = {}
-    for name, value in meta.items():
-        if name == "crawlsched_page" or not str(name).startswith(_OF_ONE_DISPATCH):
-            try:
-                kept[str(name)] = json.loads(json.dumps(value))
-            except (TypeError, ValueError):
-                continue
-    return kept
 
 
 class Admission:
     """How pages and sources come in.
 
-    `elsewhere` takes what belongs to other shards. Scrapy reads robots.txt with ROBOTSTXT_OBEY; otherwise `asks_robots`
+    `sharing` takes what belongs to other shards. Scrapy reads robots.txt with ROBOTSTXT_OBEY; otherwise `asks_robots`
     is true.
     """
 
     def __init__(
         self,
         collection: Collection,
-        settings: Settings,
-        count: Callable[..., None],
         *,
         owe: Callable[[int, int, float], None],
-        request_fingerprint: Callable[[str], bytes],
         starts: Starts,
         asks_robots: bool,
         growth: Growth,
-        elsewhere: Elsewhere | None = None,
-        hand_over: Callable[[PageRequest, float], AdmissionResult] | None = None,
+        sharing: Share | None = None,
     ) -> None:
         self._collection = collection
         self.growth = growth
-        self._settings = settings
-        self._count = count
+        self._settings = collection.settings
+        self._count = collection.count
         self._owe = owe
-        self._request_fingerprint = request_fingerprint
         self._starts = starts
-        self._asks_robots = asks_robots and settings.find_sources
-        self._elsewhere = elsewhere
-        self._hand_over = hand_over
-        self.weighing = PageImportance(collection, settings, count)
+        self._asks_robots = asks_robots and collection.settings.find_sources
+        self._sharing = sharing
+        self.weighing = PageImportance(collection)
         self._said_too_many = False
+        #: Callbacks whose requests could not be written down, and how often.
+        self.not_data: dict[str, int] = {}
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
         # By fingerprint of the URL, what is taken in together at the end; None: each page by itself.
         self._together: dict[bytes, tuple[FoundPage, int]] | None = None
@@ -151,8 +63,8 @@ class Admission:
 
     def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
         """The spider asks for a page; return what became of that."""
-        if self._hand_over is not None and self._collection.shards.of_name(asked.host) is None:
-            return self._hand_over(asked, now)
+        if self._sharing is not None and not self._is_here(asked.host):
+            return self._sharing.hand_over(asked, now)
         result, page = self._requested(asked, now)
         if result is AdmissionResult.NEW:
             self._collection.n_awaited += 1
@@ -221,8 +133,10 @@ class Admission:
 
     def knows(self, asked: PageRequest) -> bool:
         """Whether a request would make nothing new, neither a page nor a visit; owners of other shards judge it."""
-        is_here = self._elsewhere is None or self._elsewhere.is_here(asked.host)
-        return not is_here or (not asked.again and self._page_of(asked) >= 0)
+        return not self._is_here(asked.host) or (not asked.again and self._page_of(asked) >= 0)
+
+    def _is_here(self, host: str) -> bool:
+        return self._collection.shards.of_name(host) is not None
 
     def _page_of(self, asked: PageRequest) -> int:
         return self._collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
@@ -316,6 +230,19 @@ class Admission:
             importance = self.weighing.importance(asked.url, asked.meta, asked.importance)
             self.weighing.weigh([page], [importance], now, stated=asked.importance is not None)
 
+    def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
+        """A request holds what cannot be written down, so its page is not kept: that is said once of each callback."""
+        self.not_data[callback] = self.not_data.get(callback, 0) + 1
+        if self.not_data[callback] == 1:
+            logger.warning(
+                "%s, for the callback %s, is crawled once and not kept fresh (this is said once of each callback): %s",
+                url,
+                callback,
+                fault[:500],
+            )
+        self._count("crawlsched/untracked/not_data")
+        self._collection.withheld.note(host_of(url), "not_data", url, now)
+
     # -- pages and sources come in
 
     def add(self, found: Sequence[FoundPage], now: float) -> list[int]:
@@ -330,7 +257,7 @@ class Admission:
 
     def named(self, importance: Mapping[str, float | None], now: float) -> dict[str, int]:
         """Take in pages by name, with the importance of some; count the ``new``, ``weighed`` and ``forgotten`` ones."""
-        names = {url: self._request_fingerprint(url) for url in importance}
+        names = {url: self._collection.request_fingerprint(url) for url in importance}
         known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
         stated = {page: weight for url, page in known.items() if (weight := importance[url]) is not None}
         weighed = self.weighing.weigh(list(stated), list(stated.values()), now) if stated else 0
@@ -365,14 +292,15 @@ class Admission:
 
     def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
         """Hand a page that was found on a host over if its shard is not here; return whether it was."""
-        if self._elsewhere is None or self._elsewhere.is_here(found.host):
+        if self._sharing is None or self._is_here(found.host):
             return False
-        of = self._collection.shards.number_of(found_on)
-        self._send(of, self._elsewhere.found(found, of, now), now)
+        self._send(found.host, FOUND, found_data(found), found_on, now)
         return True
 
-    def _send(self, of: int, row: Outgoing | None, now: float) -> None:
-        if row is not None:
+    def _send(self, host: str, kind: str, data: dict[str, Any], found_on: str, now: float) -> None:
+        assert self._sharing is not None
+        of = self._collection.shards.number_of(found_on)
+        if (row := self._sharing.handing_over.row(host, kind, data, now, of=of)) is not None:
             self._collection.unsaved.outgoing(of, row, now)
             self._count("crawlsched/handed_over")
 
@@ -380,10 +308,9 @@ class Admission:
         self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
     ) -> bool:
         """Take in a source of ChangeSignals that is not known yet; return False if another shard gets it."""
-        if self._elsewhere is not None and kind in POLLED_KINDS and not self._elsewhere.is_here(host := host_of(url)):
+        if self._sharing is not None and kind in POLLED_KINDS and not self._is_here(host := host_of(url)):
             found_on = named_by or (host if parent is None else self._collection.sources[parent].host)
-            of = self._collection.shards.number_of(found_on)
-            self._send(of, self._elsewhere.source(kind, url, host, named_by, of, now), now)
+            self._send(host, SOURCE, {"kind": kind, "url": url, "named_by": named_by}, found_on, now)
             return False
         is_new = self._collection.sources.number(kind, url) is None
         source = self._collection.sources.add(kind, url, host_of(url), now, parent, named_by)

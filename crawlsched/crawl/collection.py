@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -14,16 +13,16 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import part_number
 from crawlsched.content.kept_texts import TextBudget
-from crawlsched.crawl.credentials import Credentials, without_credentials
+from crawlsched.crawl.credentials import Credentials
 from crawlsched.crawl.facts_cache import FactsCache
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
-from crawlsched.crawl.loading import Block, StoredPages, load_pages, planner_for, stored_pages
+from crawlsched.crawl.loading import planner_for
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import PageLimits, PageRules
 from crawlsched.crawl.request_templates import RequestDigest, RequestTemplate
-from crawlsched.crawl.shard import Shard, Shards
-from crawlsched.crawl.side_thread import Aside, give_memory_back
+from crawlsched.crawl.shard import Shards
+from crawlsched.crawl.side_thread import Aside
 from crawlsched.crawl.sources import Sources
 from crawlsched.crawl.unsaved import Unsaved
 from crawlsched.crawl.validators import ValidatorTrials
@@ -31,16 +30,15 @@ from crawlsched.crawl.withheld import Withheld
 from crawlsched.crawl.wrong_pages import WrongPages
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages import FREE, NEW
-from crawlsched.pages.marks import AWAITED, RECRAWL, RUN_ONLY
+from crawlsched.pages.marks import AWAITED, RUN_ONLY
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import Variants, variant_fingerprint
-from crawlsched.planner import Plan, readable
+from crawlsched.planner import readable
 from crawlsched.settings import Settings
-from crawlsched.store import Batch, Host, KeptText, NewPage, PageFacts, Source, Store, WriteBehind
+from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.store.models import TRACE_COLUMNS
-from crawlsched.store.plans import StoredPlan
 
-__all__ = ["FLUSH_INTERVAL", "LOADED_AT_ONCE", "Collection", "FoundPage", "StoredShard"]
+__all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
 
 logger = logging.getLogger(__name__)
 
@@ -58,21 +56,10 @@ _READ_AHEAD_LEAST = 64
 _READ_AHEAD_MOST = 1_500
 # So many pages are read together where one was not foreseen.
 _READ_TOGETHER = 32
-# Pages that wait for a store which cannot be asked; then nothing is dispatched before it can.
-_MOST_ASIDE = 200
-# After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
-# when most is in memory.
-_BLOCKS_LEFT_OVER = 200
 # At the end: seconds for work in the other thread, for what is left to write, and for each answer of the database.
 _LAST_WORK_ASIDE = 5.0
 _LAST_WRITES = 15.0
 _LAST_ANSWERS = 4.0
-#: Pages that are read together where all are read.
-LOADED_AT_ONCE = 5_000
-# Pages that are taken out of memory in one step.
-_LEFT_AT_ONCE = 250
-# A row is given to another page so many seconds after its page left: whoever still speaks of that has ended by then.
-_LEFT_FOR = 900.0
 # When there is no more room for texts, the oldest go until this share of it is used.
 _TEXTS_LEFT = 0.9
 
@@ -94,20 +81,6 @@ class FoundPage(NamedTuple):
     importance_stated: bool = False  # and not what CRAWLSCHED_IMPORTANCE says
 
 
-class StoredShard(NamedTuple):
-    """What a store keeps of a shard, or of a collection without any."""
-
-    shard: Shard
-    pages: StoredPages
-    sources: list[Source]
-    hosts: list[Host]
-    variants: list[tuple[int, bytes]]
-    undelivered: list[int]
-    learned: list[str]
-    n_bytes_of_texts: int
-    plan: StoredPlan | None
-
-
 class Collection:
     """Opens a collection, keeps it, writes it down.
 
@@ -122,6 +95,7 @@ class Collection:
         fingerprinter: str,
         rng: Random,
         n_shards: int | None = None,
+        count: Callable[..., None] = lambda name, n=1: None,
     ) -> None:
         self.settings = settings
         self.hosts = Hosts(shares=dict(settings.host_shares))
@@ -147,41 +121,22 @@ class Collection:
         self.n_awaited = 0
         #: The hosts most of whose pages fail: since when, and how.
         self.failing_hosts: dict[int, dict[str, Any]] = {}
+        self.lease: Lease
         #: What has something to do between the last write and the end of the lease.
         self.before_release: list[Callable[[], None]] = []
-        self._spider = spider
-        self._request_fingerprint = request_fingerprint
-        self._fingerprinter = fingerprinter
+        self.count = count
+        self.request_fingerprint = request_fingerprint
+        self.spider = spider
+        self.fingerprinter = fingerprinter
         self._read_ahead_at = -np.inf
-        # Pages whose turn has come while the store could not be asked for what their requests are made of.
-        self._stepped_aside: dict[int, bool] = {}
-        self._read_failed = False
+        # A page whose turn has come while the store could not be asked for what its request is made of.
+        self._unread: int | None = None
         self._not_submitted: list[tuple[Store, Batch]] = []
         self._n_written = 0
-        # By template or site, the shard that has what was learned of it.
-        self._learned_in: dict[str, Shard] = {}
         #: What was not written any more, of shards that are another process's now.
         self.left_out: deque[Batch] = deque()
-        # Rows of pages that are another process's now, and when they were left.
-        self._left_rows: deque[tuple[float, NDArray[np.intp]]] = deque()
 
     # -- opening and closing
-
-    def open(self, now: float) -> None:
-        """Open the store, take the lease, load everything."""
-        settings = self.settings
-        assert settings.collection is not None
-        store = Store.open(settings.database_url, settings.collection)
-        try:
-            shard = Shard(store)
-            self.lease = store.take_lease(self._spider)
-            for _ in self.take_in(self.read_shard(shard), now):
-                pass
-        except BaseException:
-            store.close()
-            raise
-        self.begin_writing()
-        give_memory_back()
 
     def begin_writing(self) -> None:
         """Begin the thread that writes."""
@@ -213,214 +168,8 @@ class Collection:
         if not writer.close(_LAST_WRITES) and writer.lost is None:
             raise StoreError(writer.failure or "the database does not answer.")
 
-    # -- shards come and go
-
-    def read_shard(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
-        """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""
-        store, reader = shard.store, shard.store.reader
-        if not self.credentials.keep:
-            store.forgetting.rewrite_templates(without_credentials)
-        pages = stored_pages(store, self.planner, self.hosts.number, self._fingerprinter, at_once or LOADED_AT_ONCE)
-        return StoredShard(
-            shard,
-            pages if at_once is None else pages.at_once(),
-            reader.sources(),
-            reader.hosts(),
-            [(page, self._request_fingerprint(url)) for page, url in reader.variants()],
-            reader.undelivered(),
-            reader.learned(),
-            reader.bytes_of_texts(),
-            store.plans.newest(),
-        )
-
-    def take_in(self, stored: StoredShard, now: float) -> Iterator[None]:
-        """Take a shard in, step by step; it is here after the last one."""
-        shard, planner = stored.shard, self.planner
-        here = self.sources.load(stored.sources, now)
-        shard.source_numbers = {number: there for there, number in reversed(here.items())}
-        # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
-        if planner.plan is None and (plan := self._plan_of(stored)) is not None:
-            planner.adopt(plan, now)
-            planner.work(now)
-        yield from self._take_pages_in(stored, here, now)
-        for host in stored.hosts:
-            self._take_host_in(host)
-        for name in stored.learned:
-            self._learned_in[name] = shard
-            self.learned.stored(name)
-        self.texts.add(stored.n_bytes_of_texts)
-        self.shards.here[shard.number] = shard
-        shard.n_pages = len(self.index) if self.shards.n is None else self.shards.pages_of(shard.number).size
-        for number in self.shards.hosts_of(shard.number) if self.shards.n is not None else ():
-            planner.frontier.release_host(number)
-        undelivered = self.shards.rows_of(shard, stored.undelivered)
-        if undelivered.size:
-            logger.info("%d changes had not been delivered when the last crawl ended; they go first.", undelivered.size)
-            planner.force(undelivered[undelivered >= 0], now)
-
-    def _take_pages_in(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[None]:
-        shard, planner, settings = stored.shard, self.planner, self.settings
-        is_only = self.shards.n is None
-        blocks = load_pages(
-            stored.pages,
-            planner,
-            now,
-            numbers=self.numbers,
-            sources=here,
-            rows_for=None if is_only else partial(self._rows_for, now=now),
-        )
-        n_before, n_others, asked = planner.clipped, 0, []
-
-        def keys() -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
-            nonlocal n_others
-            for number, block in enumerate(blocks, 1):
-                n_others += int(np.count_nonzero(block["other_fingerprinter"]))
-                rows = block["row"]
-                if (marks := planner.pages.marks[rows]).any():
-                    planner.pages.marks[rows] = marks = marks & ~np.uint16(RUN_ONLY)
-                    asked.append(rows[marks & RECRAWL != 0])
-                yield PageIndex.keys(self._request_fingerprints(shard, block)), rows
-                if number % _BLOCKS_LEFT_OVER == 0:
-                    give_memory_back()
-
-        if is_only:
-            found = keys()
-            found = self._without_the_same(shard, found) if settings.ignore_parameters else found
-            self.index.load(found, stored.pages.n_pages)
-            self.limits.n = len(self.index)
-        else:
-            # Nothing is sent before it is here.
-            parts = []
-            for found_keys, found_rows in keys():
-                for host in np.unique(planner.pages.host[found_rows]).tolist():
-                    planner.frontier.rest_host(host, np.inf)
-                parts.append((found_keys, found_rows))
-                yield
-            known: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
-            rows: list[NDArray[np.integer]] = [np.empty(0, np.intp)]
-            for part_keys, part_rows in self._without_the_same(shard, parts) if settings.ignore_parameters else parts:
-                known.append(part_keys)
-                rows.append(part_rows)
-            all_keys, all_rows = np.concatenate(known), np.concatenate(rows)
-            for start in range(0, all_rows.size, LOADED_AT_ONCE):
-                part = slice(start, start + LOADED_AT_ONCE)
-                self.index.add_many(all_keys[part], all_rows[part])
-                yield
-            self.limits.n += all_rows.size
-        variants = self.shards.rows_of(shard, [number for number, _ in stored.variants]).tolist()
-        self.variants.load((row, name) for row, (_, name) in zip(variants, stored.variants, strict=True) if row >= 0)
-        yield from self.limits.count_known(shard.store, self.rules)
-        if asked:
-            planner.force(np.concatenate(asked), now)
-        if n_others:
-            logger.warning(
-                "%d pages were found with another REQUEST_FINGERPRINTER_CLASS, or other CRAWLSCHED_IGNORE_PARAMETERS; "
-                "their fingerprints are computed anew.",
-                n_others,
-            )
-        if (n_clipped := planner.clipped - n_before) > 0:
-            logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
-
-    def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
-        """Return rows for new pages: those that were left long ago first."""
-        given, n_given = [np.empty(0, np.intp)], 0
-        while n_given < n and self._left_rows and now - self._left_rows[0][0] >= _LEFT_FOR:
-            left_at, rows = self._left_rows.popleft()
-            if rows.size > n - n_given:
-                self._left_rows.appendleft((left_at, rows[n - n_given :]))
-            given.append(rows[: n - n_given])
-            n_given += given[-1].size
-        return np.concatenate([*given, self.planner.pages.n + np.arange(n - n_given)])
-
-    def _take_host_in(self, host: Host) -> None:
-        number = self.hosts.number(host.host)
-        self.hosts.rest(number, host.rest_until)
-        self.hosts.set_crawl_delay(number, host.crawl_delay)
-        self.validators.load(number, host.counts.get("validators", {}))
-        self.wrong_pages.load(number, host.counts.get("wrong_pages", []))
-        self.withheld.load(host.host, host.counts.get("withheld", {}))
-        if failing := host.counts.get("failing"):
-            self.failing_hosts[number] = failing
-            self.hosts.failed_before(number, failing["since"], self.settings.error_interval)
-
-    def leave(self, number: int) -> Iterator[None]:
-        """Let a shard go; what is not handed over by now is dropped. Its pages are taken out of memory step by step."""
-        shard = self.shards.here.pop(number)
-        self.left_out.append(self.unsaved.leave(number))
-        hosts, now = self.shards.hosts_of(number), self.planner.now
-        for host in hosts:
-            self.planner.frontier.rest_host(host, np.inf)
-            self.failing_hosts.pop(host, None)
-        elsewhere = {source for other in self.shards for source in other.source_numbers}
-        self.sources.drop(shard.source_numbers.keys() - elsewhere)
-        self.learned.drop([name for name, owner in self._learned_in.items() if owner is shard])
-        self._learned_in = {name: owner for name, owner in self._learned_in.items() if owner is not shard}
-        pages = self.shards.pages_of(number)
-        for start in range(0, pages.size, _LEFT_AT_ONCE):
-            self._take_out(pages[start : start + _LEFT_AT_ONCE])
-            yield
-        self.index.discard(pages)
-        yield from self.index.purged()
-        for host in hosts:
-            self.planner.frontier.release_host(host)
-        self._left_rows.append((now, pages))
-
-    def _take_out(self, pages: NDArray[np.integer]) -> None:
-        self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
-        self.limits.gave_up(self.planner.intervals.rules_of(pages))
-        for number, n_pages in zip(*np.unique(self.shards.numbers_of(pages), return_counts=True), strict=True):
-            if (shard := self.shards.here.get(int(number))) is not None:
-                shard.n_pages -= int(n_pages)
-        self.planner.remove(pages)
-        for page in pages.tolist():
-            self.facts.discard(page)
-            self._stepped_aside.pop(page, None)
-            self.credentials.waiting.discard(page)
-
-    def _without_the_same(
-        self, shard: Shard, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]
-    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
-        """Of pages that differ in ignored parameters only keep those that were found first, and delete the others."""
-        found = list(blocks)
-        if not found:
-            return
-        keys, pages = (np.concatenate(columns) for columns in zip(*found, strict=True))
-        _, first = np.unique(keys, return_index=True)
-        same = np.delete(pages, first)
-        if same.size:
-            self.planner.remove(same)
-            logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
-            numbers = self.numbers.of(same)
-            self.aside.run("deleting what is the same page", lambda: shard.store.forgetting.delete(numbers))
-        yield keys[first], pages[first]
-
-    def _plan_of(self, stored: StoredShard) -> Plan | None:
-        if stored.plan is None:
-            return None
-        try:
-            plan = Plan.from_dict(stored.plan.data, self.hosts.number)
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            logger.warning("The plan in the database is damaged and not used, a new one is made soon: %s.", error)
-            return None
-        there = stored.shard.source_numbers
-        return plan.for_sources([there.get(number, -1) for number in range(max(there, default=-1) + 1)])
-
-    def _request_fingerprints(self, shard: Shard, block: Block) -> NDArray[np.uint8]:
-        names, others = block["request_fingerprint"], block["other_fingerprinter"]
-        if others.any():
-            # The project has another REQUEST_FINGERPRINTER_CLASS than when these pages were found.
-            pages = block["page"][others]
-            found = [
-                variant_fingerprint(self._request_fingerprint(facts.url), facts.variant)
-                for facts in shard.store.reader.facts(pages)
-                if facts is not None
-            ]
-            names = names.copy()
-            names[others] = np.frombuffer(b"".join(found), np.uint8).reshape(-1, 20)
-        return names
-
     def _read_learned(self, name: str) -> Any:
-        shard = self._learned_in.get(name)
+        shard = next((shard for shard in self.shards if name in shard.learned), None)
         return None if shard is None else shard.store.reader.noise_mask(name)
 
     # -- pages
@@ -444,7 +193,7 @@ class Collection:
             data = page.template.data if page.template else None
             to_write = self.credentials.to_write(page.template) if page.template else None
             self.planner.pages.request_digest[row] = RequestDigest.of(data)
-            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self._fingerprinter, page.variant)
+            new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
             self.unsaved.new_page(row, new, to_write, now)
             if page.importance_stated:
                 self.unsaved.importance_stated(row, now)
@@ -489,11 +238,7 @@ class Collection:
             others = [other for other in likely if other != page and other not in self.facts]
             shard = self.shards.of_page(page)
             others = [other for other in others if self.shards.of_page(other) is shard]
-            try:
-                facts, *read = self._reading([page, *others])()
-            except StoreError:
-                self._read_failed = True
-                raise
+            facts, *read = self._reading([page, *others])()
             if facts is None:  # the planner knows only pages that are in the store or on their way to it
                 raise DamagedRow(
                     f"The page number {self.numbers.item(page)} is not in the database any more, or its row is damaged."
@@ -532,30 +277,21 @@ class Collection:
     @property
     def is_readable(self) -> bool:
         """Whether the store may be asked by the crawling thread: it answered the last time."""
-        return not self._read_failed and self.write_behind.failure is None
+        return self._unread is None and self.write_behind.failure is None
 
-    def step_aside(self, page: int, *, forced: bool) -> None:
-        """Keep a page that was picked from being picked again until the other thread has read what it needs."""
-        self._stepped_aside[page] = forced
+    def wait_to_read(self, page: int) -> None:
+        """Dispatch nothing before the other thread has read what the request of this page is made of."""
+        self._unread = page
 
-    @property
-    def aside_pages(self) -> Iterable[int]:
-        """The pages that have stepped aside."""
-        return self._stepped_aside.keys()
+    def _read_again(self, facts: Sequence[PageFacts | None]) -> None:
+        self._unread = None
+        self.facts.add(facts)
 
-    def come_back(self, pages: Sequence[int], now: float) -> None:
-        """Let pages that have stepped aside be picked again."""
+    def come_back(self, pages: Iterable[int], now: float) -> None:
+        """Let pages that have waited for something be picked again."""
         for page in pages:
-            forced = self._stepped_aside.pop(page, False)
             if self.knows(page) and self.planner.in_flight(page):
                 self.planner.release(page, now)
-                if forced:
-                    self.planner.force([page], now)
-
-    def _bring_back(self, facts: Sequence[PageFacts | None], asked: Sequence[int], now: float) -> None:
-        self._read_failed = False
-        self.facts.add(facts)
-        self.come_back(asked, now)
 
     def put_facts(self, facts: PageFacts, now: float) -> None:
         """Take over what a visit taught about a page's content."""
@@ -625,7 +361,7 @@ class Collection:
         shard = self.shards.of_page(page)
         for name, data in self.learned.to_write(url, recipe, self.unsaved.number):
             if shard is not None:
-                self._learned_in[name] = shard
+                shard.learned.add(name)
             self.unsaved.mask(page, name, data, now)
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
@@ -636,13 +372,8 @@ class Collection:
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
         wanted = min(_READ_AHEAD_LEAST + int(_READ_AHEAD_SECONDS * self.planner.bandwidth), _READ_AHEAD_MOST)
-        if self._stepped_aside:
-            asked = list(self._stepped_aside)[:_READ_AHEAD_MOST]
-            self.aside.run(
-                "reading what the next visits need",
-                self._reading(asked),
-                lambda facts: self._bring_back(facts, asked, now),
-            )
+        if self._unread is not None:
+            self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
             return
         if now - self._read_ahead_at < _READ_AHEAD_EVERY:
             return  # which pages these are takes longer than all else of a flush
@@ -670,8 +401,20 @@ class Collection:
         """Take pages out of memory; the store has deleted them already."""
         pages = pages[self.planner.pages.state[pages] != FREE]
         self.unsaved.forget(pages)
-        self._take_out(pages)
+        self.take_out(pages)
         self.index.discard(pages)
+
+    def take_out(self, pages: NDArray[np.integer]) -> None:
+        """Take pages out of memory; the index keeps them until they are discarded there."""
+        self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
+        self.limits.gave_up(self.planner.intervals.rules_of(pages))
+        for number, n_pages in zip(*np.unique(self.shards.numbers_of(pages), return_counts=True), strict=True):
+            if (shard := self.shards.here.get(int(number))) is not None:
+                shard.n_pages -= int(n_pages)
+        self.planner.remove(pages)
+        for page in pages.tolist():
+            self.facts.discard(page)
+            self.credentials.waiting.discard(page)
 
     # -- writing down
 
@@ -712,9 +455,7 @@ class Collection:
 
     def must_wait(self, now: float) -> bool:
         """Whether the store is so far behind that no more may be crawled until it has caught up."""
-        if len(self._stepped_aside) >= _MOST_ASIDE:
-            return True
-        return self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
+        return self._unread is not None or self.unsaved_for(now) > _LONGEST_UNSAVED + FLUSH_INTERVAL
 
     def unsaved_for(self, now: float) -> float:
         """For how many seconds the oldest of what is not written yet has waited; 0: there is nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from statistics import median_low
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from crawlsched.store.commands import Command
 from crawlsched.store.forgetting import FORGET_KINDS
 
 __all__ = ["obey_pending", "obey_waiting"]
+
+_Answer = Callable[[dict[str, Any]], None]
 
 logger = logging.getLogger(__name__)
 
@@ -54,59 +56,53 @@ def obey_waiting(refresher: Refresher) -> None:
 
 
 def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> None:
-    """Do what each command asks, and write its result, or ``{"error": sentence}``, where the sender waits for it."""
+    """Do what each command asks; its answer, or ``{"error": sentence}``, is written where the sender waits for it."""
     for command in commands:
         if command.id in shard.commands_under_way:
             continue
         shard.commands_under_way.add(command.id)
-        now = refresher.clock()
+        answer = partial(_answer, refresher, shard, command.id)
         act = _ACTIONS.get(command.name)
         try:
             if not isinstance(command.arguments, dict):
                 raise ValueError(f"The arguments of the command {command.name!r} are damaged; send it again.")
-            if command.name == "forget":  # its result comes later
-                _forget(refresher, shard, command.arguments, now, command.id)
-                continue
-            if command.name == "take_back":
-                _take_back(refresher, shard, command.arguments, command.id)
-                continue
-            if command.name == "recrawl" and "kind" in command.arguments:
-                _recrawl_all(refresher, shard, command.arguments, command.id)
-                continue
-            if command.name == "import":
-                _import(refresher, shard, command.arguments, command.id)
-                continue
             if act is None:
                 raise ValueError(f"This version does not know the command {command.name!r}.")
-            result = act(refresher, shard, command.arguments, now)
+            act(refresher, shard, command.arguments, answer)
         except (CrawlschedError, ValueError) as error:
-            result = {"error": str(error)}
+            answer({"error": str(error)})
         except Exception as error:  # arguments that no command line sends, or a fault of ours
             logger.exception("The command %r (number %d) cannot be obeyed.", command.name, command.id)
-            result = {"error": f"The crawl could not do {command.name!r}: {in_words(error)}; its log says more."}
-        refresher.collection.unsaved.command(shard, command.id, result, now)
+            answer({"error": f"The crawl could not do {command.name!r}: {in_words(error)}; its log says more."})
 
 
-def _bandwidth(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+def _answer(refresher: Refresher, shard: Shard, command: int, result: dict[str, Any]) -> None:
+    refresher.collection.unsaved.command(shard, command, result, refresher.clock())
+
+
+def _bandwidth(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     before = refresher.planner.bandwidth
-    refresher.rate.set_bandwidth(parse_bandwidth(arguments["bandwidth"]), now)
-    return {"bandwidth": refresher.planner.bandwidth, "before": before}
+    refresher.rate.set_bandwidth(parse_bandwidth(arguments["bandwidth"]), refresher.clock())
+    answer({"bandwidth": refresher.planner.bandwidth, "before": before})
 
 
-def _pause(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    refresher.rate.pause(now)
-    return {"paused_since": refresher.rate.paused_since}
+def _pause(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
+    refresher.rate.pause(refresher.clock())
+    answer({"paused_since": refresher.rate.paused_since})
 
 
-def _resume(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
-    refresher.rate.resume(now)
-    return {"paused_since": None}
+def _resume(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
+    refresher.rate.resume(refresher.clock())
+    answer({"paused_since": None})
 
 
-def _recrawl(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+def _recrawl(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
+    if "kind" in arguments:
+        _recrawl_all(refresher, shard, arguments, answer)
+        return
     pages, unknown = known_pages(refresher, _urls(arguments), shard)
-    _ask_again(refresher, pages, now)
-    return {"pages": len(pages), "unknown": unknown}
+    _ask_again(refresher, pages, refresher.clock())
+    answer({"pages": len(pages), "unknown": unknown})
 
 
 def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> None:
@@ -115,7 +111,7 @@ def _ask_again(refresher: Refresher, pages: NDArray[np.integer], now: float) -> 
     refresher.planner.force(pages, now)
 
 
-def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], command: int) -> None:
+def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     """Crawl all pages of a host or a pattern, or all there are: they are looked for beside this thread."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
@@ -127,14 +123,14 @@ def _recrawl_all(refresher: Refresher, shard: Shard, arguments: dict[str, Any], 
             some = [page for page in pages[start : start + _ASKED_AT_ONCE].tolist() if collection.knows(page)]
             _ask_again(refresher, np.array(some, np.intp), refresher.clock())
             yield
-        collection.unsaved.command(shard, command, {"pages": int(pages.size), "unknown": []}, refresher.clock())
+        answer({"pages": int(pages.size), "unknown": []})
 
     collection.aside.run(
         f"looking for {value} ({shard.number})", lambda: shard.store.forgetting.matching(kind, value), found
     )
 
 
-def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], command: int) -> None:
+def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     """Take in pages that somebody names, in slices between the slots; the importance stated of known ones counts."""
     pages = arguments["pages"]
     if not isinstance(pages, dict):
@@ -148,18 +144,20 @@ def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], comma
             for name, n in some.items():
                 counts[name] += n
             yield
-        refresher.collection.unsaved.command(shard, command, counts, refresher.clock())
+        answer(counts)
 
     refresher.long_work.add(steps())
 
 
-def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     """Name the pages whose visits end next: those that have been asked for already, then those that will be."""
-    planner, collection, n = refresher.planner, refresher.collection, int(arguments["n"])
+    planner, collection, n, now = refresher.planner, refresher.collection, int(arguments["n"]), refresher.clock()
     asked = [(visit.page, visit.opened_at) for visit in refresher.visits if visit.page >= 0]
     asked += [(probe.page, probe.asked_at) for probe in refresher.probes]  # such a page is fetched once more
     under_way = {page: at for page, at in asked if collection.knows(page)}
-    pages = np.array([*under_way, *forecast(planner, now, n, _pauses(refresher, now))][:n], np.intp)
+    limits = refresher.hosts.limits()
+    expected = forecast(planner, now, n, lambda host: 1.0 / limits.item(host))
+    pages = np.array([*under_way, *expected][:n], np.intp)
     pages = pages[collection.shards.numbers_of(pages) == shard.number]  # who has the others is asked, too
     columns = planner.crawl_values.value_at(pages, now), planner.pages.crawled_at[pages]
     named = [
@@ -171,48 +169,32 @@ def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: fl
         }
         for page, value, crawled_at in zip(pages.tolist(), *(column.tolist() for column in columns), strict=True)
     ]
-    return {"pages": named, "threshold": planner.threshold, "time": now}
+    answer({"pages": named, "threshold": planner.threshold, "time": now})
 
 
-def _pauses(refresher: Refresher, now: float) -> Callable[[int], float]:
-    """Return what gives the seconds between two requests to a host: it wants them, or takes so long to answer."""
-    ages: dict[int, list[float]] = {}
-    for visit in refresher.visits:
-        ages.setdefault(visit.host, []).append(now - visit.opened_at)
-    limits = refresher.hosts.limits()
-
-    def pause(host: int) -> float:
-        wanted = 1.0 / limits.item(host)
-        # Half of an answer's time has passed for half of what is open; of a single visit nothing can be said.
-        open_for = ages.get(host, [])
-        return max(wanted, 2.0 * median_low(open_for) / len(open_for)) if len(open_for) > 1 else wanted
-
-    return pause
-
-
-def _signal(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+def _signal(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     pages, unknown = known_pages(refresher, _urls(arguments), shard)
     source = arguments.get("source", "command line")
     if not isinstance(source, str) or not source:
         raise ValueError(f"source must be a text that is not empty, got {source!r:.100}.")
-    taken = announce(refresher, pages, source, now)
-    return {"pages": len(pages), "taken": taken, "unknown": unknown}
+    taken = announce(refresher, pages, source, refresher.clock())
+    answer({"pages": len(pages), "taken": taken, "unknown": unknown})
 
 
-def _poll(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float) -> dict[str, Any]:
+def _poll(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     wanted = arguments.get("url")
     asked = (source for source in refresher.sources if source.kind in POLLED_KINDS)
     shards = refresher.collection.shards
     polled = [s for s in asked if wanted in (None, s.url) and shards.number_of(s.host) == shard.number]
     for source in polled:
         refresher.sources.poll(source.source)
-    return {"sources": len(polled)}
+    answer({"sources": len(polled)})
 
 
-def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: float, command: int) -> None:
+def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     """Take the pages out of memory, then out of the store; finding and deleting them is done beside this thread."""
     collection = refresher.collection
-    store, kind, value = shard.store, arguments["kind"], arguments["value"]
+    store, kind, value, began_at = shard.store, arguments["kind"], arguments["value"], refresher.clock()
     if kind not in FORGET_KINDS or not isinstance(value, str):
         raise ValueError(f"forget takes one of {', '.join(FORGET_KINDS)} and a text, got {kind!r} and {value!r}.")
 
@@ -224,11 +206,11 @@ def _forget(refresher: Refresher, shard: Shard, arguments: dict[str, Any], now: 
     def delete() -> NDArray[np.int64]:
         # What was written of a page after it is gone would be kept under its number.
         collection.write_behind.drain(_LONGEST_DRAIN)
-        return store.forgetting.forget(kind, value, now)
+        return store.forgetting.forget(kind, value, began_at)
 
     def deleted(numbers: NDArray[np.int64]) -> None:
         collection.forget(_here(collection, shard, numbers))  # those that were found meanwhile
-        collection.unsaved.command(shard, command, {"pages": len(numbers)}, refresher.clock())
+        answer({"pages": len(numbers)})
 
     collection.aside.run(f"forgetting {value} ({shard.number})", lambda: store.forgetting.matching(kind, value), found)
 
@@ -239,12 +221,12 @@ def _here(collection: Collection, shard: Shard, numbers: NDArray[np.int64]) -> N
     return rows[rows >= 0]
 
 
-def _take_back(refresher: Refresher, shard: Shard, arguments: dict[str, Any], command: int) -> None:
+def _take_back(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     """Let what was forgotten come back; it is written beside this thread."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
 
     def done(was_forgotten: bool) -> None:
-        collection.unsaved.command(shard, command, {"was_forgotten": was_forgotten}, refresher.clock())
+        answer({"was_forgotten": was_forgotten})
 
     collection.aside.run(
         f"taking back {value} ({shard.number})", lambda: shard.store.forgetting.take_back(kind, value), done
@@ -258,12 +240,15 @@ def _urls(arguments: dict[str, Any]) -> list[str]:
     return urls
 
 
-_ACTIONS: dict[str, Callable[[Refresher, Shard, dict[str, Any], float], dict[str, Any]]] = {
+_ACTIONS: dict[str, Callable[[Refresher, Shard, dict[str, Any], _Answer], None]] = {
     "bandwidth": _bandwidth,
+    "forget": _forget,
+    "import": _import,
     "next": _next,
     "pause": _pause,
     "poll": _poll,
     "recrawl": _recrawl,
     "resume": _resume,
     "signal": _signal,
+    "take_back": _take_back,
 }

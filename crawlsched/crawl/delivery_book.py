@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from math import floor
 from typing import Any, NamedTuple
 
 from crawlsched.content.verdict import Circumstances
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import Deliveries, Delivery
+from crawlsched.crawl.one_pass import OnePass
 from crawlsched.pages.marks import ATTEMPTS, AWAITED, FAILURES, OWED, START, TRIED, UNTRACKED
 from crawlsched.store import Outcome, PageFacts, host_of
 
@@ -35,20 +35,14 @@ class Before(NamedTuple):
 class DeliveryBook:
     """What the spider is to get, and what it has got."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        now: float,
-        count: Callable[..., None],
-        released: Callable[[int, float], None],
-    ) -> None:
+    def __init__(self, collection: Collection, now: float, one_pass: OnePass | None) -> None:
         self.deliveries = Deliveries(delivered=self._delivered, failed=self._failed, given_up=self._given_up)
         self.failing: dict[str, int] = {}
         self.ended_pages: list[int] = []
         self._collection = collection
         self._began_at = now
-        self._count = count
-        self._released = released
+        self._count = collection.count
+        self._one_pass = one_pass
         self._started: set[int] = set()  # to which start requests of this run have led
         self._again: dict[int, int] = {}  # what was asked for while a delivery was under way
         self._said_led_to_nothing = False
@@ -71,8 +65,8 @@ class DeliveryBook:
             self._again[page] = self._again.get(page, 0) | marks
         known = self._marks.item(page)
         self._collection.set_marks(page, (known | marks) & ~TRIED, now)
-        if known & TRIED:
-            self._released(page, now)
+        if known & TRIED and self._one_pass is not None:
+            self._one_pass.released(page, now)
 
     def moved(self, old: int, new: int, now: float) -> None:
         """An old address leads to a page: what was asked for there is given by that page, for start() once a run."""

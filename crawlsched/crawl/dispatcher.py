@@ -13,7 +13,7 @@ from crawlsched.crawl.one_pass import OnePass
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.recipe_choice import Recipes, meant_for
 from crawlsched.crawl.starts import Starts
-from crawlsched.crawl.visit_errors import VisitErrors
+from crawlsched.crawl.visit_ends import VisitEnds
 from crawlsched.crawl.visits import Visit, Visits
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages.marks import START
@@ -35,23 +35,20 @@ class Dispatcher:
         collection: Collection,
         visits: Visits,
         probes: Probes,
-        recipes: Recipes,
-        errors: VisitErrors,
-        count: Callable[..., None],
-        *,
+        ends: VisitEnds,
         book: DeliveryBook,
         starts: Starts,
         one_pass: OnePass | None,
     ) -> None:
-        self._errors = errors
+        self._ends = ends
         self._book = book
         self._starts = starts
         self._one_pass = one_pass
         self._collection = collection
         self._visits = visits
         self._probes = probes
-        self._recipes = recipes
-        self._count = count
+        self._recipes = Recipes(collection.settings)
+        self._count = collection.count
 
     def warm_up(self) -> None:
         """Read a page of nothing: the first reading takes ten times as long as the next, for what it loads."""
@@ -90,14 +87,14 @@ class Dispatcher:
         return None
 
     def _begin(self, page: int, reason: str, now: float) -> tuple[Visit, PageFacts] | None:
-        facts = self._facts_to_send(page, now, forced=reason in ("forced", "start"))
+        facts = self._facts_to_send(page, now, reason)
         if facts is None:
             return None
         try:
             host = self._collection.planner.pages.host.item(page)
             visit = self._visits.open(page=page, host=host, url=facts.url, now=now)
         except Exception as error:
-            self._errors.of_page(page, error, now)
+            self._ends.page_error(page, error, now)
             return None
         if self._one_pass is not None:
             self._one_pass.tried(page)
@@ -106,20 +103,25 @@ class Dispatcher:
             self._count(f"crawlsched/dispatched/{reason}")
         return visit, facts
 
-    def _facts_to_send(self, page: int, now: float, *, forced: bool = False) -> PageFacts | None:
-        """Return what a page's request is made of; None if the page steps aside while another thread asks the store."""
+    def _facts_to_send(self, page: int, now: float, reason: str) -> PageFacts | None:
+        """Return what a page's request is made of; None if nothing goes while another thread asks the store."""
         try:
             if self._collection.is_readable or page in self._collection.facts:
                 return self._with_credentials(self._collection.facts_of(page), now)
         except DamagedRow as error:
-            self._errors.of_page(page, error, now)
+            self._ends.page_error(page, error, now)
             return None
         except StoreError:
             pass
         except Exception as error:
-            self._errors.of_page(page, error, now)
+            self._ends.page_error(page, error, now)
             return None
-        self._collection.step_aside(page, forced=forced)
+        self._collection.wait_to_read(page)
+        self._collection.planner.release(page, now)
+        if reason == "start":
+            self._starts.line.append(page)
+        elif reason == "forced":
+            self._collection.planner.force([page], now)
         return None
 
     def _with_credentials(self, facts: PageFacts, now: float) -> PageFacts | None:
@@ -155,7 +157,7 @@ class Dispatcher:
                 source=number, host=self._collection.hosts.number(source.host), url=source.url, now=now
             )
         except Exception as error:
-            self._errors.of_source(number, error, now)
+            self._ends.source_error(number, error, now)
             return None
         self._count("crawlsched/dispatched")
         return visit, source
@@ -166,7 +168,7 @@ class Dispatcher:
             if not self._collection.knows(probe.page):  # forgotten meanwhile
                 continue
             page = probe.page
-            known = self._facts_to_send(page, now)
+            known = self._facts_to_send(page, now, "probe")
             if known is None:
                 continue
             facts = known._replace(url=probe.impossible_url or known.url)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.request_templates import RequestTemplate
-from crawlsched.crawl.shard import Shards
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
 
-__all__ = ["FOUND", "PAGE", "SOURCE", "Elsewhere", "Handover", "found_again", "found_data"]
+__all__ = ["FOUND", "PAGE", "SOURCE", "Handover", "found_again", "found_data"]
 
 #: What is handed over: a spider's request, a URL that a site names, a source of ChangeSignals.
 PAGE, FOUND, SOURCE = "page", "found", "source"
@@ -67,51 +66,14 @@ class Handover:
         self._gone.pop(shard, None)
 
 
-class Elsewhere:
-    """Hands over what a shard finds for other shards."""
-
-    def __init__(self, handing_over: Callable[[], Handover], shards: Shards) -> None:
-        self._handing_over, self._shards = handing_over, shards
-
-    def is_here(self, host: str) -> bool:
-        """Whether the pages of a host are this process's."""
-        return self._shards.of_name(host) is not None
-
-    def found(self, page: FoundPage, of: int, now: float) -> Outgoing | None:
-        """Hand over a URL that a site names."""
-        return self._handing_over().row(page.host, FOUND, found_data(page), now, of=of)
-
-    def source(self, kind: str, url: str, host: str, named_by: str | None, of: int, now: float) -> Outgoing | None:
-        """Hand over a sitemap or feed."""
-        data = {"kind": kind, "url": url, "named_by": named_by}
-        return self._handing_over().row(host, SOURCE, data, now, of=of)
-
-
 def found_data(page: FoundPage) -> dict[str, Any]:
     """Return a URL as it is handed over."""
-    return {
-        "url": page.url,
-        "fingerprint": page.request_fingerprint.hex(),
-        "host": page.host,
-        "importance": page.importance,
-        "template": None if page.template is None else page.template.data,
-        "depth": page.depth,
-        "stated": page.importance_stated,
-    }
+    template = None if page.template is None else page.template.data
+    return {**page._asdict(), "request_fingerprint": page.request_fingerprint.hex(), "template": template}
 
 
 def found_again(data: Mapping[str, Any]) -> FoundPage:
     """Return the URL that was handed over."""
-    return FoundPage(
-        str(data["url"]),
-        bytes.fromhex(data["fingerprint"]),
-        str(data["host"]),
-        float(data["importance"]),
-        _template(data),
-        int(data["depth"]),
-        importance_stated=bool(data["stated"]),
-    )
-
-
-def _template(data: Mapping[str, Any]) -> RequestTemplate | None:
-    return RequestTemplate(dict(data["template"])) if data["template"] else None
+    name, template = bytes.fromhex(data["request_fingerprint"]), data["template"]
+    page = FoundPage(**{**data, "request_fingerprint": name})
+    return page._replace(template=RequestTemplate(dict(template)) if template else None)

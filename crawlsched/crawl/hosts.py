@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
+from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
 
-__all__ = ["Hosts"]
+__all__ = ["Hosts", "retry_after"]
 
 # A host whose last answers were so many errors, and nothing else, fails as a whole. They have to be of so many rounds,
 # since what is in the air at one moment fails together. It rests for this part of the time for which it has failed, up
@@ -185,3 +186,31 @@ class Hosts:
             free = max(free, self._due.get(host, free))
         delay = self.crawl_delay.get(host) if self.crawl_delay else None
         return free if delay is None else max(free, self._asked_at.get(host, float("-inf")) + delay)
+
+
+# A server that says "in a year" has made a mistake; after a day it is asked again.
+_LONGEST_ASKED_REST = 86_400.0
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """Read a Retry-After header into POSIX seconds, at most a day from now; None if there is nothing to read.
+
+    >>> retry_after("120", now=1000.0)
+    1120.0
+    >>> retry_after("Thu, 01 Jan 1970 00:20:00 GMT", now=1000.0)
+    1200.0
+    >>> retry_after("soon", now=1000.0) is None
+    True
+    """
+    if not value:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        # More digits than a day has seconds need not be read as a number.
+        until = now + (float(text) if len(text) < 10 else _LONGEST_ASKED_REST)
+    else:
+        try:
+            until = parsedate_to_datetime(text).timestamp()
+        except (ValueError, OverflowError, TypeError):
+            return None
+    return max(now, min(until, now + _LONGEST_ASKED_REST))

@@ -10,7 +10,6 @@ import numpy as np
 
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.shard import Shard
-from crawlsched.settings import Settings
 
 __all__ = ["PageImportance", "checked"]
 
@@ -24,10 +23,10 @@ _READ_AT_ONCE = 4_000
 class PageImportance:
     """How pages get their importance."""
 
-    def __init__(self, collection: Collection, settings: Settings, count: Callable[..., None]) -> None:
+    def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._function = settings.importance
-        self._count = count
+        self._function = collection.settings.importance
+        self._count = collection.count
         # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
         self._stated_meanwhile: dict[int, set[int]] = {}
 

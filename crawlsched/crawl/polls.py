@@ -16,57 +16,21 @@ from crawlsched.crawl.linked_sources import linked_sources
 from crawlsched.crawl.long_work import LongWork
 from crawlsched.crawl.poll_value import Brought, first_interval, poll_interval
 from crawlsched.crawl.private_addresses import PrivateAddresses
-from crawlsched.crawl.responses import ResponseFacts, Responses
 from crawlsched.crawl.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.crawl.source_reading import SourceRead, UnknownEntry, read_source
 from crawlsched.crawl.source_tally import tallied
 from crawlsched.crawl.subscriptions import discovered
-from crawlsched.crawl.visit_errors import VisitErrors
-from crawlsched.crawl.visits import Visit
+from crawlsched.crawl.visit_ends import VisitEnds
+from crawlsched.crawl.visits import ResponseFacts, Visit
 from crawlsched.planner import prospects
-from crawlsched.settings import Settings
 from crawlsched.store import Outcome, Source, host_of
 
 __all__ = ["Polls"]
 
-# The first source of a host is read when one page names it, the next when two others do, then four and so on, so that
-# those of many pages come first; a host has no more than this number.
-_MOST_OF_A_HOST = 5
-# The pages that named a feed are remembered for this number of feeds.
-_MOST_REMEMBERED = 10_000
-
-
-class NamedByPages:
-    """Counts which pages name a feed or sitemap that is not read yet.
-
-    Examples
-    --------
-    >>> named = NamedByPages()
-    >>> named.is_wanted("https://a.example/feed", page=1, n_taken=0)
-    True
-    >>> [named.is_wanted("https://a.example/news.xml", page, n_taken=1) for page in (1, 1, 2)]
-    [False, False, True]
-    """
-
-    def __init__(self) -> None:
-        self._pages: dict[str, set[int]] = {}
-
-    def is_wanted(self, url: str, page: int, n_taken: int) -> bool:
-        """Note that a page names a source; return whether to read it, given how many of its kind the host has."""
-        if n_taken >= _MOST_OF_A_HOST:
-            return False
-        pages = self._pages.pop(url, set())
-        pages.add(page)
-        if len(pages) >= 2**n_taken:
-            return True
-        self._pages[url] = pages  # last in line
-        if len(self._pages) > _MOST_REMEMBERED:
-            del self._pages[next(iter(self._pages))]
-        return False
-
-
 logger = logging.getLogger(__name__)
 
+# The largest number of sources of a host that pages have named.
+_MOST_OF_A_HOST = 5
 # Entries of a sitemap taken over between two looks at the clock.
 _ENTRIES_AT_ONCE = 16
 _DEEPEST_INDEX = 16
@@ -81,13 +45,8 @@ class Polls:
         self,
         collection: Collection,
         admission: Admission,
-        responses: Responses,
         long_work: LongWork,
-        errors: VisitErrors,
-        settings: Settings,
-        *,
-        count: Callable[..., None],
-        request_fingerprint: Callable[[str], bytes],
+        ends: VisitEnds,
         clock: Callable[[], float],
     ) -> None:
         self._collection = collection
@@ -98,17 +57,14 @@ class Polls:
         self._brought: dict[int, tuple[float, float]] = {}
         self._told_by_index: set[int] = set()
         self._admission = admission
-        self._responses = responses
         self._long_work = long_work
-        self._errors = errors
+        self._ends = ends
         # The sitemaps that each robots.txt named when it was read last.
         self._named_by: dict[str, list[str]] = {}
-        self._settings = settings
-        self._count = count
-        self._request_fingerprint = request_fingerprint
+        self._settings = collection.settings
+        self._count = collection.count
         self._clock = clock
-        self._named = NamedByPages()
-        self._private = PrivateAddresses(settings.private_addresses)
+        self._private = PrivateAddresses(collection.settings.private_addresses)
 
     def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
@@ -117,7 +73,7 @@ class Polls:
             self._sources[number],
             url,
             body,
-            request_fingerprint=self._request_fingerprint,
+            request_fingerprint=self._collection.request_fingerprint,
             pages_of=partial(self._pages_of, self._sources[number].host),
             announced_before=self._collection.announced_before,
             ancestors=[above.url for above in self._above(number)],
@@ -145,13 +101,12 @@ class Polls:
             self._count("crawlsched/pings/notices")
             self._sources.poll(number)
 
-    def nothing_new(self, number: int, now: float, *, ok: bool) -> None:
-        """A source gave no new content: it has not changed, or (`ok` false) it failed."""
-        self._count("crawlsched/sources/unchanged" if ok else "crawlsched/sources/failed")
-        if ok:
-            self._indexes.read(number, brought=False)
-            self._indexes.listed_again(number)
-        self._polled(number, now, ok=ok)
+    def _unchanged(self, number: int, now: float) -> None:
+        """A source says what it has said."""
+        self._count("crawlsched/sources/unchanged")
+        self._indexes.read(number, brought=False)
+        self._indexes.listed_again(number)
+        self._polled(number, now, ok=True)
 
     def _polled(self, number: int, now: float, *, ok: bool, **changes: object) -> None:
         """A poll has ended: note that, and how long the source can be left alone."""
@@ -162,9 +117,7 @@ class Polls:
             first = first_interval(interval, planner.pages.n, self._sources.n_polled, planner.bandwidth)
             wait = poll_interval(brought, planner.threshold, first)
             wait *= SKIPPED_FOR if self._indexes.may_skip(number) else 1.0
-        planned = {**self._sources[number].quality, "interval": self._sources.interval}
-        polled = self._sources.polled(number, now, ok=ok, wait=wait, quality=planned, **changes)
-        self._collection.unsaved.source(polled, now)
+        self._collection.unsaved.source(self._sources.polled(number, now, ok=ok, wait=wait, **changes), now)
 
     def _bring(self, number: int, now: float) -> Brought:
         """Note what the poll that ends now has brought, and give the index that led to it its share."""
@@ -192,7 +145,7 @@ class Polls:
         validators = {"etag": etag, "last_modified": last_modified}
         if read.digest == source.fingerprint:
             self._sources.describe(number, **validators)
-            self.nothing_new(number, now, ok=True)
+            self._unchanged(number, now)
             return iter(())
         self._count("crawlsched/sources/read")
         for problem in read.problems:
@@ -205,9 +158,9 @@ class Polls:
         """A source was read: its announcements become ChangeSignals, in slices between the slots."""
         if visit.outcome is not None:  # ended meanwhile, with its shard
             return
-        with self._errors.caught(visit, now):
+        with self._ends.caught(visit, now):
             known = read.digest == self._sources[visit.source].fingerprint
-            self._responses.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
+            self._ends.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
             self._long_work.add(
                 self._as_long_as_here(visit.source, self._arrived(visit.source, read, etag, last_modified, now))
             )
@@ -225,9 +178,12 @@ class Polls:
         """A source gave no new content: not modified, gone, or an error."""
         if visit.outcome is not None:
             return
-        with self._errors.caught(visit, now):
-            self._responses.end(visit, judge_status(status).outcome, now, ResponseFacts(status))
-            self.nothing_new(visit.source, now, ok=status == 304)
+        with self._ends.caught(visit, now):
+            self._ends.end(visit, judge_status(status).outcome, now, ResponseFacts(status))
+            if status == 304:
+                self._unchanged(visit.source, now)
+            else:
+                self._ends.source_failed(visit.source, now)
 
     def robots_seen(self, url: str, host: str, sitemaps: list[str], crawl_delay: float | None, now: float) -> None:
         """A robots.txt was read."""
@@ -246,14 +202,13 @@ class Polls:
 
     def page_names(self, visit: Visit, url: str, body: bytes, now: float) -> None:
         """A page that is new or has changed may name feeds and sitemaps, which become sources."""
-        page = visit.page
-        if page < 0 or not self._settings.find_sources:
+        if visit.page < 0 or not self._settings.find_sources:
             return
         for named in linked_sources(body, url):
             host = host_of(named)
             if self._sources.number("sitemap", named) is not None:
                 continue
-            if not self._named.is_wanted(named, page, self._sources.n_named_by_pages(host)):
+            if self._sources.n_named_by_pages(host) >= _MOST_OF_A_HOST:
                 continue
             self._admission.add_source("sitemap", named, now, named_by=host_of(url))
             number = self._sources.number("sitemap", named)

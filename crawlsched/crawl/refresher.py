@@ -33,19 +33,19 @@ from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.guard import Guard, Watchdog
-from crawlsched.crawl.handing_over import Elsewhere
+from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.long_work import LongWork
 from crawlsched.crawl.one_pass import OnePass
 from crawlsched.crawl.polls import Polls
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.project import anchored, argument_digests, named_collection
 from crawlsched.crawl.rate import CrawlRate
-from crawlsched.crawl.recipe_choice import Recipes
-from crawlsched.crawl.responses import Responses, retry_after
+from crawlsched.crawl.responses import Responses
 from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.crawl.share import Share
 from crawlsched.crawl.starts import Starts
-from crawlsched.crawl.visit_errors import VisitErrors
+from crawlsched.crawl.visit_ends import VisitEnds
 from crawlsched.crawl.visits import Visits
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.pages import REFUSED
@@ -104,7 +104,8 @@ class Refresher:
         self.clock = clock
         self.count = count
         self.request_fingerprint = request_fingerprint
-        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards)
+        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards, count)
+        self.shard_pages = ShardPages(self.collection)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
         self.planner.frontier.new.limit = self.hosts.limit
@@ -122,8 +123,6 @@ class Refresher:
         self.on_shard: Callable[[], None] | None = None
         #: What became of the database, in a sentence, if it is another one than that in which the crawl began.
         self.lost_database: str | None = None
-        #: Callbacks whose requests could not be written down, and how often.
-        self.not_data: dict[str, int] = {}
         #: What there is to do besides where several processes crawl the collection; None: this is the only one.
         self.sharing: Share | None = None
         if settings.shards is not None:
@@ -137,7 +136,6 @@ class Refresher:
             clock, lambda: self.is_open, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH
         )
         self.visits = Visits()
-        self.errors = VisitErrors(self.collection, self.visits, count)
         self.probes = Probes(
             rng,
             lambda: bool(self.planner.frontier.new),
@@ -149,65 +147,27 @@ class Refresher:
         if settings.one_pass:
             most = None if settings.one_pass is True else settings.one_pass
             self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
-        self.book = DeliveryBook(
-            self.collection,
-            clock(),
-            count,
-            (lambda page, now: None) if self.one_pass is None else self.one_pass.released,
-        )
+        self.book = DeliveryBook(self.collection, clock(), self.one_pass)
         self.deliveries = self.book.deliveries
-        elsewhere = None
-        if (sharing := self.sharing) is not None:
-            elsewhere = Elsewhere(lambda: sharing.handing_over, self.collection.shards)
         self.admission = Admission(
             self.collection,
-            settings,
-            count,
             owe=self.book.ask,
-            request_fingerprint=request_fingerprint,
             starts=self.starts,
             asks_robots=not obeys_robots,
             growth=self.growth,
-            elsewhere=elsewhere,
-            hand_over=None if sharing is None else sharing.hand_over,
-        )
-        self.dispatcher = Dispatcher(
-            self.collection,
-            self.visits,
-            self.probes,
-            Recipes(settings),
-            self.errors,
-            count,
-            book=self.book,
-            starts=self.starts,
-            one_pass=self.one_pass,
+            sharing=self.sharing,
         )
         self._failing_hosts = FailingHosts(self.collection)
+        self.visit_ends = VisitEnds(
+            self.collection, self.visits, self.probes, self.book, self._failing_hosts, self.one_pass
+        )
+        self.dispatcher = Dispatcher(
+            self.collection, self.visits, self.probes, self.visit_ends, self.book, self.starts, self.one_pass
+        )
         self.responses = Responses(
-            self.collection,
-            self.visits,
-            self.probes,
-            count,
-            request_fingerprint,
-            lambda source, now: self.polls.nothing_new(source, now, ok=False),
-            self.book,
-            self._failing_hosts,
-            (lambda page: None) if self.one_pass is None else self.one_pass.taken_back,
-            self.admission.is_elsewhere,
-            self.growth,
-            self.errors,
+            self.collection, self.probes, self.book, self._failing_hosts, self.admission, self.visit_ends
         )
-        self.polls = Polls(
-            self.collection,
-            self.admission,
-            self.responses,
-            self.long_work,
-            self.errors,
-            settings,
-            count=count,
-            request_fingerprint=request_fingerprint,
-            clock=clock,
-        )
+        self.polls = Polls(self.collection, self.admission, self.long_work, self.visit_ends, clock)
 
     @classmethod
     def of(cls, crawler: Crawler, share: Callable[[Refresher, str], Share] | None = None) -> Self:
@@ -256,7 +216,7 @@ class Refresher:
                 self.is_open = False
                 raise
             return
-        self.collection.open(self.clock())
+        self.shard_pages.open(self.clock())
         self.is_open = True
         now = self.clock()
         self._say_other_arguments()
@@ -310,7 +270,7 @@ class Refresher:
         now, number_of, names = self.clock(), self.collection.shards.number_of, self.hosts.names
         for visit in [visit for visit in self.visits if visit.tracked or shard is None]:
             if shard is None or number_of(names[visit.host]) == shard:
-                self.responses.end(visit, Outcome.DROPPED, now)
+                self.visit_ends.end(visit, Outcome.DROPPED, now)
                 if visit.page >= 0:
                     self.planner.release(visit.page, now)
         # Nothing was kept of what these pages said; the next crawl finds it again.
@@ -356,7 +316,7 @@ class Refresher:
         if self.sharing is not None:
             self.sharing.ends()
         self.ends()
-        self.collection.come_back([*self.collection.aside_pages, *self.collection.credentials.waiting], now)
+        self.collection.come_back(self.collection.credentials.waiting, now)
         while self.long_work.has_work:
             self.long_work.go_on(_CLOSING_STEP)
             yield None
@@ -390,7 +350,7 @@ class Refresher:
         if self.sharing.may_send(shard):
             return True
         if visit is not None and visit.tracked:
-            self.responses.not_sent(visit, self.clock())
+            self.visit_ends.not_sent(visit, self.clock())
         return False
 
     def start_ended(self) -> None:
@@ -499,7 +459,7 @@ class Refresher:
         patience = max(self.settings.visit_timeout, SLOTS_OF_PATIENCE / self.rate.slots.rate)
         if now - self.rate.rested_at > patience:
             for visit in self.visits.older_than(now - patience):
-                self.responses.resolve(visit, Outcome.DROPPED, now)
+                self.visit_ends.resolve(visit, Outcome.DROPPED, now)
             self.deliveries.give_up(now - patience, now)
         for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
@@ -538,7 +498,7 @@ class Refresher:
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
             "open": len(self.visits),
             "arguments": self._arguments,
-            "not_data": self.not_data,
+            "not_data": self.admission.not_data,
             "growth": self.growth.warning,
             "first_copies": {
                 "made": self.growth.n_first_copies,

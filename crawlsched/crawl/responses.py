@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from email.utils import parsedate_to_datetime
 from math import inf
-from typing import Any, NamedTuple
 
 from scrapy import Request
 
 from crawlsched.change_detection.detector import Detector, Finding
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import (
-    ChangeSize,
     Circumstances,
     DeliveryKind,
     Refetch,
@@ -24,53 +19,28 @@ from crawlsched.content.verdict import (
     judge_cut_short,
     judge_status,
 )
+from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.delivery_book import Before, DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
-from crawlsched.crawl.growth import Growth
+from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.probes import APART, Probe, Probes
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.validators import seconds_since
-from crawlsched.crawl.visit_errors import VisitErrors
-from crawlsched.crawl.visits import Visit, Visits
+from crawlsched.crawl.visit_ends import VisitEnds
+from crawlsched.crawl.visits import ResponseFacts, Visit
 from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.store import Outcome, PageFacts, host_of
 
-__all__ = ["AS_SERVED", "ResponseFacts", "Responses", "retry_after"]
+__all__ = ["AS_SERVED", "Responses"]
 
 #: Of a page that is no more, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
 # Seconds until a page that was cut short is asked for again; each further time in a row twice as many.
 _CUT_SHORT_WAIT = 2.0
-_REACHED = frozenset(
-    {Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED},
-)
 # Reasons without a delivery at which validators should have moved.
 _OTHER_CONTENT = frozenset({"template", "minimum_change", "flapping"})
-
-
-class ResponseFacts(NamedTuple):
-    """What a response said, as far as the refresher cares.
-
-    `moved_to` is the final request if every redirect was permanent, `location` the URL of one that was not followed.
-    """
-
-    status: int
-    content: Content | None = None
-    etag: str | None = None
-    last_modified: str | None = None
-    size: int = 0
-    moved_to: Request | None = None
-    retry_after: str | None = None
-    date: str | None = None
-    location: str | None = None
-    is_cut_short: bool = False
-
-    @property
-    def validators(self) -> tuple[str | None, str | None]:
-        """ETag and Last-Modified."""
-        return self.etag, self.last_modified
 
 
 def _is_like(first: Content, second: Content) -> bool:
@@ -80,7 +50,7 @@ def _is_like(first: Content, second: Content) -> bool:
 
 
 class Responses:
-    """How visits end.
+    """What a response means, and what follows.
 
     verdict → observation → posterior → crawl value → due time → frontier; the page is marked for the next write.
     """
@@ -88,44 +58,32 @@ class Responses:
     def __init__(
         self,
         collection: Collection,
-        visits: Visits,
         probes: Probes,
-        count: Callable[..., None],
-        request_fingerprint: Callable[[str], bytes],
-        source_ended: Callable[[int, float], None],
         book: DeliveryBook,
         failing_hosts: FailingHosts,
-        taken_back: Callable[[int], None],
-        is_elsewhere: Callable[[FoundPage, str, float], bool],
-        growth: Growth,
-        errors: VisitErrors,
+        admission: Admission,
+        ends: VisitEnds,
     ) -> None:
-        self._growth = growth
-        self._book = book
-        self._errors = errors
-        self._failing_hosts = failing_hosts
         # By page, how many bodies in a row were cut short.
         self._n_cut_short: dict[int, int] = {}
         self._collection = collection
-        self._planner = planner = collection.planner
-        self._leave = {Outcome.GONE: planner.gone, Outcome.REFUSED: planner.refused, Outcome.MOVED: planner.moved}
-        self._visits = visits
+        self._planner = collection.planner
         self._probes = probes
-        self._count = count
-        self._request_fingerprint = request_fingerprint
-        self._source_ended = source_ended
-        self._taken_back = taken_back
-        self._is_elsewhere = is_elsewhere
+        self._book = book
+        self._failing_hosts = failing_hosts
+        self._admission = admission
+        self._ends = ends
+        self._count = collection.count
 
     def crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         """A visit got a response; return what that means."""
-        with self._errors.caught(visit, now):  # and the spider gets what it would have got without us
+        with self._ends.caught(visit, now):  # and the spider gets what it would have got without us
             return self._crawled(visit, fetched, now)
         return AS_SERVED
 
     def _crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         content, probe = fetched.content, visit.probe
-        if self._was_forgotten(visit, now):
+        if self._ends.was_forgotten(visit, now):
             return AS_SERVED
         if probe is not None and probe.impossible_url is not None:
             return self._impossible_answered(visit, probe, now, fetched)
@@ -139,13 +97,6 @@ class Responses:
             return self._moved(visit, fetched.moved_to, fetched, content, now)
         return self._judged(visit, visit.page, fetched, content, now)
 
-    def _was_forgotten(self, visit: Visit, now: float) -> bool:
-        # `crawlsched forget` may take a page away while it is being visited; then there is nothing left to learn.
-        if visit.page < 0 or self._collection.knows(visit.page):
-            return False
-        self.end(visit, Outcome.DROPPED, now)
-        return True
-
     # -- responses that say nothing of a content
 
     def _cut_short(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
@@ -153,12 +104,12 @@ class Responses:
         self._count("crawlsched/truncated")
         page = visit.page
         if visit.is_lesson:
-            self.end(visit, Outcome.PROBED, now, fetched)
+            self._ends.end(visit, Outcome.PROBED, now, fetched)
             self._planner.release(page, now)
             return Verdict(Outcome.PROBED)
         facts, n_before = self._collection.facts_of(page), self._n_cut_short.get(page, 0)
         verdict = judge_cut_short(facts, self._book.circumstances(page, now), is_again=n_before > 0)
-        observation = self.end(visit, verdict.outcome, now, fetched)
+        observation = self._ends.end(visit, verdict.outcome, now, fetched)
         self._planner.release(page, now)
         self._n_cut_short[page] = n_before + 1
         wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self._collection.settings.error_interval)
@@ -178,7 +129,7 @@ class Responses:
         if verdict.outcome is Outcome.MOVED:
             facts = self._collection.facts_of(visit.page)
             self._collection.put_facts(facts._replace(moved_to=fetched.location), now)
-        self._back_off(visit, verdict.outcome, now, fetched, retry_after(fetched.retry_after, now))
+        self._ends.back_off(visit, verdict.outcome, now, fetched, retry_after(fetched.retry_after, now))
         return verdict
 
     # -- content
@@ -254,12 +205,12 @@ class Responses:
         elapsed = now - self._planner.pages.crawled_at.item(page)
         if verdict.outcome is Outcome.WRONG:
             collection.withheld.note(host_of(facts.url), verdict.reason, facts.url, now)
-            self._back_off(visit, Outcome.WRONG, now, fetched)
+            self._ends.back_off(visit, Outcome.WRONG, now, fetched)
             return
         if verdict.refetch is not None:
             is_question = verdict.refetch is Refetch.IMPOSSIBLE_PAGE
             url = collection.wrong_pages.impossible_url(facts.url) if is_question else None
-            self.end(visit, Outcome.PROBED, now, fetched)
+            self._ends.end(visit, Outcome.PROBED, now, fetched)
             self._probes.ask(Probe(page, visit.host, content, True, visit.validated, now, elapsed, is_question, url))
             return
         detector = self._teach(visit, page, fetched, content, verdict, now)
@@ -268,7 +219,7 @@ class Responses:
         if page != visit.page and fetched.moved_to is not None:
             self._leave_address(visit, fetched.moved_to, observation, now)
         collection.put_facts(verdict.facts or facts, now)
-        self._growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
+        self._admission.growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
         if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
@@ -344,28 +295,25 @@ class Responses:
                 # It was edited between the two fetches: the spider is to have what came second, too.
                 return self._judged(visit, visit.page, fetched, content, now)
             self._collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
-        self.end(visit, Outcome.PROBED, now, fetched)
+        self._ends.end(visit, Outcome.PROBED, now, fetched)
         self._planner.release(visit.page, now)
         return Verdict(Outcome.PROBED)
 
-    def _impossible_answered(
-        self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None
-    ) -> Verdict:
+    def _impossible_answered(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts) -> Verdict:
         """A host was asked for a page that cannot exist: what it answers with is served in the place of pages."""
-        content = None if fetched is None or fetched.is_cut_short else fetched.content
+        content = None if fetched.is_cut_short else fetched.content
         wrong_pages = self._collection.wrong_pages
-        wrong_pages.answered(visit.host, probe.first.likeness)
         if content is not None and not content.fingerprint.is_empty:
             # Pages that scripts draw have no text, and are none the worse for it.
             wrong_pages.learn(visit.host, content)
             self._collection.save_host(visit.host, now)
         if content is None or content.likeness != probe.first.likeness:
-            self.end(visit, Outcome.PROBED, now, fetched)
-            self._probes.ask(replace(probe, impossible_url=None, asked_at=now))
+            self._ends.question_open(visit, probe, now, fetched)
             return Verdict(Outcome.PROBED, refetch=Refetch.PAGE)
+        wrong_pages.answered(visit.host, probe.first.likeness)
         url = self._collection.facts_of(visit.page).url
         self._collection.withheld.note(host_of(url), "wrong_page", url, now)
-        self._back_off(visit, Outcome.WRONG, now, fetched)
+        self._ends.back_off(visit, Outcome.WRONG, now, fetched)
         return Verdict(Outcome.WRONG, reason="wrong_page")
 
     # -- pages that have moved
@@ -373,7 +321,7 @@ class Responses:
     def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
         old = self._collection.facts_of(visit.page)
-        base = self._request_fingerprint(to.url)
+        base = self._collection.request_fingerprint(to.url)
         page = self._collection.index.page(variant_fingerprint(base, old.variant))
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
             return self._judged(visit, page, fetched, content, now)
@@ -382,8 +330,10 @@ class Responses:
             data = self._collection.credentials.complete(old.template, old.template_data)
             template = RequestTemplate(dict(data)) if data else None
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
-            if self._is_elsewhere(found, host_of(old.url), now):  # its owner crawls it, and delivers what it says
-                self._leave_address(visit, to, self.end(visit, Outcome.MOVED, now, fetched), now)
+            if self._admission.is_elsewhere(
+                found, host_of(old.url), now
+            ):  # its owner crawls it, and delivers what it says
+                self._leave_address(visit, to, self._ends.end(visit, Outcome.MOVED, now, fetched), now)
                 return Verdict(Outcome.MOVED)
             self._collection.limits.count(self._collection.rules.number(to.url))
             page = self._collection.add_pages([found], now)[0]
@@ -391,7 +341,7 @@ class Responses:
         self._book.moved(visit.page, page, now)
         if self._planner.in_flight(page):
             # The page itself is being visited at this moment; that visit will tell.
-            self._leave_address(visit, to, self.end(visit, Outcome.MOVED, now, fetched), now)
+            self._leave_address(visit, to, self._ends.end(visit, Outcome.MOVED, now, fetched), now)
             return Verdict(Outcome.MOVED)
         return self._judged(visit, page, fetched, content, now)
 
@@ -400,7 +350,7 @@ class Responses:
         self._planner.moved(visit.page, now)
         facts = self._collection.facts_of(visit.page)
         self._collection.put_facts(facts._replace(moved_to=to.url), now)
-        self._tell(visit.page, before, observation, now)
+        self._ends.tell(visit.page, before, observation, now)
 
     # -- what is learned of a page
 
@@ -420,170 +370,6 @@ class Responses:
             self._collection.unsaved.changed(page, now)
         if learned is not None and verdict.changed:
             self._count("crawlsched/changes_found")
-        observation = self.end(visit, verdict.outcome, now, fetched, learned=learned, size=verdict.size)
-        self._tell(page, before, observation, now)
+        observation = self._ends.end(visit, verdict.outcome, now, fetched, learned=learned, size=verdict.size)
+        self._ends.tell(page, before, observation, now)
         return observation
-
-    def _back_off(
-        self,
-        visit: Visit,
-        outcome: Outcome,
-        now: float,
-        fetched: ResponseFacts | None = None,
-        retry_at: float | None = None,
-        *,
-        leave: Callable[..., None] | None = None,
-    ) -> None:
-        """A visit ended without content: its page backs off, and the feed gets that if it is news."""
-        observation = self.end(visit, outcome, now, fetched)
-        page, hosts = visit.page, self._collection.hosts
-        if visit.source >= 0:
-            self._source_ended(visit.source, now)
-        if page < 0:
-            return
-        before = self._planner.standing(page)
-        free_at = hosts.free_at(visit.host, now)
-        retry_at = max(retry_at or 0.0, free_at if free_at > now else 0.0) or None
-        leave = leave or self._leave.get(outcome, self._planner.failed)
-        leave(page, now, retry_at, of_host=hosts.fails(visit.host))
-        self._failing_hosts.have_news = True
-        self._collection.unsaved.page(page, now)
-        self._tell(page, before, observation, now)
-
-    def _tell(self, page: int, before: str, observation: int | None, now: float) -> None:
-        """Put it into the feed if a page stands otherwise than before; the same batch has its state."""
-        standing = self._planner.standing(page)
-        if standing == before:
-            return
-        back = "recovered" if before == "failing" else "back"
-        self._collection.unsaved.feed(page, now, back if standing == "live" else standing, observation)
-
-    # -- visits without a response
-
-    def failed(self, visit: Visit, now: float, *, retry_at: float | None = None) -> None:
-        """A visit ended with an error: the page is tried again later, ever more rarely."""
-        with self._errors.caught(visit, now):
-            self._failed(visit, now, retry_at)
-
-    def _failed(self, visit: Visit, now: float, retry_at: float | None = None) -> None:
-        if self._was_forgotten(visit, now):
-            return
-        if visit.probe is not None and visit.probe.impossible_url is not None:
-            self._impossible_answered(visit, visit.probe, now)
-            return
-        self._back_off(visit, Outcome.ERROR, now, None, retry_at)
-
-    def resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
-        """A visit ended without a response."""
-        with self._errors.caught(visit, now):
-            self._resolve(visit, outcome, now)
-
-    def _resolve(self, visit: Visit, outcome: Outcome, now: float) -> None:
-        is_question = visit.probe is not None and visit.probe.impossible_url is not None
-        if outcome is Outcome.ERROR or is_question:
-            self._failed(visit, now)
-        elif not self._was_forgotten(visit, now):
-            # What some other component dropped would be picked again at once, so it backs off like an error.
-            leave = self._planner.not_allowed if outcome is Outcome.REFUSED else self._planner.failed
-            self._back_off(visit, outcome, now, leave=leave)
-
-    def not_sent(self, visit: Visit, now: float) -> None:
-        """A visit was taken back before anything was sent: its page, which may have been told to go, goes next."""
-        with self._errors.caught(visit, now):
-            if self._was_forgotten(visit, now):
-                return
-            self.end(visit, Outcome.DROPPED, now)
-            if visit.source >= 0:
-                self._source_ended(visit.source, now)
-            elif visit.page >= 0:
-                self._planner.release(visit.page, now)
-                if not visit.is_lesson:
-                    self._planner.force([visit.page], now)
-                    self._taken_back(visit.page)
-
-    def end(
-        self,
-        visit: Visit,
-        outcome: Outcome,
-        now: float,
-        fetched: ResponseFacts | None = None,
-        *,
-        learned: Any = None,
-        size: ChangeSize | None = None,
-    ) -> int | None:
-        """Resolve a visit: the one place where it is counted and written down; return the number of what is kept."""
-        if self._visits.resolve(visit.token, outcome) is None or not visit.tracked:
-            return None
-        self._count("crawlsched/resolved")
-        self._count(f"crawlsched/resolved/{outcome}")
-        self._hear_of_host(visit, outcome, fetched, now)
-        self._planner.frontier.release_host(visit.host)
-        if visit.page < 0 or not self._collection.knows(visit.page):
-            return None
-        if outcome is not Outcome.PROBED:
-            self._book.ended_pages.append(visit.page)
-        observation = self._collection.unsaved.observation(
-            now,
-            visit.page if learned is None else learned.page,
-            elapsed=None if learned is None else learned.elapsed,
-            n_signals=0 if learned is None else learned.n_signals,
-            source=-1 if learned is None else learned.source,
-            further=() if learned is None else learned.further,
-            changed=None if learned is None else learned.changed,
-            time_since_modified=None if learned is None else learned.time_since_modified,
-            outcome=str(outcome),
-            status=None if fetched is None else fetched.status,
-            size=None if fetched is None else fetched.size,
-            changed_share=None if size is None else size.changed_share,
-            similarity=None if size is None else size.similarity,
-        )
-        self._collection.unsaved.page(visit.page, now)
-        return observation
-
-    def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: ResponseFacts | None, now: float) -> None:
-        """Errors of a server, refusals and wrong pages are the host's: its pages are not tried one after the other."""
-        hosts, host = self._collection.hosts, visit.host
-        status = 0 if fetched is None else fetched.status
-        is_whole = host in self._collection.failing_hosts
-        if outcome in _REACHED:
-            if visit.page >= 0 or not is_whole:  # a sitemap says nothing of the pages
-                hosts.answered(host)
-            return
-        is_of_host = outcome is Outcome.ERROR and (visit.unanswered or status >= 500 or status == 429)
-        if fetched is not None and visit.page >= 0 and outcome in (Outcome.REFUSED, Outcome.WRONG, Outcome.GONE):
-            # Pages that are known to be forbidden or gone are no news of their host.
-            is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
-            is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
-        if is_of_host:
-            hosts.failed(host, visit.opened_at, now, self._collection.settings.error_interval)
-        if visit.page >= 0 and outcome not in (Outcome.PROBED, Outcome.DROPPED):
-            said = "another page in their place" if outcome is Outcome.WRONG else str(status or "no answer")
-            self._failing_hosts.answers[host] = said
-
-
-# A server that says "in a year" has made a mistake; after a day it is asked again.
-_LONGEST_REST = 86_400.0
-
-
-def retry_after(value: str | None, now: float) -> float | None:
-    """Read a Retry-After header into POSIX seconds, at most a day from now; None if there is nothing to read.
-
-    >>> retry_after("120", now=1000.0)
-    1120.0
-    >>> retry_after("Thu, 01 Jan 1970 00:20:00 GMT", now=1000.0)
-    1200.0
-    >>> retry_after("soon", now=1000.0) is None
-    True
-    """
-    if not value:
-        return None
-    text = value.strip()
-    if text.isascii() and text.isdigit():
-        # More digits than a day has seconds need not be read as a number.
-        until = now + (float(text) if len(text) < 10 else _LONGEST_REST)
-    else:
-        try:
-            until = parsedate_to_datetime(text).timestamp()
-        except (ValueError, OverflowError, TypeError):
-            return None
-    return max(now, min(until, now + _LONGEST_REST))

@@ -31,6 +31,8 @@ class Shard:
         self.next_page, self.next_observation = reader.next_page(), reader.next_observation()
         self.next_change, self.next_source = reader.next_change(), reader.next_source()
         self.source_numbers: dict[int, int] = {}
+        #: Templates and sites of which something was learned.
+        self.learned: set[str] = set()
         #: Numbers of the commands that were begun, and are not written down as done yet.
         self.commands_under_way: set[int] = set()
         self.last_status: dict[str, Any] = {} if owner is None else owner.status

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from crawlsched.crawl.admission import AdmissionResult, PageRequest
 from crawlsched.crawl.handing_over import Handover
+from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 
 __all__ = ["Share"]
 

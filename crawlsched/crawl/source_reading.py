@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 import re
 import time
@@ -22,15 +21,14 @@ from crawlsched.change_signals import (
     SitemapDocument,
     SitemapEntries,
     announcements,
-    part_of_site,
     read_robots,
     read_sitemap,
     text_mark,
 )
 from crawlsched.pages.parameters import without_parameters
-from crawlsched.store import Source, host_of
+from crawlsched.store import Source
 
-__all__ = ["MOST_PARTS", "PartRead", "SourceRead", "UnknownEntry", "read_source"]
+__all__ = ["SourceRead", "UnknownEntry", "read_source"]
 
 # As many pages are asked for in one statement.
 _AT_ONCE = 1000
@@ -39,8 +37,6 @@ _AT_A_STRETCH = 20
 _REST = 0.002
 _DAY = 86_400.0
 _LONGEST_EXAMPLE = 200
-#: The largest number of parts of sites whose announcements are kept apart.
-MOST_PARTS = 100
 #: What a source last announced of pages, in the database.
 AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 _FACTS = [fact.name for fact in fields(SitemapEntries)]
@@ -54,13 +50,6 @@ class ListedSitemap(NamedTuple):
     lastmod: float | None = None
 
 
-class PartRead(NamedTuple):
-    """What a source states about the known pages in one part of a site."""
-
-    n_announced: int  # announcements
-    stated: NDArray[np.float64]  # what the announcements date the changes, POSIX seconds, without dates that went back
-
-
 class UnknownEntry(NamedTuple):
     """An entry whose URL is no page yet."""
 
@@ -71,14 +60,7 @@ class UnknownEntry(NamedTuple):
 
 @dataclass(slots=True)
 class SourceRead:
-    """What a source says.
-
-    Attributes
-    ----------
-    parts : dict of str to PartRead
-        What it announces by host and first directory of the path, as in ``example.com/news/``; of the 100 with most
-        pages.
-    """
+    """What a source says."""
 
     digest: bytes  # of the body: the same bytes say the same
     usable: bool = True  # whether anything could be read
@@ -96,7 +78,6 @@ class SourceRead:
     n_announced: list[int] = field(default_factory=list)
     unknown: list[UnknownEntry] = field(default_factory=list)  # entries whose URLs are no pages yet
     document: str = "unknown"  # what kind of document it is, as `SitemapDocument.kind` has it
-    parts: dict[str, PartRead] = field(default_factory=dict)
     problems: Sequence[Problem] = ()  # what was wrong with it
     hubs: Hubs = field(default_factory=Hubs)  # where its notices of changes can be subscribed to
 
@@ -217,20 +198,6 @@ def _compare(read: SourceRead, entries: SitemapEntries, source: Source, announce
     read.n_announced = (counts + read.announced).tolist()
     columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
     read.lastmod = [_kept(previous.get(url), now, precision, text) for url, now, precision, text in columns]
-    read.parts = _by_part(entries.url, np.array([np.nan if date is None else date for date in entries.lastmod]), read)
-
-
-def _by_part(urls: Sequence[str], stated: NDArray[np.float64], read: SourceRead) -> dict[str, PartRead]:
-    rows: dict[str, list[int]] = {}
-    for number, url in enumerate(urls):
-        if number % _AT_A_STRETCH == 0:
-            time.sleep(0)  # gives up the interpreter lock
-        rows.setdefault(f"{host_of(url)}{part_of_site(url)}", []).append(number)
-    parts = {}
-    for name, numbers in heapq.nlargest(MOST_PARTS, rows.items(), key=lambda item: len(item[1])):
-        announced = read.announced[numbers]
-        parts[name] = PartRead(int(announced.sum()), stated[numbers][announced & ~read.backwards[numbers]])
-    return parts
 
 
 def _stated(entries: SitemapEntries, number: int) -> float | None:

@@ -199,7 +199,8 @@ class Sources:
             wait = min(self._interval * _BACKOFF**failures, max(self._interval, _LONGEST_INTERVAL))
         if self[number].next_poll_at == _NEVER:  # left while it was asked
             return self.describe(number, polled_at=now)
-        changed = self.describe(number, polled_at=now, next_poll_at=now + wait, **changes)
+        quality = {**self[number].quality, "interval": self._interval}
+        changed = self.describe(number, polled_at=now, next_poll_at=now + wait, quality=quality, **changes)
         self._wait_until(now + wait, number)
         return changed
 

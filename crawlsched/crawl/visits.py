@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from scrapy import Request
+
+from crawlsched.content.reading import Content
 from crawlsched.crawl.probes import Probe
 from crawlsched.showing import shown, without_secrets
 from crawlsched.store import Outcome
 
-__all__ = ["AGAIN_META", "CALL_META", "NOT_RETRIED", "Call", "Visit", "Visits"]
+__all__ = ["AGAIN_META", "CALL_META", "NOT_RETRIED", "Call", "ResponseFacts", "Visit", "Visits"]
 
 #: Under this key a request carries its call from the spider middleware to the scheduler, which takes it out.
 CALL_META = "crawlsched_call"
@@ -44,8 +48,8 @@ class Visit:
     """One dispatched request."""
 
     __slots__ = (
-        *("continued", "host", "opened_at", "outcome", "page", "probe", "sent", "source", "token", "unanswered"),
-        *("url", "validated"),
+        *("host", "is_waiting", "n_continued", "opened_at", "outcome", "page", "probe", "sent", "source", "token"),
+        *("unanswered", "url", "validated"),
     )
 
     def __init__(self, token: int, *, page: int, source: int, host: int, url: str, opened_at: float) -> None:
@@ -56,7 +60,8 @@ class Visit:
         self.url = url  # the URL that was dispatched, before any redirect
         self.opened_at = opened_at  # when it was dispatched, POSIX seconds
         self.outcome: Outcome | None = None  # None while the visit is open
-        self.continued = False  # a redirect or retry of this visit waits for a slot of its own
+        self.n_continued = 0  # its redirects and retries
+        self.is_waiting = False  # the last of them waits for a slot of its own
         self.unanswered = False  # its host could not be reached, or did not answer
         self.validated = False  # the request carries our If-None-Match or If-Modified-Since
         self.sent: tuple[str | None, str | None] = (None, None)  # the ETag and Last-Modified that it carries
@@ -80,6 +85,29 @@ class Visit:
     def __repr__(self) -> str:
         what = f"page={self.page}" if self.page >= 0 else f"source={self.source}"
         return f"<Visit {self.token} {what} {without_secrets(shown(self.url))} {self.outcome or 'open'}>"
+
+
+class ResponseFacts(NamedTuple):
+    """What a response said, as far as the refresher cares.
+
+    `moved_to` is the final request if every redirect was permanent, `location` the URL of one that was not followed.
+    """
+
+    status: int
+    content: Content | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    size: int = 0
+    moved_to: Request | None = None
+    retry_after: str | None = None
+    date: str | None = None
+    location: str | None = None
+    is_cut_short: bool = False
+
+    @property
+    def validators(self) -> tuple[str | None, str | None]:
+        """ETag and Last-Modified."""
+        return self.etag, self.last_modified
 
 
 class Visits:
@@ -163,4 +191,4 @@ class Visits:
         """Return the open visits that began before this time and do not wait for a slot, oldest first."""
         # Dictionaries keep their order, so the oldest visits stand first.
         old = itertools.takewhile(lambda visit: visit.opened_at < opened_before, self._open.values())
-        return [visit for visit in old if not visit.continued]
+        return [visit for visit in old if not visit.is_waiting]

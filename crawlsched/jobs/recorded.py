@@ -17,8 +17,7 @@ from crawlsched.content.verdict import Verdict
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.learned import template_and_site
 from crawlsched.crawl.refresher import Refresher
-from crawlsched.crawl.responses import ResponseFacts
-from crawlsched.crawl.visits import Visit
+from crawlsched.crawl.visits import ResponseFacts, Visit
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import PREFIX, Settings
 from crawlsched.store import Outcome, host_of

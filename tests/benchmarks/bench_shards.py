@@ -26,8 +26,7 @@ from sqlalchemy import text
 from crawlsched.addon.extensions import INTERPRETER
 from crawlsched.content.reading import Body
 from crawlsched.crawl.collection import FLUSH_INTERVAL
-from crawlsched.crawl.responses import ResponseFacts
-from crawlsched.crawl.visits import Call
+from crawlsched.crawl.visits import Call, ResponseFacts
 from crawlsched.planner import Plan, Planner, plan
 from crawlsched.sharing import divided, read_curve, shard_of, written_curve
 from crawlsched.store import host_of, schema

@@ -21,11 +21,10 @@ import pytest
 
 from crawlsched.change_signals import read_sitemap, robots_sitemaps
 from crawlsched.cli import main
-from crawlsched.crawl.hosts import Hosts
+from crawlsched.crawl.hosts import Hosts, retry_after
 from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.private_addresses import PrivateAddresses
-from crawlsched.crawl.responses import retry_after
 from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import SettingError
 from crawlsched.receiver.pings import PingRefused, read_indexnow

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from crawlsched.crawl.collection import LOADED_AT_ONCE, StoredShard
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.shard_pages import LOADED_AT_ONCE, StoredShard
 from crawlsched.crawl.shared.inbox import Inbox
 from crawlsched.crawl.shared.membership import Membership, Published
 from crawlsched.crawl.side_thread import Aside, give_memory_back
@@ -114,7 +114,7 @@ class Holding:
         """Read a shard, block by block, and what waits for it; any thread may."""
         store = self._shared.store(shard)
         store.lease = self._shared.lease(shard, self._membership.token, epoch)
-        stored = self._collection.read_shard(Shard(store), at_once=at_once)
+        stored = self._refresher.shard_pages.read(Shard(store), at_once=at_once)
         return _Loaded(stored, self._inbox.waiting(shard))
 
     def _load(self, shard: int, epoch: int) -> None:
@@ -144,7 +144,7 @@ class Holding:
     def _taking_in(self, shard: int, epoch: int, loaded: _Loaded) -> Iterator[None]:
         """Take a shard in, step by step; then it gets its share."""
         now = self._refresher.clock()
-        yield from self._collection.take_in(loaded.stored, now)
+        yield from self._refresher.shard_pages.take_in(loaded.stored, now)
         self._moving.discard(shard)
         self._epochs[shard] = epoch
         self._refresher.came(loaded.stored.shard)
@@ -184,7 +184,7 @@ class Holding:
 
     def _take_out(self, shard: int) -> None:
         self._moving.add(shard)
-        steps = self._collection.leave(shard)
+        steps = self._refresher.shard_pages.leave(shard)
         next(steps, None)  # from now on it is not here
 
         def to_the_end() -> Iterator[None]:

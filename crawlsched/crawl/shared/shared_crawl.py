@@ -9,9 +9,9 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 
-from crawlsched.crawl.admission import AdmissionResult, PageRequest
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.handing_over import FOUND, PAGE, Handover, found_data
+from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate

@@ -34,7 +34,7 @@ CALLS = [
     *(
         "crawl.dispatcher.Dispatcher.reading",
         "crawl.responses.Responses._crawled",
-        "crawl.responses.Responses.end",
+        "crawl.visit_ends.VisitEnds.end",
     ),
     *("crawl.refresher.Refresher.status", "crawl.rate.CrawlRate.follow_hours"),
     *("crawl.rate.CrawlRate.count_slots", "slot_clock.SlotClock.take", "crawl.sources.Sources.next_due"),

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from crawlsched.crawl.admission import AdmissionResult, PageRequest
 from crawlsched.crawl.delivery_book import Before
+from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
@@ -186,7 +186,7 @@ def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
         now = 1_000.0 + 10_000.0 * slot
         found = refresher.dispatcher.next_page(now, parts.any_host)
         if found is not None:  # what fails is left alone for ever longer
-            refresher.responses.resolve(found[0], Outcome.DROPPED, now)
+            refresher.visit_ends.resolve(found[0], Outcome.DROPPED, now)
             n_visits += 1
         refresher.flush(now)
     assert n_visits > 60

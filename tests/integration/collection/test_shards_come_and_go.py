@@ -10,6 +10,7 @@ import pytest
 
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.shard_pages import ShardPages
 from crawlsched.pages import FREE, NEW
 from crawlsched.sharing import shard_of
 from crawlsched.store import Store
@@ -32,6 +33,7 @@ class Process:
         given = parts.settings(shared.database.text, **settings)
         self.shared = shared
         self.collection = Collection(given, "test", name_of, "none", Random(1), N_SHARDS)
+        self.shard_pages = ShardPages(self.collection)
         self.collection.begin_writing()
 
     def store(self, shard: int) -> Store:
@@ -39,8 +41,8 @@ class Process:
 
     def take(self, *shards: int, now: float = NOW) -> None:
         for shard in shards:
-            stored = self.collection.read_shard(Shard(self.store(shard)), at_once=7)
-            for _ in self.collection.take_in(stored, now):
+            stored = self.shard_pages.read(Shard(self.store(shard)), at_once=7)
+            for _ in self.shard_pages.take_in(stored, now):
                 pass
 
     def write(self) -> None:
@@ -49,7 +51,7 @@ class Process:
 
     def leave(self, shard: int) -> None:
         self.write()
-        for _ in self.collection.leave(shard):
+        for _ in self.shard_pages.leave(shard):
             pass
 
     def urls(self) -> set[str]:

@@ -154,7 +154,8 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site: Site, tmp_path: Path
         f"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='{hub.url}'/><link rel='self' href='/self'/>"
         f"<entry><link href='{page}'/></entry></feed>",
     )
-    other = site.page("/other.xml", "<rss><channel/></rss>", Link=f'<{hub.url}>; rel="hub"')
+    moved = site.page("/moved-hub", "", status=307, Location=hub.url)
+    other = site.page("/other.xml", "<rss><channel/></rss>", Link=f'<{moved}>; rel="hub"')
     port = children.free_port()
     receiver = {"address": port, "key": KEY, "url": f"http://127.0.0.1:{port}/"}
     settings = {"receiver": receiver, "source_urls": f"{feed},{other}", "source_interval": 100}

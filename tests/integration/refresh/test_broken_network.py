@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event, text
 
 from crawlsched.content.reading import Body
-from crawlsched.crawl.responses import ResponseFacts
+from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from crawlsched.content.reading import Body
-from crawlsched.crawl.responses import ResponseFacts
+from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.feed import Cursor, Feed
+from crawlsched.store import Outcome
 from crawlsched.web.metrics import metrics
 from crawlsched.web.vitals import checks, vitals
 from tests import parts
@@ -71,7 +72,7 @@ class World:
             text = f"<html><body><h1>Tea {number}</h1><p>{' '.join(f'{number}x{n}' for n in range(60))}</p>"
         if status == 0:  # so slow that Scrapy gives up
             visit.unanswered = True
-            self.refresher.responses.failed(visit, self.now)
+            self.refresher.visit_ends.resolve(visit, Outcome.ERROR, self.now)
             return
         if status != 200:
             self.refresher.responses.crawled(visit, ResponseFacts(status), self.now)

@@ -48,7 +48,7 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
             grant.deadline = deadline
             sent.append(visit.url)
             if is_granted:
-                refresher.responses.resolve(visit, Outcome.REFUSED, refresher.clock())
+                refresher.visit_ends.resolve(visit, Outcome.REFUSED, refresher.clock())
         assert sent[1] == sent[2]
         assert sent[3] == sent[4] == sent[5]
         assert len(set(sent)) == 3

@@ -143,32 +143,6 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
     assert [(problem.kind, problem.example) for problem in read.problems] == [("bad-url", "http://a.example/odd")]
 
 
-def test_each_part_of_a_site_is_looked_at_by_itself(store: Store) -> None:
-    """Of a sitemap with news and a stamped shop: how many announcements, and when they say it was."""
-    urls = [f"http://a.example/{part}/{number}" for part in ("news", "shop") for number in range(3)]
-    index = PageIndex()
-    for page, url in enumerate(urls):
-        index.add(_name(url), page)
-    store.save(Batch(announcements={(page, 0): (_seconds("2026-11-01"), 0) for page in range(len(urls))}))
-    dates = ["2026-11-01", "2026-11-02", "2026-10-31", *["2026-11-20"] * 3]
-    entries = "".join(
-        f"<url><loc>{url}</loc><lastmod>{date}</lastmod></url>" for url, date in zip(urls, dates, strict=True)
-    )
-    source = Source(0, "sitemap", MAP, "a.example")
-    body = f"<urlset>{entries}</urlset>".encode()
-    read = read_source(
-        source,
-        MAP,
-        body,
-        request_fingerprint=_name,
-        pages_of=_pages_of(index),
-        announced_before=store.reader.announcements_for,
-    )
-    news, shop = read.parts["a.example/news/"], read.parts["a.example/shop/"]
-    assert (news.n_announced, news.stated.tolist()) == (2, [_seconds("2026-11-02")])
-    assert (shop.n_announced, shop.stated.tolist()) == (3, [_seconds("2026-11-20")] * 3)
-
-
 @pytest.mark.parametrize("parameters", ["?utm_source=rss&utm_medium=feed", "?fbclid=1", "?amp;utm_id=3"])
 def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, parameters: str) -> None:
     """A known page is announced, and an unknown one is named without it; what is no tracking stays."""

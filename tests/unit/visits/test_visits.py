@@ -39,7 +39,7 @@ def test_old_visits_are_found_unless_they_wait_for_a_slot() -> None:
     visits = Visits()
     lost = visits.open(page=1, host=0, url="http://a/1", now=0.0)
     waiting = visits.open(page=2, host=0, url="http://a/2", now=1.0)
-    waiting.continued = True
+    waiting.is_waiting = True
     visits.open(page=3, host=0, url="http://a/3", now=9.0)
     assert [lost] == visits.older_than(5.0)
 

@@ -1,0 +1,273 @@
+"""The pages of a shard, or of a whole collection, come into memory and leave it, step by step."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.credentials import without_credentials
+from crawlsched.crawl.loading import Block, StoredPages, load_pages, stored_pages
+from crawlsched.crawl.shard import Shard
+from crawlsched.crawl.side_thread import give_memory_back
+from crawlsched.pages.marks import RECRAWL, RUN_ONLY
+from crawlsched.pages.page_index import PageIndex
+from crawlsched.pages.variants import variant_fingerprint
+from crawlsched.planner import Plan
+from crawlsched.store import Host, Source, Store
+from crawlsched.store.plans import StoredPlan
+
+__all__ = ["LOADED_AT_ONCE", "ShardPages", "StoredShard"]
+
+logger = logging.getLogger(__name__)
+
+#: Pages that are read together where all are read.
+LOADED_AT_ONCE = 5_000
+# After so many of these blocks what reading them has left over is given back: a byte a page, which nobody has to spare
+# when most is in memory.
+_BLOCKS_LEFT_OVER = 200
+# Pages that are taken out of memory in one step.
+_LEFT_AT_ONCE = 250
+# A row is given to another page so many seconds after its page left: whoever still speaks of that has ended by then.
+_LEFT_FOR = 900.0
+
+
+class StoredShard(NamedTuple):
+    """What a store keeps of a shard, or of a collection without any."""
+
+    shard: Shard
+    pages: StoredPages
+    sources: list[Source]
+    hosts: list[Host]
+    variants: list[tuple[int, bytes]]
+    undelivered: list[int]
+    learned: list[str]
+    n_bytes_of_texts: int
+    plan: StoredPlan | None
+
+
+class ShardPages:
+    """Takes what a store keeps of a shard into a collection's memory, and out of it."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._hosts, self._index = collection.hosts, collection.index
+        self._planner, self._shards = collection.planner, collection.shards
+        # Rows of pages that are another process's now, and when they were left.
+        self._left_rows: deque[tuple[float, NDArray[np.intp]]] = deque()
+
+    def open(self, now: float) -> None:
+        """Open the store of a collection without shards, take the lease, load everything."""
+        collection, settings = self._collection, self._collection.settings
+        assert settings.collection is not None
+        store = Store.open(settings.database_url, settings.collection)
+        try:
+            shard = Shard(store)
+            collection.lease = store.take_lease(collection.spider)
+            for _ in self.take_in(self.read(shard), now):
+                pass
+        except BaseException:
+            store.close()
+            raise
+        collection.begin_writing()
+        give_memory_back()
+
+    def read(self, shard: Shard, *, at_once: int | None = None) -> StoredShard:
+        """Begin to read what a store keeps; with `at_once`, the size of a block, read all of it. Any thread may."""
+        store, reader = shard.store, shard.store.reader
+        if not self._collection.credentials.keep:
+            store.forgetting.rewrite_templates(without_credentials)
+        pages = stored_pages(
+            store,
+            self._planner,
+            self._hosts.number,
+            self._collection.fingerprinter,
+            at_once or LOADED_AT_ONCE,
+        )
+        return StoredShard(
+            shard,
+            pages if at_once is None else pages.at_once(),
+            reader.sources(),
+            reader.hosts(),
+            [(page, self._collection.request_fingerprint(url)) for page, url in reader.variants()],
+            reader.undelivered(),
+            reader.learned(),
+            reader.bytes_of_texts(),
+            store.plans.newest(),
+        )
+
+    def take_in(self, stored: StoredShard, now: float) -> Iterator[None]:
+        """Take a shard in, step by step; it is here after the last one."""
+        shard, planner = stored.shard, self._planner
+        here = self._collection.sources.load(stored.sources, now)
+        shard.source_numbers = {number: there for there, number in reversed(here.items())}
+        # The plan first: it is then in force for each page that comes, instead of for slice after slice of all of them.
+        if planner.plan is None and (plan := self._plan_of(stored)) is not None:
+            planner.adopt(plan, now)
+            planner.work(now)
+        yield from self._take_pages_in(stored, here, now)
+        for host in stored.hosts:
+            self._take_host_in(host)
+        shard.learned = set(stored.learned)
+        for name in stored.learned:
+            self._collection.learned.stored(name)
+        self._collection.texts.add(stored.n_bytes_of_texts)
+        self._shards.here[shard.number] = shard
+        shard.n_pages = len(self._index) if self._shards.n is None else self._shards.pages_of(shard.number).size
+        for number in self._shards.hosts_of(shard.number) if self._shards.n is not None else ():
+            planner.frontier.release_host(number)
+        undelivered = self._shards.rows_of(shard, stored.undelivered)
+        if undelivered.size:
+            logger.info("%d changes had not been delivered when the last crawl ended; they go first.", undelivered.size)
+            planner.force(undelivered[undelivered >= 0], now)
+
+    def _take_pages_in(self, stored: StoredShard, here: Mapping[int, int], now: float) -> Iterator[None]:
+        shard, planner, settings = stored.shard, self._planner, self._collection.settings
+        is_only = self._shards.n is None
+        blocks = load_pages(
+            stored.pages,
+            planner,
+            now,
+            numbers=self._collection.numbers,
+            sources=here,
+            rows_for=None if is_only else partial(self._rows_for, now=now),
+        )
+        n_before, n_others, asked = planner.clipped, 0, []
+
+        def keys() -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
+            nonlocal n_others
+            for number, block in enumerate(blocks, 1):
+                n_others += int(np.count_nonzero(block["other_fingerprinter"]))
+                rows = block["row"]
+                if (marks := planner.pages.marks[rows]).any():
+                    planner.pages.marks[rows] = marks = marks & ~np.uint16(RUN_ONLY)
+                    asked.append(rows[marks & RECRAWL != 0])
+                yield PageIndex.keys(self._request_fingerprints(shard, block)), rows
+                if number % _BLOCKS_LEFT_OVER == 0:
+                    give_memory_back()
+
+        if is_only:
+            found = keys()
+            found = self._without_the_same(shard, found) if settings.ignore_parameters else found
+            self._index.load(found, stored.pages.n_pages)
+            self._collection.limits.n = len(self._index)
+        else:
+            # Nothing is sent before it is here.
+            parts = []
+            for found_keys, found_rows in keys():
+                for host in np.unique(planner.pages.host[found_rows]).tolist():
+                    planner.frontier.rest_host(host, np.inf)
+                parts.append((found_keys, found_rows))
+                yield
+            for part_keys, part_rows in self._without_the_same(shard, parts) if settings.ignore_parameters else parts:
+                self._index.add_many(part_keys, part_rows)
+                self._collection.limits.n += part_rows.size
+                yield
+        variants = self._shards.rows_of(shard, [number for number, _ in stored.variants]).tolist()
+        self._collection.variants.load(
+            (row, name) for row, (_, name) in zip(variants, stored.variants, strict=True) if row >= 0
+        )
+        yield from self._collection.limits.count_known(shard.store, self._collection.rules)
+        if asked:
+            planner.force(np.concatenate(asked), now)
+        if n_others:
+            logger.warning(
+                "%d pages were found with another REQUEST_FINGERPRINTER_CLASS, or other CRAWLSCHED_IGNORE_PARAMETERS; "
+                "their fingerprints are computed anew.",
+                n_others,
+            )
+        if (n_clipped := planner.clipped - n_before) > 0:
+            logger.warning("%d pages were last crawled in the future; their time was set to now.", n_clipped)
+
+    def _rows_for(self, n: int, now: float) -> NDArray[np.intp]:
+        """Return rows for new pages: those that were left long ago first."""
+        given, n_given = [np.empty(0, np.intp)], 0
+        while n_given < n and self._left_rows and now - self._left_rows[0][0] >= _LEFT_FOR:
+            left_at, rows = self._left_rows.popleft()
+            if rows.size > n - n_given:
+                self._left_rows.appendleft((left_at, rows[n - n_given :]))
+            given.append(rows[: n - n_given])
+            n_given += given[-1].size
+        return np.concatenate([*given, self._planner.pages.n + np.arange(n - n_given)])
+
+    def _take_host_in(self, host: Host) -> None:
+        number = self._hosts.number(host.host)
+        self._hosts.rest(number, host.rest_until)
+        self._hosts.set_crawl_delay(number, host.crawl_delay)
+        self._collection.validators.load(number, host.counts.get("validators", {}))
+        self._collection.wrong_pages.load(number, host.counts.get("wrong_pages", []))
+        self._collection.withheld.load(host.host, host.counts.get("withheld", {}))
+        if failing := host.counts.get("failing"):
+            self._collection.failing_hosts[number] = failing
+            self._hosts.failed_before(number, failing["since"], self._collection.settings.error_interval)
+
+    def leave(self, number: int) -> Iterator[None]:
+        """Let a shard go; what is not handed over by now is dropped. Its pages are taken out of memory step by step."""
+        shard = self._shards.here.pop(number)
+        self._collection.left_out.append(self._collection.unsaved.leave(number))
+        hosts, now = self._shards.hosts_of(number), self._planner.now
+        for host in hosts:
+            self._planner.frontier.rest_host(host, np.inf)
+            self._collection.failing_hosts.pop(host, None)
+        elsewhere = {source for other in self._shards for source in other.source_numbers}
+        self._collection.sources.drop(shard.source_numbers.keys() - elsewhere)
+        self._collection.learned.drop(shard.learned)
+        pages = self._shards.pages_of(number)
+        for start in range(0, pages.size, _LEFT_AT_ONCE):
+            self._collection.take_out(pages[start : start + _LEFT_AT_ONCE])
+            yield
+        self._index.discard(pages)
+        yield from self._index.purged()
+        for host in hosts:
+            self._planner.frontier.release_host(host)
+        self._left_rows.append((now, pages))
+
+    def _without_the_same(
+        self, shard: Shard, blocks: Iterable[tuple[NDArray[np.uint64], NDArray[np.integer]]]
+    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.integer]]]:
+        """Of pages that differ in ignored parameters only keep those that were found first, and delete the others."""
+        found = list(blocks)
+        if not found:
+            return
+        keys, pages = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        _, first = np.unique(keys, return_index=True)
+        same = np.delete(pages, first)
+        if same.size:
+            self._planner.remove(same)
+            logger.warning("%d pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only: they go.", same.size)
+            numbers = self._collection.numbers.of(same)
+            self._collection.aside.run("deleting what is the same page", lambda: shard.store.forgetting.delete(numbers))
+        for start in range(0, first.size, LOADED_AT_ONCE):
+            some = first[start : start + LOADED_AT_ONCE]
+            yield keys[some], pages[some]
+
+    def _plan_of(self, stored: StoredShard) -> Plan | None:
+        if stored.plan is None:
+            return None
+        try:
+            plan = Plan.from_dict(stored.plan.data, self._hosts.number)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            logger.warning("The plan in the database is damaged and not used, a new one is made soon: %s.", error)
+            return None
+        there = stored.shard.source_numbers
+        return plan.for_sources([there.get(number, -1) for number in range(max(there, default=-1) + 1)])
+
+    def _request_fingerprints(self, shard: Shard, block: Block) -> NDArray[np.uint8]:
+        names, others = block["request_fingerprint"], block["other_fingerprinter"]
+        if others.any():
+            # The project has another REQUEST_FINGERPRINTER_CLASS than when these pages were found.
+            pages = block["page"][others]
+            found = [
+                variant_fingerprint(self._collection.request_fingerprint(facts.url), facts.variant)
+                for facts in shard.store.reader.facts(pages)
+                if facts is not None
+            ]
+            names = names.copy()
+            names[others] = np.frombuffer(b"".join(found), np.uint8).reshape(-1, 20)
+        return names
