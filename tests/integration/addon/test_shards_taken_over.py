@@ -45,13 +45,13 @@ def project(folder, shared, name: str, spider) -> Project:
 
 
 SLOW = """
-from crawlsched.addon.scheduler import _wait
+from crawlsched.addon.standby import wait
 
 
 class AsksForAToken:
     async def process_request(self, request):
         print("BEGUN", request.url, flush=True)
-        await _wait(0.5)
+        await wait(0.5)
 """
 WITH_IT = 'custom_settings = {"DOWNLOADER_MIDDLEWARES": {AsksForAToken: 543}}'
 
