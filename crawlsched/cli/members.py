@@ -98,8 +98,8 @@ def say_sharing(shared: Mapping[str, Any]) -> list[str]:
     if not members:
         return [f"{shards}; no process crawls them now"]
     owned = "all of them owned" if not n_free else f"{n_free} without an owner"
-    rate, granted = format_bandwidth(shared["rate"]), format_bandwidth(shared["granted"])
-    lines = [f"{shards} on {say_processes(len(members))}, {owned}; {rate} for all, {granted} granted", ""]
+    rates = f"{format_bandwidth(shared['rate'])} for all, {shared['granted']:.3g}/s granted"
+    lines = [f"{shards} on {say_processes(len(members))}, {owned}; {rates}", ""]
     rows = [["process", "spider", "shards", "pages", "share", "sent last minute", "threshold", "renewed"]]
     rows += [_member_row(member) for member in members]
     lines += say_table(rows, right="llrrrrrr")

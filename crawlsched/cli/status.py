@@ -251,7 +251,7 @@ def _say_pages(report: dict[str, Any], now: float) -> list[str]:
     if waiting := report["first_copies"].get("waiting"):
         made, pace = report["first_copies"]["made"], report["first_copies"]["per_second"]
         until = f"; all have one in {say_duration(waiting / pace)}" if pace else ""
-        lately = format_bandwidth(pace) if pace else "none"
+        lately = format_bandwidth(float(f"{pace:.3g}")) if pace else "none"
         lines.append(f"  first copies: {waiting:,} wait, {made:,} made by this crawl, {lately} lately{until}")
     return lines
 
