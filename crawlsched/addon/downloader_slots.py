@@ -31,7 +31,7 @@ class DownloaderSlots:
 
         `own` says that one of the open visits to the host is the asker itself (a redirect or retry).
         """
-        free = self._hosts.free_at(host, now)
+        free = self._hosts.free_at(host, now, has_begun=own)
         if free <= now:
             free = self._downloader_free_at(self._hosts.names[host], self._visits.open_on(host) - own, now)
         if free > now:

@@ -72,6 +72,8 @@ class Hosts:
         self._shares = dict(shares or {})
         self._share: dict[int, float] = {}
         self._due: dict[int, float] = {}
+        #: Hosts that another process is about to ask: this one begins nothing more.
+        self.leaving: set[int] = set()
         #: Seconds between two requests to any host, which somebody else sees to: DOWNLOAD_DELAY.
         self.least_delay = 0.0
         #: Crawls per second; `shares` are shares of it.
@@ -177,8 +179,13 @@ class Hosts:
         if self._errors and (errors := self._errors.get(host, _NONE)).rest:
             self._errors[host] = errors._replace(until=now + errors.rest)
 
-    def free_at(self, host: int, now: float) -> float:
-        """Return the earliest time at which the host may be asked, as far as its own wishes go; `now` if it may be."""
+    def free_at(self, host: int, now: float, *, has_begun: bool = False) -> float:
+        """Return the earliest time at which the host may be asked, as far as its own wishes go; `now` if it may be.
+
+        One that is `leaving` is asked for what has begun only, such as the page that a redirect leads to.
+        """
+        if self.leaving and host in self.leaving and not has_begun:
+            return float("inf")
         free = max(now, self._rest_until.get(host, 0.0)) if self._rest_until else now
         if self._errors:
             free = max(free, self._errors.get(host, _NONE).until)

@@ -91,6 +91,8 @@ class Holding:
         for shard in list(self._here) if self._membership.is_leaving else self._membership.to_release:
             if shard in self._here and shard not in self._draining:
                 self._draining[shard] = now + _LONGEST_DRAIN
+                # What is begun now would still be under way when another process asks the same host.
+                self._refresher.hosts.leaving.update(self._collection.shards.hosts_of(shard))
                 self._publish(shard, now, ready=False)
         for shard, until in list(self._draining.items()):
             if shard not in self._here:
@@ -165,6 +167,7 @@ class Holding:
         self._membership.stops(shard, self._epochs.pop(shard))
         self._draining.pop(shard, None)
         self._refresher.ends(shard)
+        self._refresher.hosts.leaving.difference_update(self._collection.shards.hosts_of(shard))
         self._inbox.ended(shard)
 
     def _give_back(self, shard: int, now: float) -> None:
