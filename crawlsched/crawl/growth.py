@@ -120,8 +120,8 @@ class Growth:
 
     def _of_a_place(self, now: float) -> dict[str, str]:
         found, first_copies = (sum(getattr(each, name) for each in self._rounds) for name in ("found", "first_copies"))
-        # In a chain, where each page leads to the next, as many pages are crawled as are found: it has no end either
-        # if the collection is twice what it was.
+        # In a chain, where each page leads to the next, as many pages are crawled as are found. What tells it is that
+        # the collection has doubled.
         is_twice = found >= self._rounds[0].n_pages and _BALANCE * found >= first_copies
         outgrows = found > _BALANCE * first_copies or is_twice
         places = sum((each.places for each in self._rounds), Counter[str]())
