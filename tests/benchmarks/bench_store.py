@@ -147,10 +147,9 @@ def run(url: str, n: int) -> None:
     store = Store.open(url, "bench", upgrade=True)
     print(f"\n{store.database.url.get_backend_name()}, {n:,} pages; filled at {n / fill(store, n, rng):,.0f} pages/s")
     print(f"{'':50} {'ours':>10} {'other':>10} {'ratio':>7}")
-    for measure in (loading, writing):
-        for name, ours, theirs in measure(store, n, rng) if measure is not loading else loading(store):
-            print(f"{name:50} {ours:10.2f} {theirs:10.2f} {theirs / ours:7.2f}")
-            keep(f"store, {store.database.url.get_backend_name()}: {name}", theirs / ours)
+    for name, ours, theirs in (*loading(store), *writing(store, n, rng)):
+        print(f"{name:50} {ours:10.2f} {theirs:10.2f} {theirs / ours:7.2f}")
+        keep(f"store, {store.database.url.get_backend_name()}: {name}", theirs / ours)
     store.close()
 
 
