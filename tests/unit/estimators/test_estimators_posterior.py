@@ -148,14 +148,6 @@ def test_no_rate_is_excluded_for_good(dtype):
     assert after[1] > before[1] * 100
 
 
-@pytest.mark.parametrize(("dtype", "size"), [(np.uint16, 66), (np.uint8, 34)])
-def test_a_compact_page_takes_66_bytes_or_34(dtype, size):
-    """Two bytes or one for each of 32 rates and two for the count; in a store it is always the same."""
-    columns = Posterior(1000, dtype=dtype)._columns
-    assert columns["log_likelihood"].nbytes + columns["updates"].nbytes == 1000 * size
-    assert Posterior(1000, dtype=dtype).packed(np.arange(1000)).nbytes == 66_000
-
-
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint8])
 def test_whoever_counts_updates_elsewhere_saves_two_bytes_a_page_and_learns_the_same(dtype):
     """The planner knows how often each page was crawled: told so, rows are the same to the last bit."""
