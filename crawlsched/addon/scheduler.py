@@ -26,12 +26,10 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from crawlsched.addon.downloader_slots import DownloaderSlots
-from crawlsched.addon.ending import exit_with_1
-from crawlsched.addon.sending import PacedHandlers
-from crawlsched.addon.standby import Standby, wait
+from crawlsched.addon.downloadermiddlewares import VisitErrback
+from crawlsched.addon.lifetime import Standby, exit_with_1, wait
+from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
 from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
-from crawlsched.addon.visit_errback import VisitErrback
 from crawlsched.change_signals.limits import Limits
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints

@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import part_number
 from crawlsched.content.kept_texts import TextBudget
-from crawlsched.crawl.credentials import Credentials
-from crawlsched.crawl.facts_cache import FactsCache
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
 from crawlsched.crawl.loading import planner_for
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import PageLimits, PageRules
-from crawlsched.crawl.request_templates import RequestDigest, RequestTemplate
+from crawlsched.crawl.request_templates import Credentials, RequestDigest, RequestTemplate
 from crawlsched.crawl.shard import Shards
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.crawl.sources import Sources
@@ -38,9 +36,10 @@ from crawlsched.settings import Settings
 from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.store.models import TRACE_COLUMNS
 
-__all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
+__all__ = ["FLUSH_INTERVAL", "Collection", "FactsCache", "FoundPage"]
 
 logger = logging.getLogger(__name__)
+
 
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
@@ -478,3 +477,61 @@ class Collection:
             counts["failing"] = self.failing_hosts[host]
         row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
         self.unsaved.host(row, now)
+
+
+class FactsCache:
+    """Facts of at most `limit` pages, and of every page whose facts are not yet written; all methods are O(1).
+
+    A page that is newer than the store is pinned until its batch has been written. The others are dropped oldest first.
+    """
+
+    def __init__(self, limit: int = 20_000) -> None:
+        self._limit = limit
+        self._facts: dict[int, PageFacts] = {}
+        self._pinned: dict[int, int] = {}  # page to the number of the batch that carries it
+
+    def __contains__(self, page: int) -> bool:
+        return page in self._facts
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def get(self, page: int) -> PageFacts | None:
+        """Return a page's facts if they are here."""
+        return self._facts.get(page)
+
+    def put(self, facts: PageFacts, batch: int) -> None:
+        """Keep facts which are newer than the store, until that batch is written."""
+        # Taken out first, so that the page becomes the youngest.
+        self._facts.pop(facts.page, None)
+        self._facts[facts.page] = facts
+        self._pinned[facts.page] = batch
+
+    def add(self, facts: Iterable[PageFacts | None]) -> None:
+        """Keep facts as the store has them; what is here already is newer or the same."""
+        for fact in facts:
+            if fact is not None:
+                self._facts.setdefault(fact.page, fact)
+        self._shrink()
+
+    def discard(self, page: int) -> None:
+        """Forget a page's facts."""
+        self._facts.pop(page, None)
+        self._pinned.pop(page, None)
+
+    def written(self, batch: int) -> None:
+        """All batches up to this one are in the store."""
+        self._pinned = {page: carrier for page, carrier in self._pinned.items() if carrier > batch}
+        self._shrink()
+
+    def _shrink(self) -> None:
+        excess = len(self._facts) - self._limit
+        if excess <= 0:
+            return
+        oldest = [page for page, _ in zip(self._facts, range(excess + len(self._pinned)), strict=False)]
+        for page in oldest:
+            if page not in self._pinned:
+                del self._facts[page]
+                excess -= 1
+                if excess <= 0:
+                    return

@@ -13,15 +13,14 @@ from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.linked_sources import linked_sources
-from crawlsched.crawl.long_work import LongWork
 from crawlsched.crawl.poll_value import Brought, first_interval, poll_interval
 from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.side_thread import LongWork
 from crawlsched.crawl.sitemap_indexes import SKIPPED_FOR, SitemapIndexes
 from crawlsched.crawl.source_reading import SourceRead, UnknownEntry, read_source
 from crawlsched.crawl.source_tally import tallied
 from crawlsched.crawl.subscriptions import discovered
-from crawlsched.crawl.visit_ends import VisitEnds
-from crawlsched.crawl.visits import ResponseFacts, Visit
+from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.planner import prospects
 from crawlsched.store import Outcome, Source, host_of
 

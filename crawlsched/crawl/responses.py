@@ -21,14 +21,13 @@ from crawlsched.content.verdict import (
 )
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.delivery_book import Before, DeliveryBook
+from crawlsched.crawl.deliveries import Before, DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.probes import APART, Probe, Probes
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.validators import seconds_since
-from crawlsched.crawl.visit_ends import VisitEnds
-from crawlsched.crawl.visits import ResponseFacts, Visit
+from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.store import Outcome, PageFacts, host_of

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from crawlsched.crawl.delivery_book import Before
+from crawlsched.crawl.deliveries import Before
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
