@@ -35,6 +35,7 @@ from crawlsched.planner import readable
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.store.models import TRACE_COLUMNS
+from crawlsched.store.rows import url_digest
 
 __all__ = ["FLUSH_INTERVAL", "Collection", "FactsCache", "FoundPage"]
 
@@ -61,6 +62,10 @@ _LAST_WRITES = 15.0
 _LAST_ANSWERS = 4.0
 # When there is no more room for texts, the oldest go until this share of it is used.
 _TEXTS_LEFT = 0.9
+
+
+# What visits teach of a page's content, beside its traces.
+_OF_CONTENT = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to")
 
 
 def _priority(template: RequestTemplate | None) -> int:
@@ -195,7 +200,7 @@ class Collection:
             new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
             self.unsaved.new_page(row, new, to_write, now)
             if page.importance_stated:
-                self.unsaved.importance_stated(row, now)
+                self.unsaved.content(row, now, importance_stated=1)
             facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
             facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
@@ -298,7 +303,7 @@ class Collection:
         if known == facts:
             return
         self.facts.put(facts, self.unsaved.number)
-        self.unsaved.content(facts, now)
+        self.unsaved.content(facts.page, now, **{name: getattr(facts, name) for name in _OF_CONTENT})
         if known is None or any(getattr(known, name) != getattr(facts, name) for name in TRACE_COLUMNS):
             self.unsaved.trace(facts, now)
 
@@ -325,7 +330,7 @@ class Collection:
         """Ask for a page by another URL from now on, which differs in ignored parameters only."""
         known = self.facts.get(page)
         if known is None or known.url != url:
-            self.unsaved.url(page, url, now)
+            self.unsaved.content(page, now, url=url, url_digest=url_digest(url))
         if known is not None:
             self.facts.put(known._replace(url=url), self.unsaved.number)
 
@@ -393,7 +398,7 @@ class Collection:
         self.unsaved.pages(differ, now)
         if stated:
             for page in differ.tolist():
-                self.unsaved.importance_stated(page, now)
+                self.unsaved.content(page, now, importance_stated=1)
         return int(differ.size)
 
     def forget(self, pages: NDArray[np.integer]) -> None:

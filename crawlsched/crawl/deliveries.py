@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from math import floor
 from typing import Any, NamedTuple
 
 from crawlsched.content.verdict import Circumstances
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.run import OnePass
-from crawlsched.pages.marks import ATTEMPTS, AWAITED, FAILURES, OWED, START, TRIED, UNTRACKED
+from crawlsched.pages.marks import AWAITED, FAILURES, OWED, START, TRIED, UNTRACKED
 from crawlsched.store import Outcome, PageFacts, host_of
 
 __all__ = ["Before", "Deliveries", "Delivery", "DeliveryBook"]
@@ -30,7 +29,7 @@ class Delivery:
     """
 
     __slots__ = (
-        *("before", "digest", "is_patient", "n_open", "n_untracked", "n_waiting", "owed", "page", "parent"),
+        *("before", "digest", "n_open", "n_untracked", "n_waiting", "owed", "page", "parent"),
         *("n_known", "n_yielded", "returned", "started_at"),
     )
 
@@ -41,7 +40,6 @@ class Delivery:
         self.owed = owed  # the marks that asked for it
         self.before = before
         self.parent: int | None = None  # the delivery whose callback yielded this request
-        self.is_patient = True
         self.returned = False  # the callback
         self.n_open = 0  # of what it yielded
         self.n_waiting = 0  # requests among them that are no pages
@@ -129,9 +127,8 @@ class Deliveries:
         """A request that is no page was yielded, and waits for its slot; the delivery waits for it."""
         if (delivery := self._open.get(parent)) is not None:
             delivery.n_untracked += 1
-            if delivery.is_patient:
-                delivery.n_open += 1
-                delivery.n_waiting += 1
+            delivery.n_open += 1
+            delivery.n_waiting += 1
 
     def untracked_sent(self, token: int, parent: int | None, now: float) -> None:
         """A request that is no page goes out; its own callback and items end it."""
@@ -140,7 +137,7 @@ class Deliveries:
 
     def untracked_ended(self, parent: int, now: float) -> None:
         """Such a request has ended: with all that came of it, with an error, filtered or dropped."""
-        if (delivery := self._open.get(parent)) is not None and delivery.is_patient:
+        if (delivery := self._open.get(parent)) is not None:
             delivery.n_waiting -= 1
             self.output_ended(parent, now)
 
@@ -225,10 +222,6 @@ class Deliveries:
         return delivery
 
 
-# How often a page is delivered behind which there are requests that are no pages, seconds; and once in each run.
-_UNTRACKED_INTERVAL = 86_400.0
-# After this number of deliveries that never ended, the next one does not wait for requests that are no pages.
-_PATIENCE = 3
 _LONGEST_WAIT = 86_400.0
 
 
@@ -288,28 +281,22 @@ class DeliveryBook:
         if owed:
             self.ask(new, owed, now)
 
-    def owed(self, page: int, now: float) -> int:
+    def owed(self, page: int) -> int:
         """Return the marks that ask for a delivery at a visit now; 0: it is delivered only if it is new."""
         marks = self._marks.item(page)
         owed: int = marks & OWED
-        if marks & UNTRACKED and self._window(self._collection.planner.pages.crawled_at.item(page)) < self._window(now):
-            owed |= UNTRACKED
+        if marks & UNTRACKED and self._collection.planner.pages.crawled_at.item(page) < self._began_at:
+            owed |= UNTRACKED  # in each run Scrapy's filter lets the requests behind it pass once more
         return owed
 
-    def _window(self, time: float) -> float:
-        # Windows of the interval, counted from the start of the run; what was before it is one of its own.
-        return -1.0 if time < self._began_at else floor((time - self._began_at) / _UNTRACKED_INTERVAL)
-
-    def wants_content(self, page: int, now: float) -> bool:
+    def wants_content(self, page: int) -> bool:
         """Whether a visit has to bring content, changed or not: a 304 has nothing for a callback."""
-        return self._circumstances.delivers_unchanged or bool(self.owed(page, now))
+        return self._circumstances.delivers_unchanged or bool(self.owed(page))
 
-    def circumstances(self, page: int, now: float) -> Circumstances:
+    def circumstances(self, page: int) -> Circumstances:
         """Return what a verdict on a page has to know of its deliveries, and of what the settings say of them."""
         under_way, owed_under_way = self.deliveries.under_way(page)
-        return self._circumstances._replace(
-            owed=self.owed(page, now), under_way=under_way, owed_under_way=owed_under_way
-        )
+        return self._circumstances._replace(owed=self.owed(page), under_way=under_way, owed_under_way=owed_under_way)
 
     # -- a delivery begins
 
@@ -317,13 +304,7 @@ class DeliveryBook:
         """A response goes to the spider, which these marks ask for."""
         facts = self._collection.facts_of(before.facts.page)
         digest = facts.pending_fingerprint or facts.fingerprint
-        delivery = self.deliveries.begin(token, facts.page, now, digest=digest, owed=owed, before=before)
-        marks = self._marks.item(facts.page)
-        attempts = ATTEMPTS.of(marks)
-        if attempts >= _PATIENCE:
-            delivery.is_patient = False
-            self._count("crawlsched/deliveries/given_up")
-        self._collection.set_marks(facts.page, ATTEMPTS.put(marks, attempts + 1), now)
+        self.deliveries.begin(token, facts.page, now, digest=digest, owed=owed, before=before)
 
     # -- a delivery ends
 
@@ -341,7 +322,7 @@ class DeliveryBook:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
         if delivery.owed & START and facts.fingerprint is not None and 0 < delivery.n_yielded == delivery.n_known:
             self._say_led_to_nothing(facts.url)
-        marks = ATTEMPTS.put(FAILURES.put(self._marks.item(page), 0), 0) & ~(delivery.owed & OWED | UNTRACKED)
+        marks = FAILURES.put(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
         if delivery.n_untracked:
             marks |= UNTRACKED
         self._collection.set_marks(page, marks | self._again.pop(page, 0), now)
@@ -371,7 +352,7 @@ class DeliveryBook:
         self.failing[callback] = self.failing.get(callback, 0) + 1
         marks = self._marks.item(page)
         n = FAILURES.of(marks) + 1
-        self._collection.set_marks(page, ATTEMPTS.put(FAILURES.put(marks, n), 0), now)
+        self._collection.set_marks(page, FAILURES.put(marks, n), now)
         if n > 1:
             planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), _LONGEST_WAIT), now)
             self._collection.unsaved.page(page, now)

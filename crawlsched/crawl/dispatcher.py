@@ -188,7 +188,7 @@ class Dispatcher:
         # another recipe has to see it, too.
         if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
             return None, None
-        if self._book.wants_content(visit.page, visit.opened_at) or not is_current(facts.recipe, recipe):
+        if self._book.wants_content(visit.page) or not is_current(facts.recipe, recipe):
             return None, None
         return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 

@@ -351,14 +351,6 @@ class Refresher:
             self.visit_ends.not_sent(visit, self.clock())
         return False
 
-    def start_ended(self) -> None:
-        """start() has ended."""
-        self.starts.has_ended = True
-
-    def leads(self, page: int, token: int) -> bool:
-        """Whether a response is of a start request that goes first, or of what it led to."""
-        return self.starts.leads(page, token)
-
     def others_may_go(self, now: float) -> bool:
         """Whether the pages that wait for the first start requests may go."""
         return self.starts.look(

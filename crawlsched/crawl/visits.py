@@ -24,33 +24,20 @@ from crawlsched.planner import Observation
 from crawlsched.showing import in_words, shown, without_secrets
 from crawlsched.store import Outcome
 
-__all__ = ["AGAIN_META", "CALL_META", "NOT_RETRIED", "Call", "ResponseFacts", "Visit", "VisitEnds", "Visits"]
+__all__ = ["CALL_META", "NOT_RETRIED", "Call", "ResponseFacts", "Visit", "VisitEnds", "Visits"]
 
 logger = logging.getLogger(__name__)
 
 #: Under this key a request carries its call from the spider middleware to the scheduler, which takes it out.
 CALL_META = "crawlsched_call"
-#: Under this key a request that is no page carries which re-delivery it belongs to.
-AGAIN_META = "crawlsched_again"
 
 
-class Call:
-    """One call of a callback.
+class Call(NamedTuple):
+    """One call of a callback."""
 
-    Attributes
-    ----------
-    again : int or None
-        Token of the visit whose page was delivered once more, so that requests behind it are made once more, too; this
-        call is of that visit or descends from it over untracked requests. None: it is of no such visit.
-    """
-
-    __slots__ = ("again", "from_start", "page", "token")
-
-    def __init__(self, token: int = -1, page: int = -1, *, from_start: bool = False, again: int | None = None) -> None:
-        self.again = again
-        self.token = token  # of the visit whose response it was called with; -1: none that is known
-        self.page = page  # the page that was visited; -1: none
-        self.from_start = from_start  # whether a start request led to it over untracked requests only
+    token: int = -1  # of the visit whose response it was called with; -1: none that is known
+    page: int = -1  # the page that was visited; -1: none
+    from_start: bool = False  # whether a start request led to it over untracked requests only
 
 
 #: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.
