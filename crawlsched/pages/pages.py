@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.columns.growing import grown
-from crawlsched.columns.number_column import NumberColumn
+from crawlsched.columns.growing import NumberColumn, grown
 from crawlsched.pages.rare_facts import Facts, RareColumn, RareFacts
 
 __all__ = [
