@@ -29,7 +29,7 @@ from crawlsched.addon.downloadermiddlewares import VisitErrback
 from crawlsched.addon.lifetime import Standby, exit_with_1, wait
 from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
 from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
-from crawlsched.change_signals.limits import Limits
+from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
