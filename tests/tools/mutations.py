@@ -94,9 +94,12 @@ def variants(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def mutations_of(module: Path) -> Iterator[Mutation]:
-    """Yield every mutation of a module; annotations are left alone."""
+    """Yield every mutation of a module but for annotations and constants: another bound or size is another choice."""
     tree = ast.parse(module.read_text())
+    constants = {node for one in tree.body if isinstance(one, ast.Assign | ast.AnnAssign) for node in ast.walk(one)}
     for parent in ast.walk(tree):
+        if parent in constants:
+            continue
         for name, value in ast.iter_fields(parent):
             if name in ("annotation", "returns", "decorator_list"):
                 continue
@@ -143,22 +146,24 @@ def main() -> None:
     arguments.add_argument("part", choices=PARTS)
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--number", type=int, default=20)
-    arguments.add_argument("--quick", action="store_true", help="only the quickest tests of each part")
+    arguments.add_argument("--only", type=int, nargs="+", help="only these of the drawn ones, by their numbers")
+    arguments.add_argument("--stages", type=int, help="run only so many of the lists of tests, the quickest")
     given = arguments.parse_args()
     modules, tests = PARTS[given.part]
-    tests = tests[:1] if given.quick else tests
     files = [file for pattern in modules for file in sorted((HERE / "crawlsched").glob(pattern))]
     drawn = random.Random(given.seed).sample([one for file in files for one in mutations_of(file)], given.number)
     caught = 0
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder, "tree")
         shutil.copytree(HERE, tree, ignore=shutil.ignore_patterns(".*", "build", "__pycache__"))
-        for mutation in drawn:
-            found = is_caught(tree, mutation, tests)
+        for number, mutation in enumerate(drawn):
+            if given.only is not None and number not in given.only:
+                continue
+            found = is_caught(tree, mutation, tests[: given.stages])
             caught += found
             place = f"{mutation.module.relative_to(HERE)}:{mutation.line}"
-            print("caught" if found else "LIVES ", place, mutation.change.replace("\n", " "), flush=True)
-    print(f"{given.part}: {caught} of {given.number} mutations were caught (seed {given.seed}).")
+            print(f"{number:3}", "caught" if found else "LIVES ", place, mutation.change.replace("\n", " "), flush=True)
+    print(f"{given.part}: {caught} of {len(given.only or drawn)} mutations were caught (seed {given.seed}).")
 
 
 if __name__ == "__main__":
