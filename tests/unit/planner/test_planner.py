@@ -11,7 +11,7 @@ from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, pl
 from crawlsched.planner.plans.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
 from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.sampling import snapshot_in_parts
-from tests.planners import never_rests
+from tests.planners import load_crawled, never_rests
 
 DAY = 86_400.0
 
@@ -262,13 +262,7 @@ def test_columns_round_trip_through_a_store() -> None:
 def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
     """A clock that was wrong does not keep a page from being crawled."""
     planner = Planner(1.0)
-    columns = {
-        "page": np.array([0, 1]),
-        "state": np.array([2, 2]),
-        "importance": np.ones(2),
-        "crawled_at": np.array([50.0, 1e9]),
-    }
-    planner.load(columns, None, 100.0)
+    load_crawled(planner, 2, now=100.0, crawled_at=[50.0, 1e9])
     assert planner.clipped == 1
     assert planner.pages.crawled_at[:2].tolist() == [50.0, 100.0]
 
@@ -459,19 +453,7 @@ def test_a_snapshot_of_very_many_pages_is_an_even_sample_without_periods(monkeyp
     """Of more visited pages than are copied about as many come from each host, though pages go round the hosts."""
     monkeypatch.setattr("crawlsched.planner.sampling._SAMPLE", 1000)
     planner, n = Planner(1.0), 20_000
-    planner.load(
-        {
-            "page": np.arange(n),
-            "state": np.full(n, 2),
-            "host": np.arange(n) % 20,
-            "crawled_at": np.full(n, 1.0),
-            "importance": np.ones(n),
-            "first_seen": np.zeros(n),
-            "n_crawls": np.arange(n) % 4,
-        },
-        None,
-        2.0,
-    )
+    load_crawled(planner, n, now=2.0, host=np.arange(n) % 20, crawled_at=1.0, n_crawls=np.arange(n) % 4)
     snapshot = planner.snapshot()
     assert snapshot.n_pages == 15_000
     assert 900 <= snapshot.pages.size <= 1100
