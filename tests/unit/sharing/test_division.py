@@ -119,6 +119,7 @@ def test_the_last_crawl_of_each_shard_is_worth_the_same_at_any_rate() -> None:
     for rate in (60.0, 100.5, 143.0):
         shares = divided(rate, curves, {"a": 1, "b": 1})
         assert shares["a"] - shares["b"] == pytest.approx(48.0)
+    assert divided(8.0, curves | {"b": 0.0 * steps}, {})["b"] == pytest.approx(8.0 * 0.002 / 2)  # so as not to be blind
     flat = {"a": np.full(LEVELS.size, 5.0), "b": np.full(LEVELS.size, 15.0)}
     assert divided(1.0, flat, {"a": 1, "b": 1}) == pytest.approx({"a": 0.25, "b": 0.75}, rel=0.01)
 
