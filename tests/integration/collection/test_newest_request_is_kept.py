@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.deliveries import Before
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
@@ -80,7 +81,7 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
     refresher = opened()
     first, later = {"callback": "item", "meta": {"shelf": 1}}, {"callback": "look", "errback": "failed"}
     pages = [_ask(refresher, first)[1], _ask(refresher, first, url=URL + "/again", again=True)[1]]
-    refresher.admission.named({URL + "/named": None}, 1_000.0)
+    refresher.admission.named([FoundPage(URL + "/named", name_of(URL + "/named"), "a.example")], 1_000.0)
     admitted, named = _ask(refresher, first, url=URL + "/named", again=True)
     assert admitted is AdmissionResult.NEW
     for page, url in zip([*pages, named], (URL, URL + "/again", URL + "/named"), strict=True):
