@@ -134,3 +134,7 @@ def test_loads_that_differ_by_less_than_a_tenth_are_left_as_they_are() -> None:
     """Each move costs a loading."""
     owners = {shard: "a" if shard < 33 else "b" for shard in range(64)}
     assert assigned(dict.fromkeys(owners, 1.0), owners, ["a", "b"]) == owners
+    owners = {0: "a", 1: "a"}
+    assert (
+        assigned({0: 5.0, 1: 0.0}, owners, ["a", "b"]) == owners
+    )  # nor one that costs nothing, which evens nothing out
