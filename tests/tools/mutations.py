@@ -96,7 +96,10 @@ def variants(node: ast.AST) -> Iterator[ast.AST]:
 def mutations_of(module: Path) -> Iterator[Mutation]:
     """Yield every mutation of a module but for annotations and constants: another bound or size is another choice."""
     tree = ast.parse(module.read_text())
-    constants = {node for one in tree.body if isinstance(one, ast.Assign | ast.AnnAssign) for node in ast.walk(one)}
+    assigned = [{*ast.walk(one)} for one in tree.body if isinstance(one, ast.Assign | ast.AnnAssign)]
+    constants = {
+        node for nodes in assigned if not any(isinstance(node, ast.Lambda) for node in nodes) for node in nodes
+    }
     for parent in ast.walk(tree):
         if parent in constants:
             continue
