@@ -188,6 +188,12 @@ def _server(number: int = 0) -> Iterator[int]:
         process.join()
 
 
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
 def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     return _record(folder, _begun(folder, arguments, settings))
 
@@ -324,19 +330,16 @@ def _multiply(database: Path, n_pages: int) -> None:
 def rate(bandwidth: float, seconds: int) -> None:
     """R held for a minute, alone and beside a re-plan over a million pages and a sitemap of 50,000 entries."""
     print(f"\nR = {bandwidth:g}/s for {seconds} s")
-    with _server() as port, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with _server() as port, _folder() as folder:
         settings = _ours(folder, f"{bandwidth}/s", seconds)
         record = _crawl(folder, {"n": 2000, "port": port}, settings)
         print(_rate_line("crawlsched", record, bandwidth, seconds))
-    with _server() as port, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with _server() as port, _folder() as folder:
         delayed = {"DOWNLOAD_DELAY": 20 / bandwidth, "DOWNLOAD_DELAY_JITTER": 0, "CONCURRENT_REQUESTS": 1000}
         n = int(bandwidth * seconds)
         record = _crawl(folder, {"n": n, "port": port}, delayed)
         print(_rate_line("plain Scrapy, DOWNLOAD_DELAY = 20/R on 20 hosts", record, bandwidth, seconds))
-    with _server() as port, tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with _server() as port, _folder() as folder:
         fill_apart(folder, 1_000_000, port)
         settings = _ours(
             folder,
@@ -371,8 +374,7 @@ def ceiling(seconds: int) -> None:
     """
     n = int(seconds / 2 / _TURN)
     print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with _folder() as folder:
         port = _find_pages(folder)
         rates, n_before = _compared(folder, port, n, n)
         _print_ratio("", rates[n_before:], 0.92)
@@ -385,8 +387,7 @@ def ceiling_of_many(n_pages: int) -> None:
     as long.
     """
     print(f"\nThe same over {n_pages:,} pages")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with _folder() as folder:
         with _server() as port:
             fill_apart(folder, n_pages, port)
         title = f" over {n_pages:,} pages"
@@ -419,10 +420,8 @@ def _compared(store: Path, number: int, least: int, further: int) -> tuple[Float
         How many turns each were taken until then.
     """
     limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": 0}
-    with _server(number) as port, tempfile.TemporaryDirectory() as name:
-        folders = {kind: Path(name) / kind for kind in ("plain", "ours")}
-        for folder in folders.values():
-            folder.mkdir()
+    with _server(number) as port, _folder() as plain, _folder() as ours:
+        folders = {"plain": plain, "ours": ours}
         shutil.copy(store / "bench.db", folders["ours"])
         settings = {"plain": limits, "ours": {**_ours(folders["ours"], "5000/s", 0), **limits}}
         crawls = {
@@ -514,8 +513,8 @@ def main() -> None:
     if arguments.only in (None, "many"):
         ceiling_of_many(1_000_000)
     if arguments.only == "large":
-        with tempfile.TemporaryDirectory() as name:
-            folder = arguments.folder or Path(name)
+        with _folder() as own:
+            folder = arguments.folder or own
             folder.mkdir(exist_ok=True)
             large(arguments.pages, arguments.seconds, folder.resolve())
 

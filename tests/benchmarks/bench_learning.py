@@ -196,12 +196,7 @@ def table_forget(seeds: list[int], pages: list[int], seconds: list[float]) -> No
         print(f"posterior, renewal {renewal:g}".ljust(30), *cells, flush=True)
 
 
-TABLES = {
-    "loss": table_loss,
-    "signals": table_signals,
-    "useless": table_useless,
-    "forget": table_forget,
-}
+TABLES = {"loss": table_loss, "signals": table_signals, "useless": table_useless, "forget": table_forget}
 
 
 def main() -> None:
