@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.finding import why_forgotten
-from crawlsched.cli.parsing import option
-from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.parsing import option, shown_progress
 from crawlsched.cli.stores import leased, n_shards_of, owner_now
-from crawlsched.cli.target import Target, find_or_make_target
+from crawlsched.cli.target import Target, find_or_make_target, why_forgotten
 from crawlsched.crawl.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_count

@@ -1,16 +1,18 @@
 """Parsing: what every command has in common, so that all have one shape.
 
 ``--help`` ends with an example, ``--json`` prints where no file is named, and a misspelt command or option is answered
-with one that is like it.
+with one that is like it. What runs long says how far it has come.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from time import monotonic
 from typing import Any
 
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.wording import say_duration
 
 __all__ = [
     "MATCHING",
@@ -23,6 +25,7 @@ __all__ = [
     "examples",
     "one_of",
     "option",
+    "shown_progress",
     "whole_number",
 ]
 
@@ -223,3 +226,31 @@ def examples(*commands: str, before: str = "") -> str:
     heading = "example:" if len(commands) == 1 else "examples:"
     text = "\n".join([heading, *(f"  {command}" for command in commands)])
     return f"{before}\n\n{text}" if before else text
+
+
+# Seconds until the first line, and between two.
+_FIRST, _PAUSE = 2.0, 10.0
+
+
+def shown_progress(name: str) -> Callable[[int, int | None], None]:
+    """Return a function of (done, total) that says how far a run has come; a total of None: nobody knows.
+
+    It prints a line after two seconds, then one every ten.
+    """
+    began = monotonic()
+    following = began + _FIRST
+
+    def show(done: int, total: int | None) -> None:
+        nonlocal following
+        now = monotonic()
+        if now < following or done in (0, total):
+            return
+        following = now + _PAUSE
+        if total is None:
+            text = f"going on for {say_duration(now - began)}"
+        else:
+            left = (now - began) * (total - done) / done
+            text = f"{done / total:.0%} done, about {say_duration(left)} left"
+        print(f"{name}: {text}", file=sys.stderr, flush=True)
+
+    return show

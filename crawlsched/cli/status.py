@@ -179,14 +179,14 @@ def _fresh(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return how fresh the collection is, by importance, with its standard error if only a sample was taken."""
     from numpy import concatenate
 
-    from crawlsched.estimators.sampled_share import estimated
+    from crawlsched.freshness import estimated
 
     seen = [part["freshness"] for part in parts]
     fresh, importance = (concatenate([getattr(one, name) for one in seen]) for name in ("fresh", "importance"))
-    found = estimated(fresh, importance, sum(one.n_all for one in seen))
+    share, error = estimated(fresh, importance, sum(one.n_all for one in seen))
     return {
-        "expected_freshness": None if found is None else found.share,
-        "freshness_error": None if found is None else found.error,
+        "expected_freshness": share,
+        "freshness_error": error,
         "freshness_pages": {
             "wanted": sum(one.n_all for one in seen),
             "failing": sum(one.n_failing for one in seen),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawlsched.cli.history_options import bandwidth_of
 from crawlsched.cli.parsing import option, whole_number
+from crawlsched.cli.replay import bandwidth_of
 from crawlsched.cli.stores import Stores, open_stores
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.jobs.stored_planners import planners, wanted

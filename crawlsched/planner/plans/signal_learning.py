@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
-from crawlsched.estimators.rate_grid import DAY
+from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION, pooled_sites, pooled_sources
 from crawlsched.planner.plans.signal_groups import SignalGroup, SignalGroups
 from crawlsched.planner.plans.snapshot import Snapshot

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from crawlsched.web import words
-from crawlsched.web.chart import ChartLine, chart
+from crawlsched.web.chart import chart
 from crawlsched.web.html import Html, Node, tag
-from crawlsched.web.views.context import Context, card, columns, section, table
+from crawlsched.web.views import Context, card, columns, section, table
 
 __all__ = ["whatif"]
 
 
 def whatif(context: Context) -> Html:
     """Return the middle of the page."""
-    report = context.reports.whatif()
+    report = context.reports["whatif"]()
     present = report["bandwidth"]
     rows = report["bandwidths"]
     drawn = chart(
         [one["bandwidth"] for one in rows],
         [
-            ChartLine("by crawl value", "c1", [one["freshness"] for one in rows], is_area=True),
-            ChartLine("all pages in turn", "c5", [one["freshness_in_turn"] for one in rows]),
+            ("by crawl value", "c1", [one["freshness"] for one in rows]),
+            ("all pages in turn", "c5", [one["freshness_in_turn"] for one in rows]),
         ],
         say_place=_say,
         say_value=words.share,
@@ -27,6 +27,7 @@ def whatif(context: Context) -> Html:
         high=1.0,
         marks=[(present, "now")],
         is_log=True,
+        has_area=True,
         label="Expected freshness by bandwidth",
     )
     needed: list[list[Node]] = [
