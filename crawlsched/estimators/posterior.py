@@ -19,7 +19,7 @@ from crawlsched.estimators.log_weights import (
     relative_likelihoods,
     to_steps,
 )
-from crawlsched.estimators.observations import Observations, check_observations, check_positive, check_rows, per_page
+from crawlsched.estimators.observations import Observations, check_observations, check_rows, per_page
 from crawlsched.estimators.probabilities import (
     TINY,
     check_prior,
@@ -162,10 +162,6 @@ class Posterior(Estimator):
         How log-likelihoods are kept: exactly (8 K bytes a page) or compactly (2 K bytes a page, 64 for 32 rates, or K,
         32; and 2 for `counts_updates`). Compact ones are off by some sqrt(n)/1000 nats after n visits, or sqrt(n)/50,
         see Notes.
-    half_life : float, optional
-        Seconds of observation after which evidence counts half; evidence is for ever by default.
-    discount : float, optional
-        Factor in (0, 1] on earlier evidence at each visit; 0.8 remembers about five visits.
     renewal : float, optional
         Probability in [0, 1) that between two visits the page's rate has become another one, as a rule within a factor
         of ten (`Renewal`); 0 by default.
@@ -183,12 +179,12 @@ class Posterior(Estimator):
     fresh with probability exp(-α τ - κ n)). For an unchanged page exp(-e) is common to all rates and drops out.
 
     State is the log-likelihood relative to each row's maximum, *without* the prior, so that a newly learned prior
-    applies to every page at once, and forgetting relaxes towards the prior.
+    applies to every page at once.
 
     With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter (fixed
     share [3]_, but for where a new rate is drawn from). Evidence against a rate is then never much more than log(1/ε),
-    and a page that has changed its ways is followed soon, while one that keeps to them is known as well as before. That
-    is why it is better than `discount`, which forgets the same of both; docs/notes/learning.md has the figures.
+    and a page that has changed its ways is followed soon, while one that keeps to them is known as well as before;
+    docs/notes/learning.md has the figures.
 
     Bias: the posterior mean is drawn towards the prior (its whole purpose) as long as visits are few: by as much as
     the prior's mean is off for a page not yet visited, and no more than O(1/n) after n visits. A page changing faster
@@ -234,8 +230,6 @@ class Posterior(Estimator):
         *,
         prior: npt.ArrayLike | None = None,
         dtype: npt.DTypeLike = np.float64,
-        half_life: float | None = None,
-        discount: float | None = None,
         renewal: float = 0.0,
         counts_updates: bool = True,
     ) -> None:
@@ -248,10 +242,6 @@ class Posterior(Estimator):
             raise ValueError(f"dtype must be numpy.float64, numpy.uint16 or numpy.uint8, got {self.dtype}.")
         n_rates = self.rates.size
         self.prior = check_prior(np.full(n_rates, 1.0) if prior is None else prior, n_rates)
-        self.half_life = None if half_life is None else check_positive(half_life, "half_life", "seconds")
-        self.discount = None if discount is None else check_positive(discount, "discount", "a factor")
-        if self.discount is not None and self.discount > 1:
-            raise ValueError(f"discount must be a factor above 0 and at most 1, got {discount!r}.")
         if not 0 <= renewal < 1:
             raise ValueError(f"renewal must be a probability from 0 to below 1, got {renewal!r}.")
         self.renewal = float(renewal)
@@ -311,8 +301,6 @@ class Posterior(Estimator):
         prior: FloatArray,
     ) -> None:
         relative = decoded(self._columns["log_likelihood"][pages])
-        if self.half_life is not None or self.discount is not None:
-            relative *= self._kept(elapsed)[:, np.newaxis]
         if self.renewal:
             relative = self._renewal.log_likelihood(relative, prior)
         relative += visit_log_likelihood(self.rates, elapsed, changed, evidence)
@@ -322,11 +310,6 @@ class Posterior(Estimator):
             relative = encoded(relative, dither(pages, updates[pages])[:, np.newaxis], self.dtype)
             updates[pages] += np.uint16(1)
         self._columns["log_likelihood"][pages] = relative
-
-    def _kept(self, elapsed: FloatArray) -> FloatArray:
-        """Return the factors on earlier evidence."""
-        kept = np.full(elapsed.shape, 1.0 if self.discount is None else self.discount)
-        return kept if self.half_life is None else kept * np.exp2(-elapsed / self.half_life)
 
     def update_one(
         self,
@@ -380,9 +363,6 @@ class Posterior(Estimator):
             raise ValueError(f"evidence must be nats that are not negative, got {evidence!r}.")
         stored = self._columns["log_likelihood"]
         dated = changed and time_since_modified is not None and time_since_modified < elapsed and not evidence
-        kept = 1.0
-        if self.half_life is not None or self.discount is not None:
-            kept = self._kept(np.array([elapsed])).item()
         if not _SHORTEST <= elapsed <= _LONGEST:
             elapsed = min(max(elapsed, _SHORTEST), _LONGEST)
         before = self.prior if prior is None else prior
@@ -392,13 +372,10 @@ class Posterior(Estimator):
                 n_updates = updates.item(page)
                 updates[page] = (n_updates + 1) & 0xFFFF
             offset = dither_one(page, n_updates)
-        if self.renewal and kept == 1.0:
+        if self.renewal:
             relative = self._renewal.renewed(relative_likelihoods(stored[page]), before)
         else:
             relative = decoded(stored[page])
-            relative *= kept
-            if self.renewal:
-                relative = self._renewal.log_likelihood(relative, before)
         expected = self.rates * elapsed
         if dated and time_since_modified is not None:
             relative += np.log(self.rates) - self.rates * min(time_since_modified, _LONGEST)
