@@ -25,6 +25,7 @@ __all__ = [
     "examples",
     "one_of",
     "option",
+    "reader",
     "shown_progress",
     "whole_number",
 ]
@@ -146,7 +147,7 @@ def option(usage: str, meaning: str, read: Callable[[str], Any] | None = None, *
     else:
         named["metavar"] = metavar
     if read is not None:
-        named["type"] = read if isinstance(read, type) else _type_of(read)
+        named["type"] = reader(read)
     return lambda parser: parser.add_argument(name, help=meaning, **named)
 
 
@@ -168,12 +169,15 @@ MATCHING = (
 )
 
 
-def _type_of(read: Callable[[str], Any]) -> Callable[[str], Any]:
+def reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return what argparse reads a value with, so that a wrong one is answered with what it must be."""
+
     def read_text(text: str) -> Any:
         try:
             return read(text)
         except ValueError as error:
-            raise argparse.ArgumentTypeError(f"must be {error}, got {text!r}.") from None
+            allowed = "a whole number" if read is int else "a number" if read is float else error
+            raise argparse.ArgumentTypeError(f"must be {allowed}, got {text!r}.") from None
 
     return read_text
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.parsing import option
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings import format_bandwidth, parse_bandwidth
-from crawlsched.wording import or_dash, say_duration, say_table
+from crawlsched.wording import or_dash, say_count, say_duration, say_table
 
 if TYPE_CHECKING:
     from crawlsched.simulation import History, Replayed
@@ -183,5 +183,6 @@ def say(report: dict[str, Any]) -> str:
     rates = f" with {report['estimator']} rates" if report["estimator"] else ""
     return (
         f"{report['policy']}{rates} at {format_bandwidth(report['bandwidth'])}: {text}; "
-        f"{report['crawls']:,} crawls found {report['changes_found']:,} changes ({say_duration(report['seconds'])})."
+        f"{say_count(report['crawls'], 'crawl')} found {say_count(report['changes_found'], 'change')} "
+        f"({say_duration(report['seconds'])})."
     )

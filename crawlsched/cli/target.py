@@ -14,7 +14,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import add_json_option
+from crawlsched.cli.parsing import add_json_option, reader
 from crawlsched.crawl.project import anchored, is_named_by_arguments
 from crawlsched.exceptions import SettingError, StoreError, UnknownPage
 from crawlsched.settings import PREFIX, Settings
@@ -60,7 +60,9 @@ def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
     )
     if collection:
         group.add_argument("--collection", metavar="NAME", help="needed only where the database holds several")
-        group.add_argument("--shard", metavar="N", type=int, help="only this shard of a collection that has several")
+        group.add_argument(
+            "--shard", metavar="N", type=reader(int), help="only this shard of a collection that has several"
+        )
     add_json_option(group)
     # Under a name of its own: Scrapy's own -s stands before the command's name, and both count.
     group.add_argument(

@@ -50,13 +50,9 @@ def chart(
     def y(value: float) -> float:
         return 1.0 - (value - low) / (top - low)
 
-    grid = [
-        (
-            tag("line", x1="0", x2="100%", y1=f"{100 * at:g}%", y2=f"{100 * at:g}%", class_="grid"),
-            tag("text", say_value(top - at * (top - low)), x="2", y=f"{100 * at:g}%", dy="-4", class_="axis"),
-        )
-        for at in (0.0, 0.5, 1.0)
-    ]
+    levels = [(f"{100 * at:g}%", say_value(top - at * (top - low))) for at in (0.0, 0.5, 1.0)]
+    grid = [tag("line", x1="0", x2="100%", y1=level, y2=level, class_="grid") for level, _ in levels]
+    words = [tag("text", word, x="2", y=level, dy="-4", class_="axis") for level, word in levels]
     drawn = [_path(line, places, x, y, is_area=has_area and line is lines[0]) for line in lines]
     marked = [
         (
@@ -77,6 +73,7 @@ def chart(
         "svg",
         grid,
         plot,
+        words,
         marked,
         tag("line", class_="cursor", y1="0", y2="100%"),
         class_="chart",
