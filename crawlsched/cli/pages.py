@@ -176,9 +176,11 @@ def say(report: dict[str, Any]) -> str:
         return f"The collection {report['collection']!r} has no such page."
     rows = [[_HEADINGS.get(name, name) for name in report["columns"]]]
     rows += [[_said(name, value, now) for name, value in page.items()] for page in pages[:_MOST_SAID]]
+    numbers = [isinstance(value, int | float) and name not in _TIMES for name, value in pages[0].items()]
+    right = "".join("r" if is_number else "l" for is_number in numbers)
     is_cut = len(pages) > _MOST_SAID
     more = ["", "There are more; --limit N shows N of them, --csv FILE writes all."] if is_cut else []
-    return "\n".join([*say_table(rows, indent=""), *more])
+    return "\n".join([*say_table(rows, right, indent=""), *more])
 
 
 def _said(name: str, value: Any, now: float) -> str:

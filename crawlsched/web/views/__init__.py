@@ -66,6 +66,6 @@ def columns(wide: Sequence[Node], side: Sequence[Node]) -> Html:
 
 
 def choice(addresses: Mapping[str, str], chosen: str | None = None, style: str = "choice") -> Html:
-    """Return links by their names, one of which may be chosen."""
+    """Return links by their names; the chosen one is marked."""
     links = [tag("a", name, href=to, class_="chosen" if name == chosen else None) for name, to in addresses.items()]
     return tag("nav", *links, class_=style)
