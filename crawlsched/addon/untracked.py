@@ -71,12 +71,15 @@ class UntrackedRequests:
         if is_first:
             request.meta[_FIRST_META] = self._run
             starts.untracked_waits()
-        taken = self._enqueue_past_filter(request, call)
-        if not taken:
-            if call is not None and call.token >= 0:
-                deliveries.untracked_ended(call.token, self._refresher.clock())
-            if is_first:
-                starts.untracked_refused()
+        taken = False
+        try:
+            taken = self._enqueue_past_filter(request, call)
+        finally:  # also where the project's filter raises
+            if not taken:
+                if call is not None and call.token >= 0:
+                    deliveries.untracked_ended(call.token, self._refresher.clock())
+                if is_first:
+                    starts.untracked_refused()
         return taken
 
     def _enqueue_past_filter(self, request: Request, call: Call | None) -> bool:

@@ -1,4 +1,7 @@
-"""The recipes of docs/how-to/import_history.md, word for word, each on a small input of its kind."""
+"""Guides of docs/how-to, word for word: each recipe of import_history.md on a small input, the Dockerfile of deploy.md.
+
+Of the latter all but the build itself, in a project of `startproject`.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,22 @@ import gzip
 import json
 import os
 import re
+import shlex
+import shutil
 import sys
 from collections.abc import Iterator
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from crawlsched.store import Store
 from tests import children
+from tests.databases import rows
 from tests.site import Site
+from tests.waiting import wait_until
 
 GUIDE = (children.ROOT / "docs/how-to/import_history.md").read_text()
 SECTION = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -46,14 +54,9 @@ def follow(folder: Path, recipe: str) -> None:
 
 def pages(folder: Path, collection: str = "news") -> dict[str, tuple[float, float, float, float]]:
     """Return of each URL: visits, changes, time of the last visit, importance."""
-    store = Store.open(f"sqlite:///{folder}/crawlsched.db", collection, read_only=True)
-    try:
-        block = next(store.load())
-        urls = [facts.url for facts in store.reader.facts(block["page"]) if facts is not None]
-        columns = [block[name].tolist() for name in ("n_crawls", "n_changes", "crawled_at", "importance")]
-        return dict(zip(urls, zip(*columns, strict=True), strict=True))
-    finally:
-        store.close()
+    asked = "SELECT url, n_crawls, n_changes, crawled_at, importance FROM pages JOIN collections USING (collection)"
+    found = rows(f"sqlite:///{folder}/crawlsched.db", f"{asked} WHERE name = :name", name=collection)
+    return {url: tuple(known) for url, *known in (page.values() for page in found)}
 
 
 def test_a_feed_of_scrapy_tells_of_visits(tmp_path: Path) -> None:
@@ -177,3 +180,50 @@ def test_every_recipe_is_followed() -> None:
         "Importance from a search console": 1,
         "Out again": 1,
     }
+
+
+DEPLOY = (children.ROOT / "docs/how-to/deploy.md").read_text()
+
+
+def _block(language: str, with_line: str) -> str:
+    blocks = re.findall(rf"```{language}\n(.*?)```", DEPLOY, re.DOTALL)
+    (found,) = [block for block in blocks if with_line in block]
+    return str(found)
+
+
+def test_the_lines_of_the_dockerfile_run_in_a_new_project(tmp_path: Path) -> None:
+    """What is installed needs no package of the project; the copied project crawls, stops, and leaves its volume."""
+    scrapy = (sys.executable, "-m", "scrapy")
+    children.run(*scrapy, "startproject", "monitor", cwd=tmp_path)
+    project, image, volume = tmp_path / "monitor", tmp_path / "srv", tmp_path / "data"
+    children.run(*scrapy, "genspider", "news", "127.0.0.1", cwd=project)
+    settings = _block("python", "CRAWLSCHED_DATABASE_URL").replace("/data", str(volume))
+    with (project / "monitor/settings.py").open("a") as file:
+        file.write("\n" + settings)
+    lines = [shlex.split(line) for line in _block("dockerfile", "FROM").splitlines()]
+    assert [line[0] for line in lines] == ["FROM", "WORKDIR", "RUN", "COPY", "VOLUME", "STOPSIGNAL", "CMD"]
+    by_name = {name: rest for name, *rest in lines}
+    command, verb, *installed = by_name["RUN"]
+    assert (command, verb) == ("pip", "install")
+    for named in (argument for argument in installed if not argument.startswith("--")):
+        requirement = Requirement(named)  # and no folder: a new project has neither setup.py nor pyproject.toml
+        assert requirement.name == "crawlsched"
+        assert requirement.extras <= set(metadata("crawlsched").get_all("Provides-Extra"))
+    assert by_name["COPY"] == [".", "."]
+    shutil.copytree(project, image)
+    volume.mkdir()
+    assert by_name["VOLUME"] == ["/data"]
+    arguments = [argument.strip(",") for argument in shlex.split(" ".join(by_name["CMD"]).strip("[]"))]
+    assert arguments[0] == "scrapy"
+    with (tmp_path / "log").open("w") as log, children.all_ended():
+        crawl = children.start(*scrapy, *arguments[1:], cwd=image, stdout=log, stderr=log)
+        # Nobody answers at 443; it says so once it has asked.
+        wait_until(lambda: " ERROR: " in (tmp_path / "log").read_text(), say=(tmp_path / "log").read_text)
+        assert by_name["STOPSIGNAL"] == ["SIGTERM"]
+        crawl.terminate()
+        assert crawl.wait(30.0) == 0
+    said = (tmp_path / "log").read_text()
+    assert "Collection 'news' in sqlite" in said
+    assert "Spider closed (shutdown)" in said
+    assert "DEBUG" not in said
+    assert [file.name for file in volume.iterdir()] == ["crawlsched.db"]

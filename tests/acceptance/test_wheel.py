@@ -14,6 +14,7 @@ import pytest
 from tests import children
 from tests.crawling import Project
 from tests.site import Site
+from tests.versions.pairs import QUICK, environment, release, run_core_set
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("crawlsched", "migrations", "pyproject.toml", "README.md", "LICENSE", "CHANGES.md", "Makefile")
@@ -147,3 +148,16 @@ def test_the_oldest_versions_allowed_are_enough(wheel: Path, tmp_path: Path) -> 
     for (name, bound), version in zip(bounds.items(), versions, strict=True):
         assert f"{version}.0.0".startswith(f"{bound}."), f"{name} {version} is not the oldest, {bound}"
     imports_and_crawls(tmp_path, python)
+
+
+def test_the_oldest_pair_crawls_restarts_and_reads_robots_txt(tmp_path: Path) -> None:
+    """Scrapy 2.13 and SQLAlchemy 2.0.0: kill -9, credentials, 304 and sitemaps of robots.txt as with the newest."""
+    try:
+        python = environment(tmp_path, "oldest")
+    except AssertionError as error:
+        if "Failed to fetch" in str(error) and "CI" not in os.environ:
+            pytest.skip("no package registry is in reach")
+        raise
+    ran, failures = run_core_set(python, tmp_path, QUICK)
+    assert not failures, f"{ran}\n{failures}"
+    assert release(python, "scrapy").startswith("2.13.")

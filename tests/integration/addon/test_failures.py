@@ -7,6 +7,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from aiohttp import web
+
 from crawlsched.store import Store
 from tests.crawling import Project, spider
 from tests.site import Site
@@ -68,6 +70,33 @@ def test_a_full_disk_stops_dispatching_and_loses_nothing(tmp_path: Path) -> None
         assert crawl.stats["crawlsched/resolved"] == crawl.stats["crawlsched/dispatched"]
 
 
+FILTER = """
+from scrapy.dupefilters import RFPDupeFilter
+
+class Raises(RFPDupeFilter):
+    def request_seen(self, request):
+        if "bad" in request.url:
+            raise ValueError("no key")
+        return super().request_seen(request)
+"""
+LINKS = """
+for path in "bad", "good":
+    yield response.follow(path)
+    yield response.follow(path, method="POST")
+"""
+
+
+def test_a_filter_that_raises_costs_its_request_alone(site, tmp_path):
+    """As by plain Scrapy: what else the callback asked for is crawled, and the pass ends."""
+    for path in ("/bad", "/good"):
+        site.page(path, "<p>x</p>")
+    text = spider([site.page("/", "<p>start</p>")], LINKS, before=FILTER)
+    crawl = Project(tmp_path, text, DUPEFILTER_CLASS="spider_under_test.Raises", one_pass=True).run()
+    assert crawl.stats["finish_reason"] == "finished"
+    assert len(site.visits("/good")) == 2
+    assert site.visits("/bad") == []
+
+
 def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(tmp_path: Path) -> None:
     """Deleted under it, or taken over by force: the next heartbeat notices, and the exit code is 1."""
     told = {
@@ -95,3 +124,25 @@ def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(tmp_path: Path
         assert sentence in crawls[name].log
         assert not re.search("Traceback|no such table|nothing is lost", crawls[name].log)
     assert not (tmp_path / "deleted" / "crawl.db").exists()  # nor is an empty one made in its place
+
+
+def test_requests_of_our_own_fail_in_silence(site: Site, tmp_path: Path) -> None:
+    """A site closes the connection for what it does not know: robots.txt, a sitemap, pages that cannot exist."""
+    began = time.monotonic()
+
+    def answer(request: web.Request) -> web.StreamResponse:
+        if not request.path.startswith("/p/"):
+            request.transport.close()
+        words = f"<p>{request.path} {int(time.monotonic() - began) // 3}</p>" * 3
+        return web.Response(text=f"<title>{request.path}</title>{words}", content_type="text/html")
+
+    site.default = answer
+    urls = [site.url(f"/p/{number}") for number in range(20)]
+    settings = {"find_sources": True, "probes": True, "withhold": True, "source_urls": site.url("/sitemap.xml")}
+    crawl = Project(tmp_path, urls, bandwidth="30/s", seconds=12, **settings).run()
+    asked = [path for path, _ in site.requests]
+    for path in ("/robots.txt", "/sitemap.xml"):  # twice where the connection had been kept, as any other
+        assert 1 <= asked.count(path) <= 2
+    assert " ERROR: " not in crawl.log
+    for name in ("log_count/ERROR", "retry/count", "retry/max_reached", "downloader/exception_count"):
+        assert crawl.stats.get(name, 0) == 0

@@ -191,3 +191,22 @@ def test_a_random_delay_is_a_draw(tmp_path: Path) -> None:
     # One that the site saw late is followed sooner: the median tells, and no two come together.
     assert min(distances[FIXED]) > 0.6 * DELAY
     assert 0.98 * DELAY < median(distances[FIXED]) < 1.06 * DELAY
+
+
+@pytest.mark.parametrize("one_pass", [True, False])
+def test_a_slow_host_is_asked_for_all_its_pages_before_it_is_asked_for_one_twice(
+    site: Site, tmp_path: Path, one_pass: bool
+) -> None:
+    """It wants a second between two requests, and we could ask ten times; in one pass it is asked for each once."""
+    site.page("/robots.txt", "User-agent: *\nCrawl-delay: 1\n")
+    site.default = lambda request: web.Response(
+        text=f"<h1>Shelf {request.path}</h1><p>10 in stock</p>", content_type="text/html"
+    )
+    paths = [f"/shelf/{number}" for number in range(7)]
+    settings = {"ROBOTSTXT_OBEY": True, "probes": True, "one_pass": one_pass, "find_sources": True}
+    urls = [site.url(path) for path in paths]
+    crawl = Project(tmp_path, urls, bandwidth="10/s", visits=7, seconds=30, **settings).run()
+    asked = [path for path, _ in site.requests if path != "/robots.txt"]
+    assert sorted(asked[:7]) == paths
+    if one_pass:
+        assert "crawlsched/dispatched/probe" not in crawl.stats

@@ -10,15 +10,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from crawlsched.crawl.shared.membership import Membership
-from crawlsched.exceptions import CollectionInUse
 from crawlsched.jobs import refit as module
 from crawlsched.jobs.refit import refit
 from crawlsched.planner import Planner, plan
 from crawlsched.settings import Settings
-from crawlsched.store import Batch, Lease, Store, schema
-from crawlsched.store.database import Database
-from crawlsched.store.members import SharedCollection, about_me, new_token
+from crawlsched.store import Store, schema
 from tests import parts
 from tests.commands import run_here
 from tests.databases import rows
@@ -180,23 +176,3 @@ def test_the_command_learns_again_by_processes_of_its_own(tmp_path, sqlite_url) 
     assert "running process" in ran.stderr
     lease.release()
     store.close()
-
-
-def test_who_joins_meanwhile_is_not_written_over(postgresql_url) -> None:
-    """As soon as a process has claimed a shard, nothing more of it is written from outside."""
-    database = Database(postgresql_url)
-
-    schema.upgrade(postgresql_url)
-    shared = SharedCollection.open(database, "news", 4, 10.0)
-    store = shared.store(1)
-    store.lease = Lease(database, store.key, store.owner().token)
-    store.save(Batch())
-    membership = Membership(shared, new_token(), about_me("spider"))
-    membership.renew()
-    assert 1 in membership.mine()
-    with pytest.raises(CollectionInUse):
-        store.save(Batch())
-    shared.leave(membership.token)
-    with pytest.raises(CollectionInUse):
-        store.save(Batch())
-    database.close()

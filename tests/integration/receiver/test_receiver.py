@@ -17,6 +17,7 @@ from aiohttp import web
 
 from crawlsched.receiver.connections import MOST_CONNECTIONS
 from crawlsched.receiver.pings import subscription_form
+from crawlsched.store import Source
 from tests import children
 from tests.crawling import Project
 from tests.site import Site
@@ -42,13 +43,18 @@ def _body(urls: list[str], key: str = KEY) -> bytes:
     return json.dumps({"host": urlsplit(urls[0]).hostname, "key": key, "urlList": urls}).encode()
 
 
+def sources_of(project: Project) -> list[Source]:
+    """Return the sources of a crawl that goes on."""
+    return project.so_far().read(lambda store: store.reader.sources())
+
+
 def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_path: Path) -> None:
     """GET and POST count, a repetition does not; a wrong key gets 403, too large a body 413."""
     urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(4)]
-    project = _project(tmp_path, urls, pages=[["*", {"min_interval": 1000}]], seconds=9)
+    project = _project(tmp_path, urls, pages=[["*", {"min_interval": 1000}]], seconds=0)
     process = project.start()
     address = project.receiver_address()
-    time.sleep(3)
+    wait_until(lambda: site.requests and all(project.so_far().outcomes().get(url) for url in urls))
     found = [
         _ask(address, "GET", f"/IndexNow?url={quote(urls[0])}&key={KEY}"),
         _ask(address, "GET", f"/indexnow/?url={quote(urls[0])}&key={KEY}"),
@@ -57,6 +63,8 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_pa
         _ask(address, "POST", "/indexnow", b"x" * (3 * 1024 * 1024)),
         _ask(address, "GET", "/nothing"),
     ]
+    wait_until(lambda: any(one.kind == "ping" for one in sources_of(project)))
+    process.terminate()
     crawl = project.finish(process)
     assert [status for status, _ in found] == [202, 202, 202, 403, 413, 404]
     assert crawl.stats["crawlsched/change_signals/received"] == 4
@@ -72,10 +80,10 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
     """W3C WebSub, clause by clause, where somebody else posts the form to the hub."""
     page = site.page("/page", "<p>x</p>")
     feed = site.page("/feed.xml", f"<rss><channel><item><link>{page}</link></item></channel></rss>")
-    project = _project(tmp_path, [page], source_urls=feed, source_interval=100, seconds=9)
+    project = _project(tmp_path, [page], source_urls=feed, source_interval=100, seconds=0)
     process = project.start()
     address = project.receiver_address()
-    time.sleep(3)
+    wait_until(lambda: site.requests and any(one.url == feed and one.polled_at for one in sources_of(project)))
     form = subscription_form("http://here", 0, feed, KEY)
     callback = form["hub.callback"].removeprefix("http://here")
     asked = f"{callback}?hub.mode=subscribe&hub.challenge=abc&hub.lease_seconds=60&hub.topic="
@@ -106,8 +114,9 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
     notice = b"<rss>" + b" " * 5_000_000
     signature = hmac.new(form["hub.secret"].encode(), notice, "sha256").hexdigest()
     assert _ask(address, "POST", callback, notice, X_Hub_Signature=f"sha256={signature}")[0] == 202
+    wait_until(lambda: len(site.visits("/feed.xml")) == before + 1)
+    process.terminate()
     crawl = project.finish(process)
-    assert len(site.visits("/feed.xml")) == before + 1
     assert crawl.stats["crawlsched/pings/notices"] == 1
     assert "denies the subscription: 'no'" in crawl.log
 
@@ -159,18 +168,19 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site: Site, tmp_path: Path
     port = children.free_port()
     receiver = {"address": port, "key": KEY, "url": f"http://127.0.0.1:{port}/"}
     settings = {"receiver": receiver, "source_urls": f"{feed},{other}", "source_interval": 100}
-    project = _project(tmp_path, [page], seconds=9, **settings)
+    project = _project(tmp_path, [page], seconds=0, **settings)
     process = project.start()
     wait_until(lambda: len(hub.confirmed) == 2)
     polls = len(site.visits("/feed.xml"))
     forms = {form["hub.topic"]: form for form in hub.forms}
     assert hub.notify(forms[site.url("/self")]) == 202
+    wait_until(lambda: len(site.visits("/feed.xml")) == polls + 1)
+    process.terminate()
     crawl = project.finish(process)
     assert {form["hub.mode"] for form in hub.forms} == {"subscribe"}
     assert set(forms) == {site.url("/self"), other}
     assert hub.confirmed == [(200, b"c")] * 2
     assert crawl.stats["crawlsched/websub/asked"] == crawl.stats["crawlsched/websub/subscribed"] == 2
-    assert len(site.visits("/feed.xml")) == polls + 1
     sources = crawl.read(lambda store: store.reader.sources())
     assert [source.quality["websub"]["lease"] for source in sources if source.kind == "sitemap"] == [3_600.0, 3_600.0]
 
@@ -258,7 +268,7 @@ def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_pa
 def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
     """Ninety senders that announce a body and send half of it, small ones and large ones: good pings are taken."""
     url = site.page("/", "<p>x</p>")
-    project = _project(tmp_path, [url], seconds=7)
+    project = _project(tmp_path, [url], seconds=0)
     process = project.start()
     address = project.receiver_address()
     half: list[socket.socket] = []
@@ -270,6 +280,7 @@ def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
     answers = [_ask(address, "POST", "/indexnow", _body([url]))[0] for _ in range(10)]
     for connection in half:
         connection.close()
+    process.terminate()
     crawl = project.finish(process)
     assert answers == [202] * 10
     assert crawl.stats["crawlsched/pings/limited"] >= 22  # of thirty large ones eight are read at a time

@@ -83,7 +83,7 @@ def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
         with shared.database.writing() as connection:
             # Whoever deletes the row waits for this transaction.
             connection.execute(text("SELECT * FROM inbox WHERE collection = :n FOR UPDATE"), {"n": shared.number})
-            look_until(refresher, lambda: refresher.stats["crawlsched/handed_over/received"], 10)
+            look_until(refresher, lambda: refresher.stats["crawlsched/handed_over/received"])
             until = time.monotonic() + 1.5
             look_until(refresher, lambda: time.monotonic() > until)
         look_until(refresher, lambda: not inbox(shared))

@@ -1,10 +1,18 @@
 """A process joins others that crawl the same collection."""
 
+import json
+import os
+import socket
+
 import pytest
 
+from crawlsched.content.reading import Body
+from crawlsched.crawl.probes import Probe
 from crawlsched.exceptions import StoreError
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, look_until, process
-from tests.parts import ask
+from crawlsched.store import Outcome, Store
+from tests.commands import run_here
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, look_until, process, row
+from tests.parts import any_host, ask
 
 
 @pytest.mark.parametrize(
@@ -35,7 +43,7 @@ def test_a_process_that_joins_has_its_share_at_once(shared) -> None:
                 first.sharing.look(first.clock())
                 return len(second.collection.shards.here) == N_SHARDS // 2
 
-            look_until(second, is_divided, 15.0)
+            look_until(second, is_divided)
 
 
 def test_a_shard_that_is_given_away_begins_nothing_more(shared) -> None:
@@ -80,6 +88,89 @@ def test_the_limit_of_pages_is_that_of_the_collection(shared) -> None:
                 limits = second.collection.limits
                 return len(second.collection.shards.here) == N_SHARDS // 2 and limits.n + limits.n_elsewhere == 50
 
-            look_until(second, knows_all, 15.0)
+            look_until(second, knows_all)
             assert 0 < second.collection.limits.n < 50
             assert not second.collection.limits.takes(0)
+
+
+def test_each_shard_has_a_row(shared, tmp_path) -> None:
+    """Of a process that lives; what waits for a shard is counted, and an owner that is gone is none."""
+    command = "db", "shards", "--database", shared.database.text, "--collection", shared.name
+    with process(shared) as refresher:
+        for n, host in enumerate(HOSTS[:3], 1):
+            for page in range(10 * n):
+                ask(refresher, f"http://{host}/{page}")
+        look_until(refresher, lambda: sum(row.n_pages for row in shared.look().shards.values()) == 60)
+        report = json.loads(run_here(tmp_path, *command, "--json").stdout)
+        said = run_here(tmp_path, *command).stdout
+    me = f"{socket.gethostname()}:{os.getpid()}"
+    assert [(r["shard"], r["owner"], r["pages"]) for r in report["shards"]] == [
+        *((shard, me, 10 * (shard + 1)) for shard in range(3)),
+        (3, me, 0),
+    ]
+    assert f"{N_SHARDS} shards on 1 process; 1000/s for all" in said
+
+    shared.hand_over([row(f"http://{HOSTS[3]}/", 1)])
+    ended = json.loads(run_here(tmp_path, *command, "--json").stdout)
+    assert {r["owner"] for r in ended["shards"]} == {None}
+    assert [r["waiting"] for r in ended["shards"]] == [0, 0, 0, 1]
+
+
+def test_a_collection_of_one_process_has_no_shards(database, shared, tmp_path) -> None:
+    """It says so, and how to make one that has; of a single shard there is no table."""
+    Store.open(database.text, "alone", upgrade=False).close()
+    said = run_here(tmp_path, "db", "shards", "--database", database.text, "--collection", "alone").stdout
+    assert said == "alone: no shards; one process crawls it (CRAWLSCHED_SHARDS makes one that several share)\n"
+    named = "--collection", shared.name, "--shard", "1"
+    refused = run_here(tmp_path, "db", "shards", "--database", database.text, *named)
+    assert refused.returncode == 1
+    assert "`crawlsched db shards` is about all shards" in refused.stderr
+
+
+def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
+    """Twenty sitemaps of a shard are due, and one of each other: those are not asked for as the last."""
+    with process(shared) as refresher:
+        for host in HOSTS:
+            sitemaps = [f"http://{host}/sitemap-{n}.xml" for n in range(20 if host == HOSTS[0] else 1)]
+            refresher.polls.robots_seen(f"http://{host}/robots.txt", host, sitemaps, None, refresher.clock())
+        refresher.sources.mark_due(refresher.clock())
+        asked = [refresher.dispatcher.next_source(refresher.clock(), any_host) for _ in range(2 * len(HOSTS))]
+        hosts = [source.host for _, source in asked[: len(HOSTS)]]
+        assert sorted(hosts) == sorted(HOSTS)
+        assert {source.host for _, source in asked[len(HOSTS) :]} == {HOSTS[0]}
+
+
+def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
+    """As where another process joins, and the rate falls between two looks. In one pass each page still has its try."""
+    with process(shared, one_pass=True) as refresher:
+        for page in range(3):
+            ask(refresher, f"http://{HOSTS[0]}/{page}")
+        refresher.start_ended()
+        grant, sent = refresher.sharing._membership.grant, list[str]()
+        for is_granted in (True, False, True, False, False, True):
+            visit, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
+            deadline = grant.deadline
+            if not is_granted:
+                grant.deadline = 0.0
+            assert refresher.may_send(visit.token) is is_granted
+            grant.deadline = deadline
+            sent.append(visit.url)
+            if is_granted:
+                refresher.visit_ends.resolve(visit, Outcome.REFUSED, refresher.clock())
+        assert sent[1] == sent[2]
+        assert sent[3] == sent[4] == sent[5]
+        assert len(set(sent)) == 3
+        assert refresher.dispatcher.next_page(refresher.clock(), any_host) is None
+
+
+def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared) -> None:
+    """What it was to teach is lost; the page itself was visited in this pass, and judged."""
+    with process(shared, one_pass=True) as refresher:
+        ask(refresher, f"http://{HOSTS[0]}/")
+        refresher.start_ended()
+        visit, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
+        content = refresher.dispatcher.reading(visit, Body(b"<p>One</p>", "text/html", "utf-8", visit.url), None)[0]()
+        visit.probe = Probe(visit.page, visit.host, content, False, False, refresher.clock())
+        refresher.sharing._membership.grant.deadline = 0.0
+        assert not refresher.may_send(visit.token)
+        assert refresher.dispatcher.next_page(refresher.clock(), any_host) is None

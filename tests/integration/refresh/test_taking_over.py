@@ -10,8 +10,7 @@ from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
 from crawlsched.store.lease import process_start
 from crawlsched.store.members import about_me, new_token
 from tests import children
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked_of, look_until, process
-from tests.parts import any_host, ask
+from tests.integration.refresh.processes import N_SHARDS, asked_of
 
 ALL = set(range(N_SHARDS))
 
@@ -44,22 +43,6 @@ def test_who_is_killed_is_replaced_at_once_on_its_own_machine(shared, heir, slee
     heir.renew()
     assert set(heir.mine()) == ALL
     assert shared.look().members.keys() == {heir.token}
-
-
-def test_that_a_process_was_killed_is_noticed_between_two_renewals(shared, heir, sleeper) -> None:
-    """Whatever its lease says: here it never ends."""
-    token, about = joins(shared, sleeper), about_me("spider") | {"pid": sleeper.pid}
-    heir.start()
-    heir.renewed.wait(10.0)
-    sleeper.kill()
-    sleeper.wait()
-    for number in range(2, 300):
-        if set(heir.mine()) == ALL:
-            break
-        shared.renew(Renewal(token, number, 0.0, 0.0), about, {})
-        time.sleep(0.1)
-    assert set(heir.mine()) == ALL
-    heir.end(5.0)
 
 
 @pytest.mark.parametrize("about", [{"machine": "elsewhere"}, {"process_started": ""}])
@@ -104,19 +87,3 @@ def test_who_is_about_to_end_is_left_nothing(shared, heir) -> None:
     heir.renew()
     assert set(heir.mine()) == ALL
     shared.leave(leaving.token)
-
-
-def test_a_shard_that_is_being_given_away_has_no_share(shared, sleeper) -> None:
-    """Nothing is sent for it any more, and the others have its part of the rate at once."""
-    with process(shared) as refresher:
-        joins(shared, sleeper)  # as one that has nothing
-        under_way = [ask(refresher, f"http://{host}/") for host in HOSTS]
-        assert under_way
-        for _ in HOSTS:
-            refresher.dispatcher.next_page(refresher.clock(), any_host)
-        look_until(refresher, lambda: refresher.sharing._holding._draining)
-        look_until(refresher, lambda: sum(row.ready for row in shared.look().shards.values()) == N_SHARDS - 1)
-        targets = refresher.sharing._membership.targets
-        assert list(targets.values()) == [pytest.approx(1000.0)]
-        assert len(refresher.collection.shards.here) == N_SHARDS
-        assert sum(row.ready for row in shared.look().shards.values()) == N_SHARDS - 1

@@ -252,18 +252,6 @@ def test_limits_are_those_of_a_transaction(postgresql_url) -> None:
     database.close()
 
 
-def test_what_reads_only_cannot_write(postgresql_url) -> None:
-    """As without a pool."""
-    database = Database(postgresql_url + "&pgbouncer=true", read_only=True)
-    with (
-        pytest.raises(StoreError, match="the database is read-only"),
-        database.explained("written"),
-        database.writing() as connection,
-    ):
-        connection.execute(text("CREATE TABLE forbidden ()"))
-    database.close()
-
-
 def test_tables_are_not_changed_through_a_pool(postgresql_url) -> None:
     """The lock against a second upgrade is a session's, and would stay with whoever gets that session next."""
     with pytest.raises(StoreError, match=r"give `crawlsched db upgrade` the URL of PostgreSQL itself"):

@@ -1,19 +1,24 @@
-"""Who sees the page, who may do something, and what machines are told."""
+"""Who sees the page, of one collection or all, who may do something, and what machines are told."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import re
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import feedparser
 import pytest
 
-from crawlsched.store import Store
+from crawlsched.store import Batch, ChangeRow, NewPage, Store
+from crawlsched.store.members import SharedCollection
+from crawlsched.web.vitals import checks, vitals
 from tests.commands import run_here
 from tests.integration.web.conftest import EVIL, TOKEN, Served, serve
+from tests.rows import name_of
 from tests.waiting import wait_until
 
 COOKIE = {"Cookie": f"crawlsched_token={TOKEN}"}
@@ -152,3 +157,122 @@ def test_views_of_what_is_not_there(tmp_path: Path) -> None:
         views = ("", "pages", "pages?order=undelivered", "changes", "hosts", "changes.jsonl", "changes.atom", "metrics")
         for path in views:
             assert Answer(empty, f"/{path}").status == 200
+
+
+def test_a_pass_has_to_have_ended_or_begun_lately(tmp_path: Path) -> None:
+    """Between two runs of cron all is well; not if the last is too old, hangs or broke off. An import is no pass."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+
+    def passed(limit: str) -> tuple[int, str]:
+        done = run_here(tmp_path, "check", "--database", url, "--last-pass", limit)
+        return done.returncode, done.stdout + done.stderr
+
+    store = Store.open(url, "test", upgrade=True)
+    assert passed("25h") == (1, "passed: it was never crawled\n")
+    began = store.clock()
+    lease = store.take_lease("news")
+    lease.heartbeat(None, {"last_sent_at": began})
+    assert passed("25h")[0] == 0
+    limits = {"last_pass": 25 * 3600.0}
+    running = vitals(store)
+    assert not checks(replace(running, time=began + 26 * 3600.0), **limits)[0].is_well
+    lease.release()
+    code, said = passed("25h")
+    assert code == 0
+    assert "passed: the last pass ended" in said
+    assert run_here(tmp_path, "check", "--database", url).returncode == 1
+    ended = vitals(store)
+    late = checks(replace(ended, time=began + 26 * 3600.0), **limits)[0]
+    assert (late.is_well, late.sentence) == (False, "the last pass ended 26 h ago, wanted: 25 h")
+    store.take_lease("crawlsched import").release()
+    imported = checks(replace(vitals(store), time=began + 26 * 3600.0), **limits)[0]
+    assert (imported.is_well, imported.sentence) == (False, "the last pass ended 26 h ago, wanted: 25 h")
+    store.take_lease("news")
+    broken = replace(vitals(store), is_running=False)
+    assert "broke off" in checks(broken, **limits)[0].sentence
+    store.close()
+    assert "such as 45s, 30m, 12h or 90d" in passed("soon")[1]
+
+
+def test_a_pause_that_somebody_forgot_is_not_well(tmp_path: Path) -> None:
+    """A pause by hand is well for a day; whoever starts crawls again that are not well leaves it alone."""
+    store = Store.open(f"sqlite:///{tmp_path / 'crawl.db'}", "test", upgrade=True)
+    lease = store.take_lease("news")
+    lease.heartbeat(None, {"paused_since": store.clock()})
+    seen = vitals(store)
+    assert all(check.is_well for check in checks(seen))
+    (forgotten,) = [check for check in checks(replace(seen, time=seen.time + 90_000.0)) if not check.is_well]
+    assert (forgotten.name, forgotten.sentence) == ("pause", "paused by hand for 25 h")
+    assert not forgotten.is_of_process
+    lease.release()
+    store.close()
+
+
+STRANGE = "a/b <i>ü"
+
+
+def with_a_change(store: Store, now: float) -> None:
+    """Put a page with one change into it."""
+    url = f"http://{store.key[0]}.example/{store.name.encode().hex()}"
+    batch = Batch(new_pages={0: NewPage(0, url, url[7:16], name_of(url), now)})
+    batch.changes.append(ChangeRow(1, 0, now, "new", None))
+    store.save(batch)
+    store.samples.put(now, {"seconds": 60.0, "expected_freshness": 0.75, "used": 30.0, "idle": 30.0, "changes": 4.0})
+
+
+def test_each_collection_of_a_database_has_a_line_and_views_of_its_own(tmp_path: Path) -> None:
+    """Names are text, whatever they are; metrics and health are of all; each has its feed, and its way back."""
+    database = f"sqlite:///{tmp_path}/crawl.db"
+    for name in ("news", STRANGE):
+        store = Store.open(database, name)
+        with_a_change(store, store.clock())
+        store.close()
+    for served in serve(tmp_path, database):
+        assert Answer(served, "/").status == 401
+        shown = Answer(served, "/", Accept="text/html", **COOKIE)
+        assert "<i>" not in shown.text
+        assert shown.text.count("75 %") == 2
+        assert shown.text.count("50 %") == 2
+        assert "it was never crawled" in shown.text
+        paths = re.findall(r'<a href="(c/[^"]+)"', shown.text)
+        assert paths == ["c/~2/", "c/news/"]
+        for path, name in (("/c/~2/", STRANGE), ("/c/news/", "news")):
+            assert Answer(served, path).status == 401
+            given = Answer(served, f"{path}?token={TOKEN}")
+            assert given.headers["Location"] == path
+            view = Answer(served, path, **COOKIE).text
+            assert 'href="../../"' in view
+            assert (
+                Answer(served, re.findall(r'href="../../(static/style.css)"', view)[0].join("/ ").strip()).status == 200
+            )
+            url = f"http://0.example/{name.encode().hex()}"
+            assert url in Answer(served, f"{path}pages?q=example", **COOKIE).text
+            (line,) = Answer(served, f"{path}changes.jsonl?token={TOKEN}").text.splitlines()
+            assert json.loads(line)["url"] == url
+            assert Answer(served, f"{path}pages?q=example").status == 401
+        assert Answer(served, "/c/nothing/", **COOKIE).status == 404
+        assert Answer(served, "/pages", **COOKIE).status == 404
+        metrics = Answer(served, "/metrics").text
+        assert metrics.count("# HELP crawlsched_up ") == 1
+        assert 'crawlsched_up{collection="news"} 0.0' in metrics
+        assert f'crawlsched_expected_freshness_ratio{{collection="{STRANGE}"}} 0.75' in metrics
+        health = Answer(served, "/healthz")
+        assert health.status == 503
+        assert set(json.loads(health.text)["collections"]) == {"news", STRANGE}
+        assert set(json.loads(Answer(served, "/healthz?collection=news").text)["collections"]) == {"news"}
+        assert Answer(served, "/healthz?collection=x").status == 400
+
+
+def test_each_shard_of_a_shared_collection_has_a_line(tmp_path: Path, postgresql_url: str) -> None:
+    """Its views are its own; the feed is that of all shards."""
+    Store.open(postgresql_url, "alone", upgrade=True).close()
+    shared = SharedCollection.open(Store.open(postgresql_url, "alone").database, "news", 4, 1000.0)
+    for shard in range(4):
+        with_a_change(Store(shared.database, "news", (shard, shared.number)), 1e9)
+    for served in serve(tmp_path, postgresql_url):
+        paths = re.findall(r'<a href="(c/[^"]+)"', Answer(served, "/", Accept="text/html", **COOKIE).text)
+        assert paths == ["c/alone/", *(f"c/news/{shard}/" for shard in range(4))]
+        assert "http://2.example/" in Answer(served, "/c/news/2/pages?q=example", **COOKIE).text
+        assert "http://1.example/" not in Answer(served, "/c/news/2/pages?q=example", **COOKIE).text
+        assert len(Answer(served, f"/c/news/2/changes.jsonl?token={TOKEN}").text.splitlines()) == 4
+        assert 'crawlsched_delivered_changes_total{collection="news/3"} 1.0' in Answer(served, "/metrics").text
