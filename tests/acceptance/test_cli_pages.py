@@ -1,7 +1,5 @@
 """`crawlsched pages`, `export`, `import` and `db backup`: what a collection holds, for people and programs."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib
@@ -31,7 +29,7 @@ GIVEN = "--database", "sqlite:///crawl.db"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with a database of a day's crawl."""
     folder = tmp_path_factory.mktemp("pages")
     store = Store.open(f"sqlite:///{folder}/crawl.db", "news")
@@ -44,7 +42,7 @@ def csv_rows(*arguments: str, folder: Path | None = None) -> list[dict[str, str]
     return list(csv.DictReader(StringIO(said(*arguments, "--csv", folder=folder))))
 
 
-def test_pages_are_listed_by_conditions_and_in_an_order(folder: Path) -> None:
+def test_pages_are_listed_by_conditions_and_in_an_order(folder):
     """What fulfils all conditions, in the order asked for, as JSON and as CSV."""
     where = "--where", "n_changes >= 1", "--where", "url ~ http://127.0.0.1/*", "--where", "crawled_at > now-1d"
     found = report("pages", *where, "--order", "n_changes:desc", *GIVEN, folder=folder)["pages"]
@@ -72,12 +70,12 @@ def test_pages_are_listed_by_conditions_and_in_an_order(folder: Path) -> None:
         ("undelivered = maybe", "is yes or no"),
     ],
 )
-def test_a_condition_that_is_none_is_said(folder: Path, where: str, words: str) -> None:
+def test_a_condition_that_is_none_is_said(folder, where, words):
     """One sentence says what is allowed."""
     assert words in failed(run_here(folder, "pages", "--where", where, *GIVEN))
 
 
-def test_an_export_brings_its_import_back(folder: Path, tmp_path: Path) -> None:
+def test_an_export_brings_its_import_back(folder, tmp_path):
     """What was exported and imported elsewhere is exported alike: visits, and what pages are worth."""
     assert "60 rows of pages written to" in said("export", str(tmp_path / "out"), *GIVEN, folder=folder)
     other = "--database", "sqlite:///other.db"
@@ -96,7 +94,7 @@ def test_an_export_brings_its_import_back(folder: Path, tmp_path: Path) -> None:
         assert before
 
 
-def test_tables_are_written_as_csv_and_as_lines_of_json(folder: Path, tmp_path: Path) -> None:
+def test_tables_are_written_as_csv_and_as_lines_of_json(folder, tmp_path):
     """Each kind of file has the same rows; an unknown ending is refused, and what fails leaves nothing."""
     said("export", str(tmp_path), "--format", "csv.gz", *GIVEN, folder=folder)
     with gzip.open(tmp_path / "visits.csv.gz", "rt", newline="") as file:
@@ -111,7 +109,7 @@ def test_tables_are_written_as_csv_and_as_lines_of_json(folder: Path, tmp_path: 
     assert len(answer.stdout.splitlines()) == 1 + sum(line["changed"] == 1 for line in lines)
 
 
-def test_a_backup_is_of_one_moment_while_others_write(folder: Path, tmp_path: Path, monkeypatch) -> None:
+def test_a_backup_is_of_one_moment_while_others_write(folder, tmp_path, monkeypatch):
     """What is written meanwhile is not in it, and does not make it begin anew; it can be put back."""
     (tmp_path / "crawl.db").write_bytes(b"")
     run_here(folder, "db", "backup", str(tmp_path / "first.db"), *GIVEN)
@@ -119,7 +117,7 @@ def test_a_backup_is_of_one_moment_while_others_write(folder: Path, tmp_path: Pa
     database = Database(f"sqlite:///{tmp_path}/crawl.db")
     heard = []
 
-    def write(done: int, total: int) -> None:
+    def write(done, total):
         heard.append(done)
         with database.writing() as connection:
             connection.exec_driver_sql(f"UPDATE collections SET changes_given = {done}")
@@ -134,7 +132,7 @@ def test_a_backup_is_of_one_moment_while_others_write(folder: Path, tmp_path: Pa
     assert backup.require_sound(tmp_path / "copy.db")
 
 
-def test_a_restore_that_cannot_be_right_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_restore_that_cannot_be_right_is_refused(folder, tmp_path):
     """Unasked, of what is no backup, while a crawl runs, and over a backup that is there."""
     copy = str(tmp_path / "copy.db")
     said("db", "backup", copy, *GIVEN, folder=folder)
@@ -154,7 +152,7 @@ def test_a_restore_that_cannot_be_right_is_refused(folder: Path, tmp_path: Path)
     store.close()
 
 
-def test_pages_come_in_and_out_of_both_databases(database_url: str, tmp_path: Path) -> None:
+def test_pages_come_in_and_out_of_both_databases(database_url, tmp_path):
     """What is imported is listed and exported alike from SQLite and from PostgreSQL; a backup says what to use."""
     given = "--database", database_url
     said("db", "upgrade", *given, folder=tmp_path)
@@ -185,13 +183,13 @@ def imported(folder: Path, text: str | bytes, *options: str, name: str = "file.c
 
 
 @pytest.fixture
-def columns(tmp_path: Path):
+def columns(tmp_path):
     """Give one stored column of the pages by their URLs."""
     database = f"sqlite:///{tmp_path}/crawl.db"
     return lambda name: {page["url"]: page[name] for page in rows(database, f"SELECT url, {name} FROM pages")}
 
 
-def test_a_url_a_line_becomes_a_page(tmp_path: Path, columns) -> None:
+def test_a_url_a_line_becomes_a_page(tmp_path, columns):
     """Blank lines and notes are no pages, what stands twice is one, and what is wrong is named and left out."""
     text = "# ours\nhttp://a.example/1\n\nhttp://a.example/2\nhttp://a.example/1\n/p/3\nhttp://b.example/\xff\n"
     found = imported(tmp_path, text.encode("latin-1"), name="urls.txt")
@@ -206,7 +204,7 @@ def test_a_url_a_line_becomes_a_page(tmp_path: Path, columns) -> None:
     assert (again["new"], again["weighed"], again["lines_left_out"]) == (1, 0, 0)
 
 
-def test_importance_is_stated_of_new_and_of_known_pages(tmp_path: Path, columns) -> None:
+def test_importance_is_stated_of_new_and_of_known_pages(tmp_path, columns):
     """A CSV weighs pages; a wrong number, a row of another length and a URL in quotes with commas are what they are."""
     imported(tmp_path, "http://a.example/1\nhttp://a.example/2\n")
     text = (
@@ -218,7 +216,7 @@ def test_importance_is_stated_of_new_and_of_known_pages(tmp_path: Path, columns)
     assert columns("importance") == {"http://a.example/1": 1, "http://a.example/2": 3, "http://a.example/q?x=1,2": 0.5}
 
 
-def test_visits_are_what_a_crawl_would_have_left(tmp_path: Path, columns) -> None:
+def test_visits_are_what_a_crawl_would_have_left(tmp_path, columns):
     """The newest visit is the copy's, changes are counted, also by digests; what is impossible is named."""
     lines = [
         "url,time,changed,digest",
@@ -245,7 +243,7 @@ def test_visits_are_what_a_crawl_would_have_left(tmp_path: Path, columns) -> Non
     assert columns("n_crawls")["http://a.example/1"] == 3
 
 
-def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) -> None:
+def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path):
     """With twenty visits a page it says of each page, and of what a crawl is worth, what that crawl's planner says."""
     rng, n_pages, n_visits, now = np.random.default_rng(5), 150, 20, time.time()
     rates = rng.lognormal(np.log(1 / (3 * DAY)), 1.5, n_pages)
@@ -276,7 +274,7 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) 
     assert np.mean([0.3 < ratio < 3.0 for ratio in ratios]) > 0.8
 
 
-def test_what_cannot_be_imported_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_imported_is_said(tmp_path):
     """No collection named, no file, no time: a sentence each, and no database is made."""
     (tmp_path / "urls.txt").write_text("http://a.example/1\n")
     (tmp_path / "half.csv").write_text("url,changed\n")
@@ -295,7 +293,7 @@ def test_what_cannot_be_imported_is_said(tmp_path: Path) -> None:
 CHANGED = 'yield {"url": response.url, "changed": response.meta["crawlsched_changed"]}'
 
 
-def test_imported_pages_are_visited_and_delivered_once(tmp_path: Path) -> None:
+def test_imported_pages_are_visited_and_delivered_once(tmp_path):
     """Also those that others have visited: our spider has not seen them. What others learned is kept."""
     with Site() as site:
         for name in "abcd":
@@ -318,13 +316,13 @@ def test_imported_pages_are_visited_and_delivered_once(tmp_path: Path) -> None:
         assert why["visits"][0]["changed"] is not True
 
 
-def test_no_more_pages_are_imported_than_are_allowed(tmp_path: Path) -> None:
+def test_no_more_pages_are_imported_than_are_allowed(tmp_path):
     """By CRAWLSCHED_MAX_PAGES, and by a rule; those that were there before count, and are weighed still."""
     given = {"CRAWLSCHED_MAX_PAGES": 4, "CRAWLSCHED_PAGES": [("*/calendar/*", {"max_pages": 1})]}
     settings = Settings.from_scrapy(given, "test")
     store = Store.open(f"sqlite:///{tmp_path / 'crawl.db'}", "test")
 
-    def imported(*names: str, importance: float | None = None) -> tuple[int, int, int]:
+    def imported(*names, importance=None):
         importing = Import(store, settings, "none", lambda url: 1.0, time.time())
         urls = [f"http://a.example/{name}" for name in names]
         importing.take([ImportedPage(u, "a.example", hashlib.sha1(u.encode()).digest(), importance) for u in urls])

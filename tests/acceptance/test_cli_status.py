@@ -1,7 +1,5 @@
 """`crawlsched status`, `why`, `whatif` and `sources`: they say what the planner decides by, over a real store."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -9,7 +7,6 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,12 +26,12 @@ from tests.simulated import HOSTS, Simulated, crawl
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+def database(tmp_path_factory):
     return f"sqlite:///{tmp_path_factory.mktemp('status')}/crawl.db"
 
 
 @pytest.fixture(scope="module")
-def simulated(database: str) -> Iterator[Simulated]:
+def simulated(database) -> Iterator[Simulated]:
     """A collection that was crawled for three simulated days which end now."""
     store = Store.open(database, "news")
     yield crawl(store, time.time())
@@ -50,7 +47,7 @@ def running(store: Store, seconds: float = 0.0, **status: Any) -> Iterator[None]
     lease.release(time.time())
 
 
-def test_status_knows_the_pages_and_how_the_budget_was_used(simulated: Simulated, database: str) -> None:
+def test_status_knows_the_pages_and_how_the_budget_was_used(simulated: Simulated, database):
     """Pages by state, the last crawl's bandwidth, and the visits of the last hour and day are those of the crawl."""
     status = report("status", "--database", database)
     assert status["pages"] == {
@@ -66,7 +63,7 @@ def test_status_knows_the_pages_and_how_the_budget_was_used(simulated: Simulated
         assert sum(status[name]["outcomes"].values()) == len(recent)
 
 
-def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: Path) -> None:
+def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path):
     """What comes out is that of all pages, within four of its standard errors."""
     url = f"sqlite:///{tmp_path / 'large.db'}"
     store = Store.open(url, "bench", upgrade=True)
@@ -90,7 +87,7 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: P
     assert f"after {why['n_before']:,} pages that are worth more" in said("why", median, "--database", url)
 
 
-def test_status_fits_on_a_screen(simulated: Simulated, database: str) -> None:
+def test_status_fits_on_a_screen(simulated: Simulated, database):
     """For a person there are a few lines, with nothing of the machine in them."""
     shown = said("status", "--database", database)
     assert len(shown.splitlines()) < 24
@@ -100,7 +97,7 @@ def test_status_fits_on_a_screen(simulated: Simulated, database: str) -> None:
     assert not any(word in shown for word in ("nan", "None", "inf", "{"))
 
 
-def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path: Path) -> None:
+def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path):
     """Slots used, idle, without a free host and missed come from the heartbeat of the running crawl."""
     url = f"sqlite:///{tmp_path}/crawl.db"
     slots = {"used": 90, "idle": 6, "no_free_host": 3, "missed": 1, "paid": 7}
@@ -114,7 +111,7 @@ def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("page", [0, 5, 40, 61, 119])
-def test_why_says_what_the_planner_decides_by(simulated: Simulated, database: str, page: int) -> None:
+def test_why_says_what_the_planner_decides_by(simulated: Simulated, database, page):
     """Every estimate is the production planner's own explanation of the page at that time."""
     why = report("why", simulated.url(page), "--database", database)
     explained = explain(simulated.planner, page, why["time"]).to_dict()
@@ -129,7 +126,7 @@ def test_why_says_what_the_planner_decides_by(simulated: Simulated, database: st
     assert why["next_crawl_at"] >= why["time"]
 
 
-def test_why_shows_the_last_visits_newest_first(simulated: Simulated, database: str) -> None:
+def test_why_shows_the_last_visits_newest_first(simulated: Simulated, database):
     """The visits are those of the page, as many as asked for, and the counts agree with them."""
     why = report("why", simulated.url(4), "--visits", "3", "--database", database)
     own = [visit for visit in simulated.visits if visit.page == 4]
@@ -140,7 +137,7 @@ def test_why_shows_the_last_visits_newest_first(simulated: Simulated, database: 
     assert (by["kind"], by["url"], by["n_announced"]) == ("sitemap", f"http://{HOSTS[0]}/sitemap.xml", 3)
 
 
-def test_why_is_said_in_words(simulated: Simulated, database: str) -> None:
+def test_why_is_said_in_words(simulated: Simulated, database):
     """For a person there is the page, its changes, its worth, when it is crawled and what decides that."""
     shown = said("why", simulated.url(4), "--database", database)
     at_random = "if it changes at random, between"
@@ -150,7 +147,7 @@ def test_why_is_said_in_words(simulated: Simulated, database: str) -> None:
     assert not any(word in shown for word in ("nan", "None", " inf", "{"))
 
 
-def test_why_names_a_floor_that_binds(simulated: Simulated, database: str) -> None:
+def test_why_names_a_floor_that_binds(simulated: Simulated, database):
     """With an interval in the settings, what decides is that interval."""
     newest = simulated.visits[-1].page
     shortest = ("-s", 'CRAWLSCHED_PAGES=[["*", {"min_interval": "10d"}]]')
@@ -166,7 +163,7 @@ def test_why_names_a_floor_that_binds(simulated: Simulated, database: str) -> No
     )
 
 
-def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path: Path) -> None:
+def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path):
     """A host that asked to be left alone is what its pages wait for, or an interval that the crawl was started with."""
     url, rest_until = f"sqlite:///{tmp_path}/crawl.db", time.time() + 1000.0
     with closing(Store.open(url, "news")) as store:
@@ -184,7 +181,7 @@ def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path:
     assert report("why", simulated.url(5), "--database", url)["binds"] == "value"
 
 
-def test_a_page_waits_for_those_that_are_worth_more_than_the_threshold(tmp_path: Path) -> None:
+def test_a_page_waits_for_those_that_are_worth_more_than_the_threshold(tmp_path):
     """After a slow first crawl there are many of them, and one that would go by itself sooner goes after them."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     store = Store.open(url, "news")
@@ -209,7 +206,7 @@ HOUR = 3600.0
 # `crawlsched whatif`: the freshness of other bandwidths, and the bandwidth for a freshness.
 
 
-def test_whatif_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated, database: str) -> None:
+def test_whatif_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated, database):
     """What stands in the store gives the same numbers as the crawl's own planner, with its plan, in memory."""
     found = report("whatif", "--database", database, "--bandwidths", "0.5x", "20/h", "2x")
     assert (found["pages"], found["sample"], found["bandwidth"]) == (120, 120, 20 / HOUR)
@@ -227,7 +224,7 @@ def test_whatif_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated,
     assert "Computed from an even sample of 60 pages" in said("whatif", "--database", database, "--sample", "60")
 
 
-def test_the_bandwidth_for_a_freshness_gives_it(simulated: Simulated, database: str) -> None:
+def test_the_bandwidth_for_a_freshness_gives_it(simulated: Simulated, database):
     """Asked the other way round, the answer comes back."""
     needed = report("whatif", "--database", database, "--freshness", "0.85", "95%")["needed"]
     again = [f"{one['bandwidth']:.12f}/s" for one in needed]
@@ -236,7 +233,7 @@ def test_the_bandwidth_for_a_freshness_gives_it(simulated: Simulated, database: 
     assert [one["freshness"] for one in found] == pytest.approx([0.85, 0.95], abs=1e-3)
 
 
-def test_for_a_person_whatif_is_two_tables(simulated: Simulated, database: str) -> None:
+def test_for_a_person_whatif_is_two_tables(simulated: Simulated, database):
     """Bandwidths in the unit of the present one, and nothing of the machine."""
     shown = said("whatif", "--database", database, "--bandwidths", "0.5x", "1x", "--freshness", "0.9", "0.99999999")
     lines = [line.split() for line in shown.splitlines()]
@@ -247,7 +244,7 @@ def test_for_a_person_whatif_is_two_tables(simulated: Simulated, database: str) 
     assert not any(word in shown for word in ("nan", "None", "inf", "{"))
 
 
-def test_sitemaps_take_their_share(tmp_path: Path) -> None:
+def test_sitemaps_take_their_share(tmp_path):
     """A sitemap that is read every half hour takes 2 of the 5 requests an hour."""
     url = f"sqlite:///{tmp_path}/crawl.db"
     store = Store.open(url, "news")
@@ -261,7 +258,7 @@ def test_sitemaps_take_their_share(tmp_path: Path) -> None:
     assert "on 5/h, 2/h of that for sitemaps" in said("whatif", "--database", url)
 
 
-def test_mistakes_are_one_sentence(simulated: Simulated, database: str, tmp_path: Path) -> None:
+def test_mistakes_are_one_sentence(simulated: Simulated, database, tmp_path):
     """The sentence says what is wrong and what is allowed."""
     for text in ("3y", "0x", "-1/h", "x"):
         assert failed(run_here(tmp_path, "whatif", "--database", database, f"--bandwidths={text}")) == (
@@ -301,7 +298,7 @@ def _filled(url: str) -> None:
     store.close()
 
 
-def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
+def test_sources_are_shown_with_counts_and_intervals(tmp_path):
     """By source, by site, and by part of the site, of which one is believed and the other is not."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     _filled(url)
@@ -331,7 +328,7 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path: Path) -> None:
     assert "e+" not in text
 
 
-def test_one_figure_is_said_once(tmp_path: Path) -> None:
+def test_one_figure_is_said_once(tmp_path):
     """`sources`, `status` and `why` have the same precision and recall of a source, with the same bounds."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     _filled(url)
@@ -346,7 +343,7 @@ def test_one_figure_is_said_once(tmp_path: Path) -> None:
         assert [json.loads(json.dumps(other[name])) for name in names] == [source[name] for name in names]
 
 
-def test_what_is_not_known_yet_is_said_so_and_why(tmp_path: Path) -> None:
+def test_what_is_not_known_yet_is_said_so_and_why(tmp_path):
     """Of a feed whose every announcement was true, and which nobody visited without; of others that were not heard."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     store = Store.open(url, "test")

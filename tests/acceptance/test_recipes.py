@@ -3,8 +3,6 @@
 Of the latter all but the build itself, in a project of `startproject`.
 """
 
-from __future__ import annotations
-
 import csv
 import dbm
 import gzip
@@ -14,7 +12,6 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -59,7 +56,7 @@ def pages(folder: Path, collection: str = "news") -> dict[str, tuple[float, floa
     return {url: tuple(known) for url, *known in (page.values() for page in found)}
 
 
-def test_a_feed_of_scrapy_tells_of_visits(tmp_path: Path) -> None:
+def test_a_feed_of_scrapy_tells_of_visits(tmp_path):
     """A price that is another one is a change."""
     items = [("2026-01-01T00:00:00Z", 5), ("2026-01-02T00:00:00Z", 5), ("2026-01-03T00:00:00Z", 6)]
     lines = [json.dumps({"url": "http://a.example/1", "scraped_at": at, "price": price}) for at, price in items]
@@ -69,7 +66,7 @@ def test_a_feed_of_scrapy_tells_of_visits(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def cached(tmp_path: Path) -> Iterator[list[str]]:
+def cached(tmp_path):
     """Crawl a site with Scrapy's own HTTP cache."""
     with Site() as site:
         urls = [site.page(f"/{n}", f"<p>{n}</p>") for n in range(3)]
@@ -83,7 +80,7 @@ def cached(tmp_path: Path) -> Iterator[list[str]]:
         yield urls
 
 
-def test_the_cache_of_scrapy_tells_of_one_visit_a_page(cached: list[str], tmp_path: Path) -> None:
+def test_the_cache_of_scrapy_tells_of_one_visit_a_page(cached, tmp_path):
     """As Scrapy itself has written it."""
     follow(tmp_path, *RECIPES["From Scrapy's HTTP cache"])
     found = pages(tmp_path)
@@ -92,7 +89,7 @@ def test_the_cache_of_scrapy_tells_of_one_visit_a_page(cached: list[str], tmp_pa
 
 
 @pytest.mark.parametrize("key", [lambda digest: digest, lambda digest: digest.hex()], ids=["bytes", "digits"])
-def test_deltafetch_tells_when_pages_were_seen(key: object, tmp_path: Path) -> None:
+def test_deltafetch_tells_when_pages_were_seen(key, tmp_path):
     """It keeps fingerprints, as bytes or (before 2.1) as digits; a URL that it does not know is no page."""
     (tmp_path / ".scrapy/deltafetch").mkdir(parents=True)
     with dbm.open(str(tmp_path / ".scrapy/deltafetch/SPIDER.db"), "c") as seen:
@@ -102,7 +99,7 @@ def test_deltafetch_tells_when_pages_were_seen(key: object, tmp_path: Path) -> N
     assert pages(tmp_path) == {"http://a.example/1": (1, 0, 1700000000.25, 1)}
 
 
-def test_an_index_of_an_archive_tells_of_visits(tmp_path: Path) -> None:
+def test_an_index_of_an_archive_tells_of_visits(tmp_path):
     """Commas in URLs are no separators; an answer that is none is left out."""
     lines = [" CDX N b a m s k r M S V g"]
     for day, status, digest in ((1, 200, "AAA"), (2, 200, "BBB"), (3, 404, "CCC")):
@@ -112,7 +109,7 @@ def test_an_index_of_an_archive_tells_of_visits(tmp_path: Path) -> None:
     assert pages(tmp_path, "archive") == {"http://a.example/q?x=1,2": (2, 1, 1767312000.0, 1)}
 
 
-def test_an_archive_tells_of_visits(tmp_path: Path) -> None:
+def test_an_archive_tells_of_visits(tmp_path):
     """Record by record, as `warcio` and others write them."""
     with gzip.open(tmp_path / "a.warc.gz", "wb") as file:
         for n, (status, digest) in enumerate(((200, "AAA"), (200, "AAA"), (200, "BBB"), (500, "CCC")), 1):
@@ -122,7 +119,7 @@ def test_an_archive_tells_of_visits(tmp_path: Path) -> None:
     assert pages(tmp_path, "archive") == {"http://a.example/1": (3, 1, 1767398400.0, 1)}
 
 
-def test_a_dump_of_nutch_tells_of_the_last_visit(tmp_path: Path) -> None:
+def test_a_dump_of_nutch_tells_of_the_last_visit(tmp_path):
     """The time to come back, less the interval; a page that was never fetched was not visited."""
     heading = "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,Retry interval seconds"
     never = "Thu Jan 01 00:00:00 UTC 1970"
@@ -136,7 +133,7 @@ def test_a_dump_of_nutch_tells_of_the_last_visit(tmp_path: Path) -> None:
     assert pages(tmp_path) == {"http://a.example/1": (1, 0, 1767225600.0, 1)}
 
 
-def test_a_log_of_a_server_tells_what_pages_are_worth(tmp_path: Path) -> None:
+def test_a_log_of_a_server_tells_what_pages_are_worth(tmp_path):
     """How often each was asked for, and found."""
     line = '127.0.0.1 - - [25/Nov/2026:10:00:00 +0000] "{} {} HTTP/1.1" {} 99 "-" "curl"\n'
     asked = [("GET", "/a,b", 200), ("GET", "/a,b", 200), ("GET", "/c", 404), ("POST", "/d", 200), ("GET", "/e", 200)]
@@ -146,7 +143,7 @@ def test_a_log_of_a_server_tells_what_pages_are_worth(tmp_path: Path) -> None:
     assert worth == {"https://example.com/a,b": 2, "https://example.com/e": 1}
 
 
-def test_a_search_console_tells_what_pages_are_worth(tmp_path: Path) -> None:
+def test_a_search_console_tells_what_pages_are_worth(tmp_path):
     """Clicks and one."""
     rows = [["Top pages", "Clicks", "Impressions", "CTR", "Position"], ["https://a.example/x,y", 7, 90, "7.8%", 3.1]]
     with (tmp_path / "Pages.csv").open("w", newline="") as file:
@@ -158,7 +155,7 @@ def test_a_search_console_tells_what_pages_are_worth(tmp_path: Path) -> None:
     }
 
 
-def test_what_goes_out_comes_in_again(tmp_path: Path) -> None:
+def test_what_goes_out_comes_in_again(tmp_path):
     """The visits of an export make the same pages."""
     (tmp_path / "visits.csv").write_text(
         "url,time,changed\nhttp://a.example/1,1790000000,\nhttp://a.example/1,1790000900,1\n"
@@ -168,7 +165,7 @@ def test_what_goes_out_comes_in_again(tmp_path: Path) -> None:
     assert pages(tmp_path, "copy") == pages(tmp_path) == {"http://a.example/1": (2, 1, 1790000900.0, 1)}
 
 
-def test_every_recipe_is_followed() -> None:
+def test_every_recipe_is_followed():
     """A recipe more in the guide needs a test here."""
     assert {title: len(recipes) for title, recipes in RECIPES.items()} == {
         "From Scrapy's feeds": 1,
@@ -191,7 +188,7 @@ def _block(language: str, with_line: str) -> str:
     return str(found)
 
 
-def test_the_lines_of_the_dockerfile_run_in_a_new_project(tmp_path: Path) -> None:
+def test_the_lines_of_the_dockerfile_run_in_a_new_project(tmp_path):
     """What is installed needs no package of the project; the copied project crawls, stops, and leaves its volume."""
     scrapy = (sys.executable, "-m", "scrapy")
     children.run(*scrapy, "startproject", "monitor", cwd=tmp_path)

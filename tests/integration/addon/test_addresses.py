@@ -1,7 +1,5 @@
 """Where a crawl goes: what a site names has to be allowed by the spider, be an address, and lead to no private one."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -9,7 +7,6 @@ import socket
 import stat
 from collections import Counter
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -24,11 +21,11 @@ def _allows(*domains: str) -> str:
     return f"allowed_domains = {list(domains)}"
 
 
-def test_sitemaps_that_a_site_names_lead_nowhere_that_the_spider_does_not_allow(tmp_path: Path) -> None:
+def test_sitemaps_that_a_site_names_lead_nowhere_that_the_spider_does_not_allow(tmp_path):
     """127.0.0.1 is the site, .2 another one of the spider's, .3 a machine that nobody but the site has named."""
     with Site(("127.0.0.1", "127.0.0.2", "127.0.0.3")) as site:
         secret = site.url("/latest/meta-data", "127.0.0.3")
-        site.default = lambda request: web.Response(text="<p>x</p>", content_type="text/html")
+        site.default = lambda request: "<p>x</p>"
         named = [secret, *(site.url(f"/{name}.xml") for name in ("moved", "index", "good"))]
         site.page("/robots.txt", "".join(f"Sitemap: {url}\n" for url in named))
         site.page("/moved.xml", "", status=302, Location=f"{secret}/moved")
@@ -65,21 +62,21 @@ class Resolver(CachingThreadedResolver):
 """
 
 
-def test_a_name_is_judged_by_the_address_that_is_connected_to(tmp_path: Path) -> None:
+def test_a_name_is_judged_by_the_address_that_is_connected_to(tmp_path):
     """Robots.txt lines, redirects, children of an index, their redirects, addresses, names that soon lead elsewhere.
 
     Only the site may be asked, and only the spider may ask whom it wants.
     """
     with Site(("127.0.0.1", "127.0.0.3")) as site:
-        reached: list[str] = []
+        reached = []
 
-        def other(request: web.Request) -> web.Response:
+        def other(request):
             # By the machine that was connected to, whatever it was called.
             if request.transport is not None and request.transport.get_extra_info("sockname")[0] == "127.0.0.3":
                 reached.append(request.raw_path)
             return web.Response(text="<urlset></urlset>", content_type="text/xml")
 
-        def named(name: str, path: str) -> str:
+        def named(name, path):
             return site.url(path, f"{name}.test")
 
         site.default = other
@@ -111,16 +108,16 @@ def test_a_name_is_judged_by_the_address_that_is_connected_to(tmp_path: Path) ->
         assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
 
 
-def test_a_start_request_allows_its_own_redirects_and_no_later_ones(tmp_path: Path) -> None:
+def test_a_start_request_allows_its_own_redirects_and_no_later_ones(tmp_path):
     """What start() marks dont_filter may lead anywhere when it goes; where the page leads later is asked about."""
     with Site(("127.0.0.1", "127.0.0.2")) as site:
         at_once = site.page("/at-once", "", status=302, Location=site.url("/first", "127.0.0.2"))
 
-        def later(request: web.Request) -> web.Response:
+        def later(request):
             n_asked = len(site.visits("/turned"))
             if n_asked > 2:
                 return web.Response(status=302, headers={"Location": site.url("/later", "127.0.0.2")})
-            return web.Response(text=f"<p>{n_asked}</p>", content_type="text/html")
+            return f"<p>{n_asked}</p>"
 
         turned = site.page("/turned", later)
         for path in ("/first", "/later"):
@@ -146,18 +143,18 @@ def item(self, response):
 
 
 @pytest.mark.parametrize("status", [301, 302])
-def test_a_permanent_redirect_makes_its_target_the_page(tmp_path: Path, status: int) -> None:
+def test_a_permanent_redirect_makes_its_target_the_page(tmp_path, status):
     """Four start requests and six links lead to five pages; a temporary redirect stays a page of its own."""
     said = {"word": "one"}
 
-    def answer(request: web.Request) -> web.Response:
+    def answer(request):
         name, _, number = request.path[1:].partition("/")
         if name.startswith("old"):
             return web.Response(status=status, headers={"Location": f"/new-{name[-1]}/{int(number) % 3}"})
         links = "".join(f'<a href="/old-l/{number}">x</a>' for number in range(6)) if name == "list" else ""
         # Each page in words of its own: what all say alike would be the site's.
         own = f"{request.path} {'abc'[int(number or 0) % 3]}{name[-1]}{said['word']}"
-        return web.Response(text=f"<p>{own}</p>{links}", content_type="text/html")
+        return f"<p>{own}</p>{links}"
 
     with Site() as site:
         site.default = answer
@@ -209,7 +206,7 @@ def failed(self, failure):
 """
 
 
-def test_a_handler_is_asked_whatever_the_resolver_says(tmp_path: Path) -> None:
+def test_a_handler_is_asked_whatever_the_resolver_says(tmp_path):
     """Names are the handler's business: those of the project deliver, Scrapy's own reports what it cannot find."""
     known = ["http://only-the-handler-knows.invalid/a", "s3://a-bucket-of-ours/key"]
     asks = spider([*known, "https://nobody.invalid/"], YIELDS, before=HANDLER, also=FAILED)
@@ -230,7 +227,7 @@ def _pinged(project: Project, *urls: str, key: str = KEY) -> int:
         return connection.getresponse().status
 
 
-def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path: Path) -> None:
+def test_urls_that_nothing_can_ask_for_stop_nothing(tmp_path):
     """A port that is none in robots.txt, in a sitemap and in pings: the rest is read, and the crawl goes on.
 
     Nor does what is no HTTP fill the log with tracebacks, for which nobody would need a key.

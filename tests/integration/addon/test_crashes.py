@@ -1,9 +1,6 @@
 """kill -9 loses next to nothing, a change is never lost to the spider, SIGTERM loses nothing."""
 
-from __future__ import annotations
-
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,7 +36,7 @@ WITH_IT = {"spider_under_test.Pipeline": 1}
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
+def site():
     with Site() as site:
         for number in range(100, 300):
             site.page(f"/{number}", f"<p>{number}</p>")
@@ -64,7 +61,7 @@ def _wait_until_stored(site: Site, project: Project, pages: int, visited: int) -
     wait_until(is_stored)
 
 
-def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp_path: Path) -> None:
+def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site, tmp_path):
     """The last moment alone is forgotten; headers, cookies, cb_kwargs, meta and callback are those of the first."""
     project = _project(site, tmp_path, bandwidth="50/s", CONCURRENT_REQUESTS_PER_DOMAIN=30)
     process = project.start()
@@ -81,7 +78,7 @@ def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp
         project.file.read_text().replace("async def start(self):", "async def start(self):\n        return")
     )
 
-    def delivered() -> list[str]:
+    def delivered():
         return sorted({line.split()[0] for line in project.lines("delivered.txt")})
 
     project.run_until(lambda: len(delivered()) == 200, bandwidth="100/s")
@@ -90,7 +87,7 @@ def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site: Site, tmp
     assert all(headers["x-kept"] == "yes" and headers["cookie"] == "c=1" for headers in later)
 
 
-def test_a_change_that_was_not_delivered_comes_again_after_a_crash(site: Site, tmp_path: Path) -> None:
+def test_a_change_that_was_not_delivered_comes_again_after_a_crash(site, tmp_path):
     """The pipeline hangs, the process is killed, and the next one delivers the same page at once."""
     project = _project(site, tmp_path)
     (tmp_path / "hang.txt").write_text("")
@@ -133,7 +130,7 @@ yield from response.follow_all(css="a")
 """
 
 
-def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site: Site, tmp_path: Path) -> None:
+def test_a_page_that_is_in_no_row_when_its_item_is_delivered_is_found_again(site, tmp_path):
     """Killed at once: the page that named it does not count as delivered either, and names it again."""
     listed = site.page("/list", "<p>nothing yet</p>")
     text = spider([listed], LINKS, before=KILLS, also=ONCE)

@@ -1,11 +1,5 @@
 """Credentials: a page that needs them is never sent without, and they stand in the database only if they may."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
-from aiohttp import web
-
 from tests.crawling import Project, spider
 from tests.site import Site
 
@@ -19,19 +13,19 @@ async def start(self):
 """
 
 
-def test_pages_with_credentials_wait_for_them_after_a_restart(tmp_path: Path) -> None:
+def test_pages_with_credentials_wait_for_them_after_a_restart(tmp_path):
     """They are kept by default; with False they are struck out, the page waits, is counted, and goes when asked for."""
     with Site() as site:
-        sent: list[str | None] = []
+        sent = []
 
-        def mine(request: web.Request) -> web.Response:
+        def mine(request):
             sent.append(request.headers.get("Authorization"))
-            return web.Response(text="<p>mine</p>", content_type="text/html")
+            return "<p>mine</p>"
 
         text = spider([site.page("/open", "<p>open</p>"), site.page("/mine", mine)], also=LOGS_IN)
         project = Project(tmp_path, text, COOKIES_ENABLED=False, bandwidth="10/s", visits=5)
 
-        def secrets_on_disk() -> bool:
+        def secrets_on_disk():
             return any(b"s3cret" in file.read_bytes() for file in tmp_path.glob("crawl.db*"))
 
         kept = project.run(TEST_LOG_IN=True)

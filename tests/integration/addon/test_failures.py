@@ -1,13 +1,8 @@
 """What goes wrong outside is counted or said in a sentence, and the crawl goes on where it can."""
 
-from __future__ import annotations
-
 import re
 import time
 from contextlib import closing
-from pathlib import Path
-
-from aiohttp import web
 
 from crawlsched.store import Store
 from tests.crawling import Project, spider
@@ -42,7 +37,7 @@ class FullDisk:
 """
 
 
-def test_a_full_disk_stops_dispatching_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_stops_dispatching_and_loses_nothing(tmp_path):
     """One line says so; the crawl waits and goes on when there is room. What is not written at the end is said."""
     with Site() as site:
         urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
@@ -97,7 +92,7 @@ def test_a_filter_that_raises_costs_its_request_alone(site, tmp_path):
     assert site.visits("/bad") == []
 
 
-def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(tmp_path: Path) -> None:
+def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(tmp_path):
     """Deleted under it, or taken over by force: the next heartbeat notices, and the exit code is 1."""
     told = {
         "deleted": ("crawlsched_database_replaced", "was deleted"),
@@ -126,15 +121,15 @@ def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(tmp_path: Path
     assert not (tmp_path / "deleted" / "crawl.db").exists()  # nor is an empty one made in its place
 
 
-def test_requests_of_our_own_fail_in_silence(site: Site, tmp_path: Path) -> None:
+def test_requests_of_our_own_fail_in_silence(site, tmp_path):
     """A site closes the connection for what it does not know: robots.txt, a sitemap, pages that cannot exist."""
     began = time.monotonic()
 
-    def answer(request: web.Request) -> web.StreamResponse:
+    def answer(request):
         if not request.path.startswith("/p/"):
             request.transport.close()
         words = f"<p>{request.path} {int(time.monotonic() - began) // 3}</p>" * 3
-        return web.Response(text=f"<title>{request.path}</title>{words}", content_type="text/html")
+        return f"<title>{request.path}</title>{words}"
 
     site.default = answer
     urls = [site.url(f"/p/{number}") for number in range(20)]

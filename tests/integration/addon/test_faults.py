@@ -1,13 +1,8 @@
 """Faults, as SQLite's tests do it: every call fails once, in a real crawl, which goes on or ends loudly."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import count
-from pathlib import Path
-
-from aiohttp import web
 
 from tests.crawling import YIELDS, Project, spider
 from tests.site import Site
@@ -87,7 +82,7 @@ class Faults:
 """
 
 
-def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path) -> None:
+def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path):
     """With each error: nothing stops, each visit ends once, and pages are visited after the last as before the first.
 
     They follow one another so that no place fails with a second error before all have failed with the first.
@@ -95,8 +90,8 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path) -> None:
     numbers = count()
     with Site() as site:
 
-        def page(request: web.Request) -> web.Response:
-            return web.Response(text=f"<p>version {next(numbers)} of {request.path}</p>", content_type="text/html")
+        def page(request):
+            return f"<p>version {next(numbers)} of {request.path}</p>"
 
         urls = [site.page(f"/{number}", page) for number in range(40)]
         sitemap = "".join(f"<url><loc>{site.url(f'/s{number}')}</loc></url>" for number in range(10))
@@ -116,10 +111,10 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path) -> None:
         )
         process = project.start()
 
-        def fired() -> list[list[str]]:
+        def fired():
             return [json.loads(line) for line in project.lines("fired.jl")]
 
-        def missing(error: str) -> set[str]:
+        def missing(error):
             return set(CALLS) - {path for path, raised in fired() if raised == error}
 
         # Facts are in memory after a while, and the store may not be asked for them again.
@@ -136,7 +131,7 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path: Path) -> None:
     assert not re.search(r"Unhandled|Exception in callback|never retrieved", crawl.log)
 
 
-def test_what_fails_again_and_again_ends_the_crawl_with_exit_code_1(tmp_path: Path) -> None:
+def test_what_fails_again_and_again_ends_the_crawl_with_exit_code_1(tmp_path):
     """The flush never works: dispatching stops within seconds, and the crawl says why it ends."""
     with Site() as site:
         urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]

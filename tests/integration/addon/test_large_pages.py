@@ -1,10 +1,7 @@
 """What is large holds nothing up: a body, one that unfolds to a hundredfold, many of them, a sitemap at the end."""
 
-from __future__ import annotations
-
 import gzip
 from itertools import count
-from pathlib import Path
 
 from aiohttp import web
 
@@ -13,7 +10,7 @@ from tests.site import Site
 from tests.waiting import wait_until
 
 
-def test_a_huge_body_does_not_hold_up_the_others_and_its_changes_are_found(tmp_path: Path) -> None:
+def test_a_huge_body_does_not_hold_up_the_others_and_its_changes_are_found(tmp_path):
     """A page of 50 MB that is another one at each fetch is read and judged while the slots go on."""
     body = b"<p>some text &amp; more</p>" * 2_000_000
     fetches = count()
@@ -37,7 +34,7 @@ def test_a_huge_body_does_not_hold_up_the_others_and_its_changes_are_found(tmp_p
     assert sum(map(len, outcomes.values())) > 60
 
 
-def test_bodies_that_unfold_to_a_hundredfold_cost_little_more_than_without_us(tmp_path: Path) -> None:
+def test_bodies_that_unfold_to_a_hundredfold_cost_little_more_than_without_us(tmp_path):
     """Pages of 66 MB that come as 128 KB, several at once: one is read at a time, up to a limit."""
     body = gzip.compress(b"<p>bomb</p>" * 6_000_000, 9)
     looks = 'self.crawler.stats.set_value("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)'
@@ -84,11 +81,11 @@ def closed(self, reason):
 """
 
 
-def test_a_sitemap_that_is_being_taken_over_is_finished_in_steps(tmp_path: Path) -> None:
+def test_a_sitemap_that_is_being_taken_over_is_finished_in_steps(tmp_path):
     """The crawl is closed as soon as its 4,000 entries have begun to be taken in: all are; other callbacks run, too."""
     with Site() as site:
         entries = "".join(f"<url><loc>{site.url(f'/e/{number}')}</loc></url>" for number in range(ENTRIES))
-        site.default = lambda request: web.Response(text="x", content_type="text/html")
+        site.default = lambda request: "x"
         crawl = Project(
             tmp_path,
             spider([site.url("/")], before=TICKS, also=CLOSED),

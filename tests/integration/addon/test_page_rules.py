@@ -3,15 +3,11 @@
 And what ends a growth without end: shares, how many URLs are pages, parameters that do not count, DEPTH_LIMIT.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
-from aiohttp import web
 
 from tests.commands import said
 from tests.crawling import FOLLOWS, Crawl, Project, spider
@@ -25,7 +21,7 @@ def importance_of(crawl: Crawl) -> dict[str, float]:
     return {page["url"].rsplit("/", 1)[1]: page["importance"] for page in found}
 
 
-def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
+def test_rules_hold_for_new_and_for_stored_pages(tmp_path):
     """Importance and intervals go by pattern, a host has its share; other rules count from the next start on."""
     with Site(("127.0.0.1", "127.0.0.2")) as site:
         names = ["often", "seldom", "plain1", "plain2", "plain3"]
@@ -39,8 +35,8 @@ def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
         hosts = Counter(headers["host"].partition(":")[0] for _, headers in site.requests)
         assert visits["/seldom"] == 1
         assert visits["/often"] >= 10  # 56 visits take 3.5 s
-        # A fifth of 16/s for 3.5 s, and its first request.
-        assert 7 <= hosts["127.0.0.2"] <= 14
+        # A fifth of 16/s, and its first request.
+        assert 7 <= hosts["127.0.0.2"] <= 0.2 * 16 * (site.times[-1] - site.times[0]) + 3
         assert crawl.stats["crawlsched/dispatched/overdue"] >= 3  # and some went by what they were worth
         assert "CRAWLSCHED_PAGES, '*/often': importance 3, max_interval 0.2 s" in crawl.said("why", site.url("/often"))
         of_host = crawl.said("why", site.url("/plain1", "127.0.0.2"))
@@ -73,7 +69,7 @@ async def start(self):
 """
 
 
-def test_importance_follows_whoever_says_so(site: Site, tmp_path: Path) -> None:
+def test_importance_follows_whoever_says_so(site, tmp_path):
     """A changed function weighs all stored pages at the next start, but not those that somebody stated."""
     for name in ("a", "b", "c", "d", "stated"):
         site.page(f"/{name}", f"<p>{name}</p>")
@@ -115,7 +111,7 @@ def n_asked(site: Site, *paths: str) -> int:
     return sum(len(site.visits(path)) > 0 for path in paths)
 
 
-def test_an_archive_leaves_known_pages_their_share(site: Site, tmp_path: Path) -> None:
+def test_an_archive_leaves_known_pages_their_share(site, tmp_path):
     """A crawl that finds an archive goes on with the pages that it knows."""
     shelf, archive = ([f"/{place}/{number}" for number in range(n)] for place, n in (("shelf", 10), ("archive", 300)))
     for path in (*shelf, *archive):
@@ -129,7 +125,7 @@ def test_an_archive_leaves_known_pages_their_share(site: Site, tmp_path: Path) -
     assert sum(len(site.visits(path)) for path in shelf) - before >= 10
 
 
-def test_of_a_pattern_at_most_so_many_are_pages_also_after_a_restart(site: Site, tmp_path: Path) -> None:
+def test_of_a_pattern_at_most_so_many_are_pages_also_after_a_restart(site, tmp_path):
     """What is not taken is counted, and said once."""
     rule = [["*/calendar/*", {"max_pages": 5}]]
     site.page("/", links("/news/1", "/calendar/0"))
@@ -146,9 +142,7 @@ def test_of_a_pattern_at_most_so_many_are_pages_also_after_a_restart(site: Site,
     assert again.stats["crawlsched/withheld/max_pages"] >= 1
 
 
-def test_urls_that_differ_in_ignored_parameters_are_one_page_asked_for_by_the_url_found_last(
-    site: Site, tmp_path: Path
-) -> None:
+def test_urls_that_differ_in_ignored_parameters_are_one_page_asked_for_by_the_url_found_last(site, tmp_path):
     """Also those that were found before the setting was made: the first of them stays."""
     old = [f"/shelf?sid={number}" for number in range(10)]
     site.page("/", links(*old))
@@ -165,7 +159,7 @@ def test_urls_that_differ_in_ignored_parameters_are_one_page_asked_for_by_the_ur
     assert "by CRAWLSCHED_IGNORE_PARAMETERS only" not in again.log
 
 
-def test_depth_limit_holds_over_restarts(site: Site, tmp_path: Path) -> None:
+def test_depth_limit_holds_over_restarts(site, tmp_path):
     """A page that is known has the depth at which it was found."""
     for level in range(9):
         site.page(f"/level/{level}" if level else "/", links(f"/level/{level + 1}"))
@@ -178,15 +172,15 @@ N_PAGES = 6
 
 
 @pytest.fixture
-def changing() -> Iterator[Site]:
+def changing():
     """Pages 0, 1 and 2 are others at each visit, the rest stay."""
     with Site() as site:
         for number in range(N_PAGES):
             numbers = count()
 
-            def answer(request: web.Request, number: int = number, numbers: Iterator[int] = numbers) -> web.Response:
+            def answer(request, number=number, numbers=numbers):
                 words = f"edition {next(numbers)}" if number < 3 else "always the same"
-                return web.Response(text=f"<p>{words} of page {number}</p>", content_type="text/html")
+                return f"<p>{words} of page {number}</p>"
 
             site.page(f"/{number}", answer)
         yield site
@@ -200,14 +194,14 @@ def visits(site: Site, folder: Path, n: int, **settings: str) -> Counter[str]:
     return Counter(path for path, _ in site.requests)
 
 
-def test_pages_in_turn_through_the_same_slots(changing: Site, tmp_path: Path) -> None:
+def test_pages_in_turn_through_the_same_slots(changing, tmp_path):
     """By round robin each page gets as many visits as any other, however often it changes."""
     found = visits(changing, tmp_path, 10 * N_PAGES, crawl_value="round_robin")
     assert len(found) == N_PAGES
     assert max(found.values()) - min(found.values()) <= 1
 
 
-def test_a_plan_gives_pages_their_rates(changing: Site, tmp_path: Path) -> None:
+def test_a_plan_gives_pages_their_rates(changing, tmp_path):
     """By the square root of their change rates: what changes at each visit is visited more."""
     found = visits(changing, tmp_path, 200, crawl_value="square_root", estimator="bias_reduced")
     often, rarely = (sum(found[f"/{number}"] for number in some) for some in (range(3), range(3, N_PAGES)))

@@ -1,13 +1,8 @@
 """What a spider's requests become: pages, the newest request of each, and one for each session of a URL."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from aiohttp import web
 
 from tests.crawling import Project, spider
 from tests.site import Site
@@ -34,7 +29,7 @@ def once(self, response):
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
+def site():
     with Site() as site:
         site.page("/", '<a href="/linked">one</a> <a href="/important">two</a> <a href="/linked">again</a>')
         for path in ("linked", "important", "untracked", "not-data", "by-meta"):
@@ -43,11 +38,11 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def project(site: Site, tmp_path: Path) -> Project:
+def project(site, tmp_path) -> Project:
     return Project(tmp_path, spider([site.url("/")], FOLLOWS, also=MORE))
 
 
-def test_links_become_pages_and_the_rest_is_crawled_once(site: Site, project: Project) -> None:
+def test_links_become_pages_and_the_rest_is_crawled_once(site, project: Project):
     """Links are refreshed; what opted out or cannot be written down is crawled once, by the fallback scheduler."""
     crawl = project.run(visits=20)
     assert set(crawl.outcomes()) == {site.url(path) for path in ("/", "/linked", "/important", "/by-meta")}
@@ -58,7 +53,7 @@ def test_links_become_pages_and_the_rest_is_crawled_once(site: Site, project: Pr
     assert crawl.stats["crawlsched/known"] == 1
 
 
-def test_a_floor_that_asks_for_more_than_the_rate_is_said_at_the_start(project: Project) -> None:
+def test_a_floor_that_asks_for_more_than_the_rate_is_said_at_the_start(project: Project):
     """The second start knows the pages, and says that they cannot all be kept to the interval."""
     project.run(visits=8)
     crawl = project.run(pages=[["*", {"max_interval": 1}]], bandwidth="2/s", visits=6)
@@ -66,7 +61,7 @@ def test_a_floor_that_asks_for_more_than_the_rate_is_said_at_the_start(project: 
     assert crawl.stats["crawlsched/dispatched/overdue"] >= 4
 
 
-def test_a_restart_goes_on_where_it_stopped(site: Site, project: Project) -> None:
+def test_a_restart_goes_on_where_it_stopped(site, project: Project):
     """start() names its page again: no new page, but visited first and delivered; the others are left in peace."""
     seldom = [["*", {"min_interval": 1000}]]
     project.run(pages=seldom, visits=4)
@@ -83,7 +78,7 @@ def test_a_restart_goes_on_where_it_stopped(site: Site, project: Project) -> Non
     [("TWISTED_REACTOR_ENABLED", False), ("TWISTED_REACTOR", "twisted.internet.epollreactor.EPollReactor")],
     ids=["no reactor", "not asyncio"],
 )
-def test_other_event_loops_do_as_well(project: Project, setting: str, value: object) -> None:
+def test_other_event_loops_do_as_well(project: Project, setting, value):
     """Without a Twisted reactor, and with one that is not asyncio's."""
     crawl = project.run(visits=20, **{setting: value})
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"] >= 20
@@ -104,16 +99,16 @@ def told(self, response, what):
 """
 
 
-def test_sessions_of_one_url_are_pages_of_their_own(site: Site, tmp_path: Path) -> None:
+def test_sessions_of_one_url_are_pages_of_their_own(site, tmp_path):
     """Five requests for two URLs give five items; each session is kept fresh by itself; commands reach all."""
     state = {"rome": "one"}
 
-    def prices(request: web.Request) -> web.Response:
+    def prices(request):
         city = request.cookies.get("city", "nobody")
-        return web.Response(text=f"<p>{city} {state.get(city, '')}</p>", content_type="text/html")
+        return f"<p>{city} {state.get(city, '')}</p>"
 
-    def language(request: web.Request) -> web.Response:
-        return web.Response(text=f"<p>{request.headers['Accept-Language']}</p>", content_type="text/html")
+    def language(request):
+        return f"<p>{request.headers['Accept-Language']}</p>"
 
     site.page("/prices", prices)
     site.page("/lang", language)

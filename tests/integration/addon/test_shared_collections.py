@@ -182,7 +182,7 @@ def most_within(seconds: float, times: list[float]) -> int:
     return max(i - bisect_left(times, at - seconds) + 1 for i, at in enumerate(times))
 
 
-def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring) -> None:
+def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring):
     """They find all pages by links between their hosts; one is killed, one stopped and woken, all are ended."""
     first = ring.projects[0].start()
     # Alone it takes all shards, before its spider starts.
@@ -241,7 +241,7 @@ def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring) -> None:
     assert n_asked - RATE * 3 <= n_visits <= n_asked
 
 
-def test_processes_end_when_each_page_of_all_was_tried_once(tmp_path, postgresql_url) -> None:
+def test_processes_end_when_each_page_of_all_was_tried_once(tmp_path, postgresql_url):
     """Also where one of them is killed on the way. The pages are found by links from one shard to another."""
     schema.upgrade(postgresql_url)
     log = Log(tmp_path)

@@ -1,13 +1,8 @@
 """A page keeps its number in the database, in whatever row of memory it comes to stand."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from crawlsched.settings import Settings
 from crawlsched.store import ChangeRow, Store
 from tests import parts
 from tests.rows import name_of
@@ -17,7 +12,7 @@ URLS = [f"http://a.example/{number}" for number in range(6)]
 
 
 @pytest.fixture
-def six_pages(tmp_path: Path) -> Settings:
+def six_pages(tmp_path):
     """The settings of a collection of six pages, of which the second and the last were forgotten."""
     settings = parts.settings(f"sqlite:///{tmp_path / 'crawl.db'}")
     collection = parts.collection(settings, NOW)
@@ -30,7 +25,7 @@ def six_pages(tmp_path: Path) -> Settings:
     return settings
 
 
-def test_rows_are_dense_and_numbers_stay(six_pages: Settings) -> None:
+def test_rows_are_dense_and_numbers_stay(six_pages):
     """After a restart nothing is left of forgotten pages in memory, and the others have the numbers that they had."""
     collection = parts.collection(six_pages, NOW)
     assert collection.planner.pages.n == 4
@@ -43,7 +38,7 @@ def test_rows_are_dense_and_numbers_stay(six_pages: Settings) -> None:
     collection.close(NOW)
 
 
-def test_a_number_is_not_given_again(six_pages: Settings) -> None:
+def test_a_number_is_not_given_again(six_pages):
     """Not even that of the newest page, which was forgotten: whoever remembers it would take another page for it."""
     collection = parts.collection(six_pages, NOW)
     (row,) = collection.add_pages(parts.found(["http://a.example/new"]), NOW)
@@ -51,7 +46,7 @@ def test_a_number_is_not_given_again(six_pages: Settings) -> None:
     collection.close(NOW)
 
 
-def test_what_is_learned_of_a_row_is_written_under_the_number(six_pages: Settings) -> None:
+def test_what_is_learned_of_a_row_is_written_under_the_number(six_pages):
     """Columns, contents, texts, visits, changes and announcements are those of the page, and come back to it."""
     collection = parts.collection(six_pages, NOW)
     page = collection.index.page(name_of(URLS[3]))
@@ -84,7 +79,7 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(six_pages: Setting
     collection.close(NOW)
 
 
-def test_what_is_forgotten_meanwhile_is_not_written(six_pages: Settings) -> None:
+def test_what_is_forgotten_meanwhile_is_not_written(six_pages):
     """What waits of a forgotten page goes; that of the page whose row has its number stays."""
     collection = parts.collection(six_pages, NOW)
     source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from tests.crawling import Project, spider
-from tests.site import Site
+from tests.site import Site, html
 
 SEEN = """
 path = response.request.url.rpartition("/")[2]
@@ -26,11 +26,11 @@ def crawled(tmp_path_factory):
         etag = '"one"' if next(visits) < 3 else '"two"'
         if request.headers.get("If-None-Match") == etag:
             return web.Response(status=304, headers={"ETag": etag})
-        return web.Response(text=f"<p>{etag}</p>", headers={"ETag": etag}, content_type="text/html")
+        return html(f"<p>{etag}</p>", headers={"ETag": etag})
 
     def redirects(request):
         if len(site.visits("/redirects")) == 1:
-            return web.Response(text="<p>a</p>", headers={"ETag": '"a"'}, content_type="text/html")
+            return html("<p>a</p>", headers={"ETag": '"a"'})
         return web.Response(status=302, headers={"Location": "/target"})
 
     with Site() as site:

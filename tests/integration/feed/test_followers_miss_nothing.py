@@ -1,13 +1,9 @@
 """Whoever follows the changes of a crawl misses none: by the command line, by a webhook, whichever side is killed."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
 
 from aiohttp import web
@@ -17,7 +13,7 @@ from crawlsched.feed.atom import atom
 from crawlsched.feed.webhook import SIGNATURE, signature
 from tests import children
 from tests.crawling import YIELDS, Project, spider
-from tests.site import Site
+from tests.site import Site, html
 from tests.waiting import wait_until
 
 KEY = "0123456789abcdef"
@@ -34,13 +30,13 @@ def _lines(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
-def test_each_delivered_change_arrives_although_crawl_and_follower_are_killed(tmp_path: Path) -> None:
+def test_each_delivered_change_arrives_although_crawl_and_follower_are_killed(tmp_path):
     """Feed, follower and webhook name each page as new and as changed; both sides were killed while it was told."""
     version, posts, refuses = [1], [], [True]
     followed = tmp_path / "followed.jsonl"
     followed.touch()
 
-    async def hook(request: web.Request) -> web.Response:
+    async def hook(request):
         body = await request.read()
         if refuses[0]:
             return web.Response(status=503)
@@ -48,19 +44,16 @@ def test_each_delivered_change_arrives_although_crawl_and_follower_are_killed(tm
         posts.append(json.loads(body))
         return web.Response(status=204)
 
-    def follow(since: str) -> Popen[str]:
+    def follow(since):
         command = (sys.executable, "-m", "crawlsched", "changes", "--database", project.database_url)
         with followed.open("a") as file:
             return children.start(*command, "--since", since, "--follow", "--json", stdout=file)
 
-    def told(kind: str) -> set[str]:
+    def told(kind):
         return {line["url"] for line in _lines(followed) if line["kind"] == kind}
 
     with children.all_ended(), Site() as site, Site() as hooks:
-        urls = [
-            site.page(f"/{n}", lambda request: web.Response(text=f"<p>{version[0]}</p>", content_type="text/html"))
-            for n in range(N_PAGES)
-        ]
+        urls = [site.page(f"/{n}", lambda request: f"<p>{version[0]}</p>") for n in range(N_PAGES)]
         project = Project(
             tmp_path,
             spider(urls, DELIVERED),
@@ -114,31 +107,26 @@ def failed(self, failure):
 """
 
 
-def test_each_transition_is_told_once_with_its_status_and_since_when(tmp_path: Path) -> None:
+def test_each_transition_is_told_once_with_its_status_and_since_when(tmp_path):
     """Pages are gone, fail, move and return while the crawl is killed and started again; each is told once."""
-    answers: dict[str, tuple[int, str]] = {}
-    posts: list[dict[str, Any]] = []
+    answers = {}
+    posts = []
 
-    def answer(request: web.Request) -> web.Response:
+    def answer(request):
         status, to = answers.get(request.path, (200, ""))
-        return web.Response(
-            status=status,
-            text=f"<p>{request.path}</p>",
-            content_type="text/html",
-            headers={"Location": to} if to else {},
-        )
+        return html(f"<p>{request.path}</p>", status=status, headers={"Location": to} if to else {})
 
-    async def hook(request: web.Request) -> web.Response:
+    async def hook(request):
         posts.append(json.loads(await request.read()))
         return web.Response(status=204)
 
-    def told() -> list[Any]:
+    def told():
         return project.so_far().read(lambda store: Feed(store).after(Cursor({}), 1000))
 
-    def kinds(path: str) -> list[str]:
+    def kinds(path):
         return [change.kind for change in told() if change.url == site.url(path)]
 
-    def until(condition: Callable[[], object]) -> None:
+    def until(condition):
         wait_until(condition, say=lambda: [(change.url, change.kind) for change in told()])
 
     with children.all_ended(), Site() as site:

@@ -105,7 +105,7 @@ def small_parts(monkeypatch):
 
 
 @pytest.mark.parametrize("more", [{}, {"estimator": "last_modified"}, {"estimator": "naive"}])
-def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts, more) -> None:
+def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts, more):
     """From the visits alone, by other processes, in parts; the estimator of the papers that is set, too."""
     settings = crawled(database_url, **more)
     known = forgotten(database_url)
@@ -123,7 +123,7 @@ def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts
     assert all(row[4] > 0.0 for row in again)
 
 
-def test_pages_keep_what_visits_taught_that_were_pruned(sqlite_url, small_parts) -> None:
+def test_pages_keep_what_visits_taught_that_were_pruned(sqlite_url, small_parts):
     """Less would be known of them by the visits that are left; of which nothing is known, something is better."""
     settings = crawled(sqlite_url)
     asked(sqlite_url, "DELETE FROM observations WHERE page < 10 AND time < :time", time=START + 3 * HOUR)
@@ -137,7 +137,7 @@ def test_pages_keep_what_visits_taught_that_were_pruned(sqlite_url, small_parts)
     assert again[4][1] is not None
 
 
-def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_url, small_parts) -> None:
+def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_url, small_parts):
     """What the killed worker had under way is done by the other, and every page is known as before."""
     distributed = pytest.importorskip("distributed")
     settings = crawled(postgresql_url)
@@ -155,7 +155,7 @@ def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_ur
     assert close(known, asked(postgresql_url, _KNOWN))
 
 
-def test_the_command_learns_again_by_processes_of_its_own(tmp_path, sqlite_url) -> None:
+def test_the_command_learns_again_by_processes_of_its_own(tmp_path, sqlite_url):
     """The report counts pages and visits."""
     crawled(sqlite_url)
     known = forgotten(sqlite_url)

@@ -1,7 +1,5 @@
 """Pings reach a real crawl over HTTP; a flood of them neither starves it nor buys a page more than it is worth."""
 
-from __future__ import annotations
-
 import hmac
 import http.client
 import json
@@ -48,7 +46,7 @@ def sources_of(project: Project) -> list[Source]:
     return project.so_far().read(lambda store: store.reader.sources())
 
 
-def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_path: Path) -> None:
+def test_pings_become_change_signals_and_bad_ones_are_refused(site, tmp_path):
     """GET and POST count, a repetition does not; a wrong key gets 403, too large a body 413."""
     urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(4)]
     project = _project(tmp_path, urls, pages=[["*", {"min_interval": 1000}]], seconds=0)
@@ -76,7 +74,7 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_pa
     assert [source.url for source in sources if source.kind == "ping"] == ["indexnow 127.0.0.1"]
 
 
-def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_polls(site: Site, tmp_path: Path) -> None:
+def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_polls(site, tmp_path):
     """W3C WebSub, clause by clause, where somebody else posts the form to the hub."""
     page = site.page("/page", "<p>x</p>")
     feed = site.page("/feed.xml", f"<rss><channel><item><link>{page}</link></item></channel></rss>")
@@ -154,7 +152,7 @@ class _Hub:
         return _ask((parts.hostname, parts.port), method, path, body, **headers)
 
 
-def test_the_crawl_subscribes_to_hubs_that_feeds_name(site: Site, tmp_path: Path) -> None:
+def test_the_crawl_subscribes_to_hubs_that_feeds_name(site, tmp_path):
     """Discovery in the feed and in a Link header; the topic is rel=self; the lease is kept; notices lead to polls."""
     hub = _Hub(site, "/hub", lease=3_600)
     page = site.page("/page", "<p>x</p>")
@@ -185,16 +183,16 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site: Site, tmp_path: Path
     assert [source.quality["websub"]["lease"] for source in sources if source.kind == "sitemap"] == [3_600.0, 3_600.0]
 
 
-def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, tmp_path: Path) -> None:
+def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_path):
     """Eight senders ping one unchanging page hundreds of times a second, and others without a key."""
     urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(30)]
     project = _project(tmp_path, urls, bandwidth="15/s", seconds=18)
     process = project.start()
     address = project.receiver_address()
     until = time.monotonic() + 14
-    answers: list[int] = []
+    answers = []
 
-    def flood(key: str) -> None:
+    def flood(key):
         path = f"/indexnow?url={quote(urls[0])}&key={key}"
         while time.monotonic() < until:
             try:
@@ -236,7 +234,7 @@ def _is_open(connection: socket.socket) -> bool:
         return False
 
 
-def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_path: Path) -> None:
+def test_connections_that_say_nothing_make_room_and_are_ended(site, tmp_path):
     """Of 400 idle ones no more than 128 are kept, pings are answered beside them, and all are ended in a while."""
     url = site.page("/", "<p>x</p>")
     project = _project(tmp_path, [url], seconds=60)
@@ -265,13 +263,13 @@ def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_pa
     assert crawl.stats["crawlsched/pings/urls"] == 2
 
 
-def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
+def test_half_sent_requests_shut_nobody_out(site, tmp_path):
     """Ninety senders that announce a body and send half of it, small ones and large ones: good pings are taken."""
     url = site.page("/", "<p>x</p>")
     project = _project(tmp_path, [url], seconds=0)
     process = project.start()
     address = project.receiver_address()
-    half: list[socket.socket] = []
+    half = []
     for number in range(90):
         connection = socket.create_connection(address, timeout=5)
         length = 1_000_000 if number % 3 == 0 else 100
@@ -287,7 +285,7 @@ def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
     assert "Traceback" not in crawl.log
 
 
-def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site, tmp_path):
     """One line in the log."""
     url = site.page("/", "<p>x</p>")
     crawl = _project(tmp_path, [url], receiver={"address": site.port, "key": KEY}, visits=3).run()
@@ -295,7 +293,7 @@ def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site: Site, tmp_path
     assert crawl.stats["crawlsched/resolved"] >= 3
 
 
-def test_without_the_asyncio_reactor_it_is_said(site: Site, tmp_path: Path) -> None:
+def test_without_the_asyncio_reactor_it_is_said(site, tmp_path):
     """One line in the log, and the crawl goes on."""
     url = site.page("/", "<p>x</p>")
     crawl = _project(tmp_path, [url], TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor", visits=3).run()

@@ -22,7 +22,7 @@ from tests.parts import any_host, ask
         ({"one_pass": True}, "CRAWLSCHED_ONE_PASS = False .* here it is True; set it to the same"),
     ],
 )
-def test_a_process_with_other_aims_does_not_join(shared, given, said) -> None:
+def test_a_process_with_other_aims_does_not_join(shared, given, said):
     """One plan is made for all shards. When the others have ended it may crawl by its own."""
     with process(shared), process(shared), pytest.raises(StoreError, match=said), process(shared, **given):
         pass
@@ -30,7 +30,7 @@ def test_a_process_with_other_aims_does_not_join(shared, given, said) -> None:
         pass
 
 
-def test_a_process_that_joins_has_its_share_at_once(shared) -> None:
+def test_a_process_that_joins_has_its_share_at_once(shared):
     """Of shards of one size it gets half, one after the other, without a rest between them."""
     with process(shared) as first:
         for url in [f"http://{host}/{page}" for host in HOSTS for page in range(100)]:
@@ -38,7 +38,7 @@ def test_a_process_that_joins_has_its_share_at_once(shared) -> None:
         look_until(first, lambda: len(first.collection.shards.here) == N_SHARDS)
         with process(shared) as second:
 
-            def is_divided() -> bool:
+            def is_divided():
                 first.sharing.heartbeat()
                 first.sharing.look(first.clock())
                 return len(second.collection.shards.here) == N_SHARDS // 2
@@ -46,7 +46,7 @@ def test_a_process_that_joins_has_its_share_at_once(shared) -> None:
             look_until(second, is_divided)
 
 
-def test_a_shard_that_is_given_away_begins_nothing_more(shared) -> None:
+def test_a_shard_that_is_given_away_begins_nothing_more(shared):
     """What is under way ends first, and the next process asks its hosts only then: no host is asked by two."""
     with process(shared) as first:
         for url in [f"http://{host}/{page}" for host in HOSTS for page in range(20)]:
@@ -54,7 +54,7 @@ def test_a_shard_that_is_given_away_begins_nothing_more(shared) -> None:
         look_until(first, lambda: len(first.collection.shards.here) == N_SHARDS)
         names, shards = first.hosts.names, first.collection.shards
 
-        def begun(n: int) -> set[int]:
+        def begun(n):
             """Begin visits that do not end; return their shards."""
             found = [first.dispatcher.next_page(first.clock(), first.hosts.free_at) for _ in range(n)]
             return {shards.number_of(names[visit.host]) for visit, _ in found}
@@ -62,7 +62,7 @@ def test_a_shard_that_is_given_away_begins_nothing_more(shared) -> None:
         assert begun(8) == set(range(N_SHARDS))
         with process(shared) as second:
 
-            def given_away() -> set[int]:
+            def given_away():
                 first.sharing.heartbeat()
                 first.sharing.look(first.clock())
                 return {n for n, row in shared.look().shards.items() if not row.ready} & shards.here.keys()
@@ -73,7 +73,7 @@ def test_a_shard_that_is_given_away_begins_nothing_more(shared) -> None:
             assert not others & leaving
 
 
-def test_the_limit_of_pages_is_that_of_the_collection(shared) -> None:
+def test_the_limit_of_pages_is_that_of_the_collection(shared):
     """A process counts the pages of the others with its own, as far as they have told of them."""
     with process(shared, max_pages=50) as first:
         look_until(first, lambda: len(first.collection.shards.here) == N_SHARDS)
@@ -82,7 +82,7 @@ def test_the_limit_of_pages_is_that_of_the_collection(shared) -> None:
         assert first.collection.limits.n == 50
         with process(shared, max_pages=50) as second:
 
-            def knows_all() -> bool:
+            def knows_all():
                 first.sharing.heartbeat()
                 first.sharing.look(first.clock())
                 limits = second.collection.limits
@@ -93,7 +93,7 @@ def test_the_limit_of_pages_is_that_of_the_collection(shared) -> None:
             assert not second.collection.limits.takes(0)
 
 
-def test_each_shard_has_a_row(shared, tmp_path) -> None:
+def test_each_shard_has_a_row(shared, tmp_path):
     """Of a process that lives; what waits for a shard is counted, and an owner that is gone is none."""
     command = "db", "shards", "--database", shared.database.text, "--collection", shared.name
     with process(shared) as refresher:
@@ -116,7 +116,7 @@ def test_each_shard_has_a_row(shared, tmp_path) -> None:
     assert [r["waiting"] for r in ended["shards"]] == [0, 0, 0, 1]
 
 
-def test_a_collection_of_one_process_has_no_shards(database, shared, tmp_path) -> None:
+def test_a_collection_of_one_process_has_no_shards(database, shared, tmp_path):
     """It says so, and how to make one that has; of a single shard there is no table."""
     Store.open(database.text, "alone", upgrade=False).close()
     said = run_here(tmp_path, "db", "shards", "--database", database.text, "--collection", "alone").stdout
@@ -127,7 +127,7 @@ def test_a_collection_of_one_process_has_no_shards(database, shared, tmp_path) -
     assert "`crawlsched db shards` is about all shards" in refused.stderr
 
 
-def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
+def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared):
     """Twenty sitemaps of a shard are due, and one of each other: those are not asked for as the last."""
     with process(shared) as refresher:
         for host in HOSTS:
@@ -140,7 +140,7 @@ def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared) -> None:
         assert {source.host for _, source in asked[len(HOSTS) :]} == {HOSTS[0]}
 
 
-def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
+def test_a_page_whose_visit_is_taken_back_goes_next(shared):
     """As where another process joins, and the rate falls between two looks. In one pass each page still has its try."""
     with process(shared, one_pass=True) as refresher:
         for page in range(3):
@@ -163,7 +163,7 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
         assert refresher.dispatcher.next_page(refresher.clock(), any_host) is None
 
 
-def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared) -> None:
+def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared):
     """What it was to teach is lost; the page itself was visited in this pass, and judged."""
     with process(shared, one_pass=True) as refresher:
         ask(refresher, f"http://{HOSTS[0]}/")

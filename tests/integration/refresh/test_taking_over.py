@@ -33,7 +33,7 @@ def sleeper():
     return children.start(sys.executable, "-c", "import time; time.sleep(60)")
 
 
-def test_who_is_killed_is_replaced_at_once_on_its_own_machine(shared, heir, sleeper) -> None:
+def test_who_is_killed_is_replaced_at_once_on_its_own_machine(shared, heir, sleeper):
     """The kernel knows that it sends nothing any more; its lease need not run out, and its rate is free, too."""
     joins(shared, sleeper)
     heir.renew()
@@ -46,7 +46,7 @@ def test_who_is_killed_is_replaced_at_once_on_its_own_machine(shared, heir, slee
 
 
 @pytest.mark.parametrize("about", [{"machine": "elsewhere"}, {"process_started": ""}])
-def test_who_may_live_keeps_its_shards_until_its_lease_is_over(shared, heir, sleeper, about) -> None:
+def test_who_may_live_keeps_its_shards_until_its_lease_is_over(shared, heir, sleeper, about):
     """A pid says nothing of another machine, nor where the kernel does not tell when a process started."""
     sleeper_token = joins(shared, sleeper, **about)
     if about.keys() == {"machine"}:
@@ -57,7 +57,7 @@ def test_who_may_live_keeps_its_shards_until_its_lease_is_over(shared, heir, sle
     assert sleeper_token in shared.look().members
 
 
-def test_what_a_silent_process_has_is_claimed_right_after_its_lease(shared, heir, sleeper) -> None:
+def test_what_a_silent_process_has_is_claimed_right_after_its_lease(shared, heir, sleeper):
     """Renewals come every two seconds, and one more when the lease of another ends."""
     silent = joins(shared, sleeper, {0, 1}, rate=500.0)
     # It said so four seconds ago.
@@ -72,14 +72,14 @@ def test_what_a_silent_process_has_is_claimed_right_after_its_lease(shared, heir
     assert not shared.look().is_alive(silent)
 
 
-def test_who_is_given_a_shard_asks_for_it_soon(shared, heir, sleeper) -> None:
+def test_who_is_given_a_shard_asks_for_it_soon(shared, heir, sleeper):
     """Its owner writes it down within a second, and then nobody crawls it until it is claimed."""
     joins(shared, sleeper)
     assert heir.renew() < 0.5
     assert heir.mine() == {}
 
 
-def test_who_is_about_to_end_is_left_nothing(shared, heir) -> None:
+def test_who_is_about_to_end_is_left_nothing(shared, heir):
     """It claims nothing any more, and what was meant for it would be crawled by nobody."""
     leaving = Membership(shared, new_token(), about_me("spider"))
     leaving.leaves()

@@ -1,16 +1,13 @@
 """Sitemaps are fetched under the rate, read off the event loop, and their lastmods become ChangeSignals."""
 
-from __future__ import annotations
-
 import gzip
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import web
 
 from tests.crawling import YIELDS, Project, spider
-from tests.site import Answer, Site
+from tests.site import Site
 
 SELDOM = [["*", {"min_interval": 1000}]]
 
@@ -21,12 +18,12 @@ def _sitemap(*entries: str) -> str:
 
 
 @pytest.fixture
-def start(site: Site) -> str:
+def start(site):
     """The page with which crawls begin."""
     return site.page("/", "<p>start</p>")
 
 
-def test_robots_index_and_gzip_lead_to_pages(site: Site, start: str, tmp_path: Path) -> None:
+def test_robots_index_and_gzip_lead_to_pages(site, start, tmp_path):
     """robots.txt names an index, in two spellings, that a gzipped sitemap, and its URLs become pages under the rate."""
     pages = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(5)]
     body = gzip.compress(_sitemap(*[f"<loc>{url}</loc>" for url in pages]).encode())
@@ -50,7 +47,7 @@ def test_robots_index_and_gzip_lead_to_pages(site: Site, start: str, tmp_path: P
     assert sources[site.url("/pages.xml.gz")].n_entries == 5
 
 
-def test_a_sitemap_that_has_moved_is_read_where_it_is_now(site: Site, start: str, tmp_path: Path) -> None:
+def test_a_sitemap_that_has_moved_is_read_where_it_is_now(site, start, tmp_path):
     """Redirects are followed, also to another host, whose pages it may speak of then; one that goes round ends."""
     elsewhere = f"http://localhost:{site.port}"
     pages = [site.page("/old/1", "<p>1"), site.page("/new/2", "<p>2").replace("127.0.0.1", "localhost")]
@@ -65,7 +62,7 @@ def test_a_sitemap_that_has_moved_is_read_where_it_is_now(site: Site, start: str
     assert crawl.stats["crawlsched/sources/failed"] == 1
 
 
-def test_without_discovery_unknown_urls_stay_unknown(site: Site, start: str, tmp_path: Path) -> None:
+def test_without_discovery_unknown_urls_stay_unknown(site, start, tmp_path):
     """They are counted, and nothing else."""
     site.page("/sitemap.xml", _sitemap(f"<loc>{site.url('/other')}</loc>"))
     settings = {"source_urls": site.url("/sitemap.xml"), "sitemap_discovery": False}
@@ -86,7 +83,7 @@ DAYS = {
 def read(tmp_path_factory):
     """A site and its crawl: a sitemap for each of `DAYS`, and an index that names a later day for one of its two."""
 
-    def sitemap(name: str, days: list[str]) -> str:
+    def sitemap(name, days):
         page, readings = site.page(f"/{name}", "<p>x</p>"), iter(days[:-1])
 
         def answer(request):
@@ -145,7 +142,7 @@ def test_a_doubtful_date_is_counted_and_worth_little(read, kind):
     assert plan.data["signal_weights"][doubtful] == 0.05
 
 
-def test_many_sitemaps_leave_every_other_slot_to_pages(site: Site, tmp_path: Path) -> None:
+def test_many_sitemaps_leave_every_other_slot_to_pages(site, tmp_path):
     """An index lists far more sitemaps than there are slots; pages go on being crawled all the same."""
     pages = [site.page(f"/{number}", "<p>x</p>") for number in range(3)]
     listed = [site.page(f"/{number}.xml", _sitemap(f"<loc>{pages[0]}</loc>")) for number in range(200)]
@@ -167,7 +164,7 @@ if not self.told and response.url.endswith("/last"):
 """
 
 
-def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tmp_path: Path) -> None:
+def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site, tmp_path):
     """RSS, Atom and text each bring their page; what did not change is answered 304; a call is one ChangeSignal."""
     pages = {name: site.page(f"/{name}", f"<p>{name}</p>") for name in ("first", "last", "rss", "atom", "text")}
     bodies = {
@@ -177,8 +174,8 @@ def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tm
         "urls.txt": f"{pages['text']}\n",
     }
 
-    def answer(name: str) -> Answer:
-        def of(request: web.Request) -> web.Response:
+    def answer(name):
+        def of(request):
             if request.headers.get("If-None-Match") == f'"{name}"':
                 return web.Response(status=304)
             return web.Response(text=bodies[name], headers={"ETag": f'"{name}"'})
@@ -202,7 +199,7 @@ def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site: Site, tm
 
 
 @pytest.mark.parametrize("is_wanted", [True, False])
-def test_feeds_and_sitemaps_that_pages_name_become_sources(site: Site, tmp_path: Path, is_wanted: bool) -> None:
+def test_feeds_and_sitemaps_that_pages_name_become_sources(site, tmp_path, is_wanted):
     """The first feed of a page on its own site, and what `rel=sitemap` names; none with FIND_SOURCES = False."""
     news = site.page("/news/1", "<p>news</p>")
     old = site.page("/old/1", "<p>old</p>")

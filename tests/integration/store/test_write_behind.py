@@ -41,7 +41,7 @@ def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
     writer, statements = WriteBehind(), []
     store.save(Batch(new_pages=new_pages(range(20))))
 
-    def written(first: int, n: int) -> int:
+    def written(first, n):
         """Return how many statements write `n` batches that wait together."""
         with store.turn:  # the writing thread waits for its turn meanwhile
             writer.submit((store, Batch(observations=observations(first, 1))))

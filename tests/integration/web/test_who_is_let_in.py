@@ -1,7 +1,5 @@
 """Who sees the page, of one collection or all, who may do something, and what machines are told."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re
@@ -40,7 +38,7 @@ def settled(served: Served, path: str) -> Answer:
     return Answer(served, f"/{path}", **COOKIE)
 
 
-def test_the_page_wants_its_token_and_hands_it_over_as_a_cookie(served: Served) -> None:
+def test_the_page_wants_its_token_and_hands_it_over_as_a_cookie(served: Served):
     """Without: 401, and not a word of the collection. The token goes out of the address; a bearer's header will do."""
     without = Answer(served, "/pages", Accept="text/html")
     assert without.status == 401
@@ -56,14 +54,14 @@ def test_the_page_wants_its_token_and_hands_it_over_as_a_cookie(served: Served) 
     assert Answer(served, "/pages", Authorization=f"Bearer {TOKEN}").status == 200
 
 
-def test_names_of_elsewhere_do_not_lead_here(served: Served) -> None:
+def test_names_of_elsewhere_do_not_lead_here(served: Served):
     """A page whose name was made to point to this machine gets nothing, token or not (DNS rebinding)."""
     for path in ("/", "/healthz", "/metrics"):
         assert Answer(served, path, Host="evil.example", **COOKIE).status == 421
     assert Answer(served, "/pages", Host="localhost:1", **COOKIE).status == 200
 
 
-def test_nothing_can_be_done_from_the_page(served: Served) -> None:
+def test_nothing_can_be_done_from_the_page(served: Served):
     """It is there to be looked at; `crawlsched` steers."""
     origin = served.address.rstrip("/")
     for path in ("/act/pause", "/pages", "/"):
@@ -71,7 +69,7 @@ def test_nothing_can_be_done_from_the_page(served: Served) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "pages", "pages?q=script", "changes", "hosts", "sources", "page?url="])
-def test_everything_that_a_site_chose_is_text(served: Served, path: str) -> None:
+def test_everything_that_a_site_chose_is_text(served: Served, path):
     """Its URLs, texts and names of sources make no element, no attribute, and no link that runs something."""
     path = f"{path}{quote(EVIL, safe='')}" if path.endswith("=") else path
     shown = settled(served, path)
@@ -83,7 +81,7 @@ def test_everything_that_a_site_chose_is_text(served: Served, path: str) -> None
     assert shown.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
+def test_strange_questions_are_answered_with_a_sentence(served: Served):
     """A page that is none, a search in vain, numbers that are none; no traceback, no 500."""
     for path, status in (
         ("page?url=http://nowhere.example/", 404),
@@ -106,7 +104,7 @@ def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
     assert "http://a.example/p/8" not in found
 
 
-def test_changes_are_given_to_programs(served: Served) -> None:
+def test_changes_are_given_to_programs(served: Served):
     """A line for each, with a cursor that leads on; Atom that feedparser reads without complaint, with the lines."""
     first = Answer(served, "/changes.jsonl?since=0:0&limit=5", **COOKIE)
     lines = [json.loads(line) for line in first.text.splitlines()]
@@ -124,7 +122,7 @@ def test_changes_are_given_to_programs(served: Served) -> None:
     assert TOKEN not in str(read)
 
 
-def test_metrics_and_health_say_what_check_says(served: Served) -> None:
+def test_metrics_and_health_say_what_check_says(served: Served):
     """No crawl runs: 503, `up` 0, exit code 1 and a sentence; what has a limit is named when it is passed."""
     health = Answer(served, "/healthz")
     assert health.status == 503
@@ -149,7 +147,7 @@ def test_metrics_and_health_say_what_check_says(served: Served) -> None:
     ]
 
 
-def test_views_of_what_is_not_there(tmp_path: Path) -> None:
+def test_views_of_what_is_not_there(tmp_path):
     """A collection that holds nothing yet has every view, too."""
     database = f"sqlite:///{tmp_path}/crawl.db"
     Store.open(database, "shop").close()
@@ -159,11 +157,11 @@ def test_views_of_what_is_not_there(tmp_path: Path) -> None:
             assert Answer(empty, f"/{path}").status == 200
 
 
-def test_a_pass_has_to_have_ended_or_begun_lately(tmp_path: Path) -> None:
+def test_a_pass_has_to_have_ended_or_begun_lately(tmp_path):
     """Between two runs of cron all is well; not if the last is too old, hangs or broke off. An import is no pass."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
 
-    def passed(limit: str) -> tuple[int, str]:
+    def passed(limit):
         done = run_here(tmp_path, "check", "--database", url, "--last-pass", limit)
         return done.returncode, done.stdout + done.stderr
 
@@ -194,7 +192,7 @@ def test_a_pass_has_to_have_ended_or_begun_lately(tmp_path: Path) -> None:
     assert "such as 45s, 30m, 12h or 90d" in passed("soon")[1]
 
 
-def test_a_pause_that_somebody_forgot_is_not_well(tmp_path: Path) -> None:
+def test_a_pause_that_somebody_forgot_is_not_well(tmp_path):
     """A pause by hand is well for a day; whoever starts crawls again that are not well leaves it alone."""
     store = Store.open(f"sqlite:///{tmp_path / 'crawl.db'}", "test", upgrade=True)
     lease = store.take_lease("news")
@@ -220,7 +218,7 @@ def with_a_change(store: Store, now: float) -> None:
     store.samples.put(now, {"seconds": 60.0, "expected_freshness": 0.75, "used": 30.0, "idle": 30.0, "changes": 4.0})
 
 
-def test_each_collection_of_a_database_has_a_line_and_views_of_its_own(tmp_path: Path) -> None:
+def test_each_collection_of_a_database_has_a_line_and_views_of_its_own(tmp_path):
     """Names are text, whatever they are; metrics and health are of all; each has its feed, and its way back."""
     database = f"sqlite:///{tmp_path}/crawl.db"
     for name in ("news", STRANGE):
@@ -263,7 +261,7 @@ def test_each_collection_of_a_database_has_a_line_and_views_of_its_own(tmp_path:
         assert Answer(served, "/healthz?collection=x").status == 400
 
 
-def test_each_shard_of_a_shared_collection_has_a_line(tmp_path: Path, postgresql_url: str) -> None:
+def test_each_shard_of_a_shared_collection_has_a_line(tmp_path, postgresql_url):
     """Its views are its own; the feed is that of all shards."""
     Store.open(postgresql_url, "alone", upgrade=True).close()
     shared = SharedCollection.open(Store.open(postgresql_url, "alone").database, "news", 4, 1000.0)
