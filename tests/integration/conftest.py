@@ -19,6 +19,6 @@ def database(make_postgresql_database):
 
 @pytest.fixture
 def site():
-    """Serve on loopback what the test adds."""
-    with Site() as site:
+    """Serve on three addresses of loopback what the test adds."""
+    with Site(("127.0.0.1", "127.0.0.2", "127.0.0.3")) as site:
         yield site

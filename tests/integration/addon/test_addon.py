@@ -14,10 +14,9 @@ ITEM = 'yield {"url": response.url, "changed": response.meta.get("crawlsched_cha
 
 
 @pytest.fixture
-def site():
-    with Site() as site:
-        site.page("/", "<p>hello</p>")
-        yield site
+def site(site):
+    site.page("/", "<p>hello</p>")
+    return site
 
 
 @pytest.mark.quick

@@ -36,11 +36,10 @@ WITH_IT = {"spider_under_test.Pipeline": 1}
 
 
 @pytest.fixture
-def site():
-    with Site() as site:
-        for number in range(100, 300):
-            site.page(f"/{number}", f"<p>{number}</p>")
-        yield site
+def site(site):
+    for number in range(100, 300):
+        site.page(f"/{number}", f"<p>{number}</p>")
+    return site
 
 
 def _project(site: Site, folder: Path, **settings: str) -> Project:

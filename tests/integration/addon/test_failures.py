@@ -6,7 +6,6 @@ from contextlib import closing
 
 from crawlsched.store import Store
 from tests.crawling import Project, spider
-from tests.site import Site
 from tests.waiting import wait_until
 
 FULL_DISK = """
@@ -37,32 +36,31 @@ class FullDisk:
 """
 
 
-def test_a_full_disk_stops_dispatching_and_loses_nothing(tmp_path):
+def test_a_full_disk_stops_dispatching_and_loses_nothing(site, tmp_path):
     """One line says so; the crawl waits and goes on when there is room. What is not written at the end is said."""
-    with Site() as site:
-        urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
-        extensions = {"spider_under_test.FullDisk": 0, "spider_under_test._Closer": 1}
-        project = Project(tmp_path, spider(urls, before=FULL_DISK), bandwidth="20/s", EXTENSIONS=extensions)
-        process = project.start()
-        wait_until(lambda: len(site.times) > 30)
-        (tmp_path / "full").touch()
-        project.wait_for_log("Nothing can be written: ")
-        wait_until(lambda: time.monotonic() - site.times[-1] > 0.7)
-        (tmp_path / "full").unlink()
-        project.wait_for_log("nothing is lost.")
-        n_before = len(site.times)
-        wait_until(lambda: len(site.times) > n_before + 20)
-        (tmp_path / "full").touch()
-        time.sleep(1.0)
-        process.terminate()
-        crawl = project.finish(process)
-        assert crawl.log.count("Nothing can be written: ") == 2
-        assert crawl.log.count("The database can be written again after") == 1
-        assert re.search(r"\d+ rows could not be written within 2 s of the end and are lost: ", crawl.log)
-        # Nothing but what the last moments have brought, in which nothing could be written.
-        in_store = sum(len(ends) for ends in crawl.outcomes().values())
-        assert n_before - 1 <= in_store < crawl.stats["crawlsched/resolved"]
-        assert crawl.stats["crawlsched/resolved"] == crawl.stats["crawlsched/dispatched"]
+    urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
+    extensions = {"spider_under_test.FullDisk": 0, "spider_under_test._Closer": 1}
+    project = Project(tmp_path, spider(urls, before=FULL_DISK), bandwidth="20/s", EXTENSIONS=extensions)
+    process = project.start()
+    wait_until(lambda: len(site.times) > 30)
+    (tmp_path / "full").touch()
+    project.wait_for_log("Nothing can be written: ")
+    wait_until(lambda: time.monotonic() - site.times[-1] > 0.7)
+    (tmp_path / "full").unlink()
+    project.wait_for_log("nothing is lost.")
+    n_before = len(site.times)
+    wait_until(lambda: len(site.times) > n_before + 20)
+    (tmp_path / "full").touch()
+    time.sleep(1.0)
+    process.terminate()
+    crawl = project.finish(process)
+    assert crawl.log.count("Nothing can be written: ") == 2
+    assert crawl.log.count("The database can be written again after") == 1
+    assert re.search(r"\d+ rows could not be written within 2 s of the end and are lost: ", crawl.log)
+    # Nothing but what the last moments have brought, in which nothing could be written.
+    in_store = sum(len(ends) for ends in crawl.outcomes().values())
+    assert n_before - 1 <= in_store < crawl.stats["crawlsched/resolved"]
+    assert crawl.stats["crawlsched/resolved"] == crawl.stats["crawlsched/dispatched"]
 
 
 FILTER = """
@@ -92,27 +90,26 @@ def test_a_filter_that_raises_costs_its_request_alone(site, tmp_path):
     assert site.visits("/bad") == []
 
 
-def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(tmp_path):
+def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(site, tmp_path):
     """Deleted under it, or taken over by force: the next heartbeat notices, and the exit code is 1."""
     told = {
         "deleted": ("crawlsched_database_replaced", "was deleted"),
         "taken": ("crawlsched_lease_lost", "taken over by another process"),
     }
-    with Site() as site:
-        urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
-        projects = {}
-        for name in told:
-            (tmp_path / name).mkdir()
-            projects[name] = Project(tmp_path / name, urls, seconds=60)
-        processes = {name: project.start() for name, project in projects.items()}
-        for project in projects.values():
-            project.wait_for_log("Spider opened")
-        wait_until(lambda: len(site.requests) > 60)
-        for file in (tmp_path / "deleted").glob("crawl.db*"):
-            file.unlink()
-        with closing(Store.open(projects["taken"].database_url, "test")) as other:
-            other.take_lease("another", force=True)
-        crawls = {name: projects[name].finish(process) for name, process in processes.items()}
+    urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
+    projects = {}
+    for name in told:
+        (tmp_path / name).mkdir()
+        projects[name] = Project(tmp_path / name, urls, seconds=60)
+    processes = {name: project.start() for name, project in projects.items()}
+    for project in projects.values():
+        project.wait_for_log("Spider opened")
+    wait_until(lambda: len(site.requests) > 60)
+    for file in (tmp_path / "deleted").glob("crawl.db*"):
+        file.unlink()
+    with closing(Store.open(projects["taken"].database_url, "test")) as other:
+        other.take_lease("another", force=True)
+    crawls = {name: projects[name].finish(process) for name, process in processes.items()}
     for name, (reason, sentence) in told.items():
         assert crawls[name].returncode == 1
         assert crawls[name].stats["finish_reason"] == reason

@@ -5,7 +5,6 @@ import re
 from itertools import count
 
 from tests.crawling import YIELDS, Project, spider
-from tests.site import Site
 from tests.waiting import wait_until
 
 # Everything that a timer, a callback or a job of a crawl calls, by the flow that it belongs to.
@@ -82,48 +81,47 @@ class Faults:
 """
 
 
-def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path):
+def test_each_call_fails_once_and_the_crawl_goes_on(site, tmp_path):
     """With each error: nothing stops, each visit ends once, and pages are visited after the last as before the first.
 
     They follow one another so that no place fails with a second error before all have failed with the first.
     """
     numbers = count()
-    with Site() as site:
 
-        def page(request):
-            return f"<p>version {next(numbers)} of {request.path}</p>"
+    def page(request):
+        return f"<p>version {next(numbers)} of {request.path}</p>"
 
-        urls = [site.page(f"/{number}", page) for number in range(40)]
-        sitemap = "".join(f"<url><loc>{site.url(f'/s{number}')}</loc></url>" for number in range(10))
-        for number in range(10):
-            site.page(f"/s{number}", page)
-        site.page("/sitemap.xml", f"<urlset>{sitemap}</urlset>")
-        project = Project(
-            tmp_path,
-            spider(urls, YIELDS, before=FAULTS),
-            bandwidth="40/s",
-            error_interval=1,
-            source_urls=site.url("/sitemap.xml"),
-            source_interval=1,
-            TEST_FAULTS=[(call, error) for error in ERRORS for call in CALLS],
-            EXTENSIONS={"spider_under_test.Faults": 900, "spider_under_test._Closer": 1},
-            seconds=0,
-        )
-        process = project.start()
+    urls = [site.page(f"/{number}", page) for number in range(40)]
+    sitemap = "".join(f"<url><loc>{site.url(f'/s{number}')}</loc></url>" for number in range(10))
+    for number in range(10):
+        site.page(f"/s{number}", page)
+    site.page("/sitemap.xml", f"<urlset>{sitemap}</urlset>")
+    project = Project(
+        tmp_path,
+        spider(urls, YIELDS, before=FAULTS),
+        bandwidth="40/s",
+        error_interval=1,
+        source_urls=site.url("/sitemap.xml"),
+        source_interval=1,
+        TEST_FAULTS=[(call, error) for error in ERRORS for call in CALLS],
+        EXTENSIONS={"spider_under_test.Faults": 900, "spider_under_test._Closer": 1},
+        seconds=0,
+    )
+    process = project.start()
 
-        def fired():
-            return [json.loads(line) for line in project.lines("fired.jl")]
+    def fired():
+        return [json.loads(line) for line in project.lines("fired.jl")]
 
-        def missing(error):
-            return set(CALLS) - {path for path, raised in fired() if raised == error}
+    def missing(error):
+        return set(CALLS) - {path for path, raised in fired() if raised == error}
 
-        # Facts are in memory after a while, and the store may not be asked for them again.
-        wait_until(lambda: all(len(missing(error)) <= 4 for error in ERRORS), 90.0, lambda: (fired(), project.log()))
-        since = len(site.requests)
-        # Any page that is stuck would never come.
-        wait_until(lambda: {site.url(path) for path, _ in site.requests[since:]} >= set(urls), 90.0, project.log)
-        process.terminate()
-        crawl = project.finish(process)
+    # Facts are in memory after a while, and the store may not be asked for them again.
+    wait_until(lambda: all(len(missing(error)) <= 4 for error in ERRORS), 90.0, lambda: (fired(), project.log()))
+    since = len(site.requests)
+    # Any page that is stuck would never come.
+    wait_until(lambda: {site.url(path) for path, _ in site.requests[since:]} >= set(urls), 90.0, project.log)
+    process.terminate()
+    crawl = project.finish(process)
     assert crawl.returncode == 0
     assert crawl.stats["finish_reason"] == "shutdown", crawl.log[-3000:]
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]
@@ -131,21 +129,20 @@ def test_each_call_fails_once_and_the_crawl_goes_on(tmp_path):
     assert not re.search(r"Unhandled|Exception in callback|never retrieved", crawl.log)
 
 
-def test_what_fails_again_and_again_ends_the_crawl_with_exit_code_1(tmp_path):
+def test_what_fails_again_and_again_ends_the_crawl_with_exit_code_1(site, tmp_path):
     """The flush never works: dispatching stops within seconds, and the crawl says why it ends."""
-    with Site() as site:
-        urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
-        always = FAULTS.replace("restore()\n            with", "with")
-        project = Project(
-            tmp_path,
-            spider(urls, YIELDS, before=always),
-            bandwidth="20/s",
-            TEST_FAULTS=[("planner.planner.Planner.columns", "MemoryError")],
-            EXTENSIONS={"spider_under_test.Faults": 900, "spider_under_test._Closer": 1},
-            seconds=35,
-        )
-        crawl = project.run(timeout=70.0)
-        sent_for = site.times[-1] - site.times[0]
+    urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
+    always = FAULTS.replace("restore()\n            with", "with")
+    project = Project(
+        tmp_path,
+        spider(urls, YIELDS, before=always),
+        bandwidth="20/s",
+        TEST_FAULTS=[("planner.planner.Planner.columns", "MemoryError")],
+        EXTENSIONS={"spider_under_test.Faults": 900, "spider_under_test._Closer": 1},
+        seconds=35,
+    )
+    crawl = project.run(timeout=70.0)
+    sent_for = site.times[-1] - site.times[0]
     assert crawl.returncode == 1
     assert crawl.stats["finish_reason"] == "crawlsched_failed"
     assert "The flush has failed" in crawl.log

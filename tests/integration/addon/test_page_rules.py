@@ -21,34 +21,33 @@ def importance_of(crawl: Crawl) -> dict[str, float]:
     return {page["url"].rsplit("/", 1)[1]: page["importance"] for page in found}
 
 
-def test_rules_hold_for_new_and_for_stored_pages(tmp_path):
+def test_rules_hold_for_new_and_for_stored_pages(site, tmp_path):
     """Importance and intervals go by pattern, a host has its share; other rules count from the next start on."""
-    with Site(("127.0.0.1", "127.0.0.2")) as site:
-        names = ["often", "seldom", "plain1", "plain2", "plain3"]
-        for name in names:
-            site.page(f"/{name}", f"<p>{name}")
-        urls = [site.url(f"/{name}") for name in names] + [site.url(f"/plain{n}", "127.0.0.2") for n in (1, 2, 3)]
-        rules = [["*/often", {"importance": 3, "max_interval": 0.2}], ["*/seldom", {"min_interval": "1h"}]]
-        project = Project(tmp_path, urls, bandwidth="16/s", visits=56)
-        crawl = project.run(pages=rules, host_shares={"127.0.0.2": 0.2})
-        visits = Counter(path for path, _ in site.requests)
-        hosts = Counter(headers["host"].partition(":")[0] for _, headers in site.requests)
-        assert visits["/seldom"] == 1
-        assert visits["/often"] >= 10  # 56 visits take 3.5 s
-        # A fifth of 16/s, and its first request.
-        assert 7 <= hosts["127.0.0.2"] <= 0.2 * 16 * (site.times[-1] - site.times[0]) + 3
-        assert crawl.stats["crawlsched/dispatched/overdue"] >= 3  # and some went by what they were worth
-        assert "CRAWLSCHED_PAGES, '*/often': importance 3, max_interval 0.2 s" in crawl.said("why", site.url("/often"))
-        of_host = crawl.said("why", site.url("/plain1", "127.0.0.2"))
-        assert "CRAWLSCHED_HOST_SHARES: at most 20 % of the bandwidth for its host" in of_host
-        why = crawl.report("why", site.url("/seldom"))
-        assert (why["importance"], why["binds"]) == (1, "min_interval")
+    names = ["often", "seldom", "plain1", "plain2", "plain3"]
+    for name in names:
+        site.page(f"/{name}", f"<p>{name}")
+    urls = [site.url(f"/{name}") for name in names] + [site.url(f"/plain{n}", "127.0.0.2") for n in (1, 2, 3)]
+    rules = [["*/often", {"importance": 3, "max_interval": 0.2}], ["*/seldom", {"min_interval": "1h"}]]
+    project = Project(tmp_path, urls, bandwidth="16/s", visits=56)
+    crawl = project.run(pages=rules, host_shares={"127.0.0.2": 0.2})
+    visits = Counter(path for path, _ in site.requests)
+    hosts = Counter(headers["host"].partition(":")[0] for _, headers in site.requests)
+    assert visits["/seldom"] == 1
+    assert visits["/often"] >= 10  # 56 visits take 3.5 s
+    # A fifth of 16/s, and its first request.
+    assert 7 <= hosts["127.0.0.2"] <= 0.2 * 16 * (site.times[-1] - site.times[0]) + 3
+    assert crawl.stats["crawlsched/dispatched/overdue"] >= 3  # and some went by what they were worth
+    assert "CRAWLSCHED_PAGES, '*/often': importance 3, max_interval 0.2 s" in crawl.said("why", site.url("/often"))
+    of_host = crawl.said("why", site.url("/plain1", "127.0.0.2"))
+    assert "CRAWLSCHED_HOST_SHARES: at most 20 % of the bandwidth for its host" in of_host
+    why = crawl.report("why", site.url("/seldom"))
+    assert (why["importance"], why["binds"]) == (1, "min_interval")
 
-        site.requests.clear()
-        crawl = project.run(pages=[["*/often", {"importance": 2}]])
-        assert len(site.visits("/seldom")) > 1
-        assert "crawlsched/dispatched/overdue" not in crawl.stats
-        assert importance_of(crawl)["often"] == 2
+    site.requests.clear()
+    crawl = project.run(pages=[["*/often", {"importance": 2}]])
+    assert len(site.visits("/seldom")) > 1
+    assert "crawlsched/dispatched/overdue" not in crawl.stats
+    assert importance_of(crawl)["often"] == 2
 
 
 WEIGHS = """
@@ -172,18 +171,17 @@ N_PAGES = 6
 
 
 @pytest.fixture
-def changing():
+def changing(site):
     """Pages 0, 1 and 2 are others at each visit, the rest stay."""
-    with Site() as site:
-        for number in range(N_PAGES):
-            numbers = count()
+    for number in range(N_PAGES):
+        numbers = count()
 
-            def answer(request, number=number, numbers=numbers):
-                words = f"edition {next(numbers)}" if number < 3 else "always the same"
-                return f"<p>{words} of page {number}</p>"
+        def answer(request, number=number, numbers=numbers):
+            words = f"edition {next(numbers)}" if number < 3 else "always the same"
+            return f"<p>{words} of page {number}</p>"
 
-            site.page(f"/{number}", answer)
-        yield site
+        site.page(f"/{number}", answer)
+    return site
 
 
 def visits(site: Site, folder: Path, n: int, **settings: str) -> Counter[str]:

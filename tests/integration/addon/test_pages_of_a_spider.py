@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from tests.crawling import Project, spider
-from tests.site import Site
 
 FOLLOWS = """
 for link in response.css("a::attr(href)").getall():
@@ -29,12 +28,11 @@ def once(self, response):
 
 
 @pytest.fixture
-def site():
-    with Site() as site:
-        site.page("/", '<a href="/linked">one</a> <a href="/important">two</a> <a href="/linked">again</a>')
-        for path in ("linked", "important", "untracked", "not-data", "by-meta"):
-            site.page(f"/{path}", f"<p>{path}</p>")
-        yield site
+def site(site):
+    site.page("/", '<a href="/linked">one</a> <a href="/important">two</a> <a href="/linked">again</a>')
+    for path in ("linked", "important", "untracked", "not-data", "by-meta"):
+        site.page(f"/{path}", f"<p>{path}</p>")
+    return site
 
 
 @pytest.fixture

@@ -32,12 +32,6 @@ def are_apart(times: list[float], delay: float) -> bool:
     return bool(gaps.mean() > 0.95 * delay and gaps.min() > 0.7 * delay)
 
 
-@pytest.fixture
-def site():
-    with Site(("127.0.0.1", "127.0.0.2")) as site:
-        yield site
-
-
 def test_no_second_has_more_than_its_share(site, tmp_path):
     """Redirects and robots.txt are paid for: what the server sees never exceeds 1.25 R + 1 in any second."""
     urls = [site.page(f"/{number}", "<p>x</p>") for number in range(40)]

@@ -22,11 +22,10 @@ N_PAGES = 40
 
 
 @pytest.fixture
-def site():
-    with Site() as site:
-        for number in range(N_PAGES):
-            site.page(f"/{number}", f"<p>{number}</p>")
-        yield site
+def site(site):
+    for number in range(N_PAGES):
+        site.page(f"/{number}", f"<p>{number}</p>")
+    return site
 
 
 @pytest.fixture

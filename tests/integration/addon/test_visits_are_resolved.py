@@ -225,27 +225,25 @@ def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl
     assert {item["failed"] for item in crawl.items if "failed" in item} == failed
 
 
-def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_path):
+def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(site, tmp_path):
     """Too large, stopped by the spider, broken here: one after another, and the pages after them go all the same."""
     kinds = ("too-large", "bomb", "broken-gzip", "stopped-as-a-failure", "error-in-a-middleware")
     kinds += ("response-error-in-a-middleware", "response-swallowed-by-a-middleware")
-    with Site() as site:
-        _answers(site)
-        broken = [site.url(f"/{kind}?{number}") for number in range(2) for kind in kinds]
-        fine = [site.url("/ok"), site.url("/empty")]
-        # Each is heard of before the next is asked for.
-        project = _project(tmp_path, [*broken, *fine], RETRY_ENABLED=False, CONCURRENT_REQUESTS_PER_DOMAIN=1)
-        outcomes = project.run().outcomes()
-        assert [["error"]] * len(broken) == [outcomes[url] for url in broken]
-        assert [outcomes[url] for url in fine] == [["changed"]] * 2
+    _answers(site)
+    broken = [site.url(f"/{kind}?{number}") for number in range(2) for kind in kinds]
+    fine = [site.url("/ok"), site.url("/empty")]
+    # Each is heard of before the next is asked for.
+    project = _project(tmp_path, [*broken, *fine], RETRY_ENABLED=False, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    outcomes = project.run().outcomes()
+    assert [["error"]] * len(broken) == [outcomes[url] for url in broken]
+    assert [outcomes[url] for url in fine] == [["changed"]] * 2
 
 
 @pytest.mark.parametrize(("status", "n_asked"), [(403, 12), (503, 8)])
-def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path, status, n_asked):
+def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(site, tmp_path, status, n_asked):
     """Of twelve sitemaps that answer 503 eight are asked for; of twelve that are forbidden all."""
-    with Site() as site:
-        sitemaps = [site.page(f"/{number}.xml", "", status=status) for number in range(12)]
-        # Each is heard of before the next is asked for.
-        settings = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-        Project(tmp_path, [], source_urls=",".join(sitemaps), seconds=8, **settings).run()
-        assert len(site.requests) == n_asked
+    sitemaps = [site.page(f"/{number}.xml", "", status=status) for number in range(12)]
+    # Each is heard of before the next is asked for.
+    settings = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    Project(tmp_path, [], source_urls=",".join(sitemaps), seconds=8, **settings).run()
+    assert len(site.requests) == n_asked
