@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from contextlib import closing, suppress
+from math import inf
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -81,7 +82,12 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
     project = _project(tmp_path, [page], source_urls=feed, source_interval=100, seconds=0)
     process = project.start()
     address = project.receiver_address()
-    wait_until(lambda: site.requests and any(one.url == feed and one.polled_at for one in sources_of(project)))
+    # A notice right after a poll would be of no use.
+
+    def was_polled(one: Source) -> bool:
+        return one.url == feed and time.time() - (one.polled_at or inf) > 2.0
+
+    wait_until(lambda: site.requests and any(map(was_polled, sources_of(project))))
     form = subscription_form("http://here", 0, feed, KEY)
     callback = form["hub.callback"].removeprefix("http://here")
     asked = f"{callback}?hub.mode=subscribe&hub.challenge=abc&hub.lease_seconds=60&hub.topic="

@@ -229,6 +229,22 @@ def test_only_the_newest_plans_are_kept(store):
     assert rows(store.database.text, "SELECT count(*) AS n FROM plans") == [{"n": 5}]
 
 
+def test_a_command_is_answered_through_the_database(store, beside):
+    """Sent by one process, seen by the other, answered alone or with a batch; waiting ends by itself."""
+    other = beside()
+    first, second = other.commands.send("bandwidth", {"bandwidth": "5/s"}, NOW), other.commands.send("poll", {}, NOW)
+    assert [(command.id, command.name, command.arguments) for command in store.commands.pending()] == [
+        (first, "bandwidth", {"bandwidth": "5/s"}),
+        (second, "poll", {}),
+    ]
+    assert other.commands.wait_for(first, timeout=0.1) is None
+    store.commands.finish(first, {"bandwidth": 5.0}, NOW + 1)
+    store.save(Batch(finished={second: (NOW + 2, {"sources": 3})}))
+    assert other.commands.wait_for(first, timeout=5).result == {"bandwidth": 5.0}
+    assert other.commands.wait_for(second, timeout=5).result == {"sources": 3}
+    assert store.commands.pending() == []
+
+
 def test_a_store_that_is_read_only_reads_and_does_not_write(store, beside):
     """A second process may look at a running crawl's collection without changing anything."""
     store.save(batch_of(2))

@@ -158,3 +158,21 @@ def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store)
         has_read.set()
         thread.join()
     assert writer.close()
+
+
+def test_the_loss_of_the_lease_stops_the_writing(store, beside):
+    """Another process owns the collection now: nothing more is written, and the crawling thread can see why."""
+    store.take_lease("news", NOW)
+    events = []
+    writer = WriteBehind(on_event=lambda name, sentence: events.append(name))
+    other = beside()
+    other.take_lease("news", NOW + 60, force=True)
+    writer.submit((store, Batch(observations=observations(0, 1))))
+    wait_until(lambda: writer.lost)
+    assert "taken over by another process" in writer.lost
+    started = time.monotonic()
+    assert not writer.drain(30)
+    assert not writer.close()
+    assert time.monotonic() - started < 5
+    assert events == ["lost"]
+    assert ids(other) == []
