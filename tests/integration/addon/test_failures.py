@@ -86,6 +86,7 @@ def test_a_filter_that_raises_costs_its_request_alone(site, tmp_path):
     text = spider([site.page("/", "<p>start</p>")], LINKS, before=FILTER)
     crawl = Project(tmp_path, text, DUPEFILTER_CLASS="spider_under_test.Raises", one_pass=True).run()
     assert crawl.stats["finish_reason"] == "finished"
+    assert crawl.stats["crawlsched/delivered"] == 2
     assert len(site.visits("/good")) == 2
     assert site.visits("/bad") == []
 
