@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from crawlsched.feed import Cursor, Feed
-from crawlsched.feed.atom import atom
+from crawlsched.feed.feed import atom
 from crawlsched.feed.webhook import SIGNATURE, signature
 from tests import children
 from tests.crawling import YIELDS, Project, spider
