@@ -1,5 +1,6 @@
 """What a request says of its page is taken over and kept: a refresher over a real database, without a crawl."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.deliveries import Before
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
@@ -76,7 +78,7 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
     refresher = opened()
     first, later = {"callback": "item", "meta": {"shelf": 1}}, {"callback": "look", "errback": "failed"}
     pages = [_ask(refresher, first)[1], _ask(refresher, first, url=URL + "/again", again=True)[1]]
-    refresher.admission.named({URL + "/named": None}, 1_000.0)
+    refresher.admission.named([FoundPage(URL + "/named", name_of(URL + "/named"), "a.example")], 1_000.0)
     admitted, named = _ask(refresher, first, url=URL + "/named", again=True)
     assert admitted is AdmissionResult.NEW
     for page, url in zip([*pages, named], (URL, URL + "/again", URL + "/named"), strict=True):
@@ -111,11 +113,13 @@ def test_what_makes_a_variant(opened):
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
 
 
-def test_a_url_has_sixteen_variants_at_most(opened):
-    """Further ones are crawled once."""
+def test_a_url_has_sixteen_variants_at_most(opened, caplog):
+    """Further ones are crawled once, and that is said once."""
     refresher = opened()
-    found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
+    with caplog.at_level(logging.WARNING):
+        found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
     assert Counter(found) == Counter({AdmissionResult.NEW: 16, AdmissionResult.ONCE: 4})
+    assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
 
 
 def test_a_page_that_links_to_itself_keeps_its_callback(opened):
