@@ -108,9 +108,9 @@ class PageBlocks:
             del self.texts[MOST_BLOCKS:], self.paths[MOST_BLOCKS:]
 
     @cached_property
-    def page(self) -> int:
-        """A number for its URL."""
-        return digest_of(self.url)
+    def page(self) -> str:
+        """A short name for its URL."""
+        return f"{digest_of(self.url):x}"
 
     @cached_property
     def trace(self) -> Trace:

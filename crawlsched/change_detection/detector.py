@@ -72,7 +72,7 @@ class Detector:
             return Finding(False, False, "", told, "noise", is_suspect=needs_look, changed_share=share)
         return self._judged(seen, left, told, now)._replace(changed_share=share)
 
-    def _needs_look(self, page: int, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
+    def _needs_look(self, page: str, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
         """Whether a second fetch has to tell if it is noise here: it was never seen to be, or stands still."""
         needs_look = False
         for number, why in proved.items():

@@ -32,7 +32,7 @@ class _Shown:
     since: float
     around: int
     is_whole: bool = False
-    pages: dict[int, int] = field(default_factory=dict)
+    pages: dict[str, int] = field(default_factory=dict)
     n_without: int = 0
 
 
@@ -53,7 +53,7 @@ class SharedTexts:
         self.n_learned = 0
 
     def seen_again(
-        self, page: int, trace: Trace, parents: Mapping[int, int], found: Iterable[Difference], asked_at: float
+        self, page: str, trace: Trace, parents: Mapping[int, int], found: Iterable[Difference], asked_at: float
     ) -> None:
         """Learn whether a page that was asked for after edits of its site shows them.
 
@@ -89,7 +89,7 @@ class SharedTexts:
                 self._alike[place] = False
 
     def of_site(
-        self, page: int, found: Sequence[Difference], trace: Trace, parents: Mapping[int, int], now: float
+        self, page: str, found: Sequence[Difference], trace: Trace, parents: Mapping[int, int], now: float
     ) -> list[bool | None]:
         """Return for each difference whether it is the site's; None if this page may be the first to show it."""
         known: dict[int, list[_Edit]] = {}
@@ -110,7 +110,7 @@ class SharedTexts:
         ]
 
     def _is_of_site(
-        self, page: int, one: Difference, whole: int, around: int, now: float, there: list[_Edit]
+        self, page: str, one: Difference, whole: int, around: int, now: float, there: list[_Edit]
     ) -> bool | None:
         edit = _edit_of(one)
         is_alike = self._alike.get(one.place, False)
@@ -144,18 +144,18 @@ class SharedTexts:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
         edits = [
-            (*edit, shown.around, shown.is_whole, list(shown.pages.items()), shown.n_without)
+            (*edit, shown.around, shown.is_whole, shown.pages.copy(), shown.n_without)
             for edit, shown in self._edits.items()
         ]
-        return {"version": 4, "edits": edits, "alike": list(self._alike.items())}
+        return {"version": 5, "edits": edits, "alike": list(self._alike.items())}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SharedTexts:
         """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
-        if data.get("version") == 4:
+        if data.get("version") == 5:
             for place, kind, text, around, is_whole, pages, n_without in data["edits"]:
-                made._edits[place, kind, text] = _Shown(-inf, around, is_whole, dict(pages), n_without)
+                made._edits[place, kind, text] = _Shown(-inf, around, is_whole, pages, n_without)
             made._alike = dict(data["alike"])
         return made
 

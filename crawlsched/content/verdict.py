@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from crawlsched.change_detection.detector import Finding, are_comparable, is_cut
-from crawlsched.change_detection.fingerprint import Fingerprint, compare, sketch_similarity
+from crawlsched.change_detection.fingerprint import sketch_similarity
 from crawlsched.change_detection.limits import FEW
 from crawlsched.change_detection.trace import Trace
 from crawlsched.content.reading import Content
@@ -202,14 +202,11 @@ def _of_content(
         return _told(facts_now, content, None, "first", [])
     if around.suspicion is Outcome.WRONG:
         return Verdict(Outcome.WRONG, reason="wrong_page")
-    changed = compare(Fingerprint(facts.recipe, last), content.fingerprint)
-    if changed is None:  # another recipe says nothing about the page: its new fingerprint is kept
+    if facts.recipe != content.fingerprint.recipe:  # it says nothing about the page, whose new fingerprint is kept
         if is_owed:
             return _told(facts_now, content, None, "page", [])
         return _withheld(_kept(facts_now, content, []), None, "recipe")
-    if changed and finding is not None and not finding.is_news:
-        changed = False
-    if not changed:
+    if last == content.fingerprint.digest or (finding is not None and not finding.is_news):
         if is_owed:
             return _told(facts_now, content, False, "page", _history(facts))
         ignored, reason = (finding.ignored, finding.reason) if finding is not None else ((), "")
