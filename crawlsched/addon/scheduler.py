@@ -32,7 +32,7 @@ from crawlsched.addon.sending import PacedHandlers
 from crawlsched.addon.standby import Standby, wait
 from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
 from crawlsched.addon.visit_errback import VisitErrback
-from crawlsched.change_signals.limits import Limits
+from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
