@@ -57,7 +57,8 @@ class SharedTexts:
     ) -> None:
         """Learn whether a page that was asked for after edits of its site shows them.
 
-        An answer that was asked for before an edit was first seen may come after it.
+        An answer that was asked for before an edit was first seen may come after it. A page that shows another edit at
+        a place whose edits were the site's has missed one, and says nothing against it.
         """
         places = trace.names.keys()
         open_edits = [
@@ -68,12 +69,13 @@ class SharedTexts:
         if not open_edits:
             return
         shows = {_edit_of(one) for one in found}
+        moved_on = {one.place for one in found if self._alike.get(one.place)}
         said = trace.texts_at({edit[0] for edit, _ in open_edits if edit[0] in places})
         texts = {place: {*there} for place, there in said.items()}
         joined = {place: "\n".join(there) for place, there in said.items()}
         for edit, shown in open_edits:
             place, kind, text = edit
-            if edit in shows:
+            if edit in shows or place in moved_on:
                 continue
             if place not in places:
                 is_without = kind == "+" and (shown.around in parents or not shown.around)
