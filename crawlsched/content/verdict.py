@@ -7,9 +7,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from crawlsched.change_detection.detector import Finding, are_comparable, is_cut
+from crawlsched.change_detection.detector import Finding
 from crawlsched.change_detection.fingerprint import sketch_similarity
-from crawlsched.change_detection.limits import FEW
 from crawlsched.change_detection.trace import Trace
 from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
@@ -194,9 +193,7 @@ def _of_content(
 ) -> Verdict:
     finding, first = around.finding, around.first
     last = facts.pending_fingerprint or facts.fingerprint
-    facts_now = facts
-    if validators != (facts.etag, facts.last_modified):
-        facts_now = facts._replace(etag=validators[0], last_modified=validators[1])
+    facts_now = facts._replace(etag=validators[0], last_modified=validators[1])
     is_owed = facts.pending_fingerprint is not None
     if last is None or facts.recipe is None:
         return _told(facts_now, content, None, "first", [])
@@ -215,7 +212,7 @@ def _of_content(
         kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
         return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else (None, None))
     returned = not is_new(facts, content)
-    refetch = None if first is not None else _refetch(facts, content, around, returned=returned)
+    refetch = None if first is not None else _refetch(facts, around, returned=returned)
     if refetch is not None:
         return Verdict(Outcome.PROBED, refetch=refetch)
     size = _size(facts, content, finding)
@@ -229,29 +226,16 @@ def _of_content(
     return _told(facts_now, content, of_page, kind, _history(facts))._replace(size=size, ignored=ignored)
 
 
-def _refetch(facts: PageFacts, content: Content, around: Circumstances, *, returned: bool) -> Refetch | None:
+def _refetch(facts: PageFacts, around: Circumstances, *, returned: bool) -> Refetch | None:
     """Return what has to be fetched before a page that looks changed is judged."""
     if around.suspicion is Refetch.IMPOSSIBLE_PAGE:
         return Refetch.IMPOSSIBLE_PAGE
     if not around.may_refetch:
         return None
-    is_owed, confirms = facts.pending_fingerprint is not None, returned and around.confirms_return
-    is_in_doubt = not around.knows_template or _is_in_doubt(facts, content, around.finding, confirms)
+    finding, is_owed = around.finding, facts.pending_fingerprint is not None
+    is_suspect = finding is not None and finding.is_suspect
+    is_in_doubt = is_suspect or not around.knows_template or (returned and around.confirms_return)
     return Refetch.PAGE if around.suspicion is Refetch.PAGE or (is_in_doubt and not is_owed) else None
-
-
-def _is_in_doubt(facts: PageFacts, content: Content, finding: Finding | None, returned: bool) -> bool:
-    """Whether a second fetch at once has to tell."""
-    if returned or (finding is not None and finding.is_suspect):
-        return True
-    given = given_trace(facts, content)
-    # A page that ends in the middle was cut, or another one was served.
-    return (
-        given is not None
-        and content.seen is not None
-        and (is_cut(content.seen.trace, given) or not are_comparable(given, content.seen.trace))
-        and len(given) > FEW
-    )
 
 
 def _told(facts: PageFacts, content: Content, changed: bool | None, kind: str, history: list[bytes]) -> Verdict:
