@@ -25,7 +25,7 @@ class Finding(NamedTuple):
     reason: str = ""  # why a difference is no news: "noise", "template"; "" otherwise
     # Whether a second fetch at once has to decide; of noise, whether this page has not shown it itself.
     is_suspect: bool = False
-    changed_share: float = 0.0  # share of the blocks, then and now, that are new or gone
+    changed_share: float | None = 0.0  # share of the blocks, then and now, that are new or gone
 
 
 class Detector:
