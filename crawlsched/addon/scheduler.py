@@ -11,7 +11,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
@@ -26,12 +25,10 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from crawlsched.addon.downloader_slots import DownloaderSlots
-from crawlsched.addon.ending import exit_with_1
-from crawlsched.addon.sending import PacedHandlers
-from crawlsched.addon.standby import Standby, wait
+from crawlsched.addon.downloadermiddlewares import VisitErrback
+from crawlsched.addon.lifetime import Standby, exit_with_1, wait
+from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
 from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
-from crawlsched.addon.visit_errback import VisitErrback
 from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
@@ -50,7 +47,6 @@ from crawlsched.scrapy_versions import (
     run_in_thread,
     slot_name,
     stand_before_handlers,
-    under_way,
     wake,
 )
 from crawlsched.settings import parse_bandwidth
@@ -73,8 +69,6 @@ _LONGEST_WAIT_OF_A_RETRY = 30.0
 _REFUSALS_PER_SLOT = 20
 # The engine goes through its whole round for each time it is woken, so slots that have come together go together.
 _SLOTS_PER_TICK = 16
-# Visits whose request is nowhere any more, at two looks, have lost it; seconds between these.
-_LOST_LOOKED_AT = 2.0
 # Whether a run has become quiet is looked at no more often than this, seconds.
 _QUIET_LOOKED_AT = 0.5
 # In a pause slots pass; its end is announced.
@@ -103,11 +97,10 @@ class Scheduler(BaseScheduler):
         self._closed = False
         self._standby = Standby(crawler)
         self._has_been_busy = True
-        self._quiet_looked_at = self._lost_looked_at = 0.0
-        self._perhaps_lost: set[int] = set()
+        self._quiet_looked_at = 0.0
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
-        self._untracked = UntrackedRequests(fallback, refresher, self._stats, self._fingerprint)
+        self._untracked = UntrackedRequests(fallback, refresher, self._stats)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
         # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.
@@ -337,7 +330,6 @@ class Scheduler(BaseScheduler):
         if not slots.is_due(now):
             self._arm(slots.next_time(now) - now)
             return
-        self._look_for_lost(now)
         self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
@@ -354,20 +346,6 @@ class Scheduler(BaseScheduler):
                 break
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
-
-    def _look_for_lost(self, now: float) -> None:
-        """End the visits in whose place a component has made another request, without a word."""
-        if now - self._lost_looked_at < _LOST_LOOKED_AT:
-            return
-        self._lost_looked_at = now
-        going = chain(self._handed_over, self._continuations, under_way(self._crawler))
-        tokens = {request.meta.get("crawlsched_visit") for request in going}
-        old = self._visits.older_than(now - _LOST_LOOKED_AT)
-        lost = {visit.token for visit in old if visit.tracked and visit.token not in tokens}
-        for token in lost & self._perhaps_lost:
-            if (visit := self._visits.get(token)) is not None:
-                self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, now)
-        self._perhaps_lost = lost
 
     def _look_whether_quiet(self, now: float) -> None:
         """Send spider_idle once when start() and all that this run has asked for have ended."""

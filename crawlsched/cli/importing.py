@@ -18,9 +18,8 @@ from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
-    from crawlsched.crawl.history import Histories
-    from crawlsched.crawl.importing import Import, ImportedPage
-    from crawlsched.crawl.project_requests import Requests
+    from crawlsched.crawl.importing import Histories, Import, ImportedPage
+    from crawlsched.crawl.project import Requests
     from crawlsched.store import Store
     from crawlsched.store.tombstones import Tombstone
 from collections import deque
@@ -59,7 +58,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     lines = UrlLines(arguments.file, time.time())
     if str(arguments.file) != "-" and not arguments.file.is_file():
         raise CrawlschedError(f"There is no file {str(arguments.file)!r}; name one, or - for standard input.")
-    from crawlsched.crawl.project_requests import Requests
+    from crawlsched.crawl.project import Requests
     from crawlsched.store import Store
 
     requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
@@ -205,7 +204,7 @@ class _Visits:
         """Return all of them."""
         import numpy as np
 
-        from crawlsched.crawl.history import Histories
+        from crawlsched.crawl.importing import Histories
 
         return Histories.of(
             np.frombuffer(self._place, np.intp),

@@ -7,21 +7,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.handing_over import FOUND, PAGE, SOURCE, found_again, found_data
-from crawlsched.crawl.page_importance import PageImportance
-from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
+from crawlsched.crawl.page_requests import (
+    FOUND,
+    PAGE,
+    SOURCE,
+    AdmissionResult,
+    PageRequest,
+    Share,
+    found_again,
+    found_data,
+)
 from crawlsched.crawl.request_templates import RequestDigest
-from crawlsched.crawl.share import Share
+from crawlsched.crawl.run import Starts
+from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.starts import Starts
 from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
 
-__all__ = ["Admission"]
+__all__ = ["Admission", "PageImportance", "checked"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +61,6 @@ class Admission:
         self._asks_robots = asks_robots and collection.settings.find_sources
         self._sharing = sharing
         self.weighing = PageImportance(collection)
-        self._said_too_many = False
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
@@ -148,7 +156,7 @@ class Admission:
 
     def _found(self, asked: PageRequest, variant: str | None, now: float) -> tuple[AdmissionResult, int]:
         if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
-            self._say_too_many(asked.url)
+            self._count("crawlsched/variants/too_many")
             return AdmissionResult.ONCE, -1
         found = FoundPage(
             asked.url,
@@ -200,17 +208,6 @@ class Admission:
             several, self._together = list(self._together.values()), {}
             for page, (_, marks) in zip(self.add([found for found, _ in several], now), several, strict=True):
                 self._collection.mark(page, marks, now)
-
-    def _say_too_many(self, url: str) -> None:
-        self._count("crawlsched/variants/too_many")
-        if not self._said_too_many:
-            self._said_too_many = True
-            logger.warning(
-                "%s has %d variants, and no more are kept fresh; further ones are crawled once (this is said once). "
-                "Name those that matter by meta['crawlsched_page'].",
-                url,
-                MOST_OF_A_URL,
-            )
 
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """Give a page the template of its newest request, and note other data as news of the page.
@@ -333,3 +330,89 @@ class Admission:
         if number is not None:
             for source in self._collection.sources.leave(number):
                 self._collection.unsaved.source(source, now)
+
+
+# Pages that CRAWLSCHED_IMPORTANCE is asked about between two looks at the clock, and those read for it at once.
+_WEIGHED_AT_ONCE = 16
+_READ_AT_ONCE = 4_000
+
+
+class PageImportance:
+    """How pages get their importance."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._function = collection.settings.importance
+        self._count = collection.count
+        # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
+        self._stated_meanwhile: dict[int, set[int]] = {}
+
+    def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
+        """Return what a fresh copy of a page is worth."""
+        if importance is None:
+            rule = self._collection.rules.of(url)
+            if rule is not None and rule.importance is not None:
+                return rule.importance
+            importance = self._function(url, meta) if self._function else 1.0
+        return checked(importance, url)
+
+    def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
+        """Take over what distinct pages are worth, at once; return how many changed."""
+        for meanwhile in self._stated_meanwhile.values() if stated else ():
+            meanwhile.update(pages)
+        changed = self._collection.set_importance(
+            np.array(pages, np.intp), np.array(importance, np.float64), now, stated=stated
+        )
+        self._count("crawlsched/pages/importance_changed", changed)
+        return changed
+
+    def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.
+
+        It runs at each start, since nobody can see whether the function has changed. Pages are read beside the crawling
+        thread and weighed in slices between the slots; those whose weight stays are not touched.
+        """
+        collection, rules = self._collection, self._collection.rules
+        if self._function is None and not rules:
+            return
+        stated = self._stated_meanwhile[shard.number] = set[int]()
+
+        def read(after: int) -> None:
+            collection.aside.run(
+                f"reading pages for CRAWLSCHED_IMPORTANCE ({shard.number})",
+                lambda: shard.store.reader.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
+                lambda found: add_work(weigh(found)),
+            )
+
+        def weigh(found: Sequence[tuple[int, str, Mapping[str, Any], bool]]) -> Iterator[None]:
+            pages_of = collection.shards.rows_of(shard, [number for number, *_ in found]).tolist()
+            rows = [(page, *rest) for page, (_, *rest) in zip(pages_of, found, strict=True) if page >= 0]
+            for start in range(0, len(rows), _WEIGHED_AT_ONCE):
+                some = rows[start : start + _WEIGHED_AT_ONCE]
+                known = [row for row in some if collection.knows(row[0])]
+                if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
+                    pages = np.array([row[0] for row in known])[numbers > 0]
+                    collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
+                open_ones = [row for row in known if not row[3] and row[0] not in stated]
+                importance = [self.importance(url, meta, None) for _, url, meta, _ in open_ones]
+                if open_ones:
+                    self.weigh([row[0] for row in open_ones], importance, clock(), stated=False)
+                yield
+            if len(found) == _READ_AT_ONCE:
+                read(found[-1][0])
+            elif self._stated_meanwhile.get(shard.number) is stated:
+                del self._stated_meanwhile[shard.number]
+
+        read(-1)
+
+
+def checked(importance: float, url: str) -> float:
+    """Return an importance as a number; 1, with a word in the log, where it is none."""
+    try:
+        number = float(importance)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not 0.0 <= number < float("inf"):
+        logger.error("The importance of %s is %r; it has to be 0 or more, so it is taken as 1.", url, importance)
+        return 1.0
+    return number

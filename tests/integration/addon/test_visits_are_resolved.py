@@ -105,7 +105,6 @@ EXPECTED = {
     "error-in-a-middleware": "error",
     "answered-by-a-middleware": "changed",
     "replaced-keeping-meta": "changed",
-    "replaced-without-meta": "dropped",
     "response-error-in-a-middleware": "error",
     "response-ignored-by-a-middleware": "error",
     "response-swallowed-by-a-middleware": "error",
@@ -225,6 +224,17 @@ def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl
     assert site.url("/status/304") not in parsed
     failed = {site.url("/missing-with-an-errback"), site.url("/status/500-with-an-errback")}
     assert {item["failed"] for item in crawl.items if "failed" in item} == failed
+
+
+def test_a_visit_in_whose_place_a_middleware_asks_for_something_else_ends_after_a_while(
+    site: Site, tmp_path: Path
+) -> None:
+    """Nobody says that its request is gone; the crawl waits for it no longer than for an answer."""
+    site.page("/foreign", "<p>as it should be</p>")
+    url = site.url("/replaced-without-meta")
+    crawl = _project(tmp_path, [url], DOWNLOAD_TIMEOUT=2).run()
+    assert crawl.outcomes() == {url: ["dropped"]}
+    assert [item["parsed"] for item in crawl.items] == [site.url("/foreign")]
 
 
 def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_path: Path) -> None:
