@@ -22,9 +22,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
 _SPECIAL = re.compile(r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<!.*?(?:>|\Z)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_FEED_ROOTS = frozenset({"rss", "RDF", "feed"})
-_FEED_ITEMS = frozenset({"item", "entry"})
-# Outside of its items, these say when a feed was made, and nothing about what is in it.
+# Directly below its root, or its channel, these say when a feed was made, and nothing about what is in it.
 _FEED_CHURN = frozenset(
     {"lastBuildDate", "pubDate", "updated", "modified", "date", "generator", "ttl", "docs", "cloud"}
 )
@@ -74,7 +72,8 @@ def body_blocks(
     text = decoded(body, content_type, encoding)
     if kind == "html":
         return page_blocks(text)
-    if kind == "json" and (value := parsed_json(text, ignored=frozenset(ignore_keys))) is not None:
+    value = parsed_json(text, ignored=frozenset(ignore_keys)) if kind == "json" else None
+    if isinstance(value, dict | list):
         for path, leaf in blocks.values(blocks.to(0, "json"), value):
             blocks.add(path, leaf or '""')
     elif kind == "json" or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
@@ -98,15 +97,12 @@ def _add_binary(blocks: PageBlocks, body: bytes) -> None:
 def _add_xml(blocks: PageBlocks, markup: str) -> None:
     """Add what an XML document says, in one way however it is spelled, but for when a feed was made."""
     markup = _SPECIAL.sub(lambda special: (special[1] or "").translate(_CDATA_ESCAPES), markup)
-    tags = _TAG.findall(markup)
-    is_feed = bool(tags) and _local(tags[0][1]) in _FEED_ROOTS
-    paths = [blocks.to(0, "xml")]
-    within_item = False
-    for slash, qualified, attributes, text in tags:
-        name = _local(qualified)
-        if is_feed and name in _FEED_ITEMS:
-            within_item = not slash
-        elif is_feed and not within_item and name in _FEED_CHURN:
+    root = blocks.to(0, "xml")
+    feeds = {blocks.to(root, "feed"), *(blocks.to(blocks.to(root, name), "channel") for name in ("rss", "RDF"))}
+    paths = [root]
+    for slash, qualified, attributes, text in _TAG.findall(markup):
+        name = qualified[qualified.rfind(":") + 1 :]
+        if paths[-1] in feeds and name in _FEED_CHURN:
             continue
         said: list[str] = []
         if not slash:
@@ -162,10 +158,6 @@ def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
             if 1 < len(names) <= MOST_BLOCKS and not line.startswith("#"):
                 return start, delimiter, [name.strip().strip('"')[:LONGEST_NAME] for name in names]
     return None
-
-
-def _local(name: str) -> str:
-    return name[name.rfind(":") + 1 :]
 
 
 def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
