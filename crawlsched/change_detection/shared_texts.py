@@ -21,8 +21,6 @@ _WITHIN_WORDS = 64
 _OTHERS_IF_SHORT = 2
 
 
-_Slot = tuple[int, str, str]
-"""A place, and the tokens before and behind what differs there."""
 _Edit = tuple[int, str, str]
 """A place, what happened there, and the text that came; the one that went where none came."""
 
@@ -33,7 +31,6 @@ class _Shown:
 
     since: float
     around: int
-    slot: _Slot
     is_whole: bool = False
     pages: dict[str, int] = field(default_factory=dict)
     n_without: int = 0
@@ -51,8 +48,8 @@ class SharedTexts:
 
     def __init__(self) -> None:
         self._edits: dict[_Edit, _Shown] = {}
-        #: Where edits were the site's before.
-        self._alike: dict[_Slot, bool] = {}
+        #: Places whose edits were the site's before.
+        self._alike: dict[int, bool] = {}
         self.n_learned = 0
 
     def seen_again(
@@ -60,8 +57,7 @@ class SharedTexts:
     ) -> None:
         """Learn whether a page that was asked for after edits of its site shows them.
 
-        An answer that was asked for before an edit was first seen may come after it. A page that shows another edit at
-        a place whose edits were the site's has missed one, and says nothing against it.
+        An answer that was asked for before an edit was first seen may come after it.
         """
         places = trace.names.keys()
         open_edits = [
@@ -72,13 +68,12 @@ class SharedTexts:
         if not open_edits:
             return
         shows = {_edit_of(one) for one in found}
-        moved_on = {_slot_of(one) for one in found if self._alike.get(_slot_of(one))}
         said = trace.texts_at({edit[0] for edit, _ in open_edits if edit[0] in places})
         texts = {place: {*there} for place, there in said.items()}
         joined = {place: "\n".join(there) for place, there in said.items()}
         for edit, shown in open_edits:
             place, kind, text = edit
-            if edit in shows or shown.slot in moved_on:
+            if edit in shows:
                 continue
             if place not in places:
                 is_without = kind == "+" and (shown.around in parents or not shown.around)
@@ -91,7 +86,7 @@ class SharedTexts:
             if is_without:
                 shown.n_without += 1
                 self.n_learned += 1
-                self._alike[shown.slot] = False
+                self._alike[place] = False
 
     def of_site(
         self, page: str, found: Sequence[Difference], trace: Trace, parents: Mapping[int, int], now: float
@@ -118,7 +113,7 @@ class SharedTexts:
         self, page: str, one: Difference, whole: int, around: int, now: float, there: list[_Edit]
     ) -> bool | None:
         edit = _edit_of(one)
-        is_alike = self._alike.get(_slot_of(one), False)
+        is_alike = self._alike.get(one.place, False)
         shown = self._edits.get(edit)
         if shown is None:
             if one.n <= 1:  # what a page said there is over, and news if it comes back; what was contradicted stays so
@@ -127,7 +122,7 @@ class SharedTexts:
                     if other_shown and page in other_shown.pages and not other_shown.n_without:
                         del self._edits[other]
             there.append(edit)
-            shown = self._edits[edit] = _Shown(now, around, _slot_of(one), one.is_whole)
+            shown = self._edits[edit] = _Shown(now, around, one.is_whole)
             if len(self._edits) > MOST_PLACES:
                 del self._edits[next(iter(self._edits))]
         others = sum(other != page and said != whole for other, said in shown.pages.items())
@@ -141,7 +136,7 @@ class SharedTexts:
             return None if is_alike and one.n <= 1 else False
         if others < (1 if is_alike or len(edit[2].split()) >= FEW else _OTHERS_IF_SHORT):
             return False
-        self._alike[_slot_of(one)] = True
+        self._alike[one.place] = True
         if len(self._alike) > MOST_PLACES:
             del self._alike[next(iter(self._alike))]
         return True
@@ -149,7 +144,7 @@ class SharedTexts:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
         edits = [
-            (*edit, shown.around, shown.slot, shown.is_whole, shown.pages.copy(), shown.n_without)
+            (*edit, shown.around, shown.is_whole, shown.pages.copy(), shown.n_without)
             for edit, shown in self._edits.items()
         ]
         return {"version": 5, "edits": edits, "alike": list(self._alike.items())}
@@ -159,14 +154,10 @@ class SharedTexts:
         """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
         if data.get("version") == 5:
-            for place, kind, text, around, slot, is_whole, pages, n_without in data["edits"]:
-                made._edits[place, kind, text] = _Shown(-inf, around, (*slot,), is_whole, pages, n_without)
-            made._alike = {(*slot,): is_alike for slot, is_alike in data["alike"]}
+            for place, kind, text, around, is_whole, pages, n_without in data["edits"]:
+                made._edits[place, kind, text] = _Shown(-inf, around, is_whole, pages, n_without)
+            made._alike = dict(data["alike"])
         return made
-
-
-def _slot_of(one: Difference) -> _Slot:
-    return one.place, one.left, one.right
 
 
 def _edit_of(one: Difference) -> _Edit:
