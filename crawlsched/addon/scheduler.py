@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
@@ -47,6 +48,7 @@ from crawlsched.scrapy_versions import (
     run_in_thread,
     slot_name,
     stand_before_handlers,
+    under_way,
     wake,
 )
 from crawlsched.settings import parse_bandwidth
@@ -69,6 +71,8 @@ _LONGEST_WAIT_OF_A_RETRY = 30.0
 _REFUSALS_PER_SLOT = 20
 # The engine goes through its whole round for each time it is woken, so slots that have come together go together.
 _SLOTS_PER_TICK = 16
+# Visits whose request is nowhere any more, at two looks, have lost it; seconds between these.
+_LOST_LOOKED_AT = 2.0
 # Whether a run has become quiet is looked at no more often than this, seconds.
 _QUIET_LOOKED_AT = 0.5
 # In a pause slots pass; its end is announced.
@@ -97,7 +101,8 @@ class Scheduler(BaseScheduler):
         self._closed = False
         self._standby = Standby(crawler)
         self._has_been_busy = True
-        self._quiet_looked_at = 0.0
+        self._quiet_looked_at = self._lost_looked_at = 0.0
+        self._perhaps_lost: set[int] = set()
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
         self._untracked = UntrackedRequests(fallback, refresher, self._stats)
@@ -220,10 +225,11 @@ class Scheduler(BaseScheduler):
             if isinstance(request.errback, VisitErrback):
                 request.errback = request.errback.spiders_own
         template = self._kept_as(request, was_sent=token is not None)
-        taken = self._add_untracked(request, call) if template is False else self._add_page(request, template, call)
-        if call is not None:
-            self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
-        return taken
+        try:
+            return self._add_untracked(request, call) if template is False else self._add_page(request, template, call)
+        finally:  # also where the project's filter raises
+            if call is not None:
+                self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
 
     def _add_untracked(self, request: Request, call: Call | None) -> bool:
         taken = self._untracked.enqueue(request, call)
@@ -330,6 +336,7 @@ class Scheduler(BaseScheduler):
         if not slots.is_due(now):
             self._arm(slots.next_time(now) - now)
             return
+        self._look_for_lost(now)
         self._look_whether_quiet(now)
         engine = self._crawler.engine
         assert engine is not None
@@ -346,6 +353,20 @@ class Scheduler(BaseScheduler):
                 break
         self._stats.set_value("crawlsched/slots/missed", slots.missed)
         self._arm(slots.next_time(now) - self._refresher.clock())
+
+    def _look_for_lost(self, now: float) -> None:
+        """End the visits in whose place a component has made another request, without a word."""
+        if now - self._lost_looked_at < _LOST_LOOKED_AT:
+            return
+        self._lost_looked_at = now
+        going = chain(self._handed_over, self._continuations, under_way(self._crawler))
+        tokens = {request.meta.get("crawlsched_visit") for request in going}
+        old = self._visits.older_than(now - _LOST_LOOKED_AT)
+        lost = {visit.token for visit in old if visit.tracked and visit.token not in tokens}
+        for token in lost & self._perhaps_lost:
+            if (visit := self._visits.get(token)) is not None:
+                self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, now)
+        self._perhaps_lost = lost
 
     def _look_whether_quiet(self, now: float) -> None:
         """Send spider_idle once when start() and all that this run has asked for have ended."""

@@ -61,6 +61,7 @@ class Admission:
         self._asks_robots = asks_robots and collection.settings.find_sources
         self._sharing = sharing
         self.weighing = PageImportance(collection)
+        self._said_too_many = False
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
@@ -156,7 +157,7 @@ class Admission:
 
     def _found(self, asked: PageRequest, variant: str | None, now: float) -> tuple[AdmissionResult, int]:
         if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
-            self._count("crawlsched/variants/too_many")
+            self._say_too_many(asked.url)
             return AdmissionResult.ONCE, -1
         found = FoundPage(
             asked.url,
@@ -209,6 +210,17 @@ class Admission:
             for page, (_, marks) in zip(self.add([found for found, _ in several], now), several, strict=True):
                 self._collection.mark(page, marks, now)
 
+    def _say_too_many(self, url: str) -> None:
+        self._count("crawlsched/variants/too_many")
+        if not self._said_too_many:
+            self._said_too_many = True
+            logger.warning(
+                "%s has %d variants, and no more are kept fresh; further ones are crawled once (this is said once). "
+                "Name those that matter by meta['crawlsched_page'].",
+                url,
+                MOST_OF_A_URL,
+            )
+
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """Give a page the template of its newest request, and note other data as news of the page.
 
@@ -252,29 +264,23 @@ class Admission:
                 self.add_source("robots", "/".join(page.url.split("/", 3)[:3]) + "/robots.txt", now)
         return numbers
 
-    def named(self, importance: Mapping[str, float | None], now: float) -> dict[str, int]:
+    def named(self, pages: Sequence[FoundPage], now: float) -> dict[str, int]:
         """Take in pages by name, with the importance of some; count the ``new``, ``weighed`` and ``forgotten`` ones."""
-        names = {url: self._collection.request_fingerprint(url) for url in importance}
-        known = {url: page for url, name in names.items() if (page := self._collection.index.page(name)) >= 0}
-        stated = {page: weight for url, page in known.items() if (weight := importance[url]) is not None}
-        weighed = self.weighing.weigh(list(stated), list(stated.values()), now) if stated else 0
+        by_name = {page.request_fingerprint: page for page in pages}
+        known = {name: number for name in by_name if (number := self._collection.index.page(name)) >= 0}
+        stated = {number: by_name[name] for name, number in known.items() if by_name[name].importance_stated}
+        weights = [page.importance for page in stated.values()]
         unknown = [
-            FoundPage(
-                url,
-                names[url],
-                host_of(url),
-                self.weighing.importance(url, {}, importance[url]),
-                importance_stated=importance[url] is not None,
-            )
-            for url in names
-            if url not in known
+            page if page.importance_stated else page._replace(importance=self.weighing.importance(page.url, {}, None))
+            for name, page in by_name.items()
+            if name not in known
         ]
         reasons = self._collection.kept_out(unknown, now)
         if found := [page for page, reason in zip(unknown, reasons, strict=True) if reason is None]:
             self.add(found, now)
         return {
             "new": len(found),
-            "weighed": weighed,
+            "weighed": self.weighing.weigh(list(stated), weights, now) if stated else 0,
             "forgotten": reasons.count("forgotten"),
             "too_many": reasons.count("max_pages"),
         }

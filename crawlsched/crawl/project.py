@@ -14,7 +14,7 @@ from crawlsched.exceptions import SettingError
 from crawlsched.store import host_of
 
 if TYPE_CHECKING:
-    from crawlsched.crawl.importing import ImportedPage
+    from crawlsched.crawl.collection import FoundPage
     from crawlsched.crawl.url_lines import UrlLine
 
 __all__ = ["Requests", "anchored", "argument_digests", "is_named_by_arguments", "named_collection"]
@@ -108,14 +108,18 @@ class Requests:
         self._is_scrapys = self.fingerprinter == _SCRAPYS
         self._request = Request
 
-    def page_of(self, line: UrlLine) -> ImportedPage:
+    def fingerprint(self, url: str) -> bytes:
+        """Return the fingerprint by which a URL's page is known."""
+        return self._fingerprint(self._request(url))
+
+    def page_of(self, line: UrlLine) -> FoundPage:
         """Return the page that a line names, or raise ValueError with what is wrong."""
-        from crawlsched.crawl.importing import ImportedPage
+        from crawlsched.crawl.collection import FoundPage
 
         url = line.url
         if self._is_scrapys and (match := _PLAIN.fullmatch(url)) is not None:
             said = f'{{"body": "", "headers": {{}}, "method": "GET", "url": "{url}"}}'
-            return ImportedPage(url, match[1], hashlib.sha1(said.encode()).digest(), line.importance)
+            return FoundPage(url, hashlib.sha1(said.encode()).digest(), match[1], **_stated(line.importance))
         if not url[:8].lower().startswith(("http://", "https://")):
             raise ValueError(f"a URL must begin with http:// or https://, got {url!r:.100}")
         try:
@@ -123,6 +127,10 @@ class Requests:
             host = host_of(request.url)
             if not host:
                 raise ValueError("it has no host")
-            return ImportedPage(request.url, host, self._fingerprint(request), line.importance)
+            return FoundPage(request.url, self._fingerprint(request), host, **_stated(line.importance))
         except ValueError as error:
             raise ValueError(f"{url!r:.100} is no URL ({error})") from None
+
+
+def _stated(importance: float | None) -> dict[str, Any]:
+    return {} if importance is None else {"importance": importance, "importance_stated": True}
