@@ -58,7 +58,7 @@ class Detector:
         is_one_page = not found or are_comparable(given, seen.trace)
         if learns and is_one_page:
             self.noise.learn_from_visit(seen.page, found, seen.trace, given)
-            self.shared.seen_again(seen.page, seen.trace, seen.parents, found, now if asked_at is None else asked_at)
+            self.shared.seen_again(seen, found, now if asked_at is None else asked_at)
         if not found:
             return Finding(False, False, "")
         n_blocks = len({(one.place, one.number, one.kind) for one in found})
@@ -86,7 +86,7 @@ class Detector:
         return needs_look
 
     def _judged(self, seen: PageBlocks, left: Sequence[Difference], told: tuple[str, ...], now: float) -> Finding:
-        of_site = self.shared.of_site(seen.page, left, seen.trace, seen.parents, now)
+        of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
             if None in of_site:  # this page is the first to show it
