@@ -145,7 +145,7 @@ def test_retry_after_lets_the_host_rest(site, tmp_path):
     assert asked[-1][0] > refused_at + 2.8
 
 
-# The mean distance, in delays, that Scrapy's downloader keeps: it draws again, from 0.5 to 1.5, each time that it looks.
+# The mean distance, in delays, that Scrapy's downloader keeps: each time that it looks it draws again, 0.5 to 1.5.
 SCRAPYS_MEAN = e - 1.5
 RANDOM, FIXED, DELAY = tuple(f"127.0.0.{number}" for number in range(1, 5)), "127.0.0.5", 0.3
 
