@@ -1,4 +1,4 @@
-"""Requests that are no pages: the fallback scheduler has them, and what they belong to waits for their end."""
+"""Requests that are no pages: the fallback scheduler has them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from crawlsched.crawl.visits import Call
 __all__ = ["OWN_META", "UntrackedRequests", "pass_filter"]
 
 _OF_A_VISIT = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
-# Of a request that is no page, while it waits for its slot: which delivery waits for it, and whether known pages do.
-_PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
+# Of a request that is no page, while it waits for its slot: in which run known pages wait for it.
+_FIRST_META = "crawlsched_first"
 #: Keys of meta that another request made of one must not have.
-OWN_META = (*_OF_A_VISIT, _PARENT_META, _FIRST_META)
+OWN_META = (*_OF_A_VISIT, _FIRST_META)
 # Of one that Scrapy's filter passes only since it has been let through already.
 _FILTERED_META = "crawlsched_filtered"
 
@@ -44,24 +44,20 @@ class UntrackedRequests:
         self._run = getrandbits(48)  # tokens of another run, kept on disk by the fallback scheduler, are none of ours
 
     def enqueue(self, request: Request, call: Call | None) -> bool:
-        """Leave it to the fallback scheduler; what led to it waits for its end. Return whether it was taken."""
+        """Leave it to the fallback scheduler. Return whether it was taken."""
         self._stats.inc_value("crawlsched/untracked")
-        starts, deliveries = self._refresher.starts, self._refresher.deliveries
+        starts = self._refresher.starts
+        if call is not None and (delivery := self._refresher.deliveries.get(call.token)) is not None:
+            delivery.has_untracked = True
         is_first = not starts.is_over and (
             starts.asked() if request.meta.get("is_start_request") else call is not None and call.from_start
         )
-        if call is not None and call.token >= 0:
-            request.meta[_PARENT_META] = [self._run, call.token]
-            deliveries.untracked_waits(call.token)
         if is_first:
             request.meta[_FIRST_META] = self._run
             starts.untracked_waits()
         taken = self._fallback.enqueue_request(request)
-        if not taken:
-            if call is not None and call.token >= 0:
-                deliveries.untracked_ended(call.token, self._refresher.clock())
-            if is_first:
-                starts.untracked_refused()
+        if is_first and not taken:
+            starts.untracked_refused()
         return taken
 
     def next_request(self, now: float) -> Request | None:
@@ -72,8 +68,7 @@ class UntrackedRequests:
         if request.meta.pop(_FILTERED_META, False):
             request.dont_filter = False  # where it leads, other components are to look at
         token = request.meta["crawlsched_visit"] = self._refresher.visits.follow(request.url, now).token
-        run, parent = request.meta.pop(_PARENT_META, None) or (None, None)
-        self._refresher.deliveries.untracked_sent(token, parent if run == self._run else None, now)
+        self._refresher.deliveries.untracked_sent(token, now)
         if request.meta.pop(_FIRST_META, None) == self._run:
             self._refresher.starts.untracked_sent(token)
         return request

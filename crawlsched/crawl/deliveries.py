@@ -29,7 +29,7 @@ class Delivery:
     """
 
     __slots__ = (
-        *("before", "digest", "n_open", "n_untracked", "n_waiting", "owed", "page", "parent"),
+        *("before", "digest", "has_untracked", "n_open", "owed", "page"),
         *("n_known", "n_yielded", "returned", "started_at"),
     )
 
@@ -39,11 +39,9 @@ class Delivery:
         self.digest = digest  # of the content that is delivered; None where it was delivered before
         self.owed = owed  # the marks that asked for it
         self.before = before
-        self.parent: int | None = None  # the delivery whose callback yielded this request
         self.returned = False  # the callback
         self.n_open = 0  # of what it yielded
-        self.n_waiting = 0  # requests among them that are no pages
-        self.n_untracked = 0  # how many of its callback's requests were no pages
+        self.has_untracked = False  # whether its callback yielded requests that are no pages
         self.n_yielded = self.n_known = 0
 
 
@@ -51,9 +49,8 @@ class Deliveries:
     """Responses on their way through the spider.
 
     A page's new fingerprint is written as delivered only when its delivery is complete: the callback has ended without
-    an exception, and all that it yielded has ended, too. An item ends scraped or dropped; a request for a page when the
-    page knows of it; another request when its own response has been delivered, or with an error. A crash before that
-    leaves the old fingerprint in the store, and the change is delivered again.
+    an exception, and all that it yielded has ended, too. An item ends scraped or dropped, a request when it is taken
+    in. A crash before that leaves the old fingerprint in the store, and the change is delivered again.
 
     Examples
     --------
@@ -121,25 +118,9 @@ class Deliveries:
         self._of_page.setdefault(page, []).append(delivery)
         return delivery
 
-    # -- requests that are no pages
-
-    def untracked_waits(self, parent: int) -> None:
-        """A request that is no page was yielded, and waits for its slot; the delivery waits for it."""
-        if (delivery := self._open.get(parent)) is not None:
-            delivery.n_untracked += 1
-            delivery.n_open += 1
-            delivery.n_waiting += 1
-
-    def untracked_sent(self, token: int, parent: int | None, now: float) -> None:
+    def untracked_sent(self, token: int, now: float) -> None:
         """A request that is no page goes out; its own callback and items end it."""
-        delivery = self._open[token] = Delivery(-1, now, None, 0, None)
-        delivery.parent = parent
-
-    def untracked_ended(self, parent: int, now: float) -> None:
-        """Such a request has ended: with all that came of it, with an error, filtered or dropped."""
-        if (delivery := self._open.get(parent)) is not None:
-            delivery.n_waiting -= 1
-            self.output_ended(parent, now)
+        self._open[token] = Delivery(-1, now, None, 0, None)
 
     # -- what a callback yields
 
@@ -163,56 +144,34 @@ class Deliveries:
 
     def failed(self, token: object, now: float) -> None:
         """The callback or a pipeline raised, or there was no response."""
-        if (delivery := self._taken_out(token)) is not None:
-            if delivery.page >= 0:
-                self._failed(delivery, now)
-            self._tell_parent(delivery, now)
-
-    def revoked(self, token: object, now: float) -> Delivery | None:
-        """End a delivery, because the callback says that the page is a wrong one; return it."""
-        if (delivery := self._taken_out(token)) is not None:
-            self._tell_parent(delivery, now)
-        return delivery
+        if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
+            self._failed(delivery, now)
 
     def give_up(self, started_before: float, now: float) -> int:
-        """Give up those that began before this time and wait for anything but requests in line for their slots."""
-        old = [
-            token
-            for token, delivery in self._open.items()
-            if delivery.started_at < started_before
-            and not (delivery.returned and delivery.n_open <= delivery.n_waiting)
-        ]
+        """Give up those that began before this time."""
+        old = [token for token, delivery in self._open.items() if delivery.started_at < started_before]
         for token in old:
-            delivery = self._taken_out(token)
-            assert delivery is not None
-            if delivery.page >= 0:
+            if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
                 self._given_up(delivery, now)
-            self._tell_parent(delivery, now)
         return len(old)
 
     def pages(self) -> list[int]:
         """Return the pages with open deliveries."""
         return list(self._of_page)
 
-    def leave(self, is_meant: Callable[[int], bool], now: float) -> None:
+    def leave(self, is_meant: Callable[[int], bool]) -> None:
         """Forget the deliveries of pages that are another process's from now on."""
         for token in [token for token, d in self._open.items() if d.page >= 0 and is_meant(d.page)]:
-            delivery = self._taken_out(token)
-            assert delivery is not None
-            self._tell_parent(delivery, now)
+            self.taken_out(token)
 
     def _end_if_complete(self, token: int, delivery: Delivery, now: float) -> None:
         if delivery.returned and delivery.n_open <= 0:
-            self._taken_out(token)
+            self.taken_out(token)
             if delivery.page >= 0:
                 self._delivered(delivery, now)
-            self._tell_parent(delivery, now)
 
-    def _tell_parent(self, delivery: Delivery, now: float) -> None:
-        if delivery.parent is not None:
-            self.untracked_ended(delivery.parent, now)
-
-    def _taken_out(self, token: object) -> Delivery | None:
+    def taken_out(self, token: object) -> Delivery | None:
+        """End a delivery without a word; return it."""
         delivery = self._open.pop(token, None) if isinstance(token, int) else None
         if delivery is not None and delivery.page >= 0:
             others = self._of_page[delivery.page]
@@ -323,7 +282,7 @@ class DeliveryBook:
         if delivery.owed & START and facts.fingerprint is not None and 0 < delivery.n_yielded == delivery.n_known:
             self._say_led_to_nothing(facts.url)
         marks = FAILURES.put(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
-        if delivery.n_untracked:
+        if delivery.has_untracked:
             marks |= UNTRACKED
         self._collection.set_marks(page, marks | self._again.pop(page, 0), now)
         self._count("crawlsched/delivered")
@@ -365,7 +324,7 @@ class DeliveryBook:
         """The callback says that a response is not the page it should be: nothing of it counts."""
         self._count("crawlsched/not_the_page")
         self._collection.withheld.note(host_of(url), "not_the_page", url, now)
-        delivery = self.deliveries.revoked(token, now)
+        delivery = self.deliveries.taken_out(token)
         if delivery is None or delivery.page < 0 or not self._collection.knows(delivery.page):
             return
         page, before = delivery.page, delivery.before

@@ -276,7 +276,7 @@ class Refresher:
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
         if shard is not None:
-            self.deliveries.leave(self.collection.shards.has(shard), now)
+            self.deliveries.leave(self.collection.shards.has(shard))
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""

@@ -158,8 +158,7 @@ def test_what_is_owed_is_given_once(opened: Open) -> None:
     book.ask(page, RECRAWL, 1_000.0)
     book.begin(1, before, book.owed(page), 1_000.0)
     book.ask(page, RECRAWL, 1_000.0)
-    deliveries.untracked_waits(1)
-    deliveries.untracked_sent(2, 1, 1_000.0)
+    deliveries.untracked_sent(2, 1_000.0)
     deliveries.failed(2, 1_000.0)
     deliveries.called_back(1, 1_000.0)
     assert book.owed(page) == RECRAWL

@@ -40,39 +40,18 @@ def test_deliveries_whose_end_is_never_announced_are_given_up() -> None:
     assert (ends.delivered, ends.given_up, len(ends.deliveries)) == ([], [7], 1)
 
 
-def test_a_delivery_waits_for_requests_that_are_no_pages_however_long() -> None:
-    """It is complete when such a request's own callback and items have ended; it waits for its slot without a limit."""
+def test_a_request_that_is_no_page_is_known_until_its_callback_and_items_have_ended() -> None:
+    """Its end is no page's delivery, nor is its failure one that is counted."""
     ends = _Ends()
     deliveries = ends.deliveries
-    deliveries.begin(1, page=7, now=0.0)
-    deliveries.untracked_waits(1)
-    deliveries.called_back(1, now=1.0)
-    assert deliveries.give_up(started_before=1000.0, now=1000.0) == 0
-    deliveries.untracked_sent(2, 1, now=1000.0)
+    for token in (2, 3):
+        deliveries.untracked_sent(token, now=1.0)
     deliveries.yielded(2)
-    deliveries.called_back(2, now=1001.0)
-    assert ends.delivered == []
-    deliveries.output_ended(2, now=1002.0)
-    assert (ends.delivered, len(deliveries)) == ([7], 0)
-
-
-def test_an_error_of_such_a_request_ends_it_and_its_descendants_are_not_waited_for() -> None:
-    """Direct requests count; what their callbacks ask for is no business of the page."""
-    ends = _Ends()
-    deliveries = ends.deliveries
-    deliveries.begin(1, page=7, now=0.0)
-    for _ in range(2):
-        deliveries.untracked_waits(1)
-    deliveries.called_back(1, now=1.0)
-    deliveries.untracked_sent(2, 1, now=2.0)
-    deliveries.untracked_sent(3, 1, now=2.0)
-    deliveries.failed(2, now=3.0)
-    deliveries.untracked_waits(3)
-    deliveries.called_back(3, now=4.0)
-    deliveries.untracked_sent(4, 3, now=5.0)
-    assert ends.delivered == []
-    deliveries.called_back(4, now=6.0)
-    assert (ends.delivered, ends.failed) == ([7], [])
+    deliveries.called_back(2, now=2.0)
+    assert deliveries.n_untracked == 2
+    deliveries.output_ended(2, now=3.0)
+    deliveries.failed(3, now=3.0)
+    assert (deliveries.n_untracked, ends.delivered, ends.failed) == (0, [], [])
 
 
 def test_the_same_content_is_known_to_be_on_its_way() -> None:
@@ -85,21 +64,16 @@ def test_the_same_content_is_known_to_be_on_its_way() -> None:
     assert not ends.deliveries.is_open(7)
 
 
-@given(st.lists(st.sampled_from(["item", "request"]), max_size=6), st.randoms())
-def test_it_ends_once_whatever_the_order(kinds: list[str], random: object) -> None:
+@given(st.integers(0, 6), st.randoms())
+def test_it_ends_once_whatever_the_order(n_yielded: int, random: object) -> None:
     """Items and requests end in any order, before or after the callback; then the page is delivered, exactly once."""
     ends = _Ends()
     deliveries = ends.deliveries
     deliveries.begin(0, page=7, now=0.0)
     events = [lambda: deliveries.called_back(0, now=1.0)]
-    for number, kind in enumerate(kinds, 1):
-        if kind == "item":
-            deliveries.yielded(0)
-            events.append(lambda: deliveries.output_ended(0, now=1.0))
-        else:
-            deliveries.untracked_waits(0)
-            deliveries.untracked_sent(number, 0, now=0.0)
-            events.append(lambda token=number: deliveries.called_back(token, now=1.0))  # type: ignore[misc]
+    for _ in range(n_yielded):
+        deliveries.yielded(0)
+        events.append(lambda: deliveries.output_ended(0, now=1.0))
     random.shuffle(events)  # type: ignore[attr-defined]
     for n, event in enumerate(events):
         assert ends.delivered == ([] if n < len(events) else [7])
