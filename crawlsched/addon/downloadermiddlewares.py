@@ -191,9 +191,11 @@ class RefreshMiddleware:
     def process_exception(self, request: Request, exception: Exception, spider: Spider | None = None) -> None:
         """Resolve the visit of a request that got no response."""
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
-        if is_forbidden_by_robots(exception) and visit is not None and visit.page >= 0:
-            host = urlparse_cached(request).hostname or ""
-            self._refresher.collection.withheld.note(host, "robots", request.url, self._refresher.clock())
+        if is_forbidden_by_robots(exception):
+            self._robots.refused(request)
+            if visit is not None and visit.page >= 0:
+                host = urlparse_cached(request).hostname or ""
+                self._refresher.collection.withheld.note(host, "robots", request.url, self._refresher.clock())
         if visit is None and self._is_scrapys_robots(request):
             self._robots.fetched(request, None)
         if request.meta.get("dont_retry") == NOT_RETRIED or isinstance(exception, NotSent):

@@ -13,12 +13,13 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.visits import NOT_RETRIED
-from crawlsched.scrapy_versions import ROBOTS_PARSED, download, put_robots, robots_facts
+from crawlsched.scrapy_versions import ROBOTS_PARSED, create_looping_call, download, put_robots, robots_facts
 
 __all__ = ["RobotsFiles"]
 
@@ -50,8 +51,12 @@ class RobotsFiles:
         self._crawler = crawler
         self._refresher = refresher
         self._copies: dict[str, _Copy] = {}
+        self._forbidding: set[str] = set()
         crawler.signals.connect(self.parsed, ROBOTS_PARSED)
         crawler.signals.connect(self._reached_downloader, signals.request_reached_downloader)
+        crawler.signals.connect(self._start, signals.spider_opened)
+        crawler.signals.connect(self._stop, signals.spider_closed)
+        self._timer = create_looping_call(self._look)
 
     def _reached_downloader(self, request: Request) -> None:
         if (copy := self._copies.get(urlparse_cached(request).netloc)) is not None:
@@ -63,11 +68,29 @@ class RobotsFiles:
         body, seconds = (b"", _LONGEST) if response is None else (response.body, _seconds(response))
         self._copies[urlsplit(url).netloc] = _Copy(url, self._refresher.clock(), seconds, _digest(body))
 
+    def refused(self, request: Request) -> None:
+        """A page was not asked for, since the robots.txt of its host forbids it."""
+        self._forbidding.add(urlparse_cached(request).netloc)
+
     def due(self, request: Request) -> str | None:
         """Return the host whose robots.txt is to be read again before a request goes, if it is."""
         netloc = urlparse_cached(request).netloc
         copy = self._copies.get(netloc)
         return netloc if copy is not None and self._is_due(copy) else None
+
+    def _look(self) -> None:
+        # Of a host that forbids all its pages no request goes before which its robots.txt would be read.
+        if self._refresher.is_open and not self._refresher.rate.rests:
+            for netloc in self._forbidding & self._copies.keys():
+                if self._is_due(self._copies[netloc]):
+                    deferred_from_coro(self.read_again(netloc))
+
+    def _start(self) -> None:
+        self._timer.start(_SHORTEST, now=False)
+
+    def _stop(self) -> None:
+        if self._timer.running:
+            self._timer.stop()
 
     def _is_due(self, copy: _Copy) -> bool:
         age = self._refresher.clock() - copy.read_at
@@ -95,6 +118,7 @@ class RobotsFiles:
             return
         logger.info("%s has changed.", copy.url)
         copy.digest = digest
+        self._forbidding.discard(netloc)
         parser = load_object(self._crawler.settings["ROBOTSTXT_PARSER"]).from_crawler(self._crawler, response.body)
         put_robots(self._crawler, netloc, parser)
         self.parsed(parser, request)

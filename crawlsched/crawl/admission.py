@@ -61,6 +61,7 @@ class Admission:
         self._asks_robots = asks_robots and collection.settings.find_sources
         self._sharing = sharing
         self.weighing = PageImportance(collection)
+        self._said_too_many = False
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
@@ -156,7 +157,7 @@ class Admission:
 
     def _found(self, asked: PageRequest, variant: str | None, now: float) -> tuple[AdmissionResult, int]:
         if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
-            self._count("crawlsched/variants/too_many")
+            self._say_too_many(asked.url)
             return AdmissionResult.ONCE, -1
         found = FoundPage(
             asked.url,
@@ -208,6 +209,17 @@ class Admission:
             several, self._together = list(self._together.values()), {}
             for page, (_, marks) in zip(self.add([found for found, _ in several], now), several, strict=True):
                 self._collection.mark(page, marks, now)
+
+    def _say_too_many(self, url: str) -> None:
+        self._count("crawlsched/variants/too_many")
+        if not self._said_too_many:
+            self._said_too_many = True
+            logger.warning(
+                "%s has %d variants, and no more are kept fresh; further ones are crawled once (this is said once). "
+                "Name those that matter by meta['crawlsched_page'].",
+                url,
+                MOST_OF_A_URL,
+            )
 
     def _take_over(self, page: int, asked: PageRequest, now: float, *, stays: bool, is_news: bool) -> None:
         """Give a page the template of its newest request, and note other data as news of the page.

@@ -19,18 +19,30 @@ _ROUNDS, _SHORTEST, _LONGEST = 10, 20.0, 3600.0
 _BALANCE = 1.25
 # Fewer new URLs, and fewer pages that are the same, are nothing to speak of.
 _FEWEST, _FEWEST_SAME = 100, 20
-# Places of a round, parameters and contents that are remembered.
+# Places, parameters and URLs without them that are remembered, each of a round, and contents.
 _MOST = 10_000
 
 
 class _Round:
-    """What was found in a tenth of the time: URLs, first copies, and the URLs of each place."""
+    """What was found in a tenth of the time: URLs, first copies, the URLs of each place, and those with a parameter."""
 
     def __init__(self, since: float, n_pages: int) -> None:
         self.since, self.n_pages = since, n_pages
         self.found = self.first_copies = 0
         self.places = Counter[str]()
         self.examples: dict[str, str] = {}
+        # By host and parameter the URLs found, and what is left of them without it.
+        self.with_parameter, self.rests = Counter[tuple[str, str]](), dict[tuple[str, str], set[str]]()
+        self.n_rests = 0
+
+    def add_parameter(self, host: str, name: str, rest: str) -> None:
+        """A URL was found that has a parameter."""
+        if self.n_rests >= _MOST:
+            return
+        rests = self.rests.setdefault((host, name), set())
+        self.n_rests += rest not in rests
+        rests.add(rest)
+        self.with_parameter[host, name] += 1
 
 
 class Growth:
@@ -63,6 +75,8 @@ class Growth:
         if place in newest.places or len(newest.places) < _MOST:
             newest.places[place] += 1
             newest.examples[place] = url
+        for name, rest in _parameters(url):
+            newest.add_parameter(parts.netloc, name, rest)
 
     def visited(self, url: str, content: bytes, *, is_first: bool) -> None:
         """A page brought content, for the first time or again."""
@@ -118,9 +132,26 @@ class Growth:
         if 2 * n <= found or n_rounds < _ROUNDS - 1:
             return {}
         example = next(each.examples[where] for each in reversed(self._rounds) if where in each.examples)
+        host = urlsplit(where).netloc
+        with_parameter = sum((each.with_parameter for each in self._rounds), Counter[tuple[str, str]]())
+        names = [
+            key[1]
+            for key, m in with_parameter.items()
+            if key[0] == host
+            and 2 * m > n
+            and 4 * len(set[str]().union(*(each.rests.get(key, ()) for each in self._rounds))) < m
+        ]
+        by_parameter = (
+            ""
+            if not names
+            else (
+                f" Most differ in {', '.join(names)} only: if pages are the same whatever that is, write "
+                f"CRAWLSCHED_IGNORE_PARAMETERS = {names}."
+            )
+        )
         return _told(
             f"In {now - self._rounds[0].since:.0f} s {found:,} new URLs were found and {first_copies:,} crawled for "
-            f"the first time; {n:,} of them begin with {where}, such as {example[:200]}.",
+            f"the first time; {n:,} of them begin with {where}, such as {example[:200]}.{by_parameter}",
             f"CRAWLSCHED_PAGES = [({where + '*'!r}, {{'max_pages': 500}})]",
         )
 

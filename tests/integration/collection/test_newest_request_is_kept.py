@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -115,11 +116,13 @@ def test_what_makes_a_variant(opened: Open) -> None:
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
 
 
-def test_a_url_has_sixteen_variants_at_most(opened: Open) -> None:
-    """Further ones are crawled once."""
+def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
+    """Further ones are crawled once, and that is said once."""
     refresher = opened()
-    found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
+    with caplog.at_level(logging.WARNING):
+        found = [_ask(refresher, meta={"cookiejar": number})[0] for number in range(20)]
     assert Counter(found) == Counter({AdmissionResult.NEW: 16, AdmissionResult.ONCE: 4})
+    assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
 
 
 def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
