@@ -32,13 +32,14 @@ from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
 from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
 from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
+from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import signal
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.crawl.shared.shared_crawl import refresher_of
-from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Call, Visit
+from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Visit
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.scrapy_versions import (
     call_later,
@@ -203,7 +204,7 @@ class Scheduler(BaseScheduler):
 
         It returns False for a page that is known already, or forgotten on purpose.
         """
-        call = request.meta.pop(CALL_META, None)
+        yielded_by = request.meta.pop(CALL_META, None)
         if request is self._offered:
             self._handed_over.append(request)
             return True
@@ -225,13 +226,16 @@ class Scheduler(BaseScheduler):
             if isinstance(request.errback, VisitErrback):
                 request.errback = request.errback.spiders_own
         template = self._kept_as(request, was_sent=token is not None)
-        taken = self._add_untracked(request, call) if template is False else self._add_page(request, template, call)
-        if call is not None:
-            self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
+        delivery = self._refresher.deliveries.get(yielded_by)
+        add = self._add_untracked if template is False else partial(self._add_page, template=template)
+        taken = add(request, delivery)
+        self._refresher.deliveries.output_ended(yielded_by, self._refresher.clock())
         return taken
 
-    def _add_untracked(self, request: Request, call: Call | None) -> bool:
-        taken = self._untracked.enqueue(request, call)
+    def _add_untracked(self, request: Request, delivery: Delivery | None) -> bool:
+        if delivery is not None:
+            delivery.has_untracked = True
+        taken = self._untracked.enqueue(request)
         self._has_been_busy = self._has_been_busy or taken
         return taken
 
@@ -270,7 +274,9 @@ class Scheduler(BaseScheduler):
             self._refresher.admission.refuse(request.url, callback, str(error), self._refresher.clock())
             return False
 
-    def _add_page(self, request: Request, template: RequestTemplate | bool | None, call: Call | None) -> bool:
+    def _add_page(
+        self, request: Request, delivery: Delivery | None, *, template: RequestTemplate | bool | None
+    ) -> bool:
         assert not isinstance(template, bool)
         asked = PageRequest(
             request.url,
@@ -280,24 +286,22 @@ class Scheduler(BaseScheduler):
             request.meta.get("crawlsched_importance"),
             request.meta,
             request.dont_filter or not self._filters,
-            call,
+            -1 if delivery is None else delivery.page,
         )
         if self._own_filter is not None and not asked.again:
             if not self._own_filter.request_seen(request):
                 if asked.request_fingerprint in self._passed:
                     pass_filter(request)
-                    return self._add_untracked(request, call)
+                    return self._add_untracked(request, delivery)
                 self._passed.add(asked.request_fingerprint)
             elif not self._refresher.admission.knows(asked):
                 self._own_filter.log(request, self._spider)
                 return False
         admitted = self._refresher.admission.requested(asked, self._refresher.clock())
         if admitted is AdmissionResult.ONCE:
-            return self._add_untracked(request, call)
-        if call is not None and admitted is AdmissionResult.KNOWN:
-            delivery = self._refresher.deliveries.get(call.token)
-            if delivery is not None:
-                delivery.n_known += 1
+            return self._add_untracked(request, delivery)
+        if delivery is not None and admitted is AdmissionResult.KNOWN:
+            delivery.n_known += 1
         self._has_been_busy = self._has_been_busy or admitted is AdmissionResult.NEW
         return admitted in (AdmissionResult.NEW, AdmissionResult.ELSEWHERE)
 
@@ -545,15 +549,12 @@ class Scheduler(BaseScheduler):
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is not None and request is not self._offered:
             call_later(0, self._drop_unless_continued, visit, visit.n_continued)
-        call = request.meta.get(CALL_META)
-        if call is not None and self._refresher.deliveries.get(call.token) is not None:
+        if self._refresher.deliveries.get(request.meta.get(CALL_META)) is not None:
             call_later(0, self._end_unless_taken, request)
 
     def _end_unless_taken(self, request: Request) -> None:
         # Another component refused the request of a callback before it came here.
-        call = request.meta.pop(CALL_META, None)
-        if call is not None:
-            self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
+        self._refresher.deliveries.output_ended(request.meta.pop(CALL_META, None), self._refresher.clock())
 
     def _drop_unless_continued(self, visit: Visit, n_continued: int) -> None:
         if visit.outcome is None and visit.n_continued == n_continued:

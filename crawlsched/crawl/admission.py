@@ -108,7 +108,7 @@ class Admission:
             self._owe(page, 0, now)
         pages = self._collection.planner.pages
         marks = pages.marks.item(page)
-        if asked.call is not None and page == asked.call.page and not asked.again and not marks & BY_START:
+        if page == asked.found_on and not asked.again and not marks & BY_START:
             # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
             return self._known(asked, now), page
         # A site has named it, or an earlier run: nobody has visited it, and this is the first request of this run.

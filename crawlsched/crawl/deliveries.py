@@ -97,10 +97,6 @@ class Deliveries:
         """Whether a callback is at work on the page."""
         return any(not delivery.returned for delivery in self._of_page.get(page, ()))
 
-    def is_waited_for(self, token: int) -> bool:
-        """Whether the response of a visit, or its callback, is still to come."""
-        return token in self._open and not self._open[token].returned
-
     def under_way(self, page: int) -> tuple[list[bytes | None], int]:
         """Return the digests of the page's open deliveries, and the marks that asked for these."""
         digests: list[bytes | None] = []

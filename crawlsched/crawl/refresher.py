@@ -356,7 +356,7 @@ class Refresher:
         return self.starts.look(
             now,
             lambda page: self.planner.in_flight(page) or self.deliveries.is_called_back(page),
-            self.deliveries.is_waited_for,
+            bool(self.deliveries.n_untracked) or self.has_requests(),
         )
 
     def is_quiet(self) -> bool:

@@ -17,7 +17,6 @@ from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
-from crawlsched.crawl.visits import Call
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
 from crawlsched.pages.variants import asked_variant, variant_fingerprint
 from crawlsched.store import Outcome
@@ -49,8 +48,8 @@ def _ask(
     """Ask for a page, and return what became of that and which page it is."""
     meta = {**(data or {}).get("meta", {}), **more.pop("meta", {})}
     template = RequestTemplate(data) if data else None
-    importance, call = more.get("importance"), more.get("call")
-    asked = PageRequest(url, name_of(url), "a.example", template, importance, meta, again, call)
+    importance, found_on = more.get("importance"), more.get("found_on", -1)
+    asked = PageRequest(url, name_of(url), "a.example", template, importance, meta, again, found_on)
     result = refresher.admission.requested(asked, 1_000.0)
     return result, refresher.collection.index.page(variant_fingerprint(name_of(url), asked_variant(meta)))
 
@@ -129,10 +128,9 @@ def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
     """Scrapy's filter would have refused that request; with dont_filter it goes out once."""
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse"})
-    call = Call(token=1, page=page)
-    assert _ask(refresher, {"callback": "parse_item"}, call=call) == (AdmissionResult.KNOWN, page)
+    assert _ask(refresher, {"callback": "parse_item"}, found_on=page) == (AdmissionResult.KNOWN, page)
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
-    assert _ask(refresher, {"callback": "parse_item"}, call=call, again=True) == (AdmissionResult.ONCE, page)
+    assert _ask(refresher, {"callback": "parse_item"}, found_on=page, again=True) == (AdmissionResult.ONCE, page)
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
 
 
