@@ -68,7 +68,7 @@ class PacedHandlers:
         self._line: Line[Deferred[None]] = refresher.rate.line
         self._clock = refresher.clock
         self._private = PrivateAddresses(refresher.settings.private_addresses)
-        self._names = Names()
+        self._names = Names.of_reactor()
         # Only Scrapy's own handlers connect to the host that a URL names; of s3 it is that of a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         classes = {scheme: configured.get(scheme) for scheme in _PORTS if scheme != "s3"}
