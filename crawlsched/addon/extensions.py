@@ -236,17 +236,17 @@ class Refresh:
     def item_finished(self, item: Any, response: Response | None) -> None:
         """An item has gone through the pipelines."""
         if isinstance(response, Response):
-            self._refresher.deliveries.output_ended(_token(response), self._refresher.clock())
+            self._refresher.book.output_ended(_token(response), self._refresher.clock())
 
     def item_failed(self, item: Any, response: Response | None) -> None:
         """A pipeline raised: the page's change was not delivered."""
         if isinstance(response, Response):
-            self._refresher.deliveries.failed(_token(response), self._refresher.clock())
+            self._refresher.book.failed(_token(response), self._refresher.clock())
 
     def callback_failed(self, response: Any) -> None:
         """A callback raised: the page's change was not delivered."""
         if isinstance(response, Response):
-            self._refresher.deliveries.failed(_token(response), self._refresher.clock())
+            self._refresher.book.failed(_token(response), self._refresher.clock())
 
     # -- timers
 

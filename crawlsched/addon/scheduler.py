@@ -226,10 +226,10 @@ class Scheduler(BaseScheduler):
             if isinstance(request.errback, VisitErrback):
                 request.errback = request.errback.spiders_own
         template = self._kept_as(request, was_sent=token is not None)
-        delivery = self._refresher.deliveries.get(yielded_by)
+        delivery = self._refresher.book.get(yielded_by)
         add = self._add_untracked if template is False else partial(self._add_page, template=template)
         taken = add(request, delivery)
-        self._refresher.deliveries.output_ended(yielded_by, self._refresher.clock())
+        self._refresher.book.output_ended(yielded_by, self._refresher.clock())
         return taken
 
     def _add_untracked(self, request: Request, delivery: Delivery | None) -> bool:
@@ -549,12 +549,12 @@ class Scheduler(BaseScheduler):
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is not None and request is not self._offered:
             call_later(0, self._drop_unless_continued, visit, visit.n_continued)
-        if self._refresher.deliveries.get(request.meta.get(CALL_META)) is not None:
+        if self._refresher.book.get(request.meta.get(CALL_META)) is not None:
             call_later(0, self._end_unless_taken, request)
 
     def _end_unless_taken(self, request: Request) -> None:
         # Another component refused the request of a callback before it came here.
-        self._refresher.deliveries.output_ended(request.meta.pop(CALL_META, None), self._refresher.clock())
+        self._refresher.book.output_ended(request.meta.pop(CALL_META, None), self._refresher.clock())
 
     def _drop_unless_continued(self, visit: Visit, n_continued: int) -> None:
         if visit.outcome is None and visit.n_continued == n_continued:

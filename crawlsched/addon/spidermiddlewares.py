@@ -29,7 +29,7 @@ class DeliveryMiddleware:
 
     def __init__(self, refresher: Refresher) -> None:
         self._refresher = refresher
-        self._deliveries = refresher.deliveries
+        self._book = refresher.book
         self._clock = refresher.clock
 
     @classmethod
@@ -67,19 +67,19 @@ class DeliveryMiddleware:
         try:
             yield token
         except CloseSpider:  # the spider's word, and no failure
-            self._deliveries.called_back(token, self._clock())
+            self._book.called_back(token, self._clock())
             raise
         except BaseException:
             # Also GeneratorExit, when the engine throws the rest of the output away at shutdown: not delivered.
-            self._deliveries.failed(token, self._clock())
+            self._book.failed(token, self._clock())
             raise
-        self._deliveries.called_back(token, self._clock())
+        self._book.called_back(token, self._clock())
 
     def _noted(self, output: Any, token: int) -> Any:
         if isinstance(output, Request):
             output.meta[CALL_META] = token
         if output is not None:
-            self._deliveries.yielded(token)
+            self._book.yielded(token)
         return output
 
     def process_spider_exception(
@@ -87,7 +87,7 @@ class DeliveryMiddleware:
     ) -> list[Any] | None:
         """Hear of a callback that says: this is not the page it should be, or: the crawl is to end."""
         if isinstance(exception, CloseSpider):  # of a callback that raised before it had yielded anything
-            self._deliveries.called_back(_token(response), self._clock())
+            self._book.called_back(_token(response), self._clock())
         if not isinstance(exception, NotThePage):
             return None
         self._refresher.not_the_page(_token(response), response.url, self._clock())

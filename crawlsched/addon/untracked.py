@@ -51,7 +51,7 @@ class UntrackedRequests:
         if request.meta.pop(_FILTERED_META, False):
             request.dont_filter = False  # where it leads, other components are to look at
         token = request.meta["crawlsched_visit"] = self._refresher.visits.follow(request.url, now).token
-        self._refresher.deliveries.untracked_sent(token, now)
+        self._refresher.book.untracked_sent(token, now)
         return request
 
     def keep(self, request: Request) -> None:

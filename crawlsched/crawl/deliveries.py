@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from crawlsched.content.verdict import Circumstances
@@ -12,70 +13,108 @@ from crawlsched.crawl.run import OnePass
 from crawlsched.pages.marks import AWAITED, FAILURES, OWED, START, TRIED, UNTRACKED
 from crawlsched.store import Outcome, PageFacts, host_of
 
-__all__ = ["Before", "Deliveries", "Delivery", "DeliveryBook"]
+__all__ = ["Before", "Delivery", "DeliveryBook"]
 
 logger = logging.getLogger(__name__)
 
+# A page whose callback fails again and again is tried after so many seconds at last.
+_LONGEST_WAIT = 86_400.0
 
+
+class Before(NamedTuple):
+    """What was known of a page before a visit whose response goes to the spider."""
+
+    facts: PageFacts
+    columns: dict[str, Any]  # as `Planner.columns` gives them
+    observation: int | None = None  # under which number the visit is kept
+
+
+@dataclass(slots=True, eq=False)
 class Delivery:
-    """A response on its way through the spider.
+    """A response on its way through the spider."""
 
-    Attributes
-    ----------
-    before : object
-        What was known of the page before the visit, should the callback say that it is not the page.
-    n_yielded, n_known : int
-        How much its callback yielded, and how much of that were requests for known pages.
-    """
-
-    __slots__ = (
-        *("before", "digest", "has_untracked", "n_open", "owed", "page"),
-        *("n_known", "n_yielded", "returned", "started_at"),
-    )
-
-    def __init__(self, page: int, started_at: float, digest: bytes | None, owed: int, before: Any) -> None:
-        self.page = page  # the page; -1: a request that is no page, which a callback has yielded
-        self.started_at = started_at
-        self.digest = digest  # of the content that is delivered; None where it was delivered before
-        self.owed = owed  # the marks that asked for it
-        self.before = before
-        self.returned = False  # the callback
-        self.n_open = 0  # of what it yielded
-        self.has_untracked = False  # whether its callback yielded requests that are no pages
-        self.n_yielded = self.n_known = 0
+    page: int  # -1: of a request that is no page, which a callback has yielded
+    started_at: float
+    digest: bytes | None = None  # of the content that is delivered; None where it was delivered before
+    owed: int = 0  # the marks that asked for it
+    before: Any = None  # a `Before`; of a page
+    returned: bool = False  # the callback
+    n_open: int = 0  # of what it yielded
+    has_untracked: bool = False  # whether its callback yielded requests that are no pages
+    n_yielded: int = 0
+    n_known: int = 0  # how much of that were requests for known pages
 
 
-class Deliveries:
-    """Responses on their way through the spider.
+class DeliveryBook:
+    """What the spider is to get, what is on its way through it, and what it has got.
 
     A page's new fingerprint is written as delivered only when its delivery is complete: the callback has ended without
     an exception, and all that it yielded has ended, too. An item ends scraped or dropped, a request when it is taken
     in. A crash before that leaves the old fingerprint in the store, and the change is delivered again.
-
-    Examples
-    --------
-    >>> deliveries = Deliveries(
-    ...     delivered=lambda delivery, now: print("delivered", delivery.page), failed=print, given_up=print
-    ... )
-    >>> _ = deliveries.begin(1, page=7, now=0.0)
-    >>> deliveries.yielded(1)
-    >>> deliveries.called_back(1, now=0.1)
-    >>> deliveries.output_ended(1, now=0.2)
-    delivered 7
     """
 
-    def __init__(
-        self,
-        *,
-        delivered: Callable[[Delivery, float], None],
-        failed: Callable[[Delivery, float], None],
-        given_up: Callable[[Delivery, float], None],
-    ) -> None:
-        self._delivered = delivered
-        self._failed = failed
-        self._given_up = given_up
+    def __init__(self, collection: Collection, now: float, one_pass: OnePass | None) -> None:
         self._open: dict[int, Delivery] = {}
         self._of_page: dict[int, list[Delivery]] = {}
+        self.failing: dict[str, int] = {}
+        self.ended_pages: list[int] = []
+        self._collection = collection
+        self._began_at = now
+        self._count = collection.count
+        self._one_pass = one_pass
+        self._started: set[int] = set()  # to which start requests of this run have led
+        self._again: dict[int, int] = {}  # what was asked for while a delivery was under way
+        self._said_led_to_nothing = False
+        settings = collection.settings
+        self._circumstances = Circumstances(
+            min_change=settings.min_change,
+            withhold=settings.withhold,
+            delivers_unchanged=settings.callback_on_unchanged,
+        )
+
+    @property
+    def _marks(self) -> Any:
+        return self._collection.planner.pages.marks  # another array whenever there are more pages
+
+    # -- what is owed
+
+    def ask(self, page: int, marks: int, now: float) -> None:
+        """A page is to be delivered at its next visit."""
+        if self.is_open(page):
+            self._again[page] = self._again.get(page, 0) | marks
+        known = self._marks.item(page)
+        self._collection.set_marks(page, (known | marks) & ~TRIED, now)
+        if known & TRIED and self._one_pass is not None:
+            self._one_pass.released(page, now)
+
+    def moved(self, old: int, new: int, now: float) -> None:
+        """An old address leads to a page: what was asked for there is given by that page, for start() once a run."""
+        marks = self._marks.item(old)
+        owed = marks & OWED
+        if new in self._started:
+            owed &= ~START
+        elif owed & START:
+            self._started.add(new)
+        self._collection.set_marks(old, marks & ~OWED, now)
+        if owed:
+            self.ask(new, owed, now)
+
+    def owed(self, page: int) -> int:
+        """Return the marks that ask for a delivery at a visit now; 0: it is delivered only if it is new."""
+        marks = self._marks.item(page)
+        owed: int = marks & OWED
+        if marks & UNTRACKED and self._collection.planner.pages.crawled_at.item(page) < self._began_at:
+            owed |= UNTRACKED  # in each run Scrapy's filter lets the requests behind it pass once more
+        return owed
+
+    def wants_content(self, page: int) -> bool:
+        """Whether a visit has to bring content, changed or not: a 304 has nothing for a callback."""
+        return self._circumstances.delivers_unchanged or bool(self.owed(page))
+
+    def circumstances(self, page: int) -> Circumstances:
+        """Return what a verdict on a page has to know of its deliveries, and of what the settings say of them."""
+        under_way, owed_under_way = self.under_way(page)
+        return self._circumstances._replace(owed=self.owed(page), under_way=under_way, owed_under_way=owed_under_way)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -106,17 +145,18 @@ class Deliveries:
             owed |= delivery.owed
         return digests, owed
 
-    def begin(
-        self, token: int, page: int, now: float, *, digest: bytes | None = None, owed: int = 0, before: Any = None
-    ) -> Delivery:
-        """A page's response goes to the spider."""
-        delivery = self._open[token] = Delivery(page, now, digest, owed, before)
-        self._of_page.setdefault(page, []).append(delivery)
-        return delivery
+    # -- a delivery begins
+
+    def begin(self, token: int, before: Before, owed: int, now: float) -> None:
+        """A response goes to the spider, which these marks ask for."""
+        facts = self._collection.facts_of(before.facts.page)
+        digest = facts.pending_fingerprint or facts.fingerprint
+        delivery = self._open[token] = Delivery(facts.page, now, digest, owed, before)
+        self._of_page.setdefault(facts.page, []).append(delivery)
 
     def untracked_sent(self, token: int, now: float) -> None:
         """A request that is no page goes out; its own callback and items end it."""
-        self._open[token] = Delivery(-1, now, None, 0, None)
+        self._open[token] = Delivery(-1, now)
 
     # -- what a callback yields
 
@@ -175,91 +215,6 @@ class Deliveries:
             if not others:
                 del self._of_page[delivery.page]
         return delivery
-
-
-_LONGEST_WAIT = 86_400.0
-
-
-class Before(NamedTuple):
-    """What was known of a page before a visit whose response goes to the spider."""
-
-    facts: PageFacts
-    columns: dict[str, Any]  # as `Planner.columns` gives them
-    observation: int | None = None  # under which number the visit is kept
-
-
-class DeliveryBook:
-    """What the spider is to get, and what it has got."""
-
-    def __init__(self, collection: Collection, now: float, one_pass: OnePass | None) -> None:
-        self.deliveries = Deliveries(delivered=self._delivered, failed=self._failed, given_up=self._given_up)
-        self.failing: dict[str, int] = {}
-        self.ended_pages: list[int] = []
-        self._collection = collection
-        self._began_at = now
-        self._count = collection.count
-        self._one_pass = one_pass
-        self._started: set[int] = set()  # to which start requests of this run have led
-        self._again: dict[int, int] = {}  # what was asked for while a delivery was under way
-        self._said_led_to_nothing = False
-        settings = collection.settings
-        self._circumstances = Circumstances(
-            min_change=settings.min_change,
-            withhold=settings.withhold,
-            delivers_unchanged=settings.callback_on_unchanged,
-        )
-
-    @property
-    def _marks(self) -> Any:
-        return self._collection.planner.pages.marks  # another array whenever there are more pages
-
-    # -- what is owed
-
-    def ask(self, page: int, marks: int, now: float) -> None:
-        """A page is to be delivered at its next visit."""
-        if self.deliveries.is_open(page):
-            self._again[page] = self._again.get(page, 0) | marks
-        known = self._marks.item(page)
-        self._collection.set_marks(page, (known | marks) & ~TRIED, now)
-        if known & TRIED and self._one_pass is not None:
-            self._one_pass.released(page, now)
-
-    def moved(self, old: int, new: int, now: float) -> None:
-        """An old address leads to a page: what was asked for there is given by that page, for start() once a run."""
-        marks = self._marks.item(old)
-        owed = marks & OWED
-        if new in self._started:
-            owed &= ~START
-        elif owed & START:
-            self._started.add(new)
-        self._collection.set_marks(old, marks & ~OWED, now)
-        if owed:
-            self.ask(new, owed, now)
-
-    def owed(self, page: int) -> int:
-        """Return the marks that ask for a delivery at a visit now; 0: it is delivered only if it is new."""
-        marks = self._marks.item(page)
-        owed: int = marks & OWED
-        if marks & UNTRACKED and self._collection.planner.pages.crawled_at.item(page) < self._began_at:
-            owed |= UNTRACKED  # in each run Scrapy's filter lets the requests behind it pass once more
-        return owed
-
-    def wants_content(self, page: int) -> bool:
-        """Whether a visit has to bring content, changed or not: a 304 has nothing for a callback."""
-        return self._circumstances.delivers_unchanged or bool(self.owed(page))
-
-    def circumstances(self, page: int) -> Circumstances:
-        """Return what a verdict on a page has to know of its deliveries, and of what the settings say of them."""
-        under_way, owed_under_way = self.deliveries.under_way(page)
-        return self._circumstances._replace(owed=self.owed(page), under_way=under_way, owed_under_way=owed_under_way)
-
-    # -- a delivery begins
-
-    def begin(self, token: int, before: Before, owed: int, now: float) -> None:
-        """A response goes to the spider, which these marks ask for."""
-        facts = self._collection.facts_of(before.facts.page)
-        digest = facts.pending_fingerprint or facts.fingerprint
-        self.deliveries.begin(token, facts.page, now, digest=digest, owed=owed, before=before)
 
     # -- a delivery ends
 
@@ -320,7 +275,7 @@ class DeliveryBook:
         """The callback says that a response is not the page it should be: nothing of it counts."""
         self._count("crawlsched/not_the_page")
         self._collection.withheld.note(host_of(url), "not_the_page", url, now)
-        delivery = self.deliveries.taken_out(token)
+        delivery = self.taken_out(token)
         if delivery is None or delivery.page < 0 or not self._collection.knows(delivery.page):
             return
         page, before = delivery.page, delivery.before
@@ -340,7 +295,7 @@ class DeliveryBook:
         for page in self.ended_pages:
             if not self._marks.item(page) & AWAITED:
                 continue
-            if self.deliveries.is_open(page):
+            if self.is_open(page):
                 still.append(page)
             else:
                 self._collection.first_visit_ended(page)

@@ -221,8 +221,8 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
                 refresher.admission.requested(
                     asked(f"http://{host}/link/{shard}/{page}/{number}/{now}", visit.page), now
                 )
-            refresher.deliveries.called_back(visit.token, now)
-            refresher.deliveries.output_ended(visit.token, now)
+            refresher.book.called_back(visit.token, now)
+            refresher.book.output_ended(visit.token, now)
             sent.append(now)
     database.close()
     said.put((sent, links))

@@ -233,7 +233,7 @@ class SharedCrawl:
     def _is_done(self, now: float) -> bool:
         """Whether nothing is left to try here, and nothing is on its way that may lead to more."""
         refresher = self._refresher
-        if refresher.deliveries or refresher.has_requests() or not self._membership.has_said_all:
+        if len(refresher.book) or refresher.has_requests() or not self._membership.has_said_all:
             return False
         return refresher.nothing_is_left(now) and not refresher.collection.unsaved_for(now)
 

@@ -154,17 +154,17 @@ def test_what_is_owed_is_given_once(opened: Open) -> None:
     refresher = opened()
     _, page = _ask(refresher)
     _crawled(refresher, page)
-    book, deliveries = refresher.book, refresher.deliveries
+    book = refresher.book
     before = Before(refresher.collection.facts_of(page), {})
     book.ask(page, RECRAWL, 1_000.0)
     book.begin(1, before, book.owed(page), 1_000.0)
     book.ask(page, RECRAWL, 1_000.0)
-    deliveries.untracked_sent(2, 1_000.0)
-    deliveries.failed(2, 1_000.0)
-    deliveries.called_back(1, 1_000.0)
+    book.untracked_sent(2, 1_000.0)
+    book.failed(2, 1_000.0)
+    book.called_back(1, 1_000.0)
     assert book.owed(page) == RECRAWL
     book.begin(3, before, RECRAWL, 1_000.0)
-    deliveries.called_back(3, 1_000.0)
+    book.called_back(3, 1_000.0)
     assert book.owed(page) == 0  # no untracked request came of it this time
     refresher.planner.pages.marks[page] |= UNTRACKED
     assert book.owed(page) == 0
