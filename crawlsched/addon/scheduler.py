@@ -416,11 +416,11 @@ class Scheduler(BaseScheduler):
             self._hand_over(request)
             return True
         dispatcher = self._refresher.dispatcher
-        if self._give_begun(dispatcher.next_probe(now, self._hosts.free_at), now):
+        if self._send_page(dispatcher.next_probe(now, self._hosts.free_at), now):
             return True
         if not self._refresher.others_may_go(now):
             start = dispatcher.next_start(now, self._hosts.free_at)
-            return self._give_begun(start, now) or self._give_fallback(now) or self._give_source(now)
+            return self._send_page(start, now) or self._give_fallback(now) or self._give_source(now)
         # However many sitemaps are due, they leave every other slot to what else there is.
         sources_wait = self._source_had_the_last_slot
         if not sources_wait and self._give_source(now):
@@ -485,20 +485,20 @@ class Scheduler(BaseScheduler):
         self._hand_over(request)
         return True
 
-    def _give_begun(self, due: tuple[Visit, PageFacts] | None, now: float) -> bool:
-        return due is not None and self._send_page(*due, now)
-
     def _give_page(self, now: float) -> bool:
         for _ in range(_REFUSALS_PER_SLOT):
             due = self._refresher.dispatcher.next_page(now, self._hosts.free_at)
             if due is None:
                 return False
-            if self._send_page(*due, now):
+            if self._send_page(due, now):
                 self._fallback_had_the_last_slot = False
                 return True
         return False
 
-    def _send_page(self, visit: Visit, facts: PageFacts, now: float) -> bool:
+    def _send_page(self, due: tuple[Visit, PageFacts] | None, now: float) -> bool:
+        if due is None:
+            return False
+        visit, facts = due
         try:
             request = build_request(facts.url, facts.template_data, self._spider)
         except Exception as error:  # whatever the classes and the data that a spider has left raise
