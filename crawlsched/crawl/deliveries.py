@@ -298,5 +298,6 @@ class DeliveryBook:
             if self.is_open(page):
                 still.append(page)
             else:
-                self._collection.first_visit_ended(page)
+                self._marks[page] &= ~AWAITED & 0xFFFF
+                self._collection.n_awaited -= 1
         self.ended_pages = still
