@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
@@ -227,8 +227,10 @@ class Scheduler(BaseScheduler):
                 request.errback = request.errback.spiders_own
         template = self._kept_as(request, was_sent=token is not None)
         delivery = self._refresher.book.get(yielded_by)
-        add = self._add_untracked if template is False else partial(self._add_page, template=template)
-        taken = add(request, delivery)
+        if template is False:
+            taken = self._add_untracked(request, delivery)
+        else:
+            taken = self._add_page(request, delivery, template)
         self._refresher.book.output_ended(yielded_by, self._refresher.clock())
         return taken
 
@@ -263,7 +265,7 @@ class Scheduler(BaseScheduler):
 
     # -- pages from requests
 
-    def _kept_as(self, request: Request, *, was_sent: bool) -> RequestTemplate | bool | None:
+    def _kept_as(self, request: Request, *, was_sent: bool) -> RequestTemplate | Literal[False] | None:
         """Return the template of a refreshable page (None for a plain one), or False for what is none."""
         if request.method != "GET" or request.body or not request.meta.get("crawlsched_track", True):
             return False
@@ -274,10 +276,7 @@ class Scheduler(BaseScheduler):
             self._refresher.admission.refuse(request.url, callback, str(error), self._refresher.clock())
             return False
 
-    def _add_page(
-        self, request: Request, delivery: Delivery | None, *, template: RequestTemplate | bool | None
-    ) -> bool:
-        assert not isinstance(template, bool)
+    def _add_page(self, request: Request, delivery: Delivery | None, template: RequestTemplate | None) -> bool:
         asked = PageRequest(
             request.url,
             self._fingerprint(request),
@@ -396,7 +395,6 @@ class Scheduler(BaseScheduler):
         )
         for _, result in results:
             if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
-                assert self._crawler.engine is not None
                 close_spider(self._crawler.engine, result.value.reason)
                 return
 
