@@ -227,12 +227,12 @@ class Scheduler(BaseScheduler):
                 request.errback = request.errback.spiders_own
         template = self._kept_as(request, was_sent=token is not None)
         delivery = self._refresher.book.get(yielded_by)
-        if template is False:
-            taken = self._add_untracked(request, delivery)
-        else:
-            taken = self._add_page(request, delivery, template)
-        self._refresher.book.output_ended(yielded_by, self._refresher.clock())
-        return taken
+        try:
+            if template is False:
+                return self._add_untracked(request, delivery)
+            return self._add_page(request, delivery, template)
+        finally:  # also where the project's filter raises
+            self._refresher.book.output_ended(yielded_by, self._refresher.clock())
 
     def _add_untracked(self, request: Request, delivery: Delivery | None) -> bool:
         if delivery is not None:
