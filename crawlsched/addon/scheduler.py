@@ -166,7 +166,7 @@ class Scheduler(BaseScheduler):
 
         def at_another_rate() -> None:
             if paced is not None:
-                paced.rate_changed()
+                paced.let_go()
             self._arm(0.0)
 
         refresher.rate.on_rate = at_another_rate
