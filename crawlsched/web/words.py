@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from crawlsched.web.html import Html, tag
-from crawlsched.wording import say_duration, say_interval
+from crawlsched.wording import say_duration, say_interval, say_share
 
 __all__ = ["BINDS", "ago", "clock", "duration", "moment", "number", "per_time", "share", "short"]
 
@@ -60,16 +60,12 @@ def moment(time: float | None, now: float) -> Html:
 
 
 def share(value: float | None, digits: int = 3) -> str:
-    """Say a share in per cent, with two or three digits where they say something.
+    """Say a share in per cent.
 
-    >>> share(0.98765), share(None), share(1.0), share(0.99999, 2), share(1e-7), share(0.005)
-    ('98.8 %', '–', '100 %', '100 %', '< 0.1 %', '0.5 %')
+    >>> share(0.98765), share(None)
+    ('98.8 %', '–')
     """
-    if value is None or math.isnan(value):
-        return "–"
-    if 0.0 < value < 0.001:
-        return "< 0.1 %"
-    return f"{float(f'{100 * value:.{digits}g}'):g} %"
+    return say_share(value, digits, "–")
 
 
 def number(value: float | None) -> str:
