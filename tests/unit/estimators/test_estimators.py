@@ -16,6 +16,7 @@ from crawlsched.estimators import (
     GammaPosterior,
     LastModified,
     LawOfLargeNumbers,
+    LearnedRates,
     MaximumLikelihood,
     MomentMatching,
     Momentum,
@@ -23,6 +24,7 @@ from crawlsched.estimators import (
     Posterior,
     StochasticApproximation,
 )
+from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 from tests.inputs import tries
 
 ALL = [
@@ -438,3 +440,18 @@ def test_frequency_classes_multiply_prior_and_likelihood():
     weight = np.array([1, 2, 1]) * -np.expm1(-rates * 1e6) * np.exp(-rates * 2e6) * -np.expm1(-rates * 1e5)
     assert classes.probabilities(0) == pytest.approx(weight / weight.sum(), rel=1e-12)
     assert classes.probabilities()[1] == pytest.approx([0.25, 0.5, 0.25])
+
+
+@pytest.mark.parametrize("name", POINT_ESTIMATORS)
+def test_a_forgotten_page_is_as_one_that_was_never_visited(name):
+    """Nothing is left of its visits, and the page beside it keeps what is known of it."""
+    learned, anew = LearnedRates(name, 2, 1 / 3600), LearnedRates(name, 1, 1 / 3600)
+    for changed in (True, False, True):
+        learned.observe(np.array([0, 1]), np.array([10.0, 20.0]), np.array([changed, True]))
+    beside = learned.packed(np.array([1]))
+    learned.forget(np.array([0]))
+    for rates in (learned, anew):
+        rates.observe(0, 100.0, True)
+        rates.observe(0, 30.0, False)
+    assert learned.packed(np.array([0])) == anew.packed(np.array([0]))
+    assert learned.packed(np.array([1])) == beside
