@@ -87,6 +87,7 @@ class Frontier(Filing):
         """Return the earliest time at which `pick` may give something, inf if never; amortised O(log n)."""
         if self.bound(now) > -np.inf:
             return now
+        self._reckon_filed(now)
         return max(now, min(self._queue.idle_until, self._due.next_time(), self._resting.next_time()))
 
     def out_of_turn(self, n: int) -> list[int]:
@@ -221,7 +222,7 @@ class Frontier(Filing):
         assert sorted(going) == np.flatnonzero(places == CANDIDATE).tolist()
         assert sorted(aside) == np.flatnonzero(places == ASIDE).tolist()
         assert all(host in self._resting for host in self._queue.aside)
-        assert set(np.flatnonzero(places == FILED).tolist()) <= set(self._filed)
+        assert set(np.flatnonzero(places == FILED).tolist()) <= self._filed.keys()
         assert {page for page in np.flatnonzero(places == OVERDUE).tolist() if page in self._overdue} == set(
             np.flatnonzero(places == OVERDUE).tolist()
         )
