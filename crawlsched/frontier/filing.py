@@ -304,6 +304,11 @@ class Filing:
         """For how many candidates there is room in a queue."""
         return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
 
+    @property
+    def _room_of_host(self) -> int:
+        """For how many candidates of a host that rests there is room."""
+        return min(max(self._pages.n // 128, _FEWEST // 4), _FEWEST)
+
     def _become_due(self, pages: IndexArray, now: float) -> None:
         pages = self._put_new(pages, now)
         if self._intervals.come:
@@ -313,12 +318,6 @@ class Filing:
             while self._deadlines_of_due and self._deadlines_of_due[0][0] <= now:
                 self._become_overdue(heappop(self._deadlines_of_due)[1], now)
             pages = pages[deadlines > now]
-        if self._resting and pages.size:
-            hosts = self._pages.host[pages]
-            rests = np.isin(hosts, list(self._resting.until))
-            for host in np.unique(hosts[rests]).tolist():
-                self._add(pages[hosts == host], now, host)
-            pages = pages[~rests]
         self._add(pages, now)
 
     def _become_overdue(self, page: int, now: float) -> None:
@@ -329,17 +328,21 @@ class Filing:
             self._due.place[page] = OVERDUE
             self._overdue.push(self._pages.host.item(page), deadline, page)
 
-    def _add(self, pages: IndexArray, now: float, host: int | None = None) -> None:
-        """Let pages be candidates, of a host that rests if one is given; raise levels where there are too many."""
+    def _add(self, pages: IndexArray, now: float) -> None:
+        """Let pages be candidates, aside where their hosts rest; raise levels where there are too many."""
         if not pages.size:
             return
         queue = self._queue
-        self._due.place[pages] = CANDIDATE if host is None else ASIDE
-        self._put_back(queue.add(pages, now, max(self._gather_at, now), host), now)
-        if host is None:
-            self._make_room(now)
-        elif host in queue.aside and len(queue.aside[host]) > _FEWEST:
-            self._put_back(queue.raise_host_level(host, now), now)
+        before = queue.n_aside
+        self._put_back(queue.add(pages, now, max(self._gather_at, now), self._resting), now)
+        if queue.n_aside > before:
+            pages = pages[self._due.place[pages] == CANDIDATE]
+            hosts = self._pages.host[pages]
+            self._due.place[pages[[host in self._resting for host in hosts.tolist()]]] = ASIDE
+            for host in set(hosts.tolist()):
+                if len(queue.aside.get(host, ())) > self._room_of_host:
+                    self._put_back(queue.raise_host_level(host, now), now)
+        self._make_room(now)
 
     def _make_room(self, now: float) -> None:
         if len(self._queue.going) > self._room:
@@ -422,7 +425,7 @@ class Filing:
         pages = self._may_go(rows, now)
         pages = pages[:: 1 + pages.size // _SAMPLE]
         values = np.sort(self.values.value_at(pages, now))[::-1]
-        rank = int(_FEWEST / 2 * values.size / max(rows.size, 1))
+        rank = int(self._room_of_host / 2 * values.size / max(rows.size, 1))
         level = min(values.item(min(rank, values.size - 1)), ENOUGH * queue.host_levels[host]) if values.size else 0
         if level > queue.level:
             queue.host_levels[host] = level
@@ -449,7 +452,9 @@ class Filing:
     def _work(self, now: float) -> None:
         """Do a part of the work between picks."""
         self._due.work()
-        if 0 < len(self._queue.going) < _LEFT * self._room and self._queue.level > 0.0 and not self._queue.to_sweep:
+        queue = self._queue
+        n_going = len(queue.going)
+        if n_going > 0 and n_going + queue.n_aside < _LEFT * self._room and queue.level > 0.0 and not queue.to_sweep:
             self._bring_down(now)
         self._go_on()
 

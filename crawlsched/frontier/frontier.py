@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
+from crawlsched.frontier.candidates import ENOUGH
 from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OVERDUE, SOON
 from crawlsched.frontier.filing import Filing
 
@@ -192,7 +193,7 @@ class Frontier(Filing):
         if self._is_for_new(new, now):
             return new, None
         best = self._queue.best(now, is_free)
-        while self._fill(now):
+        while (best is None or best[1] < ENOUGH * self._queue.level) and self._fill(now):
             best = self._queue.best(now, is_free)
         return (new, None) if best is None else (None, best)
 
