@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.change_signals.collected import SitemapChildren, SitemapEntries
+from crawlsched.change_signals.collected import SitemapEntries
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 
 __all__ = [
@@ -34,14 +34,12 @@ class Announcements:
     new: list[int] = field(default_factory=list)  # entries whose URL was not stored; the first sight announces nothing
 
 
-def announcements(
-    entries: SitemapEntries | SitemapChildren, previous: Mapping[str, float | str | None]
-) -> Announcements:
+def announcements(entries: SitemapEntries, previous: Mapping[str, float | str | None]) -> Announcements:
     """Decide which entries announce a change.
 
     Parameters
     ----------
-    entries : SitemapEntries or SitemapChildren
+    entries : SitemapEntries
         What a document says now.
     previous : mapping of str to float, str or None
         What was stored at its last reading: for each URL the `lastmod`, as POSIX seconds, as it was written, or as the
@@ -55,7 +53,7 @@ def announcements(
 
     Examples
     --------
-    >>> entries = SitemapChildren(
+    >>> entries = SitemapEntries(
     ...     ["http://a/1", "http://a/2", "http://a/3"],
     ...     [1795132800.0, 1795046400.0, None],
     ...     ["2026-11-20", "2026-11-19", None],

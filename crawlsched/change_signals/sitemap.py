@@ -9,7 +9,7 @@ from itertools import chain
 from time import sleep
 from typing import Any
 
-from crawlsched.change_signals.collected import Collected, Limits, SitemapChildren, SitemapEntries
+from crawlsched.change_signals.collected import Collected, Limits, SitemapEntries
 from crawlsched.change_signals.decoding import characters, plain_chunks
 from crawlsched.change_signals.hubs import Hubs
 from crawlsched.change_signals.locations import Locations, is_web_url, parted_locations
@@ -35,7 +35,7 @@ class SitemapDocument:
     url: str  # where it was read
     kind: str  # what it is
     entries: SitemapEntries = field(default_factory=SitemapEntries)  # its pages
-    children: SitemapChildren = field(default_factory=SitemapChildren)  # the sitemaps that an index lists
+    children: SitemapEntries = field(default_factory=SitemapEntries)  # the sitemaps that an index lists
     # Everything that was wrong, by kind, with the first example of each.
     problems: list[Problem] = field(default_factory=list)
     hubs: Hubs = field(default_factory=Hubs)  # where a feed's notices of changes can be subscribed to

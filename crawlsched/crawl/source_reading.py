@@ -19,7 +19,6 @@ from crawlsched.change_signals import (
     Hubs,
     Limits,
     Problem,
-    SitemapChildren,
     SitemapDocument,
     SitemapEntries,
     announcements,
@@ -175,7 +174,7 @@ def _later(entries: SitemapEntries, before: int | None, number: int) -> int:
     return number if dates[1] is not None and (dates[0] is None or dates[1] > dates[0]) else before
 
 
-def _dated(children: SitemapChildren) -> list[tuple[str, float | None]]:
+def _dated(children: SitemapEntries) -> list[tuple[str, float | None]]:
     return list(zip(children.url, children.lastmod, strict=True))
 
 

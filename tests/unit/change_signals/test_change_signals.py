@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawlsched.change_signals import (
     PROBLEM_KINDS,
-    SitemapChildren,
+    SitemapEntries,
     announcements,
     parse_lastmod,
     read_robots,
@@ -129,9 +129,9 @@ def test_every_time_that_python_writes_is_read_back(moment: datetime, offset: in
 # Announcements
 
 
-def dated(**lastmod: str | None) -> SitemapChildren:
+def dated(**lastmod: str | None) -> SitemapEntries:
     read = [parse_lastmod(text) if text else None for text in lastmod.values()]
-    return SitemapChildren(
+    return SitemapEntries(
         list(lastmod),
         [parsed[0] if parsed else None for parsed in read],
         list(lastmod.values()),
