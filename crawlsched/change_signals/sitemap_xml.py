@@ -190,9 +190,9 @@ class _Items:
 
     def end(self, element: Any) -> None:
         """An element ends; it is whole."""
-        self._depth -= 1
-        if self._depth < 0:
+        if self._depth <= 0:  # an end too many closes one of ours
             return
+        self._depth -= 1
         if element is self._item:
             self._end_item()
         if self._item is None:
@@ -235,9 +235,9 @@ class _Items:
         """Whether the content of an entry quotes this one."""
         if self.kind != "atom":
             return False
-        while (above := element.getparent()) is not self._item:
-            element = above
-        return parted(element.tag)[1] == "content"
+        while element is not None and element.getparent() is not self._item:
+            element = element.getparent()
+        return element is not None and parted(element.tag)[1] == "content"
 
     # -- the item that has ended
 
