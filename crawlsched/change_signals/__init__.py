@@ -3,7 +3,7 @@
 Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 """
 
-from crawlsched.change_signals.announcements import Announcements, FurtherRow, announcements, attributed, newest_of_each
+from crawlsched.change_signals.announcements import FurtherRow, announces, attributed, newest_of_each
 from crawlsched.change_signals.collected import Limits, SitemapEntries
 from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
@@ -14,7 +14,6 @@ from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
 
 __all__ = [
     "PROBLEM_KINDS",
-    "Announcements",
     "FurtherRow",
     "Hubs",
     "Limits",
@@ -23,7 +22,7 @@ __all__ = [
     "SitemapDocument",
     "SitemapEntries",
     "absolute_sitemaps",
-    "announcements",
+    "announces",
     "ascii_host",
     "attributed",
     "canonical",

@@ -234,19 +234,19 @@ class Polls:
         source = self._sources[number]
         named_by = source.host if source.kind == "robots" else None
         refused: list[str] = []
-        for position, child in enumerate(read.children):
+        for position, (url, lastmod) in enumerate(read.children):
             if position % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
                 yield
-            known = self._sources.number("sitemap", child.url)
-            if not self._admission.add_source("sitemap", child.url, now, parent=number, named_by=named_by):
+            known = self._sources.number("sitemap", url)
+            if not self._admission.add_source("sitemap", url, now, parent=number, named_by=named_by):
                 continue
-            child_number = self._sources.number("sitemap", child.url)
+            child_number = self._sources.number("sitemap", url)
             if child_number is None:
-                refused.append(child.url)
+                refused.append(url)
                 continue
             if self._sources[child_number].parent != number:
                 continue  # two indexes name it, and the first one's dates count
-            is_news = self._indexes.listed(child_number, child.lastmod)
+            is_news = self._indexes.listed(child_number, lastmod)
             self._collection.unsaved.source(self._sources[child_number], now)
             if is_news and known is not None:
                 self._sources.poll(known)
