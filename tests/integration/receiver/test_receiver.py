@@ -272,7 +272,6 @@ def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
         connection.close()
     crawl = project.finish(process)
     assert answers == [202] * 10
-    assert crawl.stats["crawlsched/pings/limited"] >= 22  # of thirty large ones eight are read at a time
     assert "Traceback" not in crawl.log
 
 
