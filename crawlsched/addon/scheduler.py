@@ -26,12 +26,10 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from crawlsched.addon.downloader_slots import DownloaderSlots
-from crawlsched.addon.ending import exit_with_1
-from crawlsched.addon.sending import PacedHandlers
-from crawlsched.addon.standby import Standby, wait
+from crawlsched.addon.downloadermiddlewares import VisitErrback
+from crawlsched.addon.lifetime import Standby, exit_with_1, wait
+from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
 from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
-from crawlsched.addon.visit_errback import VisitErrback
 from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
@@ -107,7 +105,7 @@ class Scheduler(BaseScheduler):
         self._perhaps_lost: set[int] = set()
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
-        self._untracked = UntrackedRequests(fallback, refresher, self._stats, self._fingerprint)
+        self._untracked = UntrackedRequests(fallback, refresher, self._stats)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
         # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.
@@ -227,10 +225,11 @@ class Scheduler(BaseScheduler):
             if isinstance(request.errback, VisitErrback):
                 request.errback = request.errback.spiders_own
         template = self._kept_as(request, was_sent=token is not None)
-        taken = self._add_untracked(request, call) if template is False else self._add_page(request, template, call)
-        if call is not None:
-            self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
-        return taken
+        try:
+            return self._add_untracked(request, call) if template is False else self._add_page(request, template, call)
+        finally:  # also where the project's filter raises
+            if call is not None:
+                self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
 
     def _add_untracked(self, request: Request, call: Call | None) -> bool:
         taken = self._untracked.enqueue(request, call)

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crawlsched.cli import refit, shards, split
-from crawlsched.cli.parsing import Option, add_command, add_commands_below, confirm, option
-from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.parsing import Option, add_command, add_commands_below, confirm, option, shown_progress
 from crawlsched.cli.table_files import new_file
 from crawlsched.cli.target import common_options, database_of
 from crawlsched.exceptions import CrawlschedError, StoreError

@@ -17,14 +17,13 @@ from crawlsched.change_signals import Problem, absolute_sitemaps
 from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.long_work import LongWork
 from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.side_thread import LongWork
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead, UnknownEntry, linked_sources, read_source
 from crawlsched.crawl.sources import SKIPPED_FOR, SitemapIndexes
 from crawlsched.crawl.subscriptions import discovered
-from crawlsched.crawl.visit_ends import VisitEnds
-from crawlsched.crawl.visits import ResponseFacts, Visit
+from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.crawl_value import elapsed_at_value, greedy
 from crawlsched.planner import prospects
 from crawlsched.store import Outcome, Source, host_of

@@ -14,7 +14,7 @@ from crawlsched.store.listing import Condition, listed
 from crawlsched.store.statements import among, own
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
-from crawlsched.web.views.context import Context, choice, empty, section, table
+from crawlsched.web.views import Context, choice, empty, section, table
 
 __all__ = ["pages"]
 

@@ -1,17 +1,15 @@
 """What a request says of its page is taken over and kept: a refresher over a real database, without a crawl."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crawlsched.crawl.delivery_book import Before
+from crawlsched.crawl.collection import FoundPage
+from crawlsched.crawl.deliveries import Before
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
@@ -28,12 +26,12 @@ Open = Callable[[], Refresher]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
+def opened(tmp_path):
     """Open it, again and again; what was open before ends first."""
     settings = parts.settings(f"sqlite:///{tmp_path / 'crawl.db'}")
     with ExitStack() as last:
 
-        def open_it() -> Refresher:
+        def open_it():
             last.close()
             refresher = parts.refresher(settings, clock=lambda: 1_000.0)
             last.callback(parts.close, refresher)
@@ -60,7 +58,7 @@ def _crawled(refresher: Refresher, page: int) -> None:
     refresher.planner.crawled(page, 1_000.0, None)
 
 
-def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
+def test_the_newest_request_is_kept_over_a_restart(opened):
     """Callback, headers and data of the last request for a page are those of its next visit."""
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse_item", "meta": {"price": 10}})
@@ -75,12 +73,12 @@ def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
     assert refresher.collection.request_digest(page) == digest
 
 
-def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(opened: Open) -> None:
+def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(opened):
     """Also where its site has named it, or an earlier run; importance that is stated always counts."""
     refresher = opened()
     first, later = {"callback": "item", "meta": {"shelf": 1}}, {"callback": "look", "errback": "failed"}
     pages = [_ask(refresher, first)[1], _ask(refresher, first, url=URL + "/again", again=True)[1]]
-    refresher.admission.named({URL + "/named": None}, 1_000.0)
+    refresher.admission.named([FoundPage(URL + "/named", name_of(URL + "/named"), "a.example")], 1_000.0)
     admitted, named = _ask(refresher, first, url=URL + "/named", again=True)
     assert admitted is AdmissionResult.NEW
     for page, url in zip([*pages, named], (URL, URL + "/again", URL + "/named"), strict=True):
@@ -96,7 +94,7 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
     assert refresher.collection.facts_of(pages[0]).template_data == {"callback": "parse_item"}
 
 
-def test_what_makes_a_variant(opened: Open) -> None:
+def test_what_makes_a_variant(opened):
     """Its name or its cookie jar, and nothing else that a request carries."""
     refresher = opened()
     pages = [
@@ -115,7 +113,7 @@ def test_what_makes_a_variant(opened: Open) -> None:
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
 
 
-def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_url_has_sixteen_variants_at_most(opened, caplog):
     """Further ones are crawled once, and that is said once."""
     refresher = opened()
     with caplog.at_level(logging.WARNING):
@@ -124,7 +122,7 @@ def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCapt
     assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
 
 
-def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
+def test_a_page_that_links_to_itself_keeps_its_callback(opened):
     """Scrapy's filter would have refused that request; with dont_filter it goes out once."""
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse"})
@@ -135,48 +133,46 @@ def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
 
 
-def test_dont_filter_and_start_requests(opened: Open) -> None:
+def test_dont_filter_and_start_requests(opened):
     """A start request asks for a delivery, a second one of it goes out as it stands, as does any with dont_filter."""
     refresher = opened()
     start = {"is_start_request": True}
     _, page = _ask(refresher, again=True, meta=start)
     assert _ask(refresher, again=True, meta=start) == (AdmissionResult.ONCE, page)
     refresher = opened()
-    assert not refresher.book.owed(page, 1_000.0)
+    assert not refresher.book.owed(page)
     assert _ask(refresher, again=True, meta=start) == (AdmissionResult.NEW, page)  # nobody has visited it
-    assert refresher.book.owed(page, 1_000.0) == START
+    assert refresher.book.owed(page) == START
     assert _ask(refresher, again=True) == (AdmissionResult.ONCE, page)
     assert _ask(refresher, importance=3.0)[0] is AdmissionResult.KNOWN
     assert refresher.planner.pages.importance[page] == 3.0
 
 
-def test_what_is_owed_is_given_once(opened: Open) -> None:
-    """What is asked for while a delivery is under way is not lost; behind untracked requests it is once in a while."""
+def test_what_is_owed_is_given_once(opened):
+    """What is asked for while a delivery is under way is not lost; behind untracked requests it is once in each run."""
     refresher = opened()
     _, page = _ask(refresher)
     _crawled(refresher, page)
     book, deliveries = refresher.book, refresher.deliveries
     before = Before(refresher.collection.facts_of(page), {})
     book.ask(page, RECRAWL, 1_000.0)
-    book.begin(1, before, book.owed(page, 1_000.0), 1_000.0)
+    book.begin(1, before, book.owed(page), 1_000.0)
     book.ask(page, RECRAWL, 1_000.0)
     deliveries.untracked_waits(1)
     deliveries.untracked_sent(2, 1, 1_000.0)
     deliveries.failed(2, 1_000.0)
     deliveries.called_back(1, 1_000.0)
-    assert book.owed(page, 1_000.0) == RECRAWL
+    assert book.owed(page) == RECRAWL
     book.begin(3, before, RECRAWL, 1_000.0)
     deliveries.called_back(3, 1_000.0)
-    assert book.owed(page, 1_000.0) == 0
-    assert book.owed(page, 1_000.0 + 86_400.0) == 0  # no untracked request came of it this time
+    assert book.owed(page) == 0  # no untracked request came of it this time
     refresher.planner.pages.marks[page] |= UNTRACKED
-    assert book.owed(page, 1_000.0) == 0
-    assert book.owed(page, 1_000.0 + 86_400.0) == UNTRACKED
+    assert book.owed(page) == 0
     refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
-    assert book.owed(page, 1_000.0) == UNTRACKED
+    assert book.owed(page) == UNTRACKED
 
 
-def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
+def test_pages_whose_visits_have_ended_are_not_remembered(opened):
     """Nobody asks a crawl that goes on for ever whether it is quiet: it forgets by itself what that would need."""
     refresher = opened()
     for number in range(20):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from crawlsched.crawl.handing_over import PAGE
+from crawlsched.crawl.page_requests import PAGE
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 from crawlsched.crawl.visits import Call
@@ -59,7 +59,7 @@ def take_away(shared: SharedCollection, shard: int) -> None:
     asked_of(shared, f"UPDATE leases SET {given} WHERE collection = :n AND shard = :shard", shard=shard)
 
 
-def look_until(refresher: Refresher, what, seconds: float = 10.0) -> None:
+def look_until(refresher: Refresher, what, seconds: float = 60.0) -> None:
     """Do what the timers of a crawl do."""
 
     def is_so() -> bool:
