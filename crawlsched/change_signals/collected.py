@@ -21,8 +21,8 @@ class Limits:
 
     Parameters
     ----------
-    max_elements : int, default 5_000_000
-        Elements, and repairs, of one document: a hundred for each of 50,000 entries. It bounds the time, as `max_bytes`
+    max_elements : int, default 2_500_000
+        Elements, and repairs, of one document: fifty for each of 50,000 entries. It bounds the time, as `max_bytes`
         does not: 50 MB can be 12 million elements.
 
     Examples
@@ -35,7 +35,7 @@ class Limits:
     max_entries: int = 50_000  # pages of one sitemap or feed; the default is the sitemap protocol's
     max_children: int = 50_000  # sitemaps of one index; the default is the sitemap protocol's
     max_depth: int = 64  # elements open at once
-    max_elements: int = 5_000_000
+    max_elements: int = 2_500_000
     max_text: int = 8_192  # characters of one text (a URL, a date); the sitemap protocol allows URLs of 2,048
     max_index_depth: int = 5  # index files above one another; the sitemap protocol allows one
 

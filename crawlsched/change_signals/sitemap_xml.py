@@ -81,19 +81,21 @@ def parted(tag: str) -> tuple[str, str]:
     return namespace[1:].lower(), name.lower()
 
 
-def fact_of(kind: str, item_namespace: str, namespace: str, name: str, *, is_direct: bool) -> str:
+@lru_cache(maxsize=1024)
+def fact_of(kind: str, item: str, tag: str, *, is_direct: bool) -> str:
     """Return the name of the fact that an element within an item states of its page, or "" for none.
 
-    >>> fact_of("urlset", "", "", "loc", is_direct=True), fact_of("urlset", "", "image", "loc", is_direct=True)
+    >>> fact_of("urlset", "url", "loc", is_direct=True), fact_of("urlset", "url", "{image}loc", is_direct=True)
     ('url', '')
-    >>> fact_of("rss", "", "http://www.w3.org/2005/atom", "updated", is_direct=True)
+    >>> fact_of("rss", "item", "{http://www.w3.org/2005/Atom}updated", is_direct=True)
     'modified'
     """
+    namespace, name = parted(tag)
     if kind == "urlset" and name == "publication_date":
         return "published" if any(news in namespace for news in _NEWS) else ""
     if not is_direct:
         return ""
-    if namespace == item_namespace and name in _OWN[kind]:
+    if namespace == parted(item)[0] and name in _OWN[kind]:
         return _OWN[kind][name]
     return _FOREIGN.get(namespace, {}).get(name, "") if kind in ("rss", "atom") else ""
 
@@ -199,7 +201,19 @@ class _Items:
             element.clear()
             while element.getprevious() is not None:
                 del element.getparent()[0]
-        self._lost = min(self._lost, self._depth)
+        else:  # an item may have millions of elements that say nothing
+            if (before := element.getprevious()) is not None and self._says_nothing(before):
+                element.getparent().remove(before)
+            if len(element) == 1 and not self._fact(element) and self._says_nothing(element[0]):
+                element.clear()
+        if self._lost > self._depth:
+            self._lost = self._depth
+
+    def _fact(self, element: Any) -> str:
+        return fact_of(self.kind, self._item.tag, element.tag, is_direct=True)
+
+    def _says_nothing(self, element: Any) -> bool:
+        return not len(element) and not self._fact(element)
 
     def finish(self, tail: str) -> None:
         """Note that the document has ended."""
@@ -272,13 +286,12 @@ class _Items:
         """Give the facts that the elements below one state, with their texts."""
         dated: dict[str, str] = {}
         for element in above:
-            name = parted(element.tag)
             if element.tag == item.tag:  # the next one, within this one because nobody closed it
                 continue
-            if fact := fact_of(self.kind, parted(item.tag)[0], *name, is_direct=is_direct):
+            if fact := fact_of(self.kind, item.tag, element.tag, is_direct=is_direct):
                 text = element.text or ""
                 if len(element) and text.strip():
-                    self._problems.add("unclosed", f"<{name[1]}>")
+                    self._problems.add("unclosed", f"<{parted(element.tag)[1]}>")
                     self._is_unclosed = True
                 elif len(element) and not self._is_unclosed:
                     text = "".join(element.itertext())
