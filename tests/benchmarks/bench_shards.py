@@ -26,7 +26,7 @@ from sqlalchemy import text
 from crawlsched.addon.extensions import INTERPRETER
 from crawlsched.content.reading import Body
 from crawlsched.crawl.collection import FLUSH_INTERVAL
-from crawlsched.crawl.visits import Call, ResponseFacts
+from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.planner import Plan, Planner, plan
 from crawlsched.sharing import divided, read_curve, shard_of, written_curve
 from crawlsched.store import host_of, schema
@@ -215,13 +215,14 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
             body = b"<p>Page %d of its host, as of %d</p>" % (visit.page, rng.integers(10))
             read, _ = refresher.dispatcher.reading(visit, Body(body, "text/html", "utf-8", visit.url), None)
             refresher.responses.crawled(visit, ResponseFacts(200, read(), size=len(body)), now)
-            call = Call(visit.token, visit.page)
             shard, page = shard_of(host_of(visit.url), N_SHARDS), refresher.collection.numbers.item(visit.page)
             for number, host in enumerate(rng.choice(HOSTS, n_links)):
                 links += 1
-                refresher.admission.requested(asked(f"http://{host}/link/{shard}/{page}/{number}/{now}", call), now)
-            refresher.deliveries.called_back(visit.token, now)
-            refresher.deliveries.output_ended(visit.token, now)
+                refresher.admission.requested(
+                    asked(f"http://{host}/link/{shard}/{page}/{number}/{now}", visit.page), now
+                )
+            refresher.book.called_back(visit.token, now)
+            refresher.book.output_ended(visit.token, now)
             sent.append(now)
     database.close()
     said.put((sent, links))

@@ -62,7 +62,7 @@ def _wait_until_stored(site: Site, project: Project, pages: int, visited: int) -
 
 def test_after_kill_9_the_rest_is_crawled_with_the_same_requests(site, tmp_path):
     """The last moment alone is forgotten; headers, cookies, cb_kwargs, meta and callback are those of the first."""
-    project = _project(site, tmp_path, bandwidth="50/s", CONCURRENT_REQUESTS_PER_DOMAIN=30)
+    project = _project(site, tmp_path, bandwidth="10/s", CONCURRENT_REQUESTS_PER_DOMAIN=30)
     process = project.start()
     _wait_until_stored(site, project, pages=200, visited=20)
     process.kill()

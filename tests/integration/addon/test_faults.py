@@ -29,7 +29,7 @@ CALLS = [
     *(
         "crawl.dispatcher.Dispatcher.reading",
         "crawl.responses.Responses._crawled",
-        "crawl.visit_ends.VisitEnds.end",
+        "crawl.visits.VisitEnds.end",
     ),
     *("crawl.refresher.Refresher.status", "crawl.rate.CrawlRate.follow_hours"),
     *("crawl.rate.CrawlRate.count_slots", "slot_clock.SlotClock.take", "crawl.sources.Sources.next_due"),

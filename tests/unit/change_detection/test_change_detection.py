@@ -11,10 +11,9 @@ from lxml import etree
 from lxml.cssselect import CSSSelector
 
 from crawlsched.change_detection import Recipe, recipe
-from crawlsched.change_detection.fingerprint import Fingerprint, compare
+from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.selectors import LinearTranslator, PageParts
-from tests.inputs import tries
 
 PAGE = """<!DOCTYPE html>
 <html><head><title>Teas &amp; more</title><style>p { color: red }</style></head>
@@ -38,7 +37,7 @@ HTML = "text/html; charset=utf-8"
 def same(recipe: Recipe, one: str | bytes, two: str | bytes, content_type: str | None = HTML) -> bool:
     bodies = [body.encode() if isinstance(body, str) else body for body in (one, two)]
     first, second = (recipe.fingerprint(body, content_type, None, "http://a/") for body in bodies)
-    return compare(first, second) is False
+    return first == second
 
 
 # Text
@@ -113,18 +112,8 @@ def test_wherever_a_target_or_a_source_stands_it_counts(method: str, markup: str
     one, two = markup.format("/1"), markup.format("/2")
     attributes = ["*::attr(href)", "*::attr(src)", "*::attr(data-src)", "*::attr(srcset)"]
     assert not same(Recipe(method, keep=["html", *attributes]), one, two)
+    assert not same(Recipe(method, keep=["html", *attributes]), one, f"{one}<p>more")
     assert same(Recipe(method), one, two)
-
-
-def test_link_targets_and_images_count_where_they_are_kept() -> None:
-    """A page whose download link moved has changed for many readers; and its text counts as ever."""
-    one = "<a href='/1.pdf'>File</a><img src=/1.png alt=x>"
-    links, images = (Recipe("visible_text", keep=["html", kept]) for kept in ("a::attr(href)", "img::attr(src)"))
-    assert same(VISIBLE, one, one.replace("1", "2"))
-    assert not same(links, one, one.replace("1.pdf", "2.pdf"))
-    assert not same(links, one, one.replace("File", "Page"))
-    assert same(links, one, one.replace("1.png", "2.png"))
-    assert not same(images, one, one.replace("1.png", "2.png"))
 
 
 @pytest.mark.parametrize(
@@ -169,9 +158,10 @@ def test_markup_is_read_as_browsers_read_it(markup: str, text: str) -> None:
 # Selectors
 
 
-def test_only_the_selected_parts_count() -> None:
+@pytest.mark.parametrize("method", ["blocks", "visible_text"])
+def test_only_the_selected_parts_count(method: str) -> None:
     """What is kept, without what is dropped from it."""
-    selectors = Recipe("visible_text", keep=["main"], drop=[".price"])
+    selectors = Recipe(method, keep=["main"], drop=[".price"])
     assert same(selectors, PAGE, PAGE.replace("12 visitors", "13 visitors"))
     assert same(selectors, PAGE, PAGE.replace("5.20", "5.30"))
     assert not same(selectors, PAGE, PAGE.replace("Earl", "Lady"))
@@ -213,48 +203,26 @@ def test_what_xpaths_know_in_scrapy_they_know_here(xpath: str) -> None:
         ),
         ({"drop": ["p:nosuch"]}, r"^drop\[0\] is 'p:nosuch', which is no CSS selector \(.*pseudo-class.*\); write one"),
         ({"drop": ["//p["]}, r"^drop\[0\] is '//p\[', which is no XPath \(.+\); write one such as 'main \.price', or"),
-        ({"drop": ["//nosuch()"]}, r"^drop\[0\] is '//nosuch\(\)', which is no XPath"),
         ({"keep": ["//a[nosuch(.)]"]}, r"^keep\[0\] is '.+', which is no XPath \(unknown function nosuch\(\)\); write"),
         ({"keep": [" "]}, r"^keep\[0\] is ' ', which is no CSS selector \(.+\); write one such as 'main "),
         ({"keep": [1]}, r"^keep is \[1\]; it is a list of selectors, such as \['main \.price'\]\.$"),
-        ({"keep": "main"}, r"^keep is 'main'; it is a list of selectors, such as \['main \.price'\]\.$"),
-    ],
-)
-def test_wrong_selectors_are_named_at_once(arguments: dict[str, object], message: str) -> None:
-    """Which one, what is wrong with it, and what would be right."""
-    with pytest.raises(ValueError, match=message):
-        Recipe("visible_text", **arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"method": "html"},
-            r"^method must be one of 'blocks', 'visible_text', .+, or a callable; got 'html'\.$",
-        ),
+        ({"drop": ".ad"}, r"^drop is '\.ad'; it is a list of selectors, such as \['\.ad'\]\.$"),
+        ({"method": "html"}, r"^method must be one of 'blocks', .+, or a callable; got 'html'\.$"),
         (
             {"method": "json", "keep": ["p"]},
             r"^keep cannot be given with the method 'json', which takes ignore_keys\.$",
         ),
         (
-            {"method": "raw_bytes", "keep": ["main"]},
-            r"^keep cannot be given with the method 'raw_bytes', which takes no options\.$",
-        ),
-        (
             {"method": "raw_bytes", "ignore_keys": ["a"]},
-            r"^ignore_keys cannot be given with the method 'raw_bytes', which takes",
+            r"^ignore_keys cannot .+ 'raw_bytes', which takes no options\.$",
         ),
-        ({"method": "blocks", "drop": ".ad"}, r"^drop is '\.ad'; it is a list of selectors, such as \['\.ad'\]\.$"),
-        ({"method": "blocks", "keep": 5}, r"^keep is 5; it is a list of selectors, such as \['main \.price'\]\.$"),
-        ({"method": "json", "ignore_keys": 5}, r"^ignore_keys is 5; it is a list of names of keys, such as"),
         ({"method": "json", "ignore_keys": "now"}, r"^ignore_keys is 'now'; it is a list of names of keys, such as"),
     ],
 )
 def test_wrong_recipes_are_named_at_once(arguments: dict[str, object], message: str) -> None:
-    """One sentence each."""
+    """Which argument, what is wrong with it, and what would be right."""
     with pytest.raises(ValueError, match=message):
-        Recipe(**arguments)
+        Recipe(**{"method": "visible_text", **arguments})
 
 
 def random_tree(rng: random.Random, depth: int = 0) -> str:
@@ -366,13 +334,14 @@ def test_a_feed_counts_without_the_time_of_its_making() -> None:
 
 
 def test_xml_counts_by_what_it_says() -> None:
-    """Attributes in any order, CDATA, prefixes, empty elements; every value counts."""
+    """Attributes in any order, CDATA, prefixes; every value counts, and elements without one say nothing."""
     one = '<x:a xmlns:x="u" b="1" c="2&amp;"><x:d>fish &amp; chips</x:d><e/></x:a>'
     two = (
         "<?xml version='1.0'?>\n<x:a c='2&#38;' b='1' xmlns:x='u'> <x:d><![CDATA[fish & chips]]></x:d>\n <e></e></x:a>"
     )
     assert same(VISIBLE, one, two, "application/xml")
-    for old, new in (('b="1"', 'b="3"'), ("fish", "dish"), ("<e/>", ""), ("e/>", "f/>")):
+    assert same(VISIBLE, one, one.replace("<e/>", ""), "application/xml")
+    for old, new in (('b="1"', 'b="3"'), ("fish", "dish"), ("<e/>", "<e>1</e>")):
         assert not same(VISIBLE, one, one.replace(old, new), "application/xml")
 
 
@@ -400,14 +369,6 @@ def test_programs_outside_make_a_recipe_by_its_earlier_name() -> None:
     assert recipe("json", ignore_keys=["now"]).id == Recipe("json", ignore_keys=["now"]).id
 
 
-def test_another_recipe_makes_no_observation() -> None:
-    """Nor does the first visit."""
-    one, two = (r.fingerprint(b"a", HTML, None, "") for r in (VISIBLE, RAW))
-    assert compare(None, one) is None
-    assert compare(one, two) is None
-    assert compare(one, one) is False
-
-
 def test_everything_that_matters_is_in_the_id() -> None:
     """Method, parameters, and for what lxml reads its version; the digests differ too."""
     by_parts = [Recipe("visible_text", keep=["main"]), Recipe("visible_text", drop=["main"])]
@@ -433,7 +394,7 @@ def test_a_function_of_the_user_counts_what_it_returns(caplog: pytest.LogCapture
         raised = by_word.fingerprint(b"", None, None, "http://a/")
     assert raised.recipe == f"{by_word.id}/raised"
     assert "http://a/" in caplog.text
-    assert compare(by_word.fingerprint(b"a", None, None, ""), raised) is None
+    assert by_word.fingerprint(b"a", None, None, "").recipe != raised.recipe
     assert Recipe(lambda body, content_type, url: 5).fingerprint(b"", None, None, "").recipe.endswith("/raised")
     first_word.version = 2
     assert Recipe(first_word).id != by_word.id
@@ -495,19 +456,6 @@ def test_no_body_makes_it_raise(body: bytes, content_type: str | None, encoding:
     """Arbitrary bytes, content types and encodings; the same bytes give the same fingerprint."""
     for r in RECIPES:
         assert r.fingerprint(body, content_type, encoding, "") == r.fingerprint(body, content_type, encoding, "")
-
-
-@tries(200)
-@given(st.data())
-def test_no_damage_to_a_page_makes_it_raise(data: st.DataObject) -> None:
-    """A page with parts cut out, doubled or replaced."""
-    body = PAGE.encode()
-    for _ in range(data.draw(st.integers(1, 5))):
-        start = data.draw(st.integers(0, len(body)))
-        end = data.draw(st.integers(start, min(start + 80, len(body))))
-        body = body[:start] + data.draw(st.one_of(st.binary(max_size=6), st.just(body[start:end] * 2))) + body[end:]
-    for r in RECIPES:
-        assert len(r.fingerprint(body, HTML, None, "").digest) == 16
 
 
 json_values = st.recursive(
