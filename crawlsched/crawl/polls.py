@@ -368,7 +368,7 @@ class Polls:
         return [entry for entry in entries if entry not in private]
 
     def _found(self, entry: UnknownEntry) -> FoundPage:
-        importance = self._admission.weighing.importance(entry.url, {}, None)
+        importance = self._admission.importance(entry.url, {}, None)
         return FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
 
 
