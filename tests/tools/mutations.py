@@ -96,12 +96,15 @@ def variants(node: ast.AST) -> Iterator[ast.AST]:
 def mutations_of(module: Path) -> Iterator[Mutation]:
     """Yield every mutation of a module but for annotations and constants: another bound or size is another choice."""
     tree = ast.parse(module.read_text())
-    assigned = [{*ast.walk(one)} for one in tree.body if isinstance(one, ast.Assign | ast.AnnAssign)]
-    constants = {
-        node for nodes in assigned if not any(isinstance(node, ast.Lambda) for node in nodes) for node in nodes
-    }
+    left_alone: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        said = [getattr(node, name, None) for name in ("annotation", "returns")]
+        left_alone.update(*(ast.walk(one) for one in (*said, *getattr(node, "decorator_list", ())) if one is not None))
+    for one in tree.body:
+        if isinstance(one, ast.Assign) and not any(isinstance(node, ast.Lambda) for node in ast.walk(one)):
+            left_alone.update(ast.walk(one))
     for parent in ast.walk(tree):
-        if parent in constants:
+        if parent in left_alone:
             continue
         for name, value in ast.iter_fields(parent):
             if name in ("annotation", "returns", "decorator_list"):

@@ -71,7 +71,15 @@ def test_a_page_whose_two_fetches_agree_speaks_for_itself() -> None:
     site.visit(site.page(3, foot="<p class=now>8</p>"))
     site.probe(site.page(3, foot="<p class=now>8</p>"), site.page(3, foot="<p class=now>8</p>"))
     assert site.visit(site.page(3, foot="<p class=now>9</p>")).kind == "page"
-    assert site.visit(site.page(1, foot="<p class=now>9</p>")).reason == "noise"
+    known = site.visit(site.page(1, foot="<p class=now>9</p>"))
+    assert (known.reason, known.is_suspect) == ("noise", False)
+
+
+def test_how_much_of_a_page_changed_is_a_share_of_its_blocks() -> None:
+    """One of three, then and now."""
+    site = Site()
+    site.visit(site.page(0))
+    assert site.visit(site.page(0, "other words")).changed_share == pytest.approx(1 / 3)
 
 
 def test_only_digits_are_noise_where_only_digits_differed() -> None:
