@@ -27,7 +27,7 @@ WALLS = ((14.0, 17.0), (26.0, 29.0))
 LONGEST = 120.0
 WORDS = [f"{first}{second}" for first in ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu")
          for second in ("ran", "sel", "tim", "vor", "wux", "yan", "zeb", "qua")]  # fmt: skip
-# With two, a probe would see none of it half of the time; test_noisy_pages.py has what is lost to that.
+# With two, a probe would see none of it half of the time.
 TRIAL = ("Subscribe now", "Read all of it", "Become a member", "Support us")
 WALL = "<h1>Please log in</h1><p>To read on you need an account, which costs nothing but your address.</p>"
 

@@ -1,7 +1,7 @@
 """Kinds of noise and of edits, drawn from what people complain of: small pages, 12 of a template, visited 40 times.
 
-Each kind is a function of a `Moment` that gives what a page answers then. Whoever adds a kind adds a function; its name
-says what it is about. Pages are edited three times each, by one word of a paragraph, unless the kind edits something
+Each kind is a function of a `Moment` that gives what a page answers then, or parts of a page of a shop. Its name says
+what it is about. Pages are edited three times each, by one word of a paragraph, unless the kind edits something
 else by `Moment.version`.
 """
 
@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from crawlsched.jobs.recorded import JudgedVisit, RecordedVisit, judge_all
 
@@ -103,12 +104,6 @@ def of_type(content_type: str) -> Callable[[Kind], Kind]:
     return take
 
 
-def common(function: Kind) -> Kind:
-    """Take a kind in whose edits are made on all pages at the same time."""
-    COMMON.add(function.__name__)
-    return kind(function)
-
-
 def name_of(page: int) -> str:
     """Return the heading of a page."""
     rng = Random(page)
@@ -145,6 +140,13 @@ def shop(
     )
 
 
+def in_shop(name: str, *, is_common: bool = False, **parts: Any) -> None:
+    """Take in a kind that is a page of the shop, with parts by moment."""
+    KINDS[name] = lambda m: shop(m, **{part: said(m) if callable(said) else said for part, said in parts.items()})
+    if is_common:
+        COMMON.add(name)
+
+
 def bare(moment: Moment, *, before: str = "", between: str = "", after: str = "", version: int | None = None) -> str:
     """Return a page without a class."""
     n = moment.version if version is None else version
@@ -159,9 +161,9 @@ def bare(moment: Moment, *, before: str = "", between: str = "", after: str = ""
 # -- noise of each fetch
 
 
-@kind
-def clock_in_footer(m: Moment) -> str:
-    return shop(m, foot=f"<p class=now>It is 12:{m.fetch.randint(10, 59)}:{m.fetch.randint(10, 59)}</p>")
+in_shop(
+    "clock_in_footer", foot=lambda m: f"<p class=now>It is 12:{m.fetch.randint(10, 59)}:{m.fetch.randint(10, 59)}</p>"
+)
 
 
 @kind
@@ -187,24 +189,19 @@ def advertisement_that_comes_and_goes(m: Moment) -> str:
     return shop(m, side=ad if m.fetch.random() < 0.6 else "")
 
 
-@kind
-def trial_of_four_headings(m: Moment) -> str:
-    return shop(m, side=f"<p class=subscribe>{m.fetch.choice(['Subscribe', 'Read on', 'Join us', 'Support us'])}</p>")
-
-
-@kind
-def token_in_a_hidden_field(m: Moment) -> str:
-    return shop(m, side=f"<form><input type=hidden name=csrf_token value={m.fetch.getrandbits(160):x}></form>")
-
-
-@kind
-def request_id_in_a_field(m: Moment) -> str:
-    return shop(m, side=f"<form><input type=hidden name=rid value={m.fetch.getrandbits(64):x}></form>")
-
-
-@kind
-def token_in_data_attribute(m: Moment) -> str:
-    return shop(m, side=f'<div class=box data-seed="{m.fetch.getrandbits(40)}">Box</div>')
+in_shop(
+    "trial_of_four_headings",
+    side=lambda m: f"<p class=subscribe>{m.fetch.choice(['Subscribe', 'Read on', 'Join us', 'Support us'])}</p>",
+)
+in_shop(
+    "token_in_a_hidden_field",
+    side=lambda m: f"<form><input type=hidden name=csrf_token value={m.fetch.getrandbits(160):x}></form>",
+)
+in_shop(
+    "request_id_in_a_field",
+    side=lambda m: f"<form><input type=hidden name=rid value={m.fetch.getrandbits(64):x}></form>",
+)
+in_shop("token_in_data_attribute", side=lambda m: f'<div class=box data-seed="{m.fetch.getrandbits(40)}">Box</div>')
 
 
 @kind
@@ -219,9 +216,10 @@ def next_data_with_build_and_time(m: Moment) -> str:
     return shop(m, foot=f'<script id=__NEXT_DATA__ type="application/json">{json.dumps(data)}</script>')
 
 
-@kind
-def state_in_a_script_variable(m: Moment) -> str:
-    return shop(m, foot=f"<script>window.__STATE__ = {json.dumps({'requestId': m.fetch.random()})};</script>")
+in_shop(
+    "state_in_a_script_variable",
+    foot=lambda m: f"<script>window.__STATE__ = {json.dumps({'requestId': m.fetch.random()})};</script>",
+)
 
 
 @kind
@@ -234,9 +232,7 @@ def table_without_classes(m: Moment) -> str:
     return f"<html><title>{name_of(m.page)}</title><h1>Auction {m.page}</h1><table><tbody>{rows}</table>"
 
 
-@kind
-def comment_of_a_server(m: Moment) -> str:
-    return shop(m, foot=f"<!-- served by web{m.fetch.randint(1, 9)} in {m.fetch.random()} s -->")
+in_shop("comment_of_a_server", foot=lambda m: f"<!-- served by web{m.fetch.randint(1, 9)} in {m.fetch.random()} s -->")
 
 
 @kind
@@ -245,9 +241,7 @@ def class_names_made_up(m: Moment) -> str:
     return shop(m, text="".join(f"<p class=css-{name}>{text}</p>" for text in paragraphs(m.page, m.version)))
 
 
-@kind
-def links_with_a_session(m: Moment) -> str:
-    return shop(m, side=f'<a href="/next?sid={m.fetch.getrandbits(64):x}">More</a>')
+in_shop("links_with_a_session", side=lambda m: f'<a href="/next?sid={m.fetch.getrandbits(64):x}">More</a>')
 
 
 @kind
@@ -259,32 +253,19 @@ def entities_and_white_space(m: Moment) -> str:
     )
 
 
-@kind
-def numbered_waiting_line(m: Moment) -> str:
-    return shop(m, meta=f"<span class=queue>{m.fetch.randint(1, 500)} people are viewers of this page right now</span>")
+in_shop(
+    "numbered_waiting_line",
+    meta=lambda m: f"<span class=queue>{m.fetch.randint(1, 500)} people are viewers of this page right now</span>",
+)
 
 
 # -- noise of each visit, or slower
 
 
-@kind
-def views_counted_up(m: Moment) -> str:
-    return shop(m, meta=f"<span class=views>{3000 + int(10 * m.hours) + m.page} views</span>")
-
-
-@kind
-def in_so_many_baskets(m: Moment) -> str:
-    return shop(m, meta=f"<span class=social>In {m.visit.randint(2, 40)} baskets</span>")
-
-
-@kind
-def counter_without_a_telling_name(m: Moment) -> str:
-    return shop(m, meta=f"<b class=k>{5000 + int(13 * m.hours) + 7 * m.page}</b>")
-
-
-@kind
-def updated_so_long_ago(m: Moment) -> str:
-    return shop(m, meta=f"<time>{int(m.hours / 24) + 3} days ago</time>")
+in_shop("views_counted_up", meta=lambda m: f"<span class=views>{3000 + int(10 * m.hours) + m.page} views</span>")
+in_shop("in_so_many_baskets", meta=lambda m: f"<span class=social>In {m.visit.randint(2, 40)} baskets</span>")
+in_shop("counter_without_a_telling_name", meta=lambda m: f"<b class=k>{5000 + int(13 * m.hours) + 7 * m.page}</b>")
+in_shop("updated_so_long_ago", meta=lambda m: f"<time>{int(m.hours / 24) + 3} days ago</time>")
 
 
 @kind
@@ -303,21 +284,20 @@ def previous_and_next_title(m: Moment) -> str:
     )
 
 
-@kind
-def testimonial_of_the_day(m: Moment) -> str:
-    return shop(
-        m, side=f"<blockquote class=testimonial>{' '.join(Random(int(m.hours / 24)).choices(WORDS, k=12))}</blockquote>"
-    )
-
-
-@kind
-def poll_of_readers(m: Moment) -> str:
-    return shop(m, side=f"<p class=poll-hits>Yes {1000 + int(30 * m.hours)}, no {700 + int(11 * m.hours)}</p>")
-
-
-@kind
-def rate_in_the_header(m: Moment) -> str:
-    return shop(m, top=f"<div class=topbar-ticker>EURUSD {1 + Random(int(m.hours * 2)).random():.4f}</div>")
+in_shop(
+    "testimonial_of_the_day",
+    side=lambda m: (
+        f"<blockquote class=testimonial>{' '.join(Random(int(m.hours / 24)).choices(WORDS, k=12))}</blockquote>"
+    ),
+)
+in_shop(
+    "poll_of_readers",
+    side=lambda m: f"<p class=poll-hits>Yes {1000 + int(30 * m.hours)}, no {700 + int(11 * m.hours)}</p>",
+)
+in_shop(
+    "rate_in_the_header",
+    top=lambda m: f"<div class=topbar-ticker>EURUSD {1 + Random(int(m.hours * 2)).random():.4f}</div>",
+)
 
 
 @kind
@@ -326,42 +306,21 @@ def two_counters_and_a_clock(m: Moment) -> str:
     return shop(m, meta=meta, foot=f"<p class=clock>{m.fetch.random()}</p>")
 
 
-@kind
-def meta_updated_time(m: Moment) -> str:
-    return shop(m, head=f'<meta property="og:updated_time" content="{int(m.hours * 3600)}">')
-
-
-@kind
-def data_attribute_of_age(m: Moment) -> str:
-    return shop(m, side=f'<div class=box data-age="{int(m.hours * 60)}">Box</div>')
+in_shop("meta_updated_time", head=lambda m: f'<meta property="og:updated_time" content="{int(m.hours * 3600)}">')
+in_shop("data_attribute_of_age", side=lambda m: f'<div class=box data-age="{int(m.hours * 60)}">Box</div>')
 
 
 # -- edits of the template
 
 
-@kind
-def release_in_the_header(m: Moment) -> str:
-    return shop(m, top=f"<ul><li id=projectVersion>Version: 2.{int(m.hours / 30)}</li></ul>")
-
-
-@kind
-def release_in_the_title(m: Moment) -> str:
-    return shop(m, title=f"{name_of(m.page)} (Harbour 2.{int(m.hours / 40)} API)")
-
-
-@kind
-def entry_in_the_navigation(m: Moment) -> str:
-    return shop(m, nav="".join(f"<li><a href=/n{n}>News {n}</a>" for n in range(int(m.hours / 40))))
-
-
-@kind
-def year_in_the_footer(m: Moment) -> str:
-    return shop(m, foot=f"<p>Copyright {2025 + int(m.hours / 60)} of us all</p>")
-
-
-@kind
-def banner_for_some_days(m: Moment) -> str:
-    return shop(m, top="<div class=banner>Summer sale!</div>" if 40 < m.hours < 80 else "")
+in_shop("release_in_the_header", top=lambda m: f"<ul><li id=projectVersion>Version: 2.{int(m.hours / 30)}</li></ul>")
+in_shop("release_in_the_title", title=lambda m: f"{name_of(m.page)} (Harbour 2.{int(m.hours / 40)} API)")
+in_shop(
+    "entry_in_the_navigation",
+    nav=lambda m: "".join(f"<li><a href=/n{n}>News {n}</a>" for n in range(int(m.hours / 40))),
+)
+in_shop("year_in_the_footer", foot=lambda m: f"<p>Copyright {2025 + int(m.hours / 60)} of us all</p>")
+in_shop("banner_for_some_days", top=lambda m: "<div class=banner>Summer sale!</div>" if 40 < m.hours < 80 else "")
 
 
 # -- answers that are something else
@@ -483,19 +442,9 @@ def picture_saved_anew(m: Moment) -> bytes:
 # -- edits of what is no paragraph
 
 
-@kind
-def price_edited(m: Moment) -> str:
-    return shop(m, price=f"{20 + m.page + m.version}.00", version=0)
-
-
-@kind
-def price_between_two_values(m: Moment) -> str:
-    return shop(m, price="19.90" if m.version % 2 else "24.90", version=0)
-
-
-@kind
-def stock_that_comes_and_goes(m: Moment) -> str:
-    return shop(m, stock="Sold out" if m.version % 2 else "In stock", version=0)
+in_shop("price_edited", price=lambda m: f"{20 + m.page + m.version}.00", version=0)
+in_shop("price_between_two_values", price=lambda m: "19.90" if m.version % 2 else "24.90", version=0)
+in_shop("stock_that_comes_and_goes", stock=lambda m: "Sold out" if m.version % 2 else "In stock", version=0)
 
 
 @kind
@@ -503,27 +452,19 @@ def status_of_a_service(m: Moment) -> str:
     return bare(m, before=f"<p class=state>{'Outage' if m.version % 2 else 'All works'}</p>", version=0)
 
 
-@common
-def same_price_rises_everywhere(m: Moment) -> str:
-    return shop(m, price=f"{19 + m.common}.90", version=0)
-
-
-@common
-def sold_out_everywhere_and_back(m: Moment) -> str:
-    return shop(m, stock="Sold out" if m.common % 2 else "In stock", version=0)
-
-
-@common
-def clause_of_all_contracts(m: Moment) -> str:
-    return shop(m, meta=f"<p>You may return goods within {30 - m.common} days.</p>", version=0)
-
-
-def _switched(name: str, off: str, on: str) -> None:
-    def function(m: Moment) -> str:
-        return shop(m, meta=on if m.version % 2 else off, version=0)
-
-    function.__name__ = name
-    kind(function)
+in_shop("same_price_rises_everywhere", is_common=True, price=lambda m: f"{19 + m.common}.90", version=0)
+in_shop(
+    "sold_out_everywhere_and_back",
+    is_common=True,
+    stock=lambda m: "Sold out" if m.common % 2 else "In stock",
+    version=0,
+)
+in_shop(
+    "clause_of_all_contracts",
+    is_common=True,
+    meta=lambda m: f"<p>You may return goods within {30 - m.common} days.</p>",
+    version=0,
+)
 
 
 for _name, _off, _on in (
@@ -558,7 +499,7 @@ for _name, _off, _on in (
     ("json_ld_availability", '<script type="application/ld+json">[{"availability": "InStock"}]</script>',
      '<script type="application/ld+json">[{"availability": "OutOfStock"}]</script>'),
 ):  # fmt: skip
-    _switched(_name, _off, _on)
+    in_shop(_name, version=0, meta=lambda m, of=(_off, _on): of[m.version % 2])
 
 
 @kind
@@ -568,14 +509,14 @@ def next_data_alone(m: Moment) -> str:
     return f"<html><title>Shop</title><div id=app></div>{script}"
 
 
-@kind
-def description_for_search_engines(m: Moment) -> str:
-    return shop(m, head=f'<meta name=description content="Now for {20 + m.version}">', version=0)
-
-
-@kind
-def open_graph_price(m: Moment) -> str:
-    return shop(m, head=f'<meta property="product:price:amount" content="{20 + m.version}">', version=0)
+in_shop(
+    "description_for_search_engines",
+    head=lambda m: f'<meta name=description content="Now for {20 + m.version}">',
+    version=0,
+)
+in_shop(
+    "open_graph_price", head=lambda m: f'<meta property="product:price:amount" content="{20 + m.version}">', version=0
+)
 
 
 @kind
@@ -586,14 +527,17 @@ def discontinued_with_the_same_words(m: Moment) -> str:
     return gone if m.version >= EDITS else shop(m)
 
 
-@kind
-def price_beside_a_clock(m: Moment) -> str:
-    return shop(m, price=f"{20 + m.page + m.version}.00", version=0, meta=f"<i class=served>{m.fetch.random()}</i>")
-
-
-@kind
-def price_beside_a_counter_in_one_text(m: Moment) -> str:
-    return shop(m, version=0, meta=f"<p>{m.fetch.randint(2, 99)} people look at this · € {20 + m.version}</p>")
+in_shop(
+    "price_beside_a_clock",
+    price=lambda m: f"{20 + m.page + m.version}.00",
+    version=0,
+    meta=lambda m: f"<i class=served>{m.fetch.random()}</i>",
+)
+in_shop(
+    "price_beside_a_counter_in_one_text",
+    version=0,
+    meta=lambda m: f"<p>{m.fetch.randint(2, 99)} people look at this · € {20 + m.version}</p>",
+)
 
 
 _NAMES = re.compile(r"""\b(class|id)=("[^"]*"|'[^']*'|[^\s>]+)""")
@@ -622,11 +566,6 @@ class Result:
     probes: int = 0
     visits: int = 0
     errors: list[str] = field(default_factory=list)
-
-    @property
-    def missed_share(self) -> float:
-        """Share of the edits that were not delivered at the visit that saw them."""
-        return self.missed / max(self.edits, 1)
 
     @property
     def false_share(self) -> float:

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from crawlsched.pages import LIVE
 from crawlsched.planner import Planner
 
 
@@ -24,3 +26,9 @@ def crawled_pages(n: int, sources: Iterable[int] = (), **parameters: Any) -> Pla
     for source in sources:
         planner.covered(np.arange(n), source, 0.0)
     return planner
+
+
+def load_crawled(planner: Planner, n: int, now: float = 0.0, **columns: npt.ArrayLike) -> None:
+    """Load pages with a copy, as a store has them: of one host, of the weight 1 and crawled at 0 by default."""
+    given = {"state": np.uint8(LIVE), "host": 0, "importance": 1.0, "crawled_at": 0.0, "first_seen": 0.0, **columns}
+    planner.load({"page": np.arange(n), **{name: np.resize(one, n) for name, one in given.items()}}, None, now)

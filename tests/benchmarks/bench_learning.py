@@ -19,8 +19,6 @@ import numpy as np
 import crawlsched.planner.knowledge as knowledge
 import crawlsched.planner.plans.parameters as parameters
 from crawlsched.estimators import Posterior
-from crawlsched.pages import LIVE
-from crawlsched.planner import Planner, plan
 from crawlsched.simulation import History, replay
 
 #: Spread of the logarithm of rates, bandwidth (as a share of half the pages per second), seconds.
@@ -183,54 +181,10 @@ def visits_until_followed(change: float, spread: float, renewal: float, *, seed:
     return 61
 
 
-def visits_until_planner_follows(
-    change: float, spread: float, *, seed: int = 1, n_pages: int = 200, rounds: int = 100
-) -> tuple[float, float]:
-    """Return after how many visits the planner has followed a page half of the way, and its learning rate before.
-
-    It crawls each page once per change of the median page. After some rounds every tenth page, all of the median rate,
-    begins to change `change` times as often; the median of these is returned, 61 for those that it has not followed
-    after 60 rounds more.
-    """
-    rng, bandwidth = np.random.default_rng(seed), n_pages / DAY
-    rate = rng.lognormal(np.log(1 / DAY), spread, n_pages)
-    rate[::10] = 1 / DAY
-    planner = Planner(bandwidth, max_crawl_rounds=50.0)
-    known = {"state": LIVE, "crawled_at": 0.0, "importance": 1.0}
-    columns = {"page": np.arange(n_pages)} | {name: np.full(n_pages, value) for name, value in known.items()}
-    planner.load(columns, None, 0.0)
-    log_rates, next_plan, learning_rate = np.log(planner.posterior.rates), 64, 1.0
-    expected, visited_at = np.zeros(n_pages), np.zeros(n_pages)  # changes until the last look, and when that was
-    visits, followed = np.zeros(n_pages), np.full(n_pages, 61.0)
-    for slot in range(1, (rounds + 60) * n_pages):
-        now, is_after = slot / bandwidth, slot > rounds * n_pages
-        if slot == rounds * n_pages:
-            expected += rate * (now - visited_at)
-            visited_at[:] = now
-            rate[::10] *= change
-            learning_rate = planner.in_force.parameters.learning_rate
-        pick = planner.pick(now, lambda host, time: time)
-        page = pick.page
-        changes = expected[page] + rate[page] * (now - visited_at[page])
-        planner.crawled(page, now, bool(rng.random() < -np.expm1(-changes)))
-        expected[page], visited_at[page] = 0.0, now
-        if is_after and page % 10 == 0:
-            visits[page] += 1
-            way = planner.values.weights(np.array([page]))[0] @ log_rates - np.log(1 / DAY)
-            if way / np.log(change) > 0.5:
-                followed[page] = min(followed[page], visits[page])
-        if slot >= next_plan:
-            planner.adopt(plan(planner.snapshot(), bandwidth), now)
-            next_plan = slot + min(slot, n_pages)
-    return float(np.median(followed[::10])), learning_rate
-
-
 def table_forget(seeds: list[int], pages: list[int], seconds: list[float]) -> None:
     """Print after how many visits a page is followed whose rate changes tenfold, faster and slower."""
     print("\nVisits until a tenfold change of rate is followed half of the way, faster and slower")
-    print(
-        "by prior or by rates of other pages, lognormal with a standard deviation of:".ljust(80), "1, 2, 100; 0, 1, 2"
-    )
+    print("by prior, lognormal with a standard deviation of 1, 2, 100:")
     for renewal in dict.fromkeys((0.0, 0.003, knowledge.RENEWAL, 0.03)):
         cells = [
             "/".join(
@@ -240,22 +194,9 @@ def table_forget(seeds: list[int], pages: list[int], seconds: list[float]) -> No
             for spread in (1.0, 2.0, 100.0)
         ]
         print(f"posterior, renewal {renewal:g}".ljust(30), *cells, flush=True)
-    cells = [
-        "/".join(
-            f"{np.mean([visits_until_planner_follows(by, spread, seed=seed)[0] for seed in seeds]):.0f}"
-            for by in (10.0, 0.1)
-        )
-        for spread in (0.0, 1.0, 2.0)
-    ]
-    print("planner".ljust(30), *cells, flush=True)
 
 
-TABLES = {
-    "loss": table_loss,
-    "signals": table_signals,
-    "useless": table_useless,
-    "forget": table_forget,
-}
+TABLES = {"loss": table_loss, "signals": table_signals, "useless": table_useless, "forget": table_forget}
 
 
 def main() -> None:

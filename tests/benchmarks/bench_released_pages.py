@@ -16,16 +16,15 @@ from __future__ import annotations
 import argparse
 import re
 from collections import Counter
-from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from random import Random
 
 from lxml import html
 
-from crawlsched.change_detection import Recipe
-from tests.noisy_pages import Counts, Judge
+from crawlsched.jobs.recorded import RecordedVisit, judge_all
 
-SITE = "https://docs.example/d/"
+SITE, START = "https://docs.example/d/", 1_700_000_000.0
 # What has come or gone on so many pages alike is the site's.
 _SHARED = 3
 
@@ -72,17 +71,16 @@ def edited_pages(
 
 
 def released(
-    two: tuple[dict[str, bytes], dict[str, bytes]], edited: set[str], names: list[str], by: Recipe
-) -> tuple[Counts, list[str], list[str]]:
-    """Visit all pages with both releases; return the counts, the pages wrongly changed, and the edits not seen."""
-    judge = Judge(by, Random(1))
-    for release in (0, 1):
-        for name in names:
-            body = two[release][name]
-            fetch: Callable[[], bytes] = lambda body=body: body  # type: ignore[misc]  # noqa: E731
-            judge.visit(SITE + name, fetch, edited=bool(release) and name in edited)
-    found = {url.removeprefix(SITE) for url in judge.found_changed}
-    return judge.counts, sorted(found - edited), sorted(edited - found)
+    two: tuple[dict[str, bytes], dict[str, bytes]], names: list[str], **settings: object
+) -> tuple[set[str], int]:
+    """Visit all pages with both releases; return those whose second one is told as a change, and all requests."""
+    visits = [
+        RecordedVisit(START + 60.0 * number, SITE + name, two[release][name], content_type="text/html; charset=utf-8")
+        for number, (release, name) in enumerate(product((0, 1), names))
+    ]
+    judged = list(judge_all(visits, settings))
+    found = {row.url.removeprefix(SITE) for row in judged if row.delivered and row.kind not in ("first", "template")}
+    return found, len(visits) + sum(row.probes for row in judged)
 
 
 def main() -> None:
@@ -104,19 +102,18 @@ def main() -> None:
     if given.name:
         print(f"    beside the article: {' '.join(sorted(beside))}")
     print(f"{'':36s}{'false':>8s}{'of':>5s}{'seen':>7s}{'of':>5s}{'beside':>8s}{'of':>5s}{'requests':>10s}")
-    by_name = Recipe()
-    rows: list[tuple[str, Recipe, int]] = [
-        ("visible text", Recipe("visible_text"), -1),
-        ("the article by a selector", Recipe(keep=[given.article]), -1),
-        ("default", by_name, -1),
-        *((f"default, shuffled ({seed})", by_name, seed) for seed in range(given.shuffled)),
+    rows: list[tuple[str, dict[str, object], int]] = [
+        ("visible text", {"FINGERPRINT": "visible_text"}, -1),
+        ("the article by a selector", {"FINGERPRINT_KEEP": [given.article]}, -1),
+        ("default", {}, -1),
+        *((f"default, shuffled ({seed})", {}, seed) for seed in range(given.shuffled)),
     ]
-    for title, by, seed in rows[2 * given.default_only :]:
+    for title, settings, seed in rows[2 * given.default_only :]:
         names = Random(seed).sample(common, len(common)) if seed >= 0 else common
-        counts, wrong, missed = released(two, edited, names, by)
-        false = [name for name in wrong if name in differ and name not in beside]
-        n_beside = len(beside.intersection(wrong))
-        n_requests = counts.visits + counts.probes - len(common)
+        found, n_requests = released(two, names, **settings)
+        missed, n_beside = sorted(edited - found), len(beside & found)
+        false = sorted(found.intersection(differ) - edited - beside)
+        n_requests -= len(common)
         print(
             f"{title:36s}{len(false):8d}{len(differ) - len(edited) - len(beside):5d}"
             f"{len(edited) - len(missed):7d}{len(edited):5d}{n_beside:8d}{len(beside):5d}{n_requests:10d}",

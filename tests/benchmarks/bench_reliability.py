@@ -107,7 +107,7 @@ def soak(minutes: float) -> None:
     print(
         f"second half: RSS {least:.1f} to {most:.1f} MB ({most / least - 1:.2%}), "
         f"descriptors {sorted(descriptors)}, threads {sorted(threads)}, "
-        f"{(last.database - first.database) / (last.visits - first.reader.visits):.0f} bytes of the database a visit"
+        f"{(last.database - first.database) / (last.visits - first.visits):.0f} bytes of the database a visit"
     )
 
 

@@ -8,10 +8,6 @@ second, and what is stored at the end are the judges.
 Every second process says that it runs on a machine of its own. Nobody sees that it has ended, and its lease has to run
 out; what the others leave behind is claimed as soon as one of them sees that they have ended.
 
-How long a shard waits when it changes hands is counted from the moment at which its owner stopped sending for it: it
-was killed, stopped or told to end, or gives the shard away. A shard whose pages are worth less than those of others is
-asked more seldom than they are, and what it had waited for that before is no wait of the hand-over.
-
 Usage: python -m tests.benchmarks.faults [MINUTES]
 """
 
@@ -26,8 +22,6 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from socket import socket
@@ -255,16 +249,6 @@ def faults(minutes: float, seed: int = 1) -> None:
         server.cleanup()
 
 
-@dataclass
-class Owner:
-    """A process that had a shard: since when, and from when on it was not ready to send for it any more."""
-
-    since: float
-    name: str
-    was_ready: bool = False
-    until: float = np.inf
-
-
 class Blamed(NamedTuple):
     """What was lost with faults of one kind: how many there were, and how long before them each lost visit was made."""
 
@@ -301,9 +285,6 @@ class Judge:
         with ring.engine.connect() as connection:
             found = "SELECT shard, page, time FROM observations WHERE outcome <> 'dropped' ORDER BY time"
             self.rows = [tuple(row) for row in connection.execute(text(found))]
-        self.of_shard: dict[int, list[float]] = defaultdict(list)
-        for at, shard, *_ in self.log:
-            self.of_shard[shard].append(at)
 
     def say(self) -> None:
         """Print everything."""
@@ -314,7 +295,6 @@ class Judge:
         self.rate()
         self.stored()
         self.in_order()
-        self.waits()
 
     def rates(self, at: float, back: float) -> tuple[float, float]:
         """Return the lowest and the highest rate that was set in the seconds before a moment."""
@@ -391,18 +371,12 @@ class Judge:
                     found[fault.kind].before.append(fault.at - at)
         return found
 
-    def owners(self, shard: int) -> list[Owner]:
+    def owners(self, shard: int) -> list[str]:
         """Return the owners of a shard, one after the other."""
-        found: dict[int, Owner] = {}
+        found: dict[int, str] = {}
         for seen in self.ring.samples:
-            pid, epoch = seen.pids[shard], seen.epochs[shard]
-            if pid is not None and epoch not in found:
-                found[epoch] = Owner(seen.at, self.ring.names[pid])
-            if (owner := found.get(epoch)) is not None:
-                if pid is not None and seen.ready[shard]:
-                    owner.was_ready = True
-                elif owner.was_ready and owner.until == np.inf:
-                    owner.until = seen.at
+            if (pid := seen.pids[shard]) is not None:
+                found.setdefault(seen.epochs[shard], self.ring.names[pid])
         return [found[epoch] for epoch in sorted(found)]
 
     def in_order(self) -> None:
@@ -410,45 +384,8 @@ class Judge:
         wrong = 0
         for shard in range(N_SHARDS):
             requests = [name for _, of, _, name in self.log if of == shard]
-            wrong += n_out_of_order([owner.name for owner in self.owners(shard)], requests)
+            wrong += n_out_of_order(self.owners(shard), requests)
         print(f"requests out of the order of epochs: {wrong}")
-
-    def waits(self) -> None:
-        """How long a shard was asked nothing since its owner stopped sending for it, until the next one asked."""
-        waits: dict[str, list[float]] = defaultdict(list)
-        for shard in range(N_SHARDS):
-            times = self.of_shard[shard]
-            for before, owner in pairwise(self.owners(shard)):
-                place = bisect_left(times, owner.since)
-                if not self.begin <= owner.since <= self.end - 20.0 or place in (0, len(times)):
-                    continue
-                fate, since = self.fate(before, owner.since)
-                waits[fate].append(times[place] - max(since, times[place - 1]))
-        for fate, seconds in sorted(waits.items()):
-            some = np.array(seconds)
-            print(
-                f"shard without a request, {fate}: n = {some.size}, median {np.median(some):.1f} s, 99 % within "
-                f"{np.quantile(some, 0.99):.1f} s, most {some.max():.1f} s; above 5 s {np.mean(some > 5):.0%}, "
-                f"above 10 s {np.mean(some > 10):.0%}"
-            )
-        gaps = np.concatenate([np.diff([at for at in times if self.begin <= at]) for times in self.of_shard.values()])
-        print(
-            f"all gaps of a shard: 99 % within {np.quantile(gaps, 0.99):.2f} s, 99.9 % {np.quantile(gaps, 0.999):.2f} s"
-        )
-
-    def fate(self, before: Owner, at: float) -> tuple[str, float]:
-        """Say how an owner lost a shard that another had at a moment, and since when it sent nothing for it."""
-        for fault in self.ring.faults:
-            if fault.pid is None or self.ring.names[fault.pid] != before.name or not before.since <= fault.at <= at:
-                continue
-            if fault.kind == "kill":
-                return f"owner killed {'elsewhere' if is_elsewhere(before.name) else 'here'}", fault.at
-            if fault.kind == "end":
-                return "owner ended (SIGTERM)", fault.at
-            # One that was stopped loses what is claimed before it goes on; after that it gives away as others do.
-            if fault.kind == "stop" and at <= fault.at + fault.seconds + 1.0:
-                return "owner stopped", fault.at
-        return "given to another (joining)", min(before.until, at)
 
 
 if __name__ == "__main__":

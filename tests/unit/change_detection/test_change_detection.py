@@ -14,7 +14,6 @@ from crawlsched.change_detection import Recipe, recipe
 from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.selectors import LinearTranslator, PageParts
-from tests.inputs import tries
 
 PAGE = """<!DOCTYPE html>
 <html><head><title>Teas &amp; more</title><style>p { color: red }</style></head>
@@ -113,18 +112,8 @@ def test_wherever_a_target_or_a_source_stands_it_counts(method: str, markup: str
     one, two = markup.format("/1"), markup.format("/2")
     attributes = ["*::attr(href)", "*::attr(src)", "*::attr(data-src)", "*::attr(srcset)"]
     assert not same(Recipe(method, keep=["html", *attributes]), one, two)
+    assert not same(Recipe(method, keep=["html", *attributes]), one, f"{one}<p>more")
     assert same(Recipe(method), one, two)
-
-
-def test_link_targets_and_images_count_where_they_are_kept() -> None:
-    """A page whose download link moved has changed for many readers; and its text counts as ever."""
-    one = "<a href='/1.pdf'>File</a><img src=/1.png alt=x>"
-    links, images = (Recipe("visible_text", keep=["html", kept]) for kept in ("a::attr(href)", "img::attr(src)"))
-    assert same(VISIBLE, one, one.replace("1", "2"))
-    assert not same(links, one, one.replace("1.pdf", "2.pdf"))
-    assert not same(links, one, one.replace("File", "Page"))
-    assert same(links, one, one.replace("1.png", "2.png"))
-    assert not same(images, one, one.replace("1.png", "2.png"))
 
 
 @pytest.mark.parametrize(
@@ -169,9 +158,10 @@ def test_markup_is_read_as_browsers_read_it(markup: str, text: str) -> None:
 # Selectors
 
 
-def test_only_the_selected_parts_count() -> None:
+@pytest.mark.parametrize("method", ["blocks", "visible_text"])
+def test_only_the_selected_parts_count(method: str) -> None:
     """What is kept, without what is dropped from it."""
-    selectors = Recipe("visible_text", keep=["main"], drop=[".price"])
+    selectors = Recipe(method, keep=["main"], drop=[".price"])
     assert same(selectors, PAGE, PAGE.replace("12 visitors", "13 visitors"))
     assert same(selectors, PAGE, PAGE.replace("5.20", "5.30"))
     assert not same(selectors, PAGE, PAGE.replace("Earl", "Lady"))
@@ -213,48 +203,26 @@ def test_what_xpaths_know_in_scrapy_they_know_here(xpath: str) -> None:
         ),
         ({"drop": ["p:nosuch"]}, r"^drop\[0\] is 'p:nosuch', which is no CSS selector \(.*pseudo-class.*\); write one"),
         ({"drop": ["//p["]}, r"^drop\[0\] is '//p\[', which is no XPath \(.+\); write one such as 'main \.price', or"),
-        ({"drop": ["//nosuch()"]}, r"^drop\[0\] is '//nosuch\(\)', which is no XPath"),
         ({"keep": ["//a[nosuch(.)]"]}, r"^keep\[0\] is '.+', which is no XPath \(unknown function nosuch\(\)\); write"),
         ({"keep": [" "]}, r"^keep\[0\] is ' ', which is no CSS selector \(.+\); write one such as 'main "),
         ({"keep": [1]}, r"^keep is \[1\]; it is a list of selectors, such as \['main \.price'\]\.$"),
-        ({"keep": "main"}, r"^keep is 'main'; it is a list of selectors, such as \['main \.price'\]\.$"),
-    ],
-)
-def test_wrong_selectors_are_named_at_once(arguments: dict[str, object], message: str) -> None:
-    """Which one, what is wrong with it, and what would be right."""
-    with pytest.raises(ValueError, match=message):
-        Recipe("visible_text", **arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"method": "html"},
-            r"^method must be one of 'blocks', 'visible_text', .+, or a callable; got 'html'\.$",
-        ),
+        ({"drop": ".ad"}, r"^drop is '\.ad'; it is a list of selectors, such as \['\.ad'\]\.$"),
+        ({"method": "html"}, r"^method must be one of 'blocks', .+, or a callable; got 'html'\.$"),
         (
             {"method": "json", "keep": ["p"]},
             r"^keep cannot be given with the method 'json', which takes ignore_keys\.$",
         ),
         (
-            {"method": "raw_bytes", "keep": ["main"]},
-            r"^keep cannot be given with the method 'raw_bytes', which takes no options\.$",
-        ),
-        (
             {"method": "raw_bytes", "ignore_keys": ["a"]},
-            r"^ignore_keys cannot be given with the method 'raw_bytes', which takes",
+            r"^ignore_keys cannot .+ 'raw_bytes', which takes no options\.$",
         ),
-        ({"method": "blocks", "drop": ".ad"}, r"^drop is '\.ad'; it is a list of selectors, such as \['\.ad'\]\.$"),
-        ({"method": "blocks", "keep": 5}, r"^keep is 5; it is a list of selectors, such as \['main \.price'\]\.$"),
-        ({"method": "json", "ignore_keys": 5}, r"^ignore_keys is 5; it is a list of names of keys, such as"),
         ({"method": "json", "ignore_keys": "now"}, r"^ignore_keys is 'now'; it is a list of names of keys, such as"),
     ],
 )
 def test_wrong_recipes_are_named_at_once(arguments: dict[str, object], message: str) -> None:
-    """One sentence each."""
+    """Which argument, what is wrong with it, and what would be right."""
     with pytest.raises(ValueError, match=message):
-        Recipe(**arguments)
+        Recipe(**{"method": "visible_text", **arguments})
 
 
 def random_tree(rng: random.Random, depth: int = 0) -> str:
@@ -488,19 +456,6 @@ def test_no_body_makes_it_raise(body: bytes, content_type: str | None, encoding:
     """Arbitrary bytes, content types and encodings; the same bytes give the same fingerprint."""
     for r in RECIPES:
         assert r.fingerprint(body, content_type, encoding, "") == r.fingerprint(body, content_type, encoding, "")
-
-
-@tries(200)
-@given(st.data())
-def test_no_damage_to_a_page_makes_it_raise(data: st.DataObject) -> None:
-    """A page with parts cut out, doubled or replaced."""
-    body = PAGE.encode()
-    for _ in range(data.draw(st.integers(1, 5))):
-        start = data.draw(st.integers(0, len(body)))
-        end = data.draw(st.integers(start, min(start + 80, len(body))))
-        body = body[:start] + data.draw(st.one_of(st.binary(max_size=6), st.just(body[start:end] * 2))) + body[end:]
-    for r in RECIPES:
-        assert len(r.fingerprint(body, HTML, None, "").digest) == 16
 
 
 json_values = st.recursive(

@@ -16,7 +16,8 @@ import pytest
 from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.blocks import page_blocks
 from crawlsched.change_detection.fingerprint import sketch, sketch_similarity
-from tests.noisy_pages import Judge
+from crawlsched.jobs.recorded import RecordedVisit, judge_all
+from tests.kinds_of_change import WORDS
 
 PAGES = Path(__file__).parents[2] / "fixtures" / "released_pages"
 #: In the article of the newer release words are others: one of `front` (what a command is to be called with), a few of
@@ -61,16 +62,32 @@ def test_without_a_selector_the_release_number_in_the_heading_is_a_change(packag
 def test_what_a_release_changes_on_all_pages_counts_once(package: str, seed: int) -> None:
     """In whatever order pages are visited: all edits are found, and at most three pages more; nothing is set."""
     rng = Random(seed)
-    judge = Judge(Recipe(), rng)
     names = [*EDITED[package], *BUILT_ANEW[package]]
-    for release in (0, 1):
-        for name in rng.sample(names, len(names)):
-            body = _two(package, name)[release]
-            url = f"https://{package}.example/{name}.html"
-            judge.visit(url, lambda body=body: body, edited=bool(release) and name in EDITED[package])  # type: ignore[misc]
-    assert judge.counts.quiet == len(BUILT_ANEW[package])
-    assert judge.counts.seen == judge.counts.edits == len(EDITED[package])
-    assert judge.counts.false <= 3, judge.counts
+    order = [(release, name) for release in (0, 1) for name in rng.sample(names, len(names))]
+    visits = [
+        RecordedVisit(1.7e9 + 60.0 * number, f"https://{package}.example/{name}.html", _two(package, name)[release])
+        for number, (release, name) in enumerate(order)
+    ]
+    judged = zip(order, judge_all(visits, {}, seed=seed), strict=True)
+    found = {name for (_, name), row in judged if row.delivered and row.kind not in ("first", "template")}
+    assert found >= {*EDITED[package]}
+    assert len(found) <= len(EDITED[package]) + 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pages_that_are_written_anew_between_all_visits_are_told_at_every_visit(seed: int) -> None:
+    """Their text looks as noise that is slower than two fetches; whoever visits when pages change sees nothing else."""
+    rng = Random(seed)
+
+    def written() -> bytes:
+        paragraphs = "".join(f"<p>{' '.join(rng.choices(WORDS, k=20))}</p>" for _ in range(rng.randrange(1, 4)))
+        return f"<body><h1>The news</h1><main>{paragraphs}</main></body>".encode()
+
+    visits = [
+        RecordedVisit(1.7e9 + 60.0 * number, f"https://www.example.com/news/{number % 12}", written())
+        for number in range(30 * 12)
+    ]
+    assert sum(row.kind not in ("", "first", "template") for row in judge_all(visits, {}, seed=seed)) == 29 * 12
 
 
 @pytest.mark.parametrize("name", BUILT_ANEW["mako"])

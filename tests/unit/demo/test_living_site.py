@@ -4,44 +4,10 @@ import asyncio
 from itertools import pairwise
 
 import aiohttp
-import pytest
-
-
-@pytest.fixture(scope="module")
-def site():
-    from living_site.site import Site
-
-    return Site(seed=1)
 
 
 def host_of(site, subject):
     return next(host for host in site.cast if host.subject == subject)
-
-
-def test_sitemaps_are_honest_late_partial_and_stamped_now(site):
-    """An honest lastmod is the last change, a late one is up to 8 s behind, stamped now is the moment of asking."""
-    from living_site import rendering
-
-    at = 1005.0  # 5 s after a late sitemap was rebuilt
-    for host in site.cast:
-        if host.sitemap in ("none", "absent file") or rendering.child_sitemaps(host):
-            continue
-        said = rendering.lastmods(site, host, rendering.sitemap_path(host), at)
-        truth = {
-            page.number: page.timeline.last_change(at)
-            for page in site.pages_of(host)
-            if page.timeline.is_alive(at) and page.timeline.last_change(at) is not None
-        }
-        right = [number for number, time in truth.items() if said[number] == time]
-        if host.sitemap == "honest":
-            assert len(right) == len(truth)
-        elif host.sitemap == "late":
-            assert len(right) < len(truth)
-            assert max(said.values()) <= at // 8 * 8
-        elif host.sitemap == "partial":
-            assert 0.1 * len(truth) < len(right) < 0.9 * len(truth)
-        else:
-            assert set(said.values()) == {at}
 
 
 class Running:
@@ -88,26 +54,6 @@ def run(test, tmp_path):
 
     asyncio.run(whole())
     return Truth(tmp_path / "truth.jsonl").read()
-
-
-def test_honest_validators_tell_the_truth_and_lying_ones_do_not(tmp_path):
-    """304 before a change and 200 after it on the portal; on the shop 304 for ever; on the blog never."""
-
-    async def test(running):
-        for subject, before, after in (("portal", 304, 200), ("shop", 304, 304), ("blog", 200, 200)):
-            pages = running.site.pages_of(host_of(running.site, subject))
-            page = next(page for page in pages if page.timeline.changes and page.timeline.changes[0] > 5)
-            change = page.timeline.changes[0]
-            first, _ = await running.get(page.host.address, page.path, change - 2)
-            same, _ = await running.get(page.host.address, page.path, change - 1, If_None_Match=first.headers["ETag"])
-            other, _ = await running.get(
-                page.host.address, page.path, change + 0.01, If_None_Match=first.headers["ETag"]
-            )
-            assert (first.status, same.status, other.status) == (200, before, after)
-
-    truth = run(test, tmp_path)
-    assert truth.statuses["page", 200] == 3 + 1 + 2
-    assert len(truth.change_times) == 2  # the portal's page and the blog's; the shop hides its change
 
 
 def test_freshness_is_exact(tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -35,32 +34,6 @@ def test_without_matplotlib_the_picture_is_an_svg(picture, tmp_path, monkeypatch
         "in turn: 60%",
     ):
         assert part in words
-
-
-def test_two_sites_with_one_seed_and_epoch_tell_the_same_truth(tmp_path):
-    """Beside each other on ports of their own, they write the same pages and the same changes at the same times."""
-    import json
-
-    from demonstration.processes import Children
-
-    epoch = repr(time.time())
-    urls, logs = [], [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    with Children() as children:
-        for log in logs:
-            command = [sys.executable, "-m", "living_site", "--seed", "3", "--epoch", epoch, "--truth", str(log)]
-            child = children.start("site", command, EXAMPLE_PROJECT, log.with_suffix(".log"), read_stdout=True)
-            urls.append(child.first_line(30.0))
-        time.sleep(1.0)
-    pages, changes = [], []
-    for log in logs:
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        pages.append([(line["page"], line["host"], line["alive"]) for line in lines if line["kind"] == "page"])
-        changes.append([line for line in lines if line["kind"] not in ("site", "page")])
-    assert urls[0] != urls[1]
-    assert pages[0] == pages[1]
-    n = min(len(found) for found in changes)
-    assert n > 10
-    assert changes[0][:n] == changes[1][:n]
 
 
 @pytest.mark.parametrize(("rate", "is_void"), [(25.0, False), (23.5, False), (22.0, True)])

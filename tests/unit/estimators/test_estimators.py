@@ -435,14 +435,3 @@ def test_an_unchanged_visit_adds_its_time_to_the_gamma_posterior():
     assert time.tolist() == [107.0, pytest.approx(100.0)]
     with pytest.raises(ValueError, match=r"evidence must be nats that are not negative, got -1\.0\."):
         estimator.update(0, 1.0, True, evidence=-1.0)
-
-
-def test_frequency_classes_multiply_prior_and_likelihood():
-    """Probabilities are Bayes' rule."""
-    classes = FrequencyClasses(2, [1e-5, 1e-6, 1e-7], prior=[1, 2, 1])
-    for elapsed, changed in [(1e6, True), (2e6, False), (1e5, True)]:
-        classes.update(0, elapsed, changed)
-    rates = np.array([1e-5, 1e-6, 1e-7])
-    weight = np.array([1, 2, 1]) * -np.expm1(-rates * 1e6) * np.exp(-rates * 2e6) * -np.expm1(-rates * 1e5)
-    assert classes.probabilities(0) == pytest.approx(weight / weight.sum(), rel=1e-12)
-    assert classes.probabilities()[1] == pytest.approx([0.25, 0.5, 0.25])

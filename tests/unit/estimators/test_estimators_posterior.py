@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.estimators import DEFAULT_RATES, DEFAULT_RATES_ID, Posterior, grid_id
+from crawlsched.estimators.posterior import Renewal
 from crawlsched.estimators.probabilities import rate_quantile
 from tests.inputs import tries
 
@@ -144,14 +145,6 @@ def test_no_rate_is_excluded_for_good(dtype):
     assert after[1] > before[1] * 100
 
 
-@pytest.mark.parametrize(("dtype", "size"), [(np.uint16, 66), (np.uint8, 34)])
-def test_a_compact_page_takes_66_bytes_or_34(dtype, size):
-    """Two bytes or one for each of 32 rates and two for the count; in a store it is always the same."""
-    columns = Posterior(1000, dtype=dtype)._columns
-    assert columns["log_likelihood"].nbytes + columns["updates"].nbytes == 1000 * size
-    assert Posterior(1000, dtype=dtype).packed(np.arange(1000)).nbytes == 66_000
-
-
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint8])
 def test_whoever_counts_updates_elsewhere_saves_two_bytes_a_page_and_learns_the_same(dtype):
     """The planner knows how often each page was crawled: told so, rows are the same to the last bit."""
@@ -237,6 +230,10 @@ def test_the_default_grid_has_its_name():
             lambda: Posterior(1).update(0, 1.0, True, evidence=-1),
             "evidence must be nats that are not negative, got -1.0.",
         ),
+        (
+            lambda: Posterior(2).update([0, 1], 1.0, True, evidence=[0.0, -2.0]),
+            "evidence must be nats that are not negative, got -2.0.",
+        ),
         (lambda: Posterior(1).update_one(1, 1.0, True), "pages must lie between 0 and 0, got 1; resize() makes room"),
         (lambda: Posterior(1).update_one(0, -1.0, True), "elapsed must be seconds above 0 and finite, got -1.0."),
         (
@@ -267,3 +264,11 @@ def test_weights_of_many_pages_are_those_of_each(dtype):
     priors[1] = np.where(np.arange(posterior.rates.size) == 3, 1e-300, 0.0)
     assert np.isfinite(posterior.weights_many(pages, priors, groups, 0.5)).all()
     assert posterior.weights_many(pages[:0], priors, groups[:0]).shape == (0, posterior.rates.size)
+
+
+def test_a_new_rate_is_as_often_above_the_old_one_as_below_it_and_mostly_within_a_factor_of_ten() -> None:
+    """Of 81 rates, ten in a decade, ten on either side are near; the others are as likely as the prior has them."""
+    rates, prior, known = np.geomspace(1e-4, 1e4, 81), np.full(81, 1 / 81), np.where(np.arange(81) == 40, 0.0, -700.0)
+    renewed = np.exp(Renewal(rates, 0.1).log_likelihood(known, prior))
+    assert renewed == pytest.approx(renewed[::-1])
+    assert np.flatnonzero(renewed > 2 * renewed[0]).tolist() == list(range(30, 51))

@@ -1,13 +1,11 @@
 """What learning from scratch costs and gains the default policy; `bench_learning.py` has the full-sized tables."""
 
-import dataclasses
 from functools import partial
 
 import numpy as np
 import pytest
 
 from crawlsched.planner.knowledge import RENEWAL
-from crawlsched.simulation import replay
 from tests.benchmarks.bench_learning import (
     announced_pages,
     fresh,
@@ -20,8 +18,6 @@ from tests.benchmarks.bench_learning import (
 )
 
 pytestmark = pytest.mark.statistics
-
-WINDOW = {"start": 0.0, "end": 100.0, "measure_from": 50.0}
 
 
 def mean_and_error(figures: list[float]) -> tuple[float, float]:
@@ -67,11 +63,3 @@ def test_a_tenfold_change_of_rate_is_followed_in_about_ten_visits(change: float,
     """A page visited once per change is half of the way in 13 visits, however long before, whatever others do."""
     assert visits_until_followed(change, spread, RENEWAL) <= 13
     assert visits_until_followed(change, spread, 0.0) > 30
-
-
-def test_the_same_history_gives_the_same_crawl_and_every_page_is_crawled() -> None:
-    """Nothing is random, and among pages of one importance none is left out."""
-    history = dataclasses.replace(lognormal_pages(0, 1.5, 100.0, n_pages=100), importance=np.ones(100))
-    first, second = (replay(history, 25.0, **WINDOW) for _ in range(2))
-    assert (first.rows == second.rows).all()
-    assert np.unique(first.rows).size == 100

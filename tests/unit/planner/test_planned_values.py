@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from crawlsched.estimators import LearnedRates
-from crawlsched.pages import LIVE
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.values import POLICIES
+from tests.planners import load_crawled, never_rests
 
 N_PAGES = 40
 BANDWIDTH = 0.5
@@ -20,18 +20,7 @@ def planner_of(policy: str, seed: int = 1, **more: object) -> tuple[Planner, np.
     rng = np.random.default_rng(seed)
     rates = rng.lognormal(np.log(1 / HOUR), 1.5, N_PAGES)
     planner = Planner(BANDWIDTH, crawl_value=policy, learned=LearnedRates("naive", 0, 1 / 80.0), **more)  # type: ignore[arg-type]
-    planner.load(
-        {
-            "page": np.arange(N_PAGES),
-            "state": np.full(N_PAGES, LIVE, np.uint8),
-            "importance": rng.uniform(0.5, 2.0, N_PAGES),
-            "crawled_at": np.zeros(N_PAGES),
-            "first_seen": np.zeros(N_PAGES),
-            "host": np.zeros(N_PAGES, np.intp),
-        },
-        None,
-        0.0,
-    )
+    load_crawled(planner, N_PAGES, importance=rng.uniform(0.5, 2.0, N_PAGES))
     for number in range(1, 20):
         for page in range(N_PAGES):
             planner.hold(page)
@@ -54,7 +43,7 @@ def test_each_slot_goes_to_the_page_that_is_worth_most(policy: str, seed: int) -
     for slot in range(400):
         now += 1 / BANDWIDTH
         values = planner.crawl_values.value_at(pages, now)
-        pick = planner.pick(now, lambda host, now: now)
+        pick = planner.pick(now, never_rests)
         assert pick.page == int(values.argmax())
         elapsed = now - planner.pages.crawled_at.item(pick.page)
         planner.crawled(pick.page, now + 0.3, bool(rng.random() < -np.expm1(-rates[pick.page] * elapsed)))
@@ -71,7 +60,7 @@ def test_in_turn_means_in_turn(policy: str) -> None:
     now, went = 20 * HOUR, []
     for _ in range(3 * N_PAGES):
         now += 1 / BANDWIDTH
-        pick = planner.pick(now, lambda host, now: now)
+        pick = planner.pick(now, never_rests)
         went.append(pick.page)
         planner.crawled(pick.page, now, False)
     assert went == [*range(N_PAGES)] * 3
@@ -82,7 +71,7 @@ def test_a_new_page_goes_first_and_one_without_importance_last() -> None:
     for policy in POLICIES:
         planner, _ = planner_of(policy)
         page = int(planner.add(0, 20 * HOUR)[0])
-        pick = planner.pick(20 * HOUR + 1, lambda host, now: now)
+        pick = planner.pick(20 * HOUR + 1, never_rests)
         assert pick.page == page
 
 
@@ -101,7 +90,7 @@ def test_what_never_changed_is_measured_by_a_round_of_this_crawl(crawl_value: st
     # While a plan comes into force page by page, each slot goes to the page that is worth most all the same.
     for slot in range(400):
         now = 60.0 + slot / bandwidth
-        pick = planner.pick(now, lambda host, now: now)  # a slice of the plan comes into force before it
+        pick = planner.pick(now, never_rests)  # a slice of the plan comes into force before it
         if pick.reason == "value":
             values = planner.crawl_values.value_at(pages, now)
             assert values[pick.page] >= 0.94 * values.max()

@@ -11,7 +11,7 @@ from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, pl
 from crawlsched.planner.plans.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
 from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.sampling import snapshot_in_parts
-from tests.planners import never_rests
+from tests.planners import load_crawled, never_rests
 
 DAY = 86_400.0
 
@@ -38,27 +38,27 @@ def test_a_visit_teaches_what_it_found() -> None:
     assert planner.pages.state[0] == LIVE
 
 
+def waits(planner: Planner, outcome: str, n: int, now: float) -> list[float]:
+    """Let so many visits of its page end like that, each as soon as it may go; return how long it waits after each."""
+    found = []
+    for _ in range(n):
+        assert planner.pick(now, never_rests) is not None
+        getattr(planner, outcome)(0, now)
+        assert planner.pick(now + 1.0, never_rests) is None
+        found.append(planner.pages.not_before[0] - now)
+        now = float(planner.pages.not_before[0])
+    return found
+
+
 def test_errors_back_off_twice_as_long_each_time_up_to_a_day() -> None:
     """The first retry comes after error_interval; a success forgets the errors."""
     planner = Planner(1.0, error_interval=60.0)
     planner.add(0, 0.0)
-    waits = []
-    now = 0.0
-    for _ in range(14):
-        assert planner.pick(now, never_rests) is not None
-        planner.failed(0, now)
-        assert planner.pages.state[0] == ERROR
-        assert planner.pick(now + 1.0, never_rests) is None
-        waits.append(planner.pages.not_before[0] - now)
-        now = float(planner.pages.not_before[0])
-    assert waits[:4] == [60.0, 120.0, 240.0, 480.0]
-    assert waits[-1] == DAY
-    planner.pick(now, never_rests)
-    planner.crawled(0, now, None)
+    assert waits(planner, "failed", 14, 0.0) == [*(60.0 * 2**n for n in range(11)), DAY, DAY, DAY]
+    assert planner.pages.state[0] == ERROR
+    crawl(planner, 10 * DAY, None)
     assert planner.pages.n_errors[0] == 0
-    planner.pick(now + 10, never_rests)
-    planner.failed(0, now + 10)
-    assert planner.pages.not_before[0] == now + 70
+    assert waits(planner, "failed", 1, 10 * DAY + 10) == [60.0]
 
 
 def test_a_retry_time_that_the_site_names_is_kept() -> None:
@@ -78,14 +78,8 @@ def test_pages_that_are_not_there_are_probed_ever_more_rarely(outcome: str, stat
     """The interval doubles up to 30 days, and the page is never dropped."""
     planner = Planner(1.0, gone_interval=DAY)
     planner.add(0, 0.0)
-    now, waits = 0.0, []
-    for _ in range(8):
-        assert planner.pick(now, never_rests) is not None
-        getattr(planner, outcome)(0, now)
-        assert planner.pages.state[0] == state
-        waits.append((planner.pages.not_before[0] - now) / DAY)
-        now = float(planner.pages.not_before[0])
-    assert waits == [1, 2, 4, 8, 16, 30, 30, 30]
+    assert waits(planner, outcome, 8, 0.0) == [n * DAY for n in (1, 2, 4, 8, 16, 30, 30, 30)]
+    assert planner.pages.state[0] == state
 
 
 @pytest.mark.parametrize("outcome", ["gone", "refused"])
@@ -94,16 +88,10 @@ def test_a_page_that_was_there_is_tried_again_after_a_minute_then_ever_more_rare
     planner = Planner(1.0, error_interval=60.0, gone_interval=DAY)
     planner.add(0, 0.0)
     crawl(planner, 0.0, None)
-    now, waits = DAY, []
-    for _ in range(17):
-        assert planner.pick(now, never_rests) is not None
-        getattr(planner, outcome)(0, now)
-        waits.append(planner.pages.not_before[0] - now)
-        now = float(planner.pages.not_before[0])
-    assert waits[:4] == [60.0, 120.0, 240.0, 480.0]
-    assert waits[-1] == 30 * DAY
-    planner.pick(now, never_rests)
-    planner.crawled(0, now, None)
+    found = waits(planner, outcome, 17, DAY)
+    assert found == [*(60.0 * 2**n for n in range(16)), 30 * DAY]
+    now = DAY + sum(found)
+    crawl(planner, now, None)
     for _ in range(20):
         now += 7 * DAY
         assert planner.pick(now, never_rests) is not None
@@ -274,13 +262,7 @@ def test_columns_round_trip_through_a_store() -> None:
 def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
     """A clock that was wrong does not keep a page from being crawled."""
     planner = Planner(1.0)
-    columns = {
-        "page": np.array([0, 1]),
-        "state": np.array([2, 2]),
-        "importance": np.ones(2),
-        "crawled_at": np.array([50.0, 1e9]),
-    }
-    planner.load(columns, None, 100.0)
+    load_crawled(planner, 2, now=100.0, crawled_at=[50.0, 1e9])
     assert planner.clipped == 1
     assert planner.pages.crawled_at[:2].tolist() == [50.0, 100.0]
 
@@ -471,19 +453,7 @@ def test_a_snapshot_of_very_many_pages_is_an_even_sample_without_periods(monkeyp
     """Of more visited pages than are copied about as many come from each host, though pages go round the hosts."""
     monkeypatch.setattr("crawlsched.planner.sampling._SAMPLE", 1000)
     planner, n = Planner(1.0), 20_000
-    planner.load(
-        {
-            "page": np.arange(n),
-            "state": np.full(n, 2),
-            "host": np.arange(n) % 20,
-            "crawled_at": np.full(n, 1.0),
-            "importance": np.ones(n),
-            "first_seen": np.zeros(n),
-            "n_crawls": np.arange(n) % 4,
-        },
-        None,
-        2.0,
-    )
+    load_crawled(planner, n, now=2.0, host=np.arange(n) % 20, crawled_at=1.0, n_crawls=np.arange(n) % 4)
     snapshot = planner.snapshot()
     assert snapshot.n_pages == 15_000
     assert 900 <= snapshot.pages.size <= 1100

@@ -143,96 +143,42 @@ def test_a_wrong_duration_is_refused_with_what_is_allowed(text: object) -> None:
     )
 
 
+DURATION = "a number of seconds or a text such as 45s, 30m, 12h or 90d"
+METHODS = "blocks, visible_text, main_text, json, raw_bytes, a callable or the import path of one"
+URLS = "a list of absolute http or https URLs, as a list, as JSON or with commas between them"
+
+
 @pytest.mark.parametrize(
-    ("name", "value", "sentence"),
+    ("name", "value", "said"),
     [
-        (
-            "BANDWIDTH",
-            "-3",
-            "CRAWLSCHED_BANDWIDTH must be a positive number of crawls, by itself (per second) or per s, min, h or d, "
-            "such as 5/s or 20000/d, got '-3'.",
-        ),
-        ("STANDBY", "maybe", "CRAWLSCHED_STANDBY must be True or False, got 'maybe'."),
-        ("CONDITIONAL_REQUESTS", 7, "CRAWLSCHED_CONDITIONAL_REQUESTS must be True, False or 'always', got 7."),
-        (
-            "DATABASE_URL",
-            "crawlsched.db",
-            "CRAWLSCHED_DATABASE_URL must be a database URL such as sqlite:///crawlsched.db or "
-            "postgresql+psycopg://user:password@host/database, got another value, which is not shown.",
-        ),
-        ("COLLECTION", 7, "CRAWLSCHED_COLLECTION must be None or a text that is not empty, got 7."),
-        ("SHARDS", 24, "CRAWLSCHED_SHARDS must be None or a power of two from 2 to 4096, got 24."),
-        (
-            "SHARDS",
-            16,
-            "CRAWLSCHED_SHARDS needs PostgreSQL, for several processes cannot share an SQLite file; name a server with "
-            "CRAWLSCHED_DATABASE_URL, or set CRAWLSCHED_SHARDS = None.",
-        ),
+        ("BANDWIDTH", "-3", " must be a positive number of crawls, .+, such as 5/s or 20000/d, got '-3'"),
+        ("STANDBY", "maybe", " must be True or False, got 'maybe'"),
+        ("CONDITIONAL_REQUESTS", 7, " must be True, False or 'always', got 7"),
+        ("DATABASE_URL", "crawl.db", " must be a database URL such as .+, got another value, which is not shown"),
+        ("COLLECTION", 7, " must be None or a text that is not empty, got 7"),
+        ("SHARDS", 24, " must be None or a power of two from 2 to 4096, got 24"),
+        ("SHARDS", 16, " needs PostgreSQL, .+; name a server with CRAWLSCHED_DATABASE_URL, or set .+ = None"),
         (
             "CRAWL_VALUE",
             "best",
-            "CRAWLSCHED_CRAWL_VALUE must be one of posterior, greedy, greedy_cis, greedy_cis_plus, greedy_ncis, lds, "
-            "poisson, harmonic, square_root, proportional, uniform, round_robin, greedy_ncis_approx_1, _2 and so on, "
-            "got 'best'.",
+            " must be one of posterior, .+, greedy_ncis_approx_1, _2 and so on, got 'best'",
         ),
-        (
-            "ERROR_INTERVAL",
-            0,
-            "CRAWLSCHED_ERROR_INTERVAL must be a number of seconds or a text such as 45s, 30m, 12h or 90d, "
-            "above zero, got 0.",
-        ),
-        (
-            "IMPORTANCE",
-            "news.importance",
-            "CRAWLSCHED_IMPORTANCE must be None or a callable or the import path of one (No module named 'news'), "
-            "got 'news.importance'.",
-        ),
-        (
-            "IMPORTANCE",
-            "math.pi",
-            "CRAWLSCHED_IMPORTANCE must be None or a callable or the import path of one, got 'math.pi'.",
-        ),
-        (
-            "FINGERPRINT",
-            "text",
-            "CRAWLSCHED_FINGERPRINT must be one of blocks, visible_text, main_text, json, raw_bytes, a callable or the "
-            "import path of one, got 'text'.",
-        ),
-        (
-            "FINGERPRINTS",
-            {"*/api/*": {"methods": "json"}},
-            "CRAWLSCHED_FINGERPRINTS['*/api/*']: 'methods' is no option of a recipe; options are method, keep, drop, "
-            "ignore_keys.",
-        ),
-        (
-            "FINGERPRINTS",
-            {"a.example": "html"},
-            "CRAWLSCHED_FINGERPRINTS['a.example']: a recipe is one of blocks, visible_text, main_text, json, "
-            "raw_bytes, a callable or the import path of one; got 'html'.",
-        ),
-        (
-            "FINGERPRINTS",
-            "a.example: json",
-            "CRAWLSCHED_FINGERPRINTS must be a dictionary, as it is or as JSON, got 'a.example: json'.",
-        ),
-        ("MIN_CHANGE", 1.5, "CRAWLSCHED_MIN_CHANGE must be a share from 0 to 1, such as 0.9 or 90%, got 1.5."),
-        (
-            "SOURCE_URLS",
-            "/sitemap.xml",
-            "CRAWLSCHED_SOURCE_URLS must be a list of absolute http or https URLs, as a list, as JSON or with commas "
-            "between them, got '/sitemap.xml'.",
-        ),
-        (
-            "SOURCE_URLS",
-            "http://127.0.0.1:99999/sitemap.xml",
-            "CRAWLSCHED_SOURCE_URLS must be a list of absolute http or https URLs, as a list, as JSON or with commas "
-            "between them, got 'http://127.0.0.1:99999/sitemap.xml'.",
-        ),
+        ("ERROR_INTERVAL", 0, f" must be {DURATION}, above zero, got 0"),
+        ("IMPORTANCE", "news.x", r" must be .+ the import path of one \(No module named 'news'\), got 'news.x'"),
+        ("IMPORTANCE", "math.pi", " must be None or a callable or the import path of one, got 'math.pi'"),
+        ("FINGERPRINT", "text", f" must be one of {METHODS}, got 'text'"),
+        ("FINGERPRINTS", {"*/a/*": {"way": "json"}}, r"\['\*/a/\*'\]: 'way' is no option of a recipe; options are .+"),
+        ("FINGERPRINTS", {"a.example": "html"}, rf"\['a.example'\]: a recipe is one of {METHODS}; got 'html'"),
+        ("FINGERPRINTS", "a: json", " must be a dictionary, as it is or as JSON, got 'a: json'"),
+        ("MIN_CHANGE", 1.5, " must be a share from 0 to 1, such as 0.9 or 90%, got 1.5"),
+        ("SOURCE_URLS", "/sitemap.xml", f" must be {URLS}, got '/sitemap.xml'"),
+        ("SOURCE_URLS", "http://127.0.0.1:99999/", f" must be {URLS}, got 'http://127.0.0.1:99999/'"),
     ],
 )
-def test_a_wrong_value_is_said_in_one_sentence(name: str, value: object, sentence: str) -> None:
+def test_a_wrong_value_is_said_in_one_sentence(name: str, value: object, said: str) -> None:
     """The sentence names the setting, what is allowed, and the value received."""
-    assert mistakes(**{name: value}) == [sentence]
+    (sentence,) = mistakes(**{name: value})
+    assert re.fullmatch(rf"CRAWLSCHED_{name}{said}\.", sentence), sentence
 
 
 def test_a_wrong_selector_is_found_at_the_start() -> None:

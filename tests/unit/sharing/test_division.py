@@ -108,3 +108,33 @@ def test_the_shard_moves_that_leaves_two_members_nearest_to_each_other() -> None
     """Of four that weigh 4, 3, 2 and 1 the largest and the smallest go to the second member."""
     found = assigned({0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}, dict.fromkeys(range(4), "a"), ["a", "b"])
     assert found == {0: "b", 1: "a", 2: "a", 3: "b"}
+    owners = {0: "a", 1: "a", 2: "b"}
+    assert assigned({0: 6.0, 1: 4.0, 2: 2.0}, owners, ["a", "b"]) == {0: "a", 1: "b", 2: "b"}
+
+
+def test_the_last_crawl_of_each_shard_is_worth_the_same_at_any_rate() -> None:
+    """Two demands that fall alike, one of them 48 a second higher: so are their shares; also where both want more."""
+    steps = np.arange(LEVELS.size)
+    curves = {"a": 96.0 - steps, "b": np.maximum(48.0 - steps, 0.0)}
+    for rate in (60.0, 100.5, 143.0):
+        shares = divided(rate, curves, {"a": 1, "b": 1})
+        assert shares["a"] - shares["b"] == pytest.approx(48.0)
+    assert divided(8.0, curves | {"b": 0.0 * steps}, {})["b"] == pytest.approx(8.0 * 0.002 / 2)  # so as not to be blind
+    flat = {"a": np.full(LEVELS.size, 5.0), "b": np.full(LEVELS.size, 15.0)}
+    assert divided(1.0, flat, {"a": 1, "b": 1}) == pytest.approx({"a": 0.25, "b": 0.75}, rel=0.01)
+
+
+def test_a_curve_is_read_between_the_levels_of_its_plan_and_wants_nothing_above_them() -> None:
+    """Between two levels logarithms are linear; below the lowest no more is wanted than there."""
+    curve = read_curve(written_curve(np.array([[10.0, 1.0], [1.0, 4.0]]), 10, 10))
+    assert np.interp([0.001, 10.0**0.5, 20.0], LEVELS, curve) == pytest.approx([4.0, 2.0, 0.0], abs=0.01)
+
+
+def test_loads_that_differ_by_less_than_a_tenth_are_left_as_they_are() -> None:
+    """Each move costs a loading."""
+    owners = {shard: "a" if shard < 33 else "b" for shard in range(64)}
+    assert assigned(dict.fromkeys(owners, 1.0), owners, ["a", "b"]) == owners
+    owners = {0: "a", 1: "a"}
+    assert (
+        assigned({0: 5.0, 1: 0.0}, owners, ["a", "b"]) == owners
+    )  # nor one that costs nothing, which evens nothing out

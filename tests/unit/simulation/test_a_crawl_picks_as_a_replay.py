@@ -7,10 +7,10 @@ import pytest
 
 from crawlsched.crawl.loading import planner_for
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
-from crawlsched.pages import LIVE
 from crawlsched.settings import Settings
 from crawlsched.simulation.history import History
 from crawlsched.simulation.replaying import replay
+from tests.planners import load_crawled, never_rests
 
 N_PAGES, BANDWIDTH, END = 12, 0.5, 600.0
 
@@ -36,21 +36,12 @@ def crawl_of(history: History, guess: float | None = None, **settings: object) -
     planner = planner_for(Settings.from_scrapy({**given, "CRAWLSCHED_BANDWIDTH": BANDWIDTH}), max_crawl_rounds=None)
     if guess is not None:
         assert planner.learned is not None
-        planner.learned = planner.learned = LearnedRates(str(settings["ESTIMATOR"]), 0, guess)
-    pages = np.arange(N_PAGES)
-    columns = {
-        "page": pages,
-        "state": np.full(N_PAGES, LIVE, np.uint8),
-        "importance": history.importance,
-        "crawled_at": np.zeros(N_PAGES),
-        "first_seen": np.zeros(N_PAGES),
-        "host": np.zeros(N_PAGES, np.intp),
-    }
-    planner.load(columns, None, 0.0)
+        planner.learned = LearnedRates(str(settings["ESTIMATOR"]), 0, guess)
+    load_crawled(planner, N_PAGES, importance=history.importance)
     picked = []
     for slot in range(1, int(END * BANDWIDTH) + 1):
         now = slot / BANDWIDTH
-        pick = planner.pick(now, lambda host, now: now)
+        pick = planner.pick(now, never_rests)
         before, times = planner.pages.crawled_at.item(pick.page), history.change_times[history.change_rows == pick.page]
         past = times[times <= now]
         since = float(now - past[-1]) if past.size else None

@@ -308,14 +308,8 @@ def test_the_help_names_all_policies_and_estimators() -> None:
     [
         ({"policy": "best"}, "policy must be one of round_robin, .* got 'best'\\."),
         ({"estimator": "oracle"}, "estimator must be one of naive, .* got 'oracle'\\."),
-        (
-            {"estimator": "naive"},
-            "estimator must be posterior, last_modified, known or hindsight .* 'naive'",
-        ),
-        (
-            {"estimator": "known"},
-            "estimator known needs the column change_rate .* in the file of pages\\.",
-        ),
+        ({"estimator": "naive"}, "estimator must be posterior, last_modified, known or hindsight .* 'naive'"),
+        ({"estimator": "known"}, "estimator known needs the column change_rate .* in the file of pages\\."),
         ({"bandwidth": 0.0}, "bandwidth must be crawls per second above 0 and finite, got 0\\.0\\."),
         ({"end": 0.0}, "end must be a time after the start \\(0\\.0\\), got 0\\.0\\."),
         ({"measure_from": 9.0}, "measure-from must be a time from the start .* to before the end .* got 9\\.0\\."),
