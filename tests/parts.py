@@ -13,7 +13,6 @@ from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.shard_pages import ShardPages
-from crawlsched.crawl.visits import Call
 from crawlsched.settings import Settings
 from crawlsched.store import host_of
 from tests.rows import name_of
@@ -70,16 +69,16 @@ def close(refresher: Refresher) -> None:
             waits()
 
 
-def asked(url: str, call: Call | None = None, **request: Any) -> PageRequest:
-    """Return the request for a page, made by a call of a callback if there is one."""
+def asked(url: str, found_on: int = -1, **request: Any) -> PageRequest:
+    """Return the request for a page, yielded by the callback of a page if there is one."""
     return PageRequest(
-        url, name_of(url), host_of(url), RequestTemplate(request) if request else None, None, {}, False, call
+        url, name_of(url), host_of(url), RequestTemplate(request) if request else None, None, {}, False, found_on
     )
 
 
-def ask(refresher: Refresher, url: str, call: Call | None = None, **request: Any) -> AdmissionResult:
+def ask(refresher: Refresher, url: str, found_on: int = -1, **request: Any) -> AdmissionResult:
     """Ask for a page now."""
-    return refresher.admission.requested(asked(url, call, **request), refresher.clock())
+    return refresher.admission.requested(asked(url, found_on, **request), refresher.clock())
 
 
 def any_host(host: int, now: float) -> float:

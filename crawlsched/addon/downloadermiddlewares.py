@@ -296,7 +296,7 @@ class VisitErrback:
             # What was refused before it went out came by the middleware; only what went wrong with a response (endless
             # redirects, a decompression bomb, another middleware's exception) is first heard of here.
             self._refresher.visit_ends.resolve(visit, Outcome.ERROR, self._refresher.clock())
-        self._refresher.deliveries.failed(self.token, self._refresher.clock())
+        self._refresher.book.failed(self.token, self._refresher.clock())
         if self._is_ours:  # no failure of anything that the spider has asked for
             return None
         return failure if self.spiders_own is None else self.spiders_own(failure)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from importlib import import_module
 from typing import Any, Self
@@ -109,14 +111,9 @@ class Refresh:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._timers: list[Any] = []
+        self._started = AsyncExitStack()  # how each part that was started is stopped
         self._work: Any = None
-        self._minute: Any = None
-        self._first_sample: Any = None
-        self._jobs: CrawlJobs | None = None
-        self._receiver: Receiver | None = None
         self._webhook: Webhook | None = None
-        self._web: WebProcess | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -147,78 +144,69 @@ class Refresh:
         """Start the timers and the jobs, once the store is open."""
         if not self._refresher.is_open:
             return
-        INTERPRETER.begin()
-        refresher = self._refresher
+        refresher, sharing = self._refresher, self._refresher.sharing
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
-        for name, function, interval in (
-            ("the timer of the flush", self._flush, FLUSH_INTERVAL),
-            ("the heartbeat", self._heartbeat, _HEARTBEAT_INTERVAL),
-            ("obeying commands", self._obey_commands, _COMMANDS_INTERVAL),
-            ("the watchdog", self._watch, _WATCH_INTERVAL),
-            ("clearing timers", clear_cancelled_timers, _CLEARING_INTERVAL),
-        ):
-            timer = create_looping_call(partial(refresher.guard.run, name, function))
-            timer.start(interval, now=False)
-            self._timers.append(timer)
-        self._minute = call_later(FIRST_MINUTE, self._say_first_minute)
         refresher.long_work.on_work = self._start_working
+        self._started.callback(self._stop_working)
         if refresher.long_work.has_work:
             self._start_working()
-        figures = None
-        if refresher.sharing is None:  # of what several processes crawl none has the figures
-            figures = Figures(refresher, self._stat)
-            # The first soon: a crawl that has just begun is looked at most.
-            self._first_sample = call_later(_FIRST_SAMPLE, figures.sample)
-        self._jobs = CrawlJobs(refresher, figures)
-        self._jobs.start()
-        if refresher.sharing is not None:
-            refresher.on_shard = self._jobs.shard_came
-            look = create_looping_call(partial(refresher.guard.run, "following the others", self._look))
-            look.start(_LOOK_INTERVAL, now=False)
-            self._timers.append(look)
-            return  # its settings ask for nothing of what follows
+        self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
+        self._every(_HEARTBEAT_INTERVAL, "the heartbeat", self._heartbeat)
+        self._every(_WATCH_INTERVAL, "the watchdog", self._watch)
+        self._every(_CLEARING_INTERVAL, "clearing timers", clear_cancelled_timers)
+        # Of what several processes crawl none has the figures.
+        figures = None if sharing is not None else Figures(refresher, self._stat)
+        jobs = CrawlJobs(refresher, figures)
+        jobs.start()
+        self._started.callback(jobs.stop)
+        self._once(FIRST_MINUTE, self._say_first_minute)
+        if sharing is None:
+            self._every(_COMMANDS_INTERVAL, "obeying commands", self._obey_commands)
+            self._start_what_one_process_has()
+        else:
+            refresher.on_shard = jobs.shard_came
+            self._every(_LOOK_INTERVAL, "following the others", self._look)
+        if figures is not None:
+            self._once(_FIRST_SAMPLE, figures.sample)  # soon: a crawl that has just begun is looked at most
+        INTERPRETER.begin()
+        self._started.callback(INTERPRETER.end)
+
+    def _every(self, interval: float, what: str, function: Callable[[], None]) -> None:
+        timer = create_looping_call(partial(self._refresher.guard.run, what, function))
+        timer.start(interval, now=False)
+        self._started.callback(lambda: timer.running and timer.stop())
+
+    def _once(self, seconds: float, function: Callable[[], None]) -> None:
+        self._started.callback(call_later(seconds, function).cancel)
+
+    def _start_what_one_process_has(self) -> None:
+        refresher = self._refresher
         if refresher.settings.web is not None:
-            self._web = WebProcess(refresher.settings, refresher.collection.store.name)
-            self._web.start()
+            web = WebProcess(refresher.settings, refresher.collection.store.name)
+            web.start()
+            self._started.push_async_callback(run_in_thread, web.stop)
         if refresher.settings.webhook is not None:
             self._webhook = Webhook(refresher.collection.store, *refresher.settings.webhook, refresher.clock)
             self._webhook.start()
             refresher.collection.before_release.append(self._webhook.stop)
-        if refresher.settings.receiver is not None:
-            if is_asyncio_available():
-                self._receiver = Receiver(refresher)
-                deferred_from_coro(self._receiver.start())
-                if refresher.settings.receiver.url is not None:
-                    timer = create_looping_call(HubSubscriber(self._crawler, refresher).look)
-                    timer.start(HubSubscriber.INTERVAL, now=False)
-                    self._timers.append(timer)
-            else:
-                logger.error(
-                    "Pings are not received: CRAWLSCHED_RECEIVER needs Scrapy's asyncio reactor, which is "
-                    "TWISTED_REACTOR = 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'."
-                )
+        if refresher.settings.receiver is None:
+            return
+        if not is_asyncio_available():
+            logger.error(
+                "Pings are not received: CRAWLSCHED_RECEIVER needs Scrapy's asyncio reactor, which is "
+                "TWISTED_REACTOR = 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'."
+            )
+            return
+        receiver = Receiver(refresher)
+        deferred_from_coro(receiver.start())
+        self._started.push_async_callback(receiver.stop)
+        if refresher.settings.receiver.url is not None:
+            self._every(HubSubscriber.INTERVAL, "asking hubs", HubSubscriber(self._crawler, refresher).look)
 
     async def spider_closed(self, spider: Spider, reason: str) -> None:
         """Stop what was started."""
-        if not self._timers:
-            return
         self._count_posts()
-        INTERPRETER.end()
-        if self._web is not None:
-            await run_in_thread(self._web.stop)
-        for once in (self._minute, self._first_sample):
-            if once is not None:
-                once.cancel()
-        if self._receiver is not None:
-            await self._receiver.stop()
-        if self._jobs is not None:
-            self._jobs.stop()
-        for timer in self._timers:
-            if timer.running:
-                timer.stop()
-        if self._work is not None:
-            self._work.cancel()
-        self._refresher.long_work.on_work = None
+        await self._started.aclose()
 
     # -- Scrapy's signals
 
@@ -236,17 +224,17 @@ class Refresh:
     def item_finished(self, item: Any, response: Response | None) -> None:
         """An item has gone through the pipelines."""
         if isinstance(response, Response):
-            self._refresher.deliveries.output_ended(_token(response), self._refresher.clock())
+            self._refresher.book.output_ended(_token(response), self._refresher.clock())
 
     def item_failed(self, item: Any, response: Response | None) -> None:
         """A pipeline raised: the page's change was not delivered."""
         if isinstance(response, Response):
-            self._refresher.deliveries.failed(_token(response), self._refresher.clock())
+            self._refresher.book.failed(_token(response), self._refresher.clock())
 
     def callback_failed(self, response: Any) -> None:
         """A callback raised: the page's change was not delivered."""
         if isinstance(response, Response):
-            self._refresher.deliveries.failed(_token(response), self._refresher.clock())
+            self._refresher.book.failed(_token(response), self._refresher.clock())
 
     # -- timers
 
@@ -270,7 +258,7 @@ class Refresh:
 
     def _obey_commands(self) -> None:
         refresher = self._refresher
-        if refresher.is_open and refresher.sharing is None:  # where shards are, they are looked for together
+        if refresher.is_open:
             refresher.rate.follow_hours(refresher.clock())
             obey_pending(refresher, refresher.collection.shards.only)
 
@@ -279,7 +267,6 @@ class Refresh:
             self._refresher.sharing.look(self._refresher.clock())
 
     def _say_first_minute(self) -> None:
-        self._minute = None
         refresher, stats = self._refresher, self._crawler.stats.get_stats()
         if refresher.is_open:
             logger.info("%s", minute(stats, *refresher.known_pages(), refresher.collection.withheld.n_noted))
@@ -291,6 +278,11 @@ class Refresh:
     def _start_working(self) -> None:
         if self._work is None:
             self._work = call_later(_WORK_INTERVAL, self._work_on)
+
+    def _stop_working(self) -> None:
+        self._refresher.long_work.on_work = None
+        if self._work is not None:
+            self._work.cancel()
 
     def _work_on(self) -> None:
         self._work = None

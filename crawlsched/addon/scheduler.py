@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
@@ -32,13 +32,14 @@ from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
 from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
 from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
+from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import signal
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate, build_request, template_of
 from crawlsched.crawl.shared.shared_crawl import refresher_of
-from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Call, Visit
+from crawlsched.crawl.visits import CALL_META, NOT_RETRIED, Visit
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.scrapy_versions import (
     call_later,
@@ -165,7 +166,7 @@ class Scheduler(BaseScheduler):
 
         def at_another_rate() -> None:
             if paced is not None:
-                paced.rate_changed()
+                paced.let_go()
             self._arm(0.0)
 
         refresher.rate.on_rate = at_another_rate
@@ -203,7 +204,7 @@ class Scheduler(BaseScheduler):
 
         It returns False for a page that is known already, or forgotten on purpose.
         """
-        call = request.meta.pop(CALL_META, None)
+        yielded_by = request.meta.pop(CALL_META, None)
         if request is self._offered:
             self._handed_over.append(request)
             return True
@@ -225,14 +226,18 @@ class Scheduler(BaseScheduler):
             if isinstance(request.errback, VisitErrback):
                 request.errback = request.errback.spiders_own
         template = self._kept_as(request, was_sent=token is not None)
+        delivery = self._refresher.book.get(yielded_by)
         try:
-            return self._add_untracked(request, call) if template is False else self._add_page(request, template, call)
+            if template is False:
+                return self._add_untracked(request, delivery)
+            return self._add_page(request, delivery, template)
         finally:  # also where the project's filter raises
-            if call is not None:
-                self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
+            self._refresher.book.output_ended(yielded_by, self._refresher.clock())
 
-    def _add_untracked(self, request: Request, call: Call | None) -> bool:
-        taken = self._untracked.enqueue(request, call)
+    def _add_untracked(self, request: Request, delivery: Delivery | None) -> bool:
+        if delivery is not None:
+            delivery.has_untracked = True
+        taken = self._untracked.enqueue(request)
         self._has_been_busy = self._has_been_busy or taken
         return taken
 
@@ -260,7 +265,7 @@ class Scheduler(BaseScheduler):
 
     # -- pages from requests
 
-    def _kept_as(self, request: Request, *, was_sent: bool) -> RequestTemplate | bool | None:
+    def _kept_as(self, request: Request, *, was_sent: bool) -> RequestTemplate | Literal[False] | None:
         """Return the template of a refreshable page (None for a plain one), or False for what is none."""
         if request.method != "GET" or request.body or not request.meta.get("crawlsched_track", True):
             return False
@@ -271,8 +276,7 @@ class Scheduler(BaseScheduler):
             self._refresher.admission.refuse(request.url, callback, str(error), self._refresher.clock())
             return False
 
-    def _add_page(self, request: Request, template: RequestTemplate | bool | None, call: Call | None) -> bool:
-        assert not isinstance(template, bool)
+    def _add_page(self, request: Request, delivery: Delivery | None, template: RequestTemplate | None) -> bool:
         asked = PageRequest(
             request.url,
             self._fingerprint(request),
@@ -281,24 +285,22 @@ class Scheduler(BaseScheduler):
             request.meta.get("crawlsched_importance"),
             request.meta,
             request.dont_filter or not self._filters,
-            call,
+            -1 if delivery is None else delivery.page,
         )
         if self._own_filter is not None and not asked.again:
             if not self._own_filter.request_seen(request):
                 if asked.request_fingerprint in self._passed:
                     pass_filter(request)
-                    return self._add_untracked(request, call)
+                    return self._add_untracked(request, delivery)
                 self._passed.add(asked.request_fingerprint)
             elif not self._refresher.admission.knows(asked):
                 self._own_filter.log(request, self._spider)
                 return False
         admitted = self._refresher.admission.requested(asked, self._refresher.clock())
         if admitted is AdmissionResult.ONCE:
-            return self._add_untracked(request, call)
-        if call is not None and admitted is AdmissionResult.KNOWN:
-            delivery = self._refresher.deliveries.get(call.token)
-            if delivery is not None:
-                delivery.n_known += 1
+            return self._add_untracked(request, delivery)
+        if delivery is not None and admitted is AdmissionResult.KNOWN:
+            delivery.n_known += 1
         self._has_been_busy = self._has_been_busy or admitted is AdmissionResult.NEW
         return admitted in (AdmissionResult.NEW, AdmissionResult.ELSEWHERE)
 
@@ -393,7 +395,6 @@ class Scheduler(BaseScheduler):
         )
         for _, result in results:
             if isinstance(result, Failure) and isinstance(result.value, CloseSpider):
-                assert self._crawler.engine is not None
                 close_spider(self._crawler.engine, result.value.reason)
                 return
 
@@ -413,11 +414,11 @@ class Scheduler(BaseScheduler):
             self._hand_over(request)
             return True
         dispatcher = self._refresher.dispatcher
-        if self._give_begun(dispatcher.next_probe(now, self._hosts.free_at), now):
+        if self._send_page(dispatcher.next_probe(now, self._hosts.free_at), now):
             return True
         if not self._refresher.others_may_go(now):
             start = dispatcher.next_start(now, self._hosts.free_at)
-            return self._give_begun(start, now) or self._give_fallback(now) or self._give_source(now)
+            return self._send_page(start, now) or self._give_fallback(now) or self._give_source(now)
         # However many sitemaps are due, they leave every other slot to what else there is.
         sources_wait = self._source_had_the_last_slot
         if not sources_wait and self._give_source(now):
@@ -482,20 +483,20 @@ class Scheduler(BaseScheduler):
         self._hand_over(request)
         return True
 
-    def _give_begun(self, due: tuple[Visit, PageFacts] | None, now: float) -> bool:
-        return due is not None and self._send_page(*due, now)
-
     def _give_page(self, now: float) -> bool:
         for _ in range(_REFUSALS_PER_SLOT):
             due = self._refresher.dispatcher.next_page(now, self._hosts.free_at)
             if due is None:
                 return False
-            if self._send_page(*due, now):
+            if self._send_page(due, now):
                 self._fallback_had_the_last_slot = False
                 return True
         return False
 
-    def _send_page(self, visit: Visit, facts: PageFacts, now: float) -> bool:
+    def _send_page(self, due: tuple[Visit, PageFacts] | None, now: float) -> bool:
+        if due is None:
+            return False
+        visit, facts = due
         try:
             request = build_request(facts.url, facts.template_data, self._spider)
         except Exception as error:  # whatever the classes and the data that a spider has left raise
@@ -546,15 +547,12 @@ class Scheduler(BaseScheduler):
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
         if visit is not None and request is not self._offered:
             call_later(0, self._drop_unless_continued, visit, visit.n_continued)
-        call = request.meta.get(CALL_META)
-        if call is not None and self._refresher.deliveries.get(call.token) is not None:
+        if self._refresher.book.get(request.meta.get(CALL_META)) is not None:
             call_later(0, self._end_unless_taken, request)
 
     def _end_unless_taken(self, request: Request) -> None:
         # Another component refused the request of a callback before it came here.
-        call = request.meta.pop(CALL_META, None)
-        if call is not None:
-            self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
+        self._refresher.book.output_ended(request.meta.pop(CALL_META, None), self._refresher.clock())
 
     def _drop_unless_continued(self, visit: Visit, n_continued: int) -> None:
         if visit.outcome is None and visit.n_continued == n_continued:

@@ -68,7 +68,7 @@ class PacedHandlers:
         self._line: Line[Deferred[None]] = refresher.rate.line
         self._clock = refresher.clock
         self._private = PrivateAddresses(refresher.settings.private_addresses)
-        self._names = Names()
+        self._names = Names.of_reactor()
         # Only Scrapy's own handlers connect to the host that a URL names; of s3 it is that of a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         classes = {scheme: configured.get(scheme) for scheme in _PORTS if scheme != "s3"}
@@ -178,7 +178,7 @@ class PacedHandlers:
         if self._ends() or not self._refresher.may_send() or not self._line.passes(self._clock(), host, distance):
             turn: Deferred[None] = Deferred()
             self._line.join(turn, host, distance)
-            self._let_go()
+            self.let_go()
             try:
                 await maybe_deferred_to_future(turn)
             except BaseException:  # the crawl ends while it waits
@@ -188,8 +188,8 @@ class PacedHandlers:
         if not self._refresher.may_send(request.meta.get("crawlsched_visit")):
             raise NotSent("Its host is another process's by now.")
 
-    def _let_go(self) -> None:
-        """Let go whoever's turn has come, and come back for the next."""
+    def let_go(self) -> None:
+        """Let go whoever's turn has come, and come back for the next; at another rate that is another time."""
         if self._ends():
             for given_up in self._line.leave_all():
                 given_up.errback(NotSent("The crawl ends before its turn has come."))
@@ -198,26 +198,18 @@ class PacedHandlers:
             self._timer = None
         if not self._refresher.may_send():
             if len(self._line):
-                self._timer = call_later(_LONGEST_WAIT, self._come_back)
+                self._timer = call_later(_LONGEST_WAIT, self.let_go)
             return
         while (turn := self._line.leave(self._clock())) is not None:
             turn.callback(None)
         if len(self._line) and self._timer is None:
             now = self._clock()
             wait = min(max(0.0, self._line.next_time(now) - now), _LONGEST_WAIT)
-            self._timer = call_later(wait, self._come_back)
+            self._timer = call_later(wait, self.let_go)
 
     def _ends(self) -> bool:
         # Scrapy closes a spider when nothing is under way any more, and at a low rate a turn may be minutes away.
         return not self._crawler.engine.running or is_closing(self._crawler)
-
-    def _come_back(self) -> None:
-        self._timer = None
-        self._let_go()
-
-    def rate_changed(self) -> None:
-        """Look again when the next may go."""
-        self._let_go()
 
 
 # A busy host is asked again after this many seconds at the latest; the end of a visit to it is announced at once.

@@ -13,7 +13,7 @@ from scrapy.http import Response
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
-from crawlsched.crawl.visits import CALL_META, Call
+from crawlsched.crawl.visits import CALL_META
 from crawlsched.exceptions import NotThePage
 
 __all__ = ["DeliveryMiddleware"]
@@ -29,7 +29,7 @@ class DeliveryMiddleware:
 
     def __init__(self, refresher: Refresher) -> None:
         self._refresher = refresher
-        self._deliveries = refresher.deliveries
+        self._book = refresher.book
         self._clock = refresher.clock
 
     @classmethod
@@ -49,42 +49,37 @@ class DeliveryMiddleware:
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
     ) -> Iterator[Any]:
         """Pass everything on, and note what there was and how the callback ended."""
-        with self._noted_call(response) as call:
+        with self._noted_call(response) as token:
             for output in result:
-                yield self._noted(output, call)
+                yield self._noted(output, token)
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
         """As `process_spider_output`; Scrapy to 2.15 cannot recover from errors where one middleware has only this."""
-        with self._noted_call(response) as call:
+        with self._noted_call(response) as token:
             async for output in result:
-                yield self._noted(output, call)
+                yield self._noted(output, token)
 
     @contextmanager
-    def _noted_call(self, response: Response) -> Iterator[Call]:
+    def _noted_call(self, response: Response) -> Iterator[int]:
         token = _token(response)
-        delivery = self._deliveries.get(token)
-        if delivery is None:
-            call = Call()
-        else:
-            call = Call(token, delivery.page, from_start=self._refresher.starts.leads(delivery.page, token))
         try:
-            yield call
+            yield token
         except CloseSpider:  # the spider's word, and no failure
-            self._deliveries.called_back(call.token, self._clock())
+            self._book.called_back(token, self._clock())
             raise
         except BaseException:
             # Also GeneratorExit, when the engine throws the rest of the output away at shutdown: not delivered.
-            self._deliveries.failed(call.token, self._clock())
+            self._book.failed(token, self._clock())
             raise
-        self._deliveries.called_back(call.token, self._clock())
+        self._book.called_back(token, self._clock())
 
-    def _noted(self, output: Any, call: Call) -> Any:
+    def _noted(self, output: Any, token: int) -> Any:
         if isinstance(output, Request):
-            output.meta[CALL_META] = call
+            output.meta[CALL_META] = token
         if output is not None:
-            self._deliveries.yielded(call.token)
+            self._book.yielded(token)
         return output
 
     def process_spider_exception(
@@ -92,7 +87,7 @@ class DeliveryMiddleware:
     ) -> list[Any] | None:
         """Take what a callback raises to say that the response is not its page, or that the crawl has to end."""
         if isinstance(exception, CloseSpider):  # of a callback that raised before it had yielded anything
-            self._deliveries.called_back(_token(response), self._clock())
+            self._book.called_back(_token(response), self._clock())
         if not isinstance(exception, NotThePage):
             return None
         self._refresher.not_the_page(_token(response), response.url, self._clock())

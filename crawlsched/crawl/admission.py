@@ -108,7 +108,7 @@ class Admission:
             self._owe(page, 0, now)
         pages = self._collection.planner.pages
         marks = pages.marks.item(page)
-        if asked.call is not None and page == asked.call.page and not asked.again and not marks & BY_START:
+        if page == asked.found_on and not asked.again and not marks & BY_START:
             # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
             return self._known(asked, now), page
         # A site has named it, or an earlier run: nobody has visited it, and this is the first request of this run.
@@ -366,11 +366,15 @@ class PageImportance:
         """Take over what distinct pages are worth, at once; return how many changed."""
         for meanwhile in self._stated_meanwhile.values() if stated else ():
             meanwhile.update(pages)
-        changed = self._collection.set_importance(
-            np.array(pages, np.intp), np.array(importance, np.float64), now, stated=stated
-        )
-        self._count("crawlsched/pages/importance_changed", changed)
-        return changed
+        rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
+        collection, planner = self._collection, self._collection.planner
+        differ = rows[planner.pages.importance[rows] != weights.astype(np.float32)]
+        planner.set_importance(rows, weights, now)
+        collection.unsaved.pages(differ, now)
+        for page in differ.tolist() if stated else ():
+            collection.unsaved.content(page, now, importance_stated=1)
+        self._count("crawlsched/pages/importance_changed", int(differ.size))
+        return int(differ.size)
 
     def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
         """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.

@@ -355,11 +355,6 @@ class Collection:
             if (before ^ marks) & ~RUN_ONLY:
                 self.unsaved.page(page, now)
 
-    def first_visit_ended(self, page: int) -> None:
-        """Nobody waits any more for the first visit of a page that a request of this run has made."""
-        self.planner.pages.marks[page] &= ~AWAITED & 0xFFFF
-        self.n_awaited -= 1
-
     def keep_learned(self, page: int, url: str, recipe: str, now: float) -> None:
         """Write down what was learned of a page's template and site, if it is much more than was written."""
         shard = self.shards.of_page(page)
@@ -385,21 +380,6 @@ class Collection:
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:
             self.aside.run("reading ahead", self._reading(pages), self.facts.add)
-
-    def set_importance(
-        self, pages: NDArray[np.integer], importance: NDArray[np.float64], now: float, *, stated: bool
-    ) -> int:
-        """Weigh distinct pages anew, and file those whose weight changes; return how many there are.
-
-        CRAWLSCHED_IMPORTANCE is not asked any more about pages whose importance was `stated`.
-        """
-        differ = pages[self.planner.pages.importance[pages] != importance.astype(np.float32)]
-        self.planner.set_importance(pages, importance, now)
-        self.unsaved.pages(differ, now)
-        if stated:
-            for page in differ.tolist():
-                self.unsaved.content(page, now, importance_stated=1)
-        return int(differ.size)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the store has deleted them already."""

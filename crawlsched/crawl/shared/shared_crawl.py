@@ -233,7 +233,7 @@ class SharedCrawl:
     def _is_done(self, now: float) -> bool:
         """Whether nothing is left to try here, and nothing is on its way that may lead to more."""
         refresher = self._refresher
-        if refresher.deliveries or refresher.has_requests() or not self._membership.has_said_all:
+        if len(refresher.book) or refresher.has_requests() or not self._membership.has_said_all:
             return False
         return refresher.nothing_is_left(now) and not refresher.collection.unsaved_for(now)
 
@@ -277,9 +277,7 @@ class SharedCrawl:
     def hand_over(self, asked: PageRequest, now: float) -> AdmissionResult:
         """The spider asks for a page of a shard that is not here: whoever has it gets the request."""
         refresher = self._refresher
-        page = -1 if asked.call is None else asked.call.page
-        shard = refresher.collection.shards.of_page(page) if page >= 0 else None
-        asked = asked._replace(call=None)  # whose page has no number there
+        shard = refresher.collection.shards.of_page(asked.found_on) if asked.found_on >= 0 else None
         of = None if shard is None else shard.number
         row = self.handing_over.row(asked.host, PAGE, asked.to_dict(), now, of=of, says=asked.says())
         if row is None:

@@ -14,7 +14,6 @@ from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
-from crawlsched.crawl.visits import Call
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
 from crawlsched.pages.variants import asked_variant, variant_fingerprint
 from crawlsched.store import Outcome
@@ -46,8 +45,8 @@ def _ask(
     """Ask for a page, and return what became of that and which page it is."""
     meta = {**(data or {}).get("meta", {}), **more.pop("meta", {})}
     template = RequestTemplate(data) if data else None
-    importance, call = more.get("importance"), more.get("call")
-    asked = PageRequest(url, name_of(url), "a.example", template, importance, meta, again, call)
+    importance, found_on = more.get("importance"), more.get("found_on", -1)
+    asked = PageRequest(url, name_of(url), "a.example", template, importance, meta, again, found_on)
     result = refresher.admission.requested(asked, 1_000.0)
     return result, refresher.collection.index.page(variant_fingerprint(name_of(url), asked_variant(meta)))
 
@@ -126,10 +125,9 @@ def test_a_page_that_links_to_itself_keeps_its_callback(opened):
     """Scrapy's filter would have refused that request; with dont_filter it goes out once."""
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse"})
-    call = Call(token=1, page=page)
-    assert _ask(refresher, {"callback": "parse_item"}, call=call) == (AdmissionResult.KNOWN, page)
+    assert _ask(refresher, {"callback": "parse_item"}, found_on=page) == (AdmissionResult.KNOWN, page)
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
-    assert _ask(refresher, {"callback": "parse_item"}, call=call, again=True) == (AdmissionResult.ONCE, page)
+    assert _ask(refresher, {"callback": "parse_item"}, found_on=page, again=True) == (AdmissionResult.ONCE, page)
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
 
 
@@ -153,18 +151,17 @@ def test_what_is_owed_is_given_once(opened):
     refresher = opened()
     _, page = _ask(refresher)
     _crawled(refresher, page)
-    book, deliveries = refresher.book, refresher.deliveries
+    book = refresher.book
     before = Before(refresher.collection.facts_of(page), {})
     book.ask(page, RECRAWL, 1_000.0)
     book.begin(1, before, book.owed(page), 1_000.0)
     book.ask(page, RECRAWL, 1_000.0)
-    deliveries.untracked_waits(1)
-    deliveries.untracked_sent(2, 1, 1_000.0)
-    deliveries.failed(2, 1_000.0)
-    deliveries.called_back(1, 1_000.0)
+    book.untracked_sent(2, 1_000.0)
+    book.failed(2, 1_000.0)
+    book.called_back(1, 1_000.0)
     assert book.owed(page) == RECRAWL
     book.begin(3, before, RECRAWL, 1_000.0)
-    deliveries.called_back(3, 1_000.0)
+    book.called_back(3, 1_000.0)
     assert book.owed(page) == 0  # no untracked request came of it this time
     refresher.planner.pages.marks[page] |= UNTRACKED
     assert book.owed(page) == 0

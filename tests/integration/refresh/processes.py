@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from crawlsched.crawl.page_requests import PAGE
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import SharedCrawl
-from crawlsched.crawl.visits import Call
+from crawlsched.crawl.visits import Visit
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing, host_of
@@ -73,12 +73,12 @@ def look_until(refresher: Refresher, what, seconds: float = 60.0) -> None:
         wait_until(is_so, seconds)
 
 
-def visit(refresher: Refresher, url: str) -> Call:
-    """Begin a visit, and the call of its callback."""
+def visit(refresher: Refresher, url: str) -> Visit:
+    """Begin a visit."""
     ask(refresher, url)
     begun, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
     assert begun.url == url
-    return Call(begun.token, begun.page)
+    return begun
 
 
 @contextmanager

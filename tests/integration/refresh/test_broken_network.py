@@ -100,8 +100,8 @@ class Crawl:
         body = Body(b"<p>One</p>", "text/html", "utf-8", visit.url)
         read, _ = refresher.dispatcher.reading(visit, body, None)
         refresher.responses.crawled(visit, ResponseFacts(200, read(), size=len(body.body)), now)
-        refresher.deliveries.called_back(visit.token, now)
-        refresher.deliveries.output_ended(visit.token, now)
+        refresher.book.called_back(visit.token, now)
+        refresher.book.output_ended(visit.token, now)
         self.made[number].append((now, shard, number_there))
 
     def all_made(self) -> Counter:

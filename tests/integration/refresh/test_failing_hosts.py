@@ -77,7 +77,7 @@ class World:
             return
         read, _ = self.refresher.dispatcher.reading(visit, Body(text.encode(), "text/html", "utf-8", facts.url), None)
         self.refresher.responses.crawled(visit, ResponseFacts(200, read()), self.now)
-        self.refresher.deliveries.called_back(visit.token, self.now)
+        self.refresher.book.called_back(visit.token, self.now)
 
     def first_after(self, host: str, since: float) -> dict[int, float]:
         """Return for each page of a host how long after a time it was first asked and there."""

@@ -105,12 +105,12 @@ def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit
     """Both are written in one transaction: a crash keeps both, or neither, and the visit is made again."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
-        call = visit(refresher, here)
-        assert ask(refresher, there, call) is AdmissionResult.NEW
-        assert ask(refresher, f"http://{HOSTS[0]}/own", call) is AdmissionResult.NEW
+        begun = visit(refresher, here)
+        assert ask(refresher, there, begun.page) is AdmissionResult.NEW
+        assert ask(refresher, f"http://{HOSTS[0]}/own", begun.page) is AdmissionResult.NEW
         look_until(refresher, lambda: (1, there) in pages(shared))
         assert len(asked_of(shared, "SELECT DISTINCT CAST(xmin AS text) FROM pages WHERE collection = :n")) == 1
-        assert ask(refresher, there, call) is AdmissionResult.KNOWN
+        assert ask(refresher, there, begun.page) is AdmissionResult.KNOWN
         assert refresher.stats["crawlsched/handed_over"] == 0
 
 
@@ -118,8 +118,8 @@ def test_what_a_visit_finds_for_a_shard_that_is_lost_is_handed_on(shared):
     """The visit is written down, so nobody would find the link again; whoever has the shard next gets it."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
-        call = visit(refresher, here)
-        assert ask(refresher, there, call) is AdmissionResult.NEW
+        begun = visit(refresher, here)
+        assert ask(refresher, there, begun.page) is AdmissionResult.NEW
         take_away(shared, 1)
         look_until(refresher, lambda: (1, there) in pages(shared))
         assert (0, here) in pages(shared)
@@ -152,14 +152,16 @@ def another(shared, *shards: int) -> Iterator[None]:
 def test_the_same_link_on_many_pages_is_handed_over_once(shared):
     """Scrapy puts the page that it stands on and that page's depth into each request; they say nothing new."""
     with another(shared, 1), process(shared) as refresher:
-        call = visit(refresher, f"http://{HOSTS[0]}/")
+        begun = visit(refresher, f"http://{HOSTS[0]}/")
         for page in range(20):
             places = {"headers": [["Referer", f"http://{HOSTS[0]}/{page}"]], "meta": {"depth": page, "link_text": "x"}}
-            link = asked(f"http://{HOSTS[1]}/menu", call, **places)._replace(meta={"depth": page, "link_text": "x"})
+            link = asked(f"http://{HOSTS[1]}/menu", begun.page, **places)._replace(
+                meta={"depth": page, "link_text": "x"}
+            )
             refresher.admission.requested(link, refresher.clock())
         assert refresher.stats["crawlsched/handed_over"] == 1
         assert (
-            ask(refresher, f"http://{HOSTS[1]}/menu", call, headers=[["Accept-Language", "de"]])
+            ask(refresher, f"http://{HOSTS[1]}/menu", begun.page, headers=[["Accept-Language", "de"]])
             is AdmissionResult.ELSEWHERE
         )
         look_until(refresher, lambda: len(inbox(shared)) == 2)
@@ -169,15 +171,15 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
     """The row was in a batch of the shard; another process may have claimed it before the batch was written."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with another(shared, 1, 2, 3), process(shared) as refresher:
-        call = visit(refresher, here)
-        assert ask(refresher, there, call) is AdmissionResult.ELSEWHERE
-        assert ask(refresher, there, call) is AdmissionResult.KNOWN
+        begun = visit(refresher, here)
+        assert ask(refresher, there, begun.page) is AdmissionResult.ELSEWHERE
+        assert ask(refresher, there, begun.page) is AdmissionResult.KNOWN
         take_away(shared, 0)
         look_until(refresher, lambda: refresher.stats["crawlsched/shards/lost"])
         look_until(refresher, lambda: len(refresher.collection.shards.here) == 1)
         assert 1 not in {shard for shard, _ in inbox(shared)}
         again = visit(refresher, here)
-        assert ask(refresher, there, again) is AdmissionResult.ELSEWHERE
+        assert ask(refresher, there, again.page) is AdmissionResult.ELSEWHERE
         look_until(refresher, lambda: 1 in {shard for shard, _ in inbox(shared)})
 
 

@@ -9,8 +9,8 @@ def _starts(first: int = 100, bandwidth: float = 10.0) -> Starts:
     return starts
 
 
-def _look(starts: Starts, now: float, under_way: tuple[int, ...] = (), open_tokens: tuple[int, ...] = ()) -> bool:
-    return starts.look(now, under_way.__contains__, open_tokens.__contains__)
+def _look(starts: Starts, now: float, under_way: tuple[int, ...] = (), has_untracked: bool = False) -> bool:
+    return starts.look(now, under_way.__contains__, has_untracked)
 
 
 def test_the_others_wait_until_the_first_and_what_they_led_to_have_ended() -> None:
@@ -19,16 +19,11 @@ def test_the_others_wait_until_the_first_and_what_they_led_to_have_ended() -> No
     assert starts.asked(page=3)
     assert not _look(starts, 1.0)
     assert starts.line.popleft() == 3
-    assert starts.leads(3, None)
     starts.has_ended = True
     assert not _look(starts, 2.0, under_way=(3,))
-    starts.untracked_waits()
-    assert not _look(starts, 3.0)
-    starts.untracked_sent(7)
-    assert starts.leads(-1, 7)
-    assert not _look(starts, 4.0, open_tokens=(7,))
+    assert not _look(starts, 3.0, has_untracked=True)
     assert _look(starts, 5.0)
-    assert not starts.leads(3, 7)
+    assert _look(starts, 6.0, under_way=(3,), has_untracked=True)
 
 
 def test_nobody_waits_longer_than_sixty_seconds_or_a_hundred_slots() -> None:
