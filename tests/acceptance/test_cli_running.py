@@ -75,7 +75,7 @@ def test_a_bandwidth_without_a_unit_or_ten_times_the_present_one_is_not_taken_un
     without = running.project.so_far().command("bandwidth", "20000")
     assert (without.returncode, "needs a unit here, such as 20000/s" in without.stderr) == (2, True)
     assert "--yes" in running.refused("bandwidth", "500/s")
-    wait_until(lambda: running.report("bandwidth")["bandwidth"] == 5.0)
+    wait_until(lambda: running.report("bandwidth")["bandwidth"] == 5.0)  # the crawl writes its status every few seconds
 
 
 def next_times(running: Running, n: int) -> list[float]:
