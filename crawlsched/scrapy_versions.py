@@ -178,11 +178,11 @@ def download_slot(crawler: Crawler, name: str) -> DownloadSlot | None:
     slot: Any = crawler.engine.downloader.slots.get(name)
     if slot is None:
         return None
+    if not slot.delay:
+        return DownloadSlot(slot.concurrency, 0.0, 0.0, bool(slot.queue) or slot.free_transfer_slots() <= 0)
     # Scrapy 2.19 has `jitter`, a share of the delay, and the monotonic clock.
     jitter = slot.jitter if hasattr(slot, "jitter") else 0.5 * slot.randomize_delay
     least_delay = max(0.0, slot.delay * (1.0 - jitter))
-    if not slot.delay:
-        return DownloadSlot(slot.concurrency, 0.0, 0.0, bool(slot.queue) or slot.free_transfer_slots() <= 0)
     # Scrapy draws the delay, again each time that it looks: only what waits in its queue goes when the draw is over.
     clock = time.time if slot.lastseen > _SINCE_1970 else time.monotonic
     left = slot.lastseen + least_delay - clock()

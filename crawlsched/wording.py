@@ -76,13 +76,17 @@ def say_past(time: float | None, now: float) -> str:
     return f"{say_moment(time, now).partition(',')[0]}, just now"
 
 
-def say_share(share: float | None) -> str:
-    """Say a share of a whole in per cent.
+def say_share(share: float | None, digits: int = 3, unknown: str = "not known") -> str:
+    """Say a share of a whole in per cent, with as many digits as say something.
 
-    >>> say_share(0.98765), say_share(None)
-    ('98.8 %', 'not known')
+    >>> say_share(0.98765), say_share(None), say_share(0.99999, 2), say_share(1e-7), say_share(0.005)
+    ('98.8 %', 'not known', '100 %', '< 0.1 %', '0.5 %')
     """
-    return "not known" if share is None or math.isnan(share) else f"{100 * share:.3g} %"
+    if share is None or math.isnan(share):
+        return unknown
+    if 0.0 < share < 0.001:
+        return "< 0.1 %"
+    return f"{float(f'{100 * share:.{digits}g}'):g} %"
 
 
 def say_trust(share: float | None, interval: Sequence[float] | None, unknown: str | None = None) -> str:

@@ -2,20 +2,28 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crawlsched.bandwidth.division import Gain, SignalAllocation, blocks, divide, not_negative, page_arrays, total_rate
-from crawlsched.bandwidth.unannounced import EvenGain
+from crawlsched.bandwidth.division import (
+    SignalAllocation,
+    blocks,
+    checked,
+    divide,
+    not_negative,
+    page_arrays,
+    total_rate,
+)
+from crawlsched.bandwidth.unannounced import even_rates
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import elapsed_at_value, noisy_value
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
 from crawlsched.crawl_value.rules import natural_parameters
 from crawlsched.crawl_value.terms import noisy_terms
 
-__all__ = ["AnnouncedGain", "demand", "refresh_rates_with_signals"]
+__all__ = ["demand", "refresh_rates_with_signals"]
 
 # exp(-1000) is 0: a doubt, or a weight of an announcement, that is as good as infinite.
 _CERTAIN = 1000.0
@@ -66,11 +74,12 @@ def refresh_rates_with_signals(
     >>> allocation.effective_elapsed
     array([ 3.1799..., 24.5757...])
     """
-    gain = AnnouncedGain.announced(change_rate, recall, false_signal_rate, importance)
-    found = divide(gain, bandwidth)
+    columns = _columns(change_rate, recall, false_signal_rate, importance)
+    found = divide(_wanted, columns, bandwidth)
     elapsed, freshness = np.empty_like(found.rates), np.empty_like(found.rates)
     for pages in blocks(found.rates.size):
-        elapsed[pages], freshness[pages] = gain.of(pages).policy(found.threshold)
+        some = _Announced(*(column[pages] for column in columns))
+        elapsed[pages], freshness[pages] = some.policy(found.threshold)
     return SignalAllocation(
         rates=found.rates, threshold=found.threshold, effective_elapsed=elapsed, least_freshness=freshness
     )
@@ -82,29 +91,33 @@ def _probability(name: str, array: FloatArray) -> None:
         raise ValueError(f"{name}[{page}] is {float(array[page])!r}; every {name} must be between 0 and 1.")
 
 
+def _columns(
+    change_rate: ArrayLike, recall: ArrayLike, false_signal_rate: ArrayLike, importance: ArrayLike
+) -> list[FloatArray]:
+    """Give a caller's arguments as arrays, change rates and importances first, or say which of them is wrong."""
+    change, caught, false, weight = page_arrays(
+        change_rate=change_rate, recall=recall, false_signal_rate=false_signal_rate, importance=importance
+    )
+    change, weight = checked(change, weight)
+    _probability("recall", caught)
+    return [change, weight, caught, not_negative("false_signal_rate", false)]
+
+
+def _wanted(threshold: float, *columns: FloatArray) -> FloatArray:
+    return _Announced(*columns).rates(threshold)
+
+
 @dataclass(frozen=True)
-class AnnouncedGain(Gain):
-    """Gain of the mean rate at which a page is crawled by the best threshold on its effective elapsed time.
+class _Announced:
+    """Pages whose changes are announced, each crawled by the best threshold on its effective elapsed time.
 
     The threshold is used as y = α ι, minus the log-probability of freshness, which also makes sense at α = 0.
     """
 
+    change_rate: FloatArray
+    importance: FloatArray
     recall: FloatArray
     false_signal_rate: FloatArray
-
-    @classmethod
-    def announced(
-        cls, change_rate: ArrayLike, recall: ArrayLike, false_signal_rate: ArrayLike, importance: ArrayLike
-    ) -> Self:
-        """Make the gain from a caller's arguments, or say which of them is wrong."""
-        change, caught, false, weight = page_arrays(
-            change_rate=change_rate, recall=recall, false_signal_rate=false_signal_rate, importance=importance
-        )
-        not_negative("change_rate", change)
-        not_negative("importance", weight)
-        _probability("recall", caught)
-        not_negative("false_signal_rate", false)
-        return cls(change, weight, caught, false)
 
     def rates(self, threshold: FloatArray | float) -> FloatArray:
         """Give 1/ψ at the threshold of each page."""
@@ -127,7 +140,9 @@ class AnnouncedGain(Gain):
         doubt = np.where(reached, alpha * np.where(reached, elapsed, 0.0), np.inf)
         if self._stepped.any():
             at = np.flatnonzero(self._stepped)
-            n = self.of(at)._announcements(np.broadcast_to(threshold, doubt.shape)[at])
+            columns = self.change_rate, self.importance, self.recall, self.false_signal_rate
+            some = _Announced(*(column[at] for column in columns))
+            n = some._announcements(np.broadcast_to(threshold, doubt.shape)[at])
             doubt[at] = n * kappa[at]
         # A page that does not matter is never crawled, and the copy of one that never changes is never in doubt.
         return np.where(self.change_rate > 0.0, np.where(self.importance > 0.0, doubt, np.inf), 0.0)
@@ -216,8 +231,9 @@ def demand(
     thresholds = np.asarray(threshold, dtype=np.float64)
     if not (thresholds >= 0.0).all():
         raise ValueError(f"threshold contains {float(np.min(thresholds))!r}; every threshold must be 0 or more.")
-    gain: Gain = AnnouncedGain.announced(change_rate, recall, false_signal_rate, importance)
-    if not np.any(recall):
-        gain = EvenGain(gain.change_rate, gain.importance)  # false announcements alone change nothing
-    totals = [total_rate(gain, float(each)) for each in thresholds.ravel()]
+    columns = _columns(change_rate, recall, false_signal_rate, importance)
+    if np.any(recall):
+        totals = [total_rate(_wanted, columns, float(each)) for each in thresholds.ravel()]
+    else:  # false announcements alone change nothing
+        totals = [total_rate(even_rates, columns[:2], float(each)) for each in thresholds.ravel()]
     return np.array(totals).reshape(thresholds.shape)[()]

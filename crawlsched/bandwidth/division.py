@@ -7,24 +7,23 @@ al. write out in Appendix A). So one number is searched for.
 Everything is done in blocks of pages, so that ten million of them need little more memory than their arrays.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from math import copysign, exp, fsum, log
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.array_types import FloatArray
 
 __all__ = [
     "Allocation",
-    "Gain",
     "SignalAllocation",
+    "WantedRates",
     "blocks",
     "bracket_threshold",
+    "checked",
     "divide",
     "not_negative",
     "page_arrays",
@@ -163,30 +162,17 @@ class SignalAllocation(Allocation):
     least_freshness: FloatArray
 
 
-@dataclass(frozen=True)
-class Gain(ABC):
-    """A concave, increasing function of the rate, one for every page.
+#: The rates at which the slope of each page's gain is the threshold: 0 above its steepest slope, all that is useful at
+#: 0. Called with the threshold, the change rates, the importances, and what else the gain depends on. A gain is a
+#: concave, increasing function of the rate; ways to divide a bandwidth maximise the sum of them, and differ in
+#: nothing else. The slope is in importance times seconds, so that pages are compared in the units of crawl values.
+WantedRates = Callable[..., FloatArray]
 
-    All ways to divide a bandwidth maximise the sum of such functions; they differ in nothing else. The threshold is the
-    slope of the function, in importance times seconds, so that pages are compared in the units of crawl values.
-    """
 
-    change_rate: FloatArray  # changes per second; shape (n,)
-    importance: FloatArray  # weight of a fresh copy; shape (n,)
-
-    @classmethod
-    def checked(cls, change_rate: ArrayLike, importance: ArrayLike) -> Self:
-        """Make the gain from a caller's arguments, or say which of them is wrong."""
-        change, weight = page_arrays(change_rate=change_rate, importance=importance)
-        return cls(not_negative("change_rate", change), not_negative("importance", weight))
-
-    def of(self, pages: slice | IndexArray) -> Self:
-        """Give the gain of some of the pages; no copy if they are a slice."""
-        return type(self)(*(getattr(self, field.name)[pages] for field in fields(self)))
-
-    @abstractmethod
-    def rates(self, threshold: FloatArray | float) -> FloatArray:
-        """Give rates at which the slope is the threshold: 0 above the steepest slope, all that is useful at 0."""
+def checked(change_rate: ArrayLike, importance: ArrayLike) -> list[FloatArray]:
+    """Give a caller's change rates and importances as arrays, or say which of them is wrong."""
+    change, weight = page_arrays(change_rate=change_rate, importance=importance)
+    return [not_negative("change_rate", change), not_negative("importance", weight)]
 
 
 # Pages in a block: its arrays stay in the processor's cache.
@@ -199,40 +185,51 @@ def blocks(n_pages: int) -> Iterator[slice]:
         yield slice(start, min(start + _BLOCK, n_pages))
 
 
-def divide(gain: Gain, bandwidth: float) -> Allocation:
-    """Give the best division of the bandwidth among the pages."""
+def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float) -> Allocation:
+    """Give the best division of the bandwidth among pages, whose change rates, importances, ... are the columns."""
     if not 0.0 < bandwidth < np.inf:
         raise ValueError(f"bandwidth is {bandwidth!r}; it must be a positive, finite number of crawls per second.")
-    if total_rate(gain, 0.0) <= bandwidth:
-        return Allocation(rates=_wanted(gain, 0.0), threshold=0.0)
-    below, above = bracket_threshold(lambda threshold: total_rate(gain, threshold), bandwidth, _start(gain, bandwidth))
+
+    def total(threshold: float) -> float:
+        return total_rate(wanted, columns, threshold)
+
+    if total(0.0) <= bandwidth:
+        return Allocation(rates=_rates(wanted, columns, 0.0), threshold=0.0)
+    below, above = bracket_threshold(total, bandwidth, _start(columns, bandwidth))
     # Rates between those at the two ends of the bracket, so that they add up exactly. Only where demand is so steep
     # that no threshold meets the bandwidth does this move a rate by more than rounding.
-    rates, least = _wanted(gain, below), _wanted(gain, above)
-    n_pages = gain.change_rate.size
-    missing = bandwidth - fsum(float(np.sum(least[pages])) for pages in blocks(n_pages))
-    room = fsum(float(np.sum(rates[pages] - least[pages])) for pages in blocks(n_pages))
+    rates, least = _rates(wanted, columns, below), _rates(wanted, columns, above)
+    missing = bandwidth - fsum(float(np.sum(least[pages])) for pages in blocks(rates.size))
+    room = fsum(float(np.sum(rates[pages] - least[pages])) for pages in blocks(rates.size))
     share = min(max(missing / room, 0.0), 1.0) if room > 0.0 else 1.0
-    for pages in blocks(n_pages):
+    for pages in blocks(rates.size):
         rates[pages] = least[pages] + share * (rates[pages] - least[pages])
     return Allocation(rates=rates, threshold=above + share * (below - above))
 
 
-def total_rate(gain: Gain, threshold: float) -> float:
+def total_rate(wanted: WantedRates, columns: Sequence[FloatArray], threshold: float) -> float:
     """Add up the rates that the pages want at the threshold."""
-    return fsum(float(np.sum(gain.of(pages).rates(threshold))) for pages in blocks(gain.change_rate.size))
+    return fsum(float(np.sum(rates)) for _, rates in _by_block(wanted, columns, threshold))
 
 
-def _wanted(gain: Gain, threshold: float) -> FloatArray:
-    rates = np.empty(gain.change_rate.size)
-    for pages in blocks(rates.size):
-        rates[pages] = gain.of(pages).rates(threshold)
+def _by_block(
+    wanted: WantedRates, columns: Sequence[FloatArray], threshold: float
+) -> Iterator[tuple[slice, FloatArray]]:
+    for pages in blocks(columns[0].size):
+        yield pages, wanted(threshold, *(column[pages] for column in columns))
+
+
+def _rates(wanted: WantedRates, columns: Sequence[FloatArray], threshold: float) -> FloatArray:
+    rates = np.empty(columns[0].size)
+    for pages, some in _by_block(wanted, columns, threshold):
+        rates[pages] = some
     return rates
 
 
-def _start(gain: Gain, bandwidth: float) -> float:
+def _start(columns: Sequence[FloatArray], bandwidth: float) -> float:
     """Guess the threshold: rates are close to sqrt(importance * change_rate / threshold) in all gains, to a factor."""
-    parts = (gain.of(pages) for pages in blocks(gain.change_rate.size))
-    roots = fsum(float(np.sum(np.sqrt(part.importance * part.change_rate))) for part in parts)
+    change_rate, importance = columns[:2]
+    some = blocks(change_rate.size)
+    roots = fsum(float(np.sum(np.sqrt(importance[pages] * change_rate[pages]))) for pages in some)
     guess = (roots / bandwidth) ** 2
     return guess if 0.0 < guess < np.inf else 1.0

@@ -3,11 +3,18 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crawlsched.bandwidth.division import Allocation, Gain, divide
+from crawlsched.bandwidth.division import Allocation, checked, divide
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import elapsed_at_value
 
-__all__ = ["EvenGain", "harmonic_rates", "poisson_crawl_rates", "refresh_rates"]
+__all__ = [
+    "even_rates",
+    "harmonic_rates",
+    "harmonic_wanted",
+    "poisson_crawl_rates",
+    "poisson_wanted",
+    "refresh_rates",
+]
 
 
 def refresh_rates(
@@ -54,17 +61,14 @@ def refresh_rates(
     >>> allocation.threshold
     0.2662
     """
-    return divide(EvenGain.checked(change_rate, importance), bandwidth)
+    return divide(even_rates, checked(change_rate, importance), bandwidth)
 
 
-class EvenGain(Gain):
-    """Gain G(ξ; μ, Δ) = (μ/Δ) ξ (1 - exp(-Δ/ξ)) of the rate ξ: the freshness of a page crawled at even intervals."""
-
-    def rates(self, threshold: FloatArray | float) -> FloatArray:
-        """Give one over the elapsed time after which the crawl value is the threshold."""
-        interval = np.asarray(elapsed_at_value(threshold, self.change_rate, importance=self.importance))
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.where(self.importance * self.change_rate > 0.0, 1.0 / interval, 0.0)
+def even_rates(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
+    """Give one over the elapsed time after which the crawl value is the threshold."""
+    interval = np.asarray(elapsed_at_value(threshold, change_rate, importance=importance))
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.where(importance * change_rate > 0.0, 1.0 / interval, 0.0)
 
 
 def harmonic_rates(
@@ -97,21 +101,18 @@ def harmonic_rates(
     >>> refresh_rates([1.0, 100.0], 1.0, bandwidth=2.0).rates
     array([2., 0.])
     """
-    return divide(HarmonicGain.checked(change_rate, importance), bandwidth)
+    return divide(harmonic_wanted, checked(change_rate, importance), bandwidth)
 
 
-class HarmonicGain(Gain):
-    """Gain μ ln(ρ / (ρ + Δ)) of the rate ρ."""
-
-    def rates(self, threshold: FloatArray | float) -> FloatArray:
-        """Give ρ = (sqrt(Δ² + 4c) - Δ) / 2 with c = μΔ/Λ."""
-        useful = self.importance * self.change_rate
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            c = useful / threshold
-            # sqrt(Δ² + (2 sqrt(c))²) without overflow; where nothing is useful, 0/0 stands for 0.
-            rates = 2.0 * c / (self.change_rate + np.hypot(self.change_rate, 2.0 * np.sqrt(c)))
-            rates = np.where(np.isinf(c), np.inf, rates)
-        return np.where(useful > 0.0, rates, 0.0)
+def harmonic_wanted(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
+    """Give ρ = (sqrt(Δ² + 4c) - Δ) / 2 with c = μΔ/Λ, the rate at which μ ln(ρ / (ρ + Δ)) has the slope Λ."""
+    useful = importance * change_rate
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        c = useful / threshold
+        # sqrt(Δ² + (2 sqrt(c))²) without overflow; where nothing is useful, 0/0 stands for 0.
+        rates = 2.0 * c / (change_rate + np.hypot(change_rate, 2.0 * np.sqrt(c)))
+        rates = np.where(np.isinf(c), np.inf, rates)
+    return np.where(useful > 0.0, rates, 0.0)
 
 
 def poisson_crawl_rates(
@@ -143,16 +144,13 @@ def poisson_crawl_rates(
     >>> allocation.threshold
     0.111
     """
-    return divide(PoissonGain.checked(change_rate, importance), bandwidth)
+    return divide(poisson_wanted, checked(change_rate, importance), bandwidth)
 
 
-class PoissonGain(Gain):
-    """Gain μ p / (p + Δ) of the rate p."""
-
-    def rates(self, threshold: FloatArray | float) -> FloatArray:
-        """Give p = sqrt(μΔ/Λ) - Δ, written so that it does not cancel: Δ (μ/(ΔΛ) - 1) / (sqrt(μ/(ΔΛ)) + 1)."""
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            steepness = self.importance / self.change_rate / threshold
-            rates = self.change_rate * ((steepness - 1.0) / (np.sqrt(steepness) + 1.0))
-            rates = np.where(np.isinf(steepness), np.inf, np.maximum(rates, 0.0))
-        return np.where(self.importance * self.change_rate > 0.0, rates, 0.0)
+def poisson_wanted(threshold: FloatArray | float, change_rate: FloatArray, importance: FloatArray) -> FloatArray:
+    """Give p = sqrt(μΔ/Λ) - Δ, written so that it does not cancel: Δ (μ/(ΔΛ) - 1) / (sqrt(μ/(ΔΛ)) + 1)."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        steepness = importance / change_rate / threshold
+        rates = change_rate * ((steepness - 1.0) / (np.sqrt(steepness) + 1.0))
+        rates = np.where(np.isinf(steepness), np.inf, np.maximum(rates, 0.0))
+    return np.where(importance * change_rate > 0.0, rates, 0.0)

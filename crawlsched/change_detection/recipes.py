@@ -124,22 +124,19 @@ class Recipe:
             return *self._of_function(self.method, body), None
         if self.method == "raw_bytes":
             return self.id, body.body, None
-        kind = content_kind(*body[:3]) if self.method != "json" else "json"
-        if self.method != "blocks" and kind == "html":
-            return *self._of_page(decoded(*body[:3]), body.url), None
-        if self.method != "blocks" and kind == "json":
+        kind = content_kind(*body[:3])
+        if self.method == "json" or (self.method != "blocks" and kind == "json"):
             written = canonical_json(decoded(*body[:3]), self._ignored)
             if written is not None:
                 return self.id, written, None
-        blocks = self.blocks(*body[:3])
+        if kind != "html":
+            blocks = body_blocks(*body[:3], self._ignored)
+        elif self.method in ("visible_text", "main_text"):
+            return *self._of_page(decoded(*body[:3]), body.url), None
+        else:
+            blocks = page_blocks(self._kept(decoded(*body[:3])), self._ignored)
         # Where one block ends and the next begins is markup, or white space.
         return self.id, blocks.text.replace("\n", " "), blocks if self.method == "blocks" else None
-
-    def blocks(self, body: bytes, content_type: str | None, encoding: str | None) -> PageBlocks:
-        """Return the blocks of a body."""
-        if content_kind(body, content_type, encoding) != "html":
-            return body_blocks(body, content_type, encoding, self._ignored)
-        return page_blocks(self._kept(decoded(body, content_type, encoding)), self._ignored)
 
     def _kept(self, markup: str) -> str:
         return markup if self._parts is None else self._parts.markup(markup)

@@ -11,7 +11,7 @@ from crawlsched.settings.values import read_bandwidth
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# So many times the present bandwidth may be a slip of the hand.
+# Ten times the present bandwidth may be a slip of the hand.
 _MUCH_MORE = 10.0
 _PAUSING = ("pause", "resume")
 

@@ -94,7 +94,7 @@ class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]
         self.choices = None  # type: ignore[assignment]
 
     def add_parser(self, name: str, **named: Any) -> Any:
-        """Add a command; what the list of commands says of it opens its help, too."""
+        """Add a command; its line in the list of commands is also the first of its help."""
         meaning = named.get("help", "")
         named.setdefault("description", f"{meaning[:1].upper()}{meaning[1:]}{'' if meaning.endswith('?') else '.'}")
         return super().add_parser(name, **named)

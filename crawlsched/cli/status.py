@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# So many of the best and of the worst sources are shown; --json has them all.
+# How many of the best and of the worst sources are shown; --json has them all.
 _SHOWN_SOURCES = 5
 _SHOWN_HOSTS = 5
 # Up to this number all pages are counted, in a second. Above it the counts are those of the newest plan.

@@ -10,7 +10,7 @@ from crawlsched.cli.stores import Stores, open_stores, owner_now
 from crawlsched.exceptions import CrawlschedError, UnknownPage
 from crawlsched.jobs.stored_planners import before, planner_of_page, waiting_since
 from crawlsched.settings import Settings
-from crawlsched.web.words import BINDS
+from crawlsched.web.words import BINDS, noted
 from crawlsched.wording import (
     say_count,
     say_duration,
@@ -254,20 +254,10 @@ def _say_changes(report: dict[str, Any]) -> str:
 def _say_found(report: dict[str, Any], now: float) -> list[str]:
     found = f"{say_count(report['n_changes'], 'change')} found in {say_count(report['n_crawls'], 'visit')}"
     lines = [f"{found}, the last {say_past(report['changed_at'], now)}" if report["n_changes"] else found]
-    if report["undelivered"]:
-        lines.append("its last change has not been through the spider's callback and pipelines yet")
     for known in report["ignored"]:
         place = f"{known['place']}, which {known['evidence']}; its last text: {known['said']}"
         lines.append(f"ignored since {say_past(known['since'], now)}: {place}")
-    lines += report["suggested"]
-    lines += [f"last change: {place}: {before!r} became {after!r}" for place, before, after in report["told"]]
-    if report["visits"] and report["visits"][0]["outcome"] == "wrong":
-        lines.append("at its last visit another page (a log-in wall, an error page) was served in its place")
-    if lying := [name for name, standing in report["validators"].items() if standing == "lying"]:
-        lines.append(f"its host's {' and '.join(lying)} did not move when pages changed, and count for nothing")
-    if report["moved_to"]:
-        lines.append(f"it moved to {report['moved_to']}")
-    return lines
+    return [*lines, *report["suggested"], *noted(report)]
 
 
 def _say_announced(report: dict[str, Any], now: float) -> list[str]:

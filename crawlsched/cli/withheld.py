@@ -1,4 +1,4 @@
-"""``crawlsched withheld``: what did not reach the spider, and which places of pages are left out, or might be."""
+"""``crawlsched withheld``: what did not reach the spider, and which parts of pages are ignored or suggested for it."""
 
 import argparse
 import time

@@ -374,8 +374,8 @@ class Collection:
         if self._unread is not None:
             self.aside.run("reading what the next visit needs", self._reading([self._unread]), self._read_again)
             return
-        if now - self._read_ahead_at < _READ_AHEAD_EVERY:
-            return  # which pages these are takes longer than all else of a flush
+        if now - self._read_ahead_at < _READ_AHEAD_EVERY or len(self.facts) >= self.planner.pages.n:
+            return  # which pages these are takes longer than all else of a flush; or all facts are here
         self._read_ahead_at = now
         pages = [page for page in self.planner.peek(now, wanted).tolist() if page not in self.facts]
         if pages:

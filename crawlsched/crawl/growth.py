@@ -162,5 +162,7 @@ def _told(what: str, line: str) -> dict[str, str]:
 
 def _parameters(url: str) -> list[tuple[str, str]]:
     """Return the parameters of a URL's query, and with each what is left without it."""
+    if "?" not in url:
+        return []
     names = {parameter.partition("=")[0].replace("*", "") for parameter in urlsplit(url).query.split("&")} - {""}
     return [(name, f"{name} {without_parameters(url, named([name]))}") for name in sorted(names)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.showing import in_words
@@ -16,13 +16,6 @@ logger = logging.getLogger(__name__)
 # What fails this often in a row, and for these seconds, will not come right by itself.
 _HOPELESS_FAILURES = 5
 _HOPELESS_SECONDS = 10.0
-
-
-class _Episode(NamedTuple):
-    """Failures of one thing in a row."""
-
-    began: float
-    failures: int
 
 
 class Guard:
@@ -44,7 +37,8 @@ class Guard:
         self.hopeless = (_HOPELESS_FAILURES, _HOPELESS_SECONDS)
         self._count = count
         self._clock = clock
-        self._episodes: dict[str, _Episode] = {}
+        # By name when failures in a row began, and how many there were.
+        self._episodes: dict[str, tuple[float, int]] = {}
 
     def run(self, name: str, function: Callable[[], Any]) -> bool:
         """Run a function; return whether it came to its end. Failures in a row are counted by `name`."""
@@ -59,7 +53,7 @@ class Guard:
     def worked(self, name: str) -> None:
         """Something that may have failed before went well."""
         if self._episodes and name in self._episodes:
-            failures = self._episodes.pop(name).failures
+            _, failures = self._episodes.pop(name)
             logger.warning("%s works again after %d failures.", _capital(name), failures)
 
     def failed(self, name: str, error: Exception) -> None:
@@ -67,8 +61,8 @@ class Guard:
         now = self._clock()
         self._count("crawlsched/failures")
         before = self._episodes.get(name)
-        began, failures = (now, 1) if before is None else (before.began, before.failures + 1)
-        self._episodes[name] = _Episode(began, failures)
+        began, failures = (now, 1) if before is None else (before[0], before[1] + 1)
+        self._episodes[name] = began, failures
         expected = isinstance(error, CrawlschedError)
         if before is None:
             logger.error(

@@ -43,14 +43,11 @@ class Recipes:
 
     def of(self, url: str, meant: object = None) -> Recipe:
         """Return the recipe of a page; what its request says and `recipe_from` does not read is logged, once."""
-        if meant is not None:
-            return self._as_meant(url, meant)
-        for matches, recipe in self._special:
-            if matches(url):
-                return recipe
-        return self._general
+        if meant is not None and (recipe := self._as_meant(url, meant)) is not None:
+            return recipe
+        return next((recipe for matches, recipe in self._special if matches(url)), self._general)
 
-    def _as_meant(self, url: str, meant: object) -> Recipe:
+    def _as_meant(self, url: str, meant: object) -> Recipe | None:
         key = json.dumps(meant, sort_keys=True, default=repr)
         if key not in self._by_request:
             try:
@@ -58,7 +55,7 @@ class Recipes:
             except (ValueError, TypeError) as error:
                 logger.error("meta['crawlsched_recipe'] of %s is no recipe, so it does not count: %s", url, error)
                 self._by_request[key] = None
-        return self._by_request[key] or self.of(url)
+        return self._by_request[key]
 
 
 def meant_for(template: Mapping[str, Any] | None) -> object:

@@ -86,13 +86,13 @@ class Estimator(ABC):
     one by one and an array at once give the same numbers.
     """
 
-    #: Rows of different lengths, for the methods that need every interval.
-    _histories: ClassVar[tuple[str, ...]] = ()
+    #: Whether each row keeps some of its intervals, for the methods that need them all.
+    _keeps_intervals: ClassVar[bool] = False
 
     def __init__(self, n_pages: int) -> None:
         self.n_pages = check_n_pages(n_pages)
         self._columns: Columns = self._new_rows(self.n_pages)
-        self._intervals = {name: Intervals(self.n_pages) for name in self._histories}
+        self._intervals = Intervals(self.n_pages if self._keeps_intervals else 0)
 
     @abstractmethod
     def _new_rows(self, n: int) -> Columns:
@@ -153,58 +153,48 @@ class Estimator(ABC):
             column = self._columns[name] = grown(self._columns[name], size)
             if new.any():
                 column[self.n_pages :] = new
-        for intervals in self._intervals.values():
-            intervals.resize(size)
+        if self._keeps_intervals:
+            self._intervals.resize(size)
         self.n_pages = size
 
     def rows_to_bytes(self, pages: npt.ArrayLike) -> list[bytes]:
         """Return the rows of some pages as bytes for `rows_from_bytes`.
 
-        A row is its columns one after the other (little-endian); then, for each history, its length (int64) and its
-        numbers.
+        A row is its columns one after the other (little-endian), and then the intervals that it keeps.
         """
         rows = check_rows(pages, self.n_pages)
         self._estimate(rows)  # what some put off until somebody asks
         parts = [_bytes_of(column[rows]) for column in self._columns.values()]
         packed = [b"".join(row) for row in zip(*parts, strict=True)]
-        for intervals in self._intervals.values():
-            values, lengths = intervals.gather(rows)
-            ends = np.cumsum(lengths)
-            for row, (end, length) in enumerate(zip(ends.tolist(), lengths.tolist(), strict=True)):
-                packed[row] += np.int64(length).tobytes() + values[end - length : end].tobytes()
+        if self._keeps_intervals:
+            values, lengths = self._intervals.gather(rows)
+            kept = np.split(values, np.cumsum(lengths)[:-1])
+            packed = [row + some.tobytes() for row, some in zip(packed, kept, strict=True)]
         return packed
 
     def rows_from_bytes(self, pages: npt.ArrayLike, packed: Sequence[bytes]) -> None:
-        """Read what `rows_to_bytes` gave for distinct pages, into rows without a visit.
+        """Read what `rows_to_bytes` gave for distinct pages, in the place of what is known of them.
 
         A row of the wrong length raises ValueError, and nothing is changed then.
         """
         rows = check_rows(pages, self.n_pages)
-        sizes = {name: column[:1].nbytes if column.shape[0] else 0 for name, column in self._columns.items()}
-        fixed, histories = sum(sizes.values()), [_unpacked(row, sum(sizes.values()), self._histories) for row in packed]
+        sizes = {name: column[:1].nbytes for name, column in self._columns.items()}
+        fixed = sum(sizes.values())
+        for row in packed:
+            more = len(row) - fixed
+            if more and not (self._keeps_intervals and more > 0 and more % 8 == 0):
+                raise ValueError(f"packed must hold rows of this estimator, got one of {len(row)} bytes.")
         start = 0
         for name, column in self._columns.items():
             joined = b"".join([row[start : start + sizes[name]] for row in packed])
             column[rows] = np.frombuffer(joined, column.dtype).reshape(rows.size, *column.shape[1:])
             start += sizes[name]
-        assert start == fixed
-        for number, intervals in enumerate(self._intervals.values()):
-            for row, history in zip(rows.tolist(), histories, strict=True):
-                intervals.extend(row, history[number])
+        if self._keeps_intervals:
+            self._intervals.length[rows] = 0
+            for number, row in zip(rows.tolist(), packed, strict=True):
+                self._intervals.extend(number, np.frombuffer(row[fixed:]))
 
 
 def _bytes_of(column: npt.NDArray[Any]) -> list[bytes]:
     buffer, width = np.ascontiguousarray(column).tobytes(), column[:1].nbytes
     return [buffer[start : start + width] for start in range(0, len(buffer), width)]
-
-
-def _unpacked(row: bytes, fixed: int, histories: tuple[str, ...]) -> list[FloatArray]:
-    """Return the histories behind the columns of a row."""
-    found, at = [], fixed
-    for _ in histories:
-        length = int.from_bytes(row[at : at + 8], "little") if len(row) >= at + 8 else -1
-        at += 8 + 8 * length
-        found.append(np.frombuffer(row[at - 8 * length : at], np.float64) if 0 <= at <= len(row) else np.empty(0))
-    if len(row) != at:
-        raise ValueError(f"packed must hold rows of this estimator, got one of {len(row)} bytes.")
-    return found

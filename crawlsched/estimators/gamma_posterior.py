@@ -1,11 +1,10 @@
 """The compact posterior: a Gamma distribution of the change rate, two numbers per page."""
 
 import numpy as np
-import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.observations import Observations, check_observations, check_positive, per_page
+from crawlsched.estimators.observations import Observations, check_positive
 
 __all__ = ["GammaPosterior"]
 
@@ -26,11 +25,10 @@ class GammaPosterior(Estimator):
     Notes
     -----
     A visit after τ seconds that found nothing gives b + τ, exactly. A changed one multiplies the density by
-    1 - e^{-(λτ + e)}, e being the `evidence` of announcements; the result is replaced by the Gamma distribution of the
-    same mean and variance. With q = b/(b + τ) and E = e^{-e}::
+    1 - e^{-λτ}; the result is replaced by the Gamma distribution of the same mean and variance. With q = b/(b + τ)::
 
-        mean             m = (a/b) (1 - E q^{a+1}) / (1 - E q^a)
-        variance/mean²   = 1/a - d (1 + 1/a),  d = E q^a (1 - q)² / (1 - E q^{a+1})²
+        mean             m = (a/b) (1 - q^{a+1}) / (1 - q^a)
+        variance/mean²   = 1/a - d (1 + 1/a),  d = q^a (1 - q)² / (1 - q^{a+1})²
 
     so that a' = a / (1 - d (a + 1)) and b' = a'/m; with τ → 0 a change adds one to the shape, as for a page that is
     watched all the time.
@@ -59,41 +57,15 @@ class GammaPosterior(Estimator):
     def _new_rows(self, n: int) -> Columns:
         return {"shape": np.full(n, self.prior_shape), "time": np.full(n, self.prior_time)}
 
-    def update(
-        self,
-        pages: npt.ArrayLike,
-        elapsed: npt.ArrayLike,
-        changed: npt.ArrayLike,
-        n_signals: npt.ArrayLike | None = None,
-        time_since_modified: npt.ArrayLike | None = None,
-        evidence: npt.ArrayLike | None = None,
-    ) -> None:
-        """Learn from one visit to each of some distinct pages.
-
-        Parameters
-        ----------
-        evidence : array_like, optional
-            Nats that announcements since the visit before take off the log-probability of freshness (the sum of κ n
-            over their sources); 0 by default.
-        """
-        seen = check_observations(self.n_pages, pages, elapsed, changed, n_signals, time_since_modified)
-        nats = per_page(0.0 if evidence is None else evidence, seen.pages.size, "evidence")
-        if not (nats >= 0).all():
-            raise ValueError(f"evidence must be nats that are not negative, got {nats[~(nats >= 0)][0]}.")
-        self._take(seen, nats)
-
     def _observe(self, seen: Observations) -> None:
-        self._take(seen, np.zeros(seen.pages.size))
-
-    def _take(self, seen: Observations, evidence: FloatArray) -> None:
         same = ~seen.changed
         self._columns["time"][seen.pages[same]] += seen.elapsed[same]
-        pages, elapsed, nats = seen.pages[seen.changed], seen.elapsed[seen.changed], evidence[seen.changed]
+        pages, elapsed = seen.pages[seen.changed], seen.elapsed[seen.changed]
         shape, time = self._columns["shape"][pages], self._columns["time"][pages]
         log_q = -np.log1p(elapsed / time)
-        at_shape = -np.expm1(shape * log_q - nats)
-        above = -np.expm1((shape + 1) * log_q - nats)
-        narrowing = np.exp(shape * log_q - nats) * (np.expm1(log_q) / above) ** 2
+        at_shape = -np.expm1(shape * log_q)
+        above = -np.expm1((shape + 1) * log_q)
+        narrowing = np.exp(shape * log_q) * (np.expm1(log_q) / above) ** 2
         mean = shape / time * above / at_shape
         matched = shape / (1.0 - narrowing * (shape + 1))
         self._columns["shape"][pages] = matched

@@ -9,51 +9,40 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray
 
 __all__ = [
-    "CODES",
-    "KNOWN",
-    "LAST_CODE",
-    "LAST_STEP",
-    "NATS",
-    "STEPS_PER_NAT",
-    "STEPS_PER_SQUARE",
     "decoded",
     "dither",
     "dither_one",
     "encoded",
     "from_steps",
-    "likelihood_table",
     "relative_likelihoods",
     "to_steps",
 ]
 
 
-#: A stored step is 1/2048 nat (a factor of 1.0005); 65535 of them reach down to e^-32.
-STEPS_PER_NAT = 2048.0
-_NATS_PER_STEP = -1.0 / STEPS_PER_NAT
-#: The last of them.
-LAST_STEP = 65535.0
+# A stored step is 1/2048 nat (a factor of 1.0005); 65535 of them reach down to e^-32.
+_STEPS_PER_NAT = 2048.0
+_NATS_PER_STEP = -1.0 / _STEPS_PER_NAT
+# The last of them.
+_LAST_STEP = 65535.0
 
 # In 8 bits steps grow with the distance from the likeliest rate: a code k stands for k² 257/255 of the steps above, so
 # that 255 stands for the last of them. Near the likeliest rate, where weights are large, they are as fine as in 16
 # bits; a nat below it a code is 0.05 nat.
-STEPS_PER_SQUARE = 257 / 255
-_SQUARES_PER_NAT = STEPS_PER_NAT / STEPS_PER_SQUARE
-CODES = 256
-LAST_CODE = 255.0
-_STEPS = (np.arange(CODES) ** 2 * 257 // 255).astype(np.uint16)
-_NEAREST_CODE = np.rint(np.sqrt(np.arange(65536) / STEPS_PER_SQUARE)).astype(np.uint8)
+_STEPS_PER_SQUARE = 257 / 255
+_SQUARES_PER_NAT = _STEPS_PER_NAT / _STEPS_PER_SQUARE
+_LAST_CODE = 255.0
+_STEPS = (np.arange(256) ** 2 * 257 // 255).astype(np.uint16)
+_NEAREST_CODE = np.rint(np.sqrt(np.arange(65536) / _STEPS_PER_SQUARE)).astype(np.uint8)
 
-#: By type, what each value stands for.
-NATS: dict[str, FloatArray] = {
+# By type, what each value stands for.
+_NATS: dict[str, FloatArray] = {
     "uint16": np.arange(65536.0) * _NATS_PER_STEP,
-    "uint8": np.arange(256.0) ** 2 * (STEPS_PER_SQUARE * _NATS_PER_STEP),
+    "uint8": np.arange(256.0) ** 2 * (_STEPS_PER_SQUARE * _NATS_PER_STEP),
 }
 
-#: And as a likelihood, too: rows of nats and likelihoods.
-KNOWN: dict[str, FloatArray] = {name: np.stack([nats, np.exp(nats)]) for name, nats in NATS.items()}
 
 # By the character of the type: its name is made anew whenever it is asked for, in a microsecond.
-_NAMES = {np.dtype(name).char: name for name in NATS}
+_NAMES = {np.dtype(name).char: name for name in _NATS}
 
 # Weyl sequence modulo 2^32 with the golden ratio: the most evenly spread of all, so that the rounding errors of equal
 # steps cancel to within a few steps for ever; pages start at different points of it.
@@ -96,11 +85,11 @@ def encoded(relative: FloatArray, offset: Any, dtype: str) -> npt.NDArray[Any]:
         squares -= offset * (1.0 - offset)
         codes = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
         codes += offset
-        return np.minimum(codes, LAST_CODE, out=codes).astype(np.uint8)
-    steps = relative * -STEPS_PER_NAT
+        return np.minimum(codes, _LAST_CODE, out=codes).astype(np.uint8)
+    steps = relative * -_STEPS_PER_NAT
     steps += offset
     # Conversion cuts off the fraction, which rounds down since nothing is negative.
-    return np.minimum(steps, LAST_STEP, out=steps).astype(np.uint16)
+    return np.minimum(steps, _LAST_STEP, out=steps).astype(np.uint16)
 
 
 def to_steps(stored: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
@@ -122,22 +111,22 @@ def from_steps(steps: npt.NDArray[np.uint16], dtype: str) -> npt.NDArray[Any]:
 def decoded(stored: npt.NDArray[Any]) -> FloatArray:
     """Return log-likelihoods in nats from stored rows of any kind (a copy)."""
     name = _NAMES.get(stored.dtype.char)
-    return np.array(stored, dtype=np.float64) if name is None else NATS[name].take(stored)
+    return np.array(stored, dtype=np.float64) if name is None else _NATS[name].take(stored)
 
 
 @lru_cache(maxsize=64)
-def likelihood_table(dtype: str, learning_rate: float = 1.0) -> FloatArray:
+def _likelihood_table(dtype: str, learning_rate: float = 1.0) -> FloatArray:
     """Return the likelihood, to a power, of each value that compact rows of a type can hold.
 
     A look-up is several times faster than an exponential.
     """
-    return np.exp(NATS[dtype] * learning_rate)
+    return np.exp(_NATS[dtype] * learning_rate)
 
 
 def relative_likelihoods(stored: npt.NDArray[Any], learning_rate: float = 1.0) -> FloatArray:
     """Return exp(log-likelihood) relative to each row's maximum, to a power, from stored rows of any kind."""
     name = _NAMES.get(stored.dtype.char)
     if name is not None:
-        return likelihood_table(name, learning_rate).take(stored)
+        return _likelihood_table(name, learning_rate).take(stored)
     exponentials: FloatArray = np.exp(stored * learning_rate)
     return exponentials

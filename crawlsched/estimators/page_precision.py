@@ -10,8 +10,8 @@ __all__ = ["EXTREME", "OF_THE_SOURCE", "beta", "expected_evidence", "judged", "l
 # The largest number of announcements that count: beyond, a variance would be lost to rounding.
 _MOST = 1e6
 _LEAST_CHANCE = 1e-12
-# So many announcements of a page are remembered: from then on older ones count ever less, so that a page whose
-# announcements have become better or worse is noticed.
+# The announcements of a page that are remembered. Older ones count ever less, so that a page whose announcements have
+# become better or worse is noticed.
 _REMEMBERED = 200.0
 #: For how many announcements what is known of a source counts beside a page's own.
 OF_THE_SOURCE = 4.0

@@ -76,7 +76,7 @@ DEFAULT_RATES_ID = grid_id(DEFAULT_RATES)
 _FARTHEST = 10.0
 # One of ten may be any rate, drawn from the prior: no rate is ever ruled out, and a jump of a hundred is followed.
 _FAR = 0.1
-# No rate is reached with more than so many times its prior probability. Without that, evidence against rates that no
+# A rate is reached with this multiple of its prior probability at most. Without that, evidence against rates that no
 # page seems to have would hardly count: the prior learned from such likelihoods would begin to believe in them.
 _MOST = 2.0
 

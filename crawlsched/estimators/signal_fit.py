@@ -23,7 +23,7 @@ _LARGEST = 600.0
 class Evidence(NamedTuple):
     """Visits as the likelihood needs them."""
 
-    x: FloatArray  # elapsed time (or changes expected) of visits that found a change; shape (m,)
+    x: FloatArray  # elapsed time of visits that found a change; shape (m,)
     n: FloatArray  # announcements in it; shape (m,)
     weight: FloatArray  # how many such visits each row stands for; shape (m,)
     unchanged_x: float  # sums over visits that found no change
@@ -224,7 +224,6 @@ class SignalFit:
     unsignalled_change_rate: float  # changes per second that are not announced (α)
     signal_weight: float  # nats that one announcement takes off the log-probability of freshness (κ), at most 36
     signal_rate: float  # announcements per second (γ)
-    scale: float  # factor on the change rates that were passed; without any, the unsignalled change rate itself
     # 95 % interval of the signal weight, by profile likelihood; (0, 36) where nothing is known.
     interval: tuple[float, float]
 
@@ -261,7 +260,7 @@ class SignalFit:
         On the logarithmic scale ν = γ exp(-κ) has the errors of κ, and of γ, a count of the relative variance
         1 / count that does not depend on what the visits found.
 
-        >>> fit = SignalFit(0.01, 0.7, 0.1, 1.0, (0.5, 1.0))
+        >>> fit = SignalFit(0.01, 0.7, 0.1, (0.5, 1.0))
         >>> [round(rate, 3) for rate in (fit.false_signal_rate, *fit.false_signal_rate_interval(400.0))]
         [0.05, 0.036, 0.062]
         """
@@ -273,12 +272,11 @@ class SignalFit:
 
 
 def fit_evidence(
-    evidence: Evidence, time: float, signals: float, x: float, prior: tuple[float, float] | None, interval: bool
+    evidence: Evidence, time: float, signals: float, prior: tuple[float, float] | None, interval: bool
 ) -> SignalFit:
     """Return the fit of greatest likelihood to visits of `time` seconds with `signals` announcements.
 
-    `x` is the number of changes expected in them, or seconds again where no rates are known; `prior` the announcements
-    assumed to have been seen already, (true, false).
+    `prior` has the announcements assumed to have been seen already, (true, false).
     """
     if prior is not None:
         true_signals, false_signals = (float(count) for count in prior)
@@ -286,12 +284,11 @@ def fit_evidence(
             raise ValueError(f"prior must be two finite numbers (true, false) that are not negative, got {prior!r}.")
         evidence = evidence.with_prior(true_signals, false_signals)
     bounded = regularized(evidence)
-    scale, weight = maximize(bounded)
+    rate, weight = maximize(bounded)
     limits = (0.0, MAX_SIGNAL_WEIGHT)
     if interval and (signals > 0 or prior is not None):
         limits = weight_interval(bounded, weight, _DROP_95)
         if bounded.unchanged_n != evidence.unchanged_n:
             # Half a visit was added for the sake of a finite estimate: nothing bounds the weight from above.
             limits = (limits[0], MAX_SIGNAL_WEIGHT)
-    rate = float(scale * x / time) if time else 0.0
-    return SignalFit(rate, weight, signals / time if time else 0.0, scale, limits)
+    return SignalFit(rate, weight, signals / time, limits) if time else SignalFit(0.0, weight, 0.0, limits)

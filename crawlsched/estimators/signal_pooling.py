@@ -24,8 +24,8 @@ FIRST_PRECISION = 0.5
 # How many announcements that what is known of the larger group counts for, when the precision of one within it is
 # fitted: a source among all, a site of a source.
 _ANNOUNCEMENTS_OF_THE_WHOLE = 10.0
-# A site has a quality of its own from so many visits after an announcement on, and so many have one at most: those with
-# most of these visits.
+# The visits after an announcement from which on a site has a quality of its own, and the most sites that have one:
+# those with most of these visits.
 _LEAST_HEARD = 10
 _MOST_SITES = 512
 

@@ -7,13 +7,11 @@ from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.observations import check_n_pages, check_rows, per_page
 from crawlsched.estimators.signal_fit import MAX_SIGNAL_WEIGHT, Evidence, SignalFit, fit_evidence
 
-__all__ = ["DIMENSIONLESS_EDGES", "ELAPSED_EDGES", "SignalQuality"]
+__all__ = ["SignalQuality"]
 
 
-#: Cells of elapsed time in ratios of 4, from a second to two years: within one, the mean stands for all.
-ELAPSED_EDGES: FloatArray = np.power(4.0, np.arange(1, 14))
-#: The same for changes expected in the elapsed time, where pages' unsignalled change rates are known.
-DIMENSIONLESS_EDGES: FloatArray = np.power(4.0, np.arange(-9, 4))
+# Cells of elapsed time in ratios of 4, from a second to two years: within one, the mean stands for all.
+_EDGES: FloatArray = np.power(4.0, np.arange(1, 14))
 # Cells of announcements: 0, 1, 2, 3-4, 5-8, more.
 _SIGNAL_EDGES: FloatArray = np.array([0.5, 1.5, 2.5, 4.5, 8.5])
 _LEAST_SIGNALS: FloatArray = np.array([0.0, *_SIGNAL_EDGES])
@@ -22,12 +20,6 @@ _N_SIGNAL_CELLS = _SIGNAL_EDGES.size + 1
 
 class SignalQuality:
     """A bank of groups of pages (one per source and site, say), each with its own quality of announcements.
-
-    Parameters
-    ----------
-    edges : array_like, optional
-        Increasing inner edges of the cells of elapsed time (seconds), or of changes expected where `update` is given
-        change rates (`DIMENSIONLESS_EDGES`).
 
     Notes
     -----
@@ -55,19 +47,16 @@ class SignalQuality:
     (0.02, 1.2)
     """
 
-    def __init__(self, n_groups: int, edges: npt.ArrayLike | None = None) -> None:
+    def __init__(self, n_groups: int) -> None:
         self.n_groups = check_n_pages(n_groups, "n_groups")
-        self.edges = np.array(ELAPSED_EDGES if edges is None else edges, dtype=np.float64)
-        if self.edges.ndim != 1 or not (np.diff(self.edges) > 0).all():
-            raise ValueError(f"edges must be a one-dimensional array that increases, got {edges!r}.")
         self._columns = self._new_groups(self.n_groups)
 
     def _new_groups(self, n: int) -> dict[str, FloatArray]:
-        cells = (n, (self.edges.size + 1) * _N_SIGNAL_CELLS)
+        cells = (n, (_EDGES.size + 1) * _N_SIGNAL_CELLS)
         changed = {
             name: np.zeros(cells) for name in ("changed_visits", "changed_x", "changed_xx", "changed_n", "changed_xn")
         }
-        sums = {name: np.zeros(n) for name in ("unchanged_x", "unchanged_n", "time", "signals", "x")}
+        sums = {name: np.zeros(n) for name in ("unchanged_x", "unchanged_n", "time", "signals")}
         return {**changed, **sums}
 
     def update(
@@ -76,26 +65,16 @@ class SignalQuality:
         elapsed: npt.ArrayLike,
         n_signals: npt.ArrayLike,
         changed: npt.ArrayLike,
-        change_rate: npt.ArrayLike | None = None,
     ) -> None:
-        """Learn from visits.
-
-        Parameters
-        ----------
-        groups : int or array_like of int
-            Group of each visited page; may repeat.
-        change_rate : array_like, optional
-            Unsignalled change rate of each page as known beforehand; a factor on them is fitted then. To be passed
-            always or never.
-        """
+        """Learn from visits; `groups` has the group of each visited page, and may repeat."""
         rows = check_rows(groups, self.n_groups, "groups")
-        times, counts, found, x = _checked(rows.size, elapsed, n_signals, changed, change_rate)
+        x, counts, found = _checked(rows.size, elapsed, n_signals, changed)
         columns = self._columns
-        for name, amount in (("time", times), ("signals", counts), ("x", x)):
+        for name, amount in (("time", x), ("signals", counts)):
             np.add.at(columns[name], rows, amount)
         np.add.at(columns["unchanged_x"], rows[~found], x[~found])
         np.add.at(columns["unchanged_n"], rows[~found], counts[~found])
-        cell = np.searchsorted(self.edges, x[found]) * _N_SIGNAL_CELLS + np.searchsorted(_SIGNAL_EDGES, counts[found])
+        cell = np.searchsorted(_EDGES, x[found]) * _N_SIGNAL_CELLS + np.searchsorted(_SIGNAL_EDGES, counts[found])
         place = rows[found], cell
         np.add.at(columns["changed_visits"], place, 1.0)
         np.add.at(columns["changed_x"], place, x[found])
@@ -117,7 +96,7 @@ class SignalQuality:
         spread = np.sqrt(np.maximum(total["changed_xx"][filled] / visits - mean**2, 0.0))
         together = total["changed_xn"][filled] / visits - mean * mean_n
         spread_n = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 1e-6 * mean)
-        inside = mean_n - np.tile(_LEAST_SIGNALS, self.edges.size + 1)[filled]
+        inside = mean_n - np.tile(_LEAST_SIGNALS, _EDGES.size + 1)[filled]
         spread_n = np.clip(spread_n, -inside, inside)
         evidence = Evidence(
             np.concatenate([np.maximum(mean - spread, 0.1 * mean), mean + spread]),
@@ -126,8 +105,7 @@ class SignalQuality:
             float(total["unchanged_x"]),
             float(total["unchanged_n"]),
         )
-        sums = float(total["time"]), float(total["signals"]), float(total["x"])
-        return fit_evidence(evidence, *sums, prior, interval)
+        return fit_evidence(evidence, float(total["time"]), float(total["signals"]), prior, interval)
 
     @classmethod
     def fit(
@@ -135,7 +113,6 @@ class SignalQuality:
         elapsed: npt.ArrayLike,
         n_signals: npt.ArrayLike,
         changed: npt.ArrayLike,
-        change_rate: npt.ArrayLike | None = None,
         prior: tuple[float, float] | None = None,
         *,
         interval: bool = True,
@@ -144,8 +121,6 @@ class SignalQuality:
 
         Parameters
         ----------
-        change_rate : array_like, shape (n,), optional
-            Unsignalled change rate of each visit's page as known beforehand; one factor on all of them is fitted then.
         prior : tuple of float, optional
             Announcements thought to have been seen already, (true, false): shrinks the precision towards
             true / (true + false). None by default.
@@ -180,10 +155,10 @@ class SignalQuality:
         >>> round(fit.precision, 2), [round(limit, 2) for limit in fit.precision_interval], fit.signal_rate
         (0.74, [0.0, 1.0], 0.05)
         """
-        times, counts, found, x = _checked(np.size(elapsed), elapsed, n_signals, changed, change_rate)
+        x, counts, found = _checked(np.size(elapsed), elapsed, n_signals, changed)
         visits = np.ones(int(found.sum()))
         evidence = Evidence(x[found], counts[found], visits, float(x[~found].sum()), float(counts[~found].sum()))
-        return fit_evidence(evidence, float(times.sum()), float(counts.sum()), float(x.sum()), prior, interval)
+        return fit_evidence(evidence, float(x.sum()), float(counts.sum()), prior, interval)
 
     @classmethod
     def fit_naive(cls, elapsed: npt.ArrayLike, n_signals: npt.ArrayLike, changed: npt.ArrayLike) -> SignalFit:
@@ -208,29 +183,25 @@ class SignalQuality:
         >>> round(fit.precision, 3), round(fit.recall, 3)
         (0.667, 0.667)
         """
-        times, counts, found, _ = _checked(np.size(elapsed), elapsed, n_signals, changed, None)
+        times, counts, found = _checked(np.size(elapsed), elapsed, n_signals, changed)
         announced = counts > 0
         both, time = int((announced & found).sum()), float(times.sum())
         if time == 0:
-            return SignalFit(0.0, 0.0, 0.0, 0.0, (0.0, MAX_SIGNAL_WEIGHT))
+            return SignalFit(0.0, 0.0, 0.0, (0.0, MAX_SIGNAL_WEIGHT))
         signal_rate = float(counts.sum()) / time
         if both == 0:
             rate = float(found.sum()) / time
-            return SignalFit(rate, 0.0, signal_rate, rate, (0.0, MAX_SIGNAL_WEIGHT))
+            return SignalFit(rate, 0.0, signal_rate, (0.0, MAX_SIGNAL_WEIGHT))
         precision, recall = both / int(announced.sum()), both / int(found.sum())
         weight = MAX_SIGNAL_WEIGHT if precision == 1 else -float(np.log1p(-precision))
         rate = signal_rate * precision * (1 - recall) / recall
-        return SignalFit(rate, weight, signal_rate, rate, (0.0, MAX_SIGNAL_WEIGHT))
+        return SignalFit(rate, weight, signal_rate, (0.0, MAX_SIGNAL_WEIGHT))
 
 
 def _checked(
-    n: int,
-    elapsed: npt.ArrayLike,
-    n_signals: npt.ArrayLike,
-    changed: npt.ArrayLike,
-    change_rate: npt.ArrayLike | None,
-) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_], FloatArray]:
-    """Return elapsed, n_signals, changed and changes expected (elapsed itself without rates), or raise `ValueError`."""
+    n: int, elapsed: npt.ArrayLike, n_signals: npt.ArrayLike, changed: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
+    """Return elapsed, n_signals and changed as arrays, or raise `ValueError`."""
     times, counts = per_page(elapsed, n, "elapsed"), per_page(n_signals, n, "n_signals")
     found = per_page(changed, n, "changed")
     if not ((times > 0) & (times < np.inf)).all():
@@ -239,9 +210,4 @@ def _checked(
         raise ValueError("n_signals must be a finite number that is not negative for every visit.")
     if not ((found == 0) | (found == 1)).all():
         raise ValueError("changed must be True or False for every visit.")
-    if change_rate is None:
-        return times, counts, found.astype(np.bool_), times
-    rates = per_page(change_rate, n, "change_rate")
-    if not ((rates > 0) & (rates < np.inf)).all():
-        raise ValueError("change_rate must be changes per second above 0 and finite for every visit.")
-    return times, counts, found.astype(np.bool_), times * rates
+    return times, counts, found.astype(np.bool_)

@@ -55,7 +55,7 @@ class MaximumLikelihood(Estimator):
     2.67
     """
 
-    _histories: ClassVar[tuple[str, ...]] = ("changed_intervals",)
+    _keeps_intervals: ClassVar[bool] = True  # those that ended in a change
 
     def __init__(self, n_pages: int, min_change_rate: float = 0.0, max_change_rate: float | None = None) -> None:
         self.min_change_rate = float(min_change_rate)
@@ -75,7 +75,7 @@ class MaximumLikelihood(Estimator):
 
     def _observe(self, seen: Observations) -> None:
         columns = self._columns
-        self._intervals["changed_intervals"].append(seen.pages[seen.changed], seen.elapsed[seen.changed])
+        self._intervals.append(seen.pages[seen.changed], seen.elapsed[seen.changed])
         columns["unchanged_time"][seen.pages] += np.where(seen.changed, 0.0, seen.elapsed)
         columns["stale"][seen.pages] = True
 
@@ -85,7 +85,7 @@ class MaximumLikelihood(Estimator):
 
     def _solve(self, rows: IndexArray) -> FloatArray:
         """Solve equation (2) for each row by Newton's method."""
-        intervals, n_changed = self._intervals["changed_intervals"].gather(rows)
+        intervals, n_changed = self._intervals.gather(rows)
         changed_time = sums(intervals, n_changed)
         some = n_changed > 0
         unit = np.divide(changed_time, n_changed, out=np.ones(rows.size), where=some)
@@ -136,14 +136,14 @@ class MomentMatching(Estimator):
     2.87
     """
 
-    _histories: ClassVar[tuple[str, ...]] = ("intervals",)
+    _keeps_intervals: ClassVar[bool] = True
 
     def _new_rows(self, n: int) -> Columns:
         # Estimates are solved for when asked for, and kept until the next visit.
         return {"changes": np.zeros(n), "estimate": np.zeros(n), "stale": np.zeros(n, dtype=np.bool_)}
 
     def _observe(self, seen: Observations) -> None:
-        self._intervals["intervals"].append(seen.pages, seen.elapsed)
+        self._intervals.append(seen.pages, seen.elapsed)
         self._columns["changes"][seen.pages] += seen.changed
         self._columns["stale"][seen.pages] = True
 
@@ -152,7 +152,7 @@ class MomentMatching(Estimator):
 
     def _solve(self, rows: IndexArray) -> FloatArray:
         """Solve Σ e^{-Δ τ} = unchanged visits for each row by Newton's method."""
-        intervals, visits = self._intervals["intervals"].gather(rows)
+        intervals, visits = self._intervals.gather(rows)
         changes = self._columns["changes"][rows]
         some = changes > 0
         unit = np.divide(sums(intervals, visits), visits, out=np.ones(rows.size), where=visits > 0)

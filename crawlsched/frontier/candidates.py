@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, Protocol
 
 import numpy as np
@@ -131,6 +131,7 @@ class Candidates:
         # The candidates whose hosts do not rest, and those of each resting host.
         self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
+        self.n_aside = 0
         # No other page may go before the first time; all pages are not searched again for one before the second.
         self.idle_until = self.searched_until = -np.inf
         # After a level came down due times are reckoned anew: of `to_sweep` rows from `swept` on, and of `of_hosts`.
@@ -145,16 +146,21 @@ class Candidates:
         higher: FloatArray = np.maximum(own, self.level)
         return higher
 
-    def add(self, pages: IndexArray, now: float, until: float, host: int | None = None) -> IndexArray:
-        """Take in pages worth enough by `until`, of a host that rests if one is given; return the others; O(n)."""
+    def add(self, pages: IndexArray, now: float, until: float, resting: Container[int]) -> IndexArray:
+        """Take in pages worth enough by `until`, those of resting hosts aside; return the others. O(n)."""
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
-        into = self.going
-        if host is not None and enough.any():
-            into = self.aside.setdefault(host, ValueLines(self._columns, self._values))
-        into.append(pages[enough], hosts[enough], lines[:, enough])
         others: IndexArray = pages[~enough]
+        pages, hosts, lines = pages[enough], hosts[enough], lines[:, enough]
+        rests = np.array([host in resting for host in hosts.tolist()], bool)
+        self.going.append(pages[~rests], hosts[~rests], lines[:, ~rests])
+        for host in set(hosts[rests].tolist()):
+            self._set_aside(host, pages[hosts == host], hosts[hosts == host], lines[:, hosts == host])
         return others
+
+    def _set_aside(self, host: int, pages: IndexArray, hosts: npt.NDArray[np.int32], lines: FloatArray) -> None:
+        self.aside.setdefault(host, ValueLines(self._columns, self._values)).append(pages, hosts, lines)
+        self.n_aside += pages.size
 
     def highest(self, now: float) -> float:
         """Return what the best candidate is worth, whether its host is free or not; -inf: none. O(candidates)."""
@@ -188,7 +194,7 @@ class Candidates:
         if not chosen.any():
             return np.zeros(0, np.intp)
         taken = self.going.take(chosen)
-        self.aside.setdefault(host, ValueLines(self._columns, self._values)).append(*taken)
+        self._set_aside(host, *taken)
         return taken[0]
 
     def returns(self, host: int) -> IndexArray:
@@ -197,6 +203,7 @@ class Candidates:
         if waiting is None:
             return np.zeros(0, np.intp)
         taken = waiting.take(np.ones(len(waiting), bool))
+        self.n_aside -= taken[0].size
         self.going.append(*taken)
         return taken[0]
 
@@ -205,7 +212,9 @@ class Candidates:
         aside = self.aside[host]
         values = aside.values_at(now)
         level = self.host_levels[host] = max(self.host_levels.get(host, self.level), float(np.median(values)))
-        return aside.take(values < level)[0]
+        below = aside.take(values < level)[0]
+        self.n_aside -= below.size
+        return below
 
     def discard(self, page: int) -> None:
         """Take out a page that is a candidate. O(candidates)."""
@@ -214,4 +223,5 @@ class Candidates:
             rows = np.flatnonzero(lines.pages == page)
             if rows.size:
                 lines.take_row(int(rows[0]))
+                self.n_aside -= lines is aside
                 return

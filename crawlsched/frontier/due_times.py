@@ -37,10 +37,6 @@ class DueTimes:
         self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never by itself
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
         self._horizon = -np.inf
-        # Found by the last look through the column, and filed since.
-        self._pages: IndexArray = np.zeros(0, np.intp)
-        self._times: FloatArray = np.zeros(0)
-        self._next = 0
         self._heap: list[tuple[float, int]] = []
         self._look: Iterator[None] | None = None
         self._filed_meanwhile: list[IndexArray] = []
@@ -65,7 +61,7 @@ class DueTimes:
         if soon.any():
             self._put_in_order(pages[soon])
             if len(self._heap) > 2 * _MOST_SOON:
-                self._shorten()
+                self._stand(np.zeros(0, np.intp))  # as many pages come at once when a store is read
         if self._look is not None:
             self._filed_meanwhile.append(pages[~soon])
 
@@ -74,80 +70,58 @@ class DueTimes:
         for entry in zip(self.at[pages].tolist(), pages.tolist(), strict=True):
             heappush(self._heap, entry)
 
-    def _shorten(self) -> None:
-        """Leave only those in the order that are due first: as many pages come at once when a store is read."""
-        pages = np.concatenate([np.array([page for _, page in self._heap], np.intp), self._pages[self._next :]])
-        pages = np.unique(pages[self.place[pages] == SOON])
-        order = pages[np.argsort(self.at[pages], kind="stable")]
-        self.place[order[_MOST_SOON:]] = WAITING
-        self._pages = order[:_MOST_SOON]
-        self._times, self._next, self._heap = self.at[self._pages], 0, []
-        if order.size > _MOST_SOON:
-            self._horizon = self._times.item(-1)
+    def _stand(self, pages: IndexArray) -> None:
+        """Let those pages stand in the order that are due first, of it and of some that wait; the others wait."""
+        standing = np.unique(np.array([page for _, page in self._heap], np.intp))
+        pages = np.concatenate([standing[self.place[standing] == SOON], pages])
+        pages = pages[np.argsort(self.at[pages], kind="stable")]
+        first, others = pages[:_MOST_SOON], pages[_MOST_SOON:]
+        self.place[first], self.place[others] = SOON, WAITING
+        self._heap = list(zip(self.at[first].tolist(), first.tolist(), strict=True))
+        if others.size:
+            self._horizon = self._heap[-1][0]
             if self._look is not None:
-                self._filed_meanwhile.append(order[_MOST_SOON:])
+                self._filed_meanwhile.append(others)
 
     def take(self, until: float, most: int) -> IndexArray:
-        """Take out some pages that are due at a time, about in their order; amortised O(log n) each."""
+        """Take out some pages that are due at a time, in their order; amortised O(log n) each."""
         found: list[int] = []
         while len(found) < most:
             self._drop_stale()
-            from_heap = self._heap and not (
-                self._next < self._times.size and self._times[self._next] < self._heap[0][0]
-            )
-            if from_heap and self._heap[0][0] <= until:
+            if self._heap and self._heap[0][0] <= until:
                 page = heappop(self._heap)[1]
-            elif not from_heap and self._next < self._times.size and self._times[self._next] <= until:
-                page = self._pages.item(self._next)
-                self._next += 1
-            elif self._horizon < until and self._is_in_column():
-                continue
-            else:
+                found.append(page)
+                self.place[page] = CANDIDATE
+            elif self._horizon >= until or not self._is_in_column():
                 break
-            found.append(page)
-            self.place[page] = CANDIDATE
         return np.array(found, np.intp)
 
     def _drop_stale(self) -> None:
-        """Drop entries of pages that stand elsewhere by now, or are due at another time, from the beginnings."""
+        """Drop entries of pages that stand elsewhere by now, or are due at another time, from the beginning."""
         place, at, heap = self.place, self.at, self._heap
         while heap and not (place.item(heap[0][1]) == SOON and at.item(heap[0][1]) == heap[0][0]):
             heappop(heap)
-        while self._next < self._times.size:
-            page = self._pages.item(self._next)
-            if place.item(page) == SOON and at.item(page) == self._times.item(self._next):
-                break
-            self._next += 1
 
     def next_time(self) -> float:
         """Return when the first page that waits is due; inf: none is. Amortised O(log n)."""
         while True:
             self._drop_stale()
-            times = [self._heap[0][0]] if self._heap else []
-            if self._next < self._times.size:
-                times.append(self._times.item(self._next))
-            if times:
-                return min(times)
+            if self._heap:
+                return self._heap[0][0]
             if not self._is_in_column():
                 return np.inf
 
     def soonest(self, n: int) -> IndexArray:
         """Return some pages of the order, about those that are due first; O(n log n)."""
         self.next_time()
-        some = nsmallest(n, self._heap)
-        times = np.concatenate([np.array([time for time, _ in some]), self._times[self._next : self._next + n]])
-        pages = np.concatenate(
-            [np.array([page for _, page in some], np.intp), self._pages[self._next : self._next + n]]
-        )
-        order = np.argsort(times, kind="stable")
-        pages = pages[order[self.place[pages[order]] == SOON]]
-        return np.array(list(dict.fromkeys(pages.tolist()))[:n], np.intp)
+        pages = np.array([page for _, page in nsmallest(n, self._heap)], np.intp)
+        return np.array(list(dict.fromkeys(pages[self.place[pages] == SOON].tolist())), np.intp)
 
     # -- the column is looked through
 
     def work(self) -> None:
         """Look through a part of the column, if soon nobody stands in the order. O(1)."""
-        if self._look is None and self._horizon < np.inf and 4 * (self._times.size - self._next) < _MOST_SOON:
+        if self._look is None and self._horizon < np.inf and 4 * len(self._heap) < _MOST_SOON:
             self._look = self._look_through()
         if self._look is not None:
             next(self._look, None)
@@ -158,7 +132,7 @@ class DueTimes:
             return False
         before = self._horizon
         self._finish_look()
-        return before < self._horizon or self._next < self._times.size or bool(self._heap)
+        return before < self._horizon or bool(self._heap)
 
     def _finish_look(self) -> None:
         look = self._look or self._look_through()
@@ -180,24 +154,14 @@ class DueTimes:
                 latest = float(times.max())
             if start + _ROWS_AT_ONCE < self.place.size:
                 yield
-        meanwhile = np.concatenate([np.zeros(0, np.intp), *self._filed_meanwhile])
-        pages = np.unique(np.concatenate([pages, meanwhile]))
+        pages = np.unique(np.concatenate([pages, *self._filed_meanwhile]))
         pages = pages[(self.place[pages] == WAITING) & (self.at[pages] <= latest) & (self.at[pages] < np.inf)]
-        pages = pages[np.argsort(self.at[pages], kind="stable")]
-        self._horizon = latest if pages.size <= _MOST_SOON else self.at.item(pages.item(_MOST_SOON - 1))
-        pages = pages[:_MOST_SOON]
-        times = self.at[pages]
-        self.place[pages] = SOON
-        # Those that still stood in the order go on the heap: they are few.
-        for entry in zip(self._times[self._next :].tolist(), self._pages[self._next :].tolist(), strict=True):
-            heappush(self._heap, entry)
-        self._pages, self._times, self._next, self._look = pages, times, 0, None
+        self._horizon, self._look = latest, None
+        self._stand(pages)
 
     def check(self) -> None:
         """Raise `AssertionError` unless the order has each page once, and no other page is due before; O(n)."""
         heap = {page for time, page in self._heap if self.at[page] == time}
-        column = self._pages[self._next :][self.at[self._pages[self._next :]] == self._times[self._next :]]
-        soon = set(np.flatnonzero(self.place == SOON).tolist())
-        assert soon <= heap | set(column.tolist())
+        assert set(np.flatnonzero(self.place == SOON).tolist()) <= heap
         waiting = np.flatnonzero(self.place == WAITING)
         assert not (self.at[waiting] < self._horizon).any() or self._look is not None

@@ -86,7 +86,8 @@ class Filing:
         self._least_wait, self._kept_waiting = 0.0, list[tuple[float, int]]()
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
         self._force_numbers, self._samples = count(), count()
-        self._filed: list[int] = []
+        # Pages whose due times are reckoned at the next look, and until when each is not due in any case.
+        self._filed: dict[int, float] = {}
         self._hosts_to_check: set[int] = set()
         # Pages in flight that will be due again so soon that they are not left until others are looked at.
         self._coming_back: set[int] = set()
@@ -127,7 +128,7 @@ class Filing:
         if pages.size > _RECKONED_AT_ONCE // 8:
             self._reckon(pages, self._now)
         else:
-            self._filed += pages.tolist()
+            self._filed.update(dict.fromkeys(pages.tolist(), -np.inf))
         self._gather_at = self._queue.idle_until = -np.inf
 
     def file_one(self, page: int, now: float) -> None:
@@ -137,7 +138,7 @@ class Filing:
             return
         self._now = max(now, self._now)
         self._due.place[page] = FILED
-        self._filed.append(page)
+        self._filed[page] = -np.inf
         if page in self._coming_back:
             self._coming_back.discard(page)
             self._gather_at = -np.inf
@@ -244,13 +245,20 @@ class Filing:
             return np.full(pages.size, now)
         return self.values.reaches(pages, levels, now)
 
-    def _reckon_again(self, pages: IndexArray, now: float) -> None:
-        """Say when pages are due that were looked at in vain: not at once."""
+    def _put_back(self, pages: IndexArray, now: float) -> None:
+        """File pages that were looked at in vain: they are not due at once."""
         if pages.size:
-            crawled_at = self._pages.crawled_at[pages]
-            elapsed = np.where(crawled_at > -np.inf, now - crawled_at, 0.0)
-            again = now + np.maximum(_WAIT_AGAIN * elapsed, self.slot)
-            self._reckon(pages, now, np.maximum(again, np.nextafter(self._gather_at, np.inf)))
+            again = now + np.maximum(_WAIT_AGAIN * (now - self._pages.crawled_at[pages]), self.slot)
+            again = np.maximum(again, np.nextafter(self._gather_at, np.inf))
+            self._due.place[pages] = FILED
+            self._filed.update(zip(pages.tolist(), again.tolist(), strict=True))
+
+    def _reckon_filed(self, now: float) -> None:
+        """Reckon the due times of pages that were filed."""
+        filed, self._filed = self._filed, {}
+        pages = np.array(sorted(filed), np.intp)
+        pages = self._put_new(pages[self._due.place[pages] == FILED], now)
+        self._reckon(pages, now, np.array([filed[page] for page in pages.tolist()]))
 
     def _follow(self, now: float) -> None:
         """Let happen what happens until now: hosts return, pages become due."""
@@ -267,12 +275,7 @@ class Filing:
         self._now = now = max(now, self._now)
         self._gather_at = now + self._slots_together * self.slot
         self._picks_until_gathered = self._slots_together
-        if self._filed:
-            filed = np.unique(np.array(self._filed, np.intp))
-            self._filed.clear()
-            filed = filed[self._due.place[filed] == FILED]
-            if filed.size:
-                self._reckon(filed, now)
+        self._reckon_filed(now)
         taken = 0
         while taken < _AT_ONCE:
             pages = self._due.take(self._gather_at, min(self._room, _AT_ONCE))
@@ -301,6 +304,11 @@ class Filing:
         """For how many candidates there is room in a queue."""
         return min(max(self._pages.n // _FEWEST, _FEWEST), _MOST)
 
+    @property
+    def _room_of_host(self) -> int:
+        """For how many candidates of a host that rests there is room."""
+        return min(max(self._pages.n // 128, _FEWEST // 4), _FEWEST)
+
     def _become_due(self, pages: IndexArray, now: float) -> None:
         pages = self._put_new(pages, now)
         if self._intervals.come:
@@ -310,12 +318,6 @@ class Filing:
             while self._deadlines_of_due and self._deadlines_of_due[0][0] <= now:
                 self._become_overdue(heappop(self._deadlines_of_due)[1], now)
             pages = pages[deadlines > now]
-        if self._resting and pages.size:
-            hosts = self._pages.host[pages]
-            rests = np.isin(hosts, list(self._resting.until))
-            for host in np.unique(hosts[rests]).tolist():
-                self._add(pages[hosts == host], now, host)
-            pages = pages[~rests]
         self._add(pages, now)
 
     def _become_overdue(self, page: int, now: float) -> None:
@@ -326,21 +328,25 @@ class Filing:
             self._due.place[page] = OVERDUE
             self._overdue.push(self._pages.host.item(page), deadline, page)
 
-    def _add(self, pages: IndexArray, now: float, host: int | None = None) -> None:
-        """Let pages be candidates, of a host that rests if one is given; raise levels where there are too many."""
+    def _add(self, pages: IndexArray, now: float) -> None:
+        """Let pages be candidates, aside where their hosts rest; raise levels where there are too many."""
         if not pages.size:
             return
         queue = self._queue
-        self._due.place[pages] = CANDIDATE if host is None else ASIDE
-        self._reckon_again(queue.add(pages, now, max(self._gather_at, now), host), now)
-        if host is None:
-            self._make_room(now)
-        elif host in queue.aside and len(queue.aside[host]) > _FEWEST:
-            self._reckon_again(queue.raise_host_level(host, now), now)
+        before = queue.n_aside
+        self._put_back(queue.add(pages, now, max(self._gather_at, now), self._resting), now)
+        if queue.n_aside > before:
+            pages = pages[self._due.place[pages] == CANDIDATE]
+            hosts = self._pages.host[pages]
+            self._due.place[pages[[host in self._resting for host in hosts.tolist()]]] = ASIDE
+            for host in set(hosts.tolist()):
+                if len(queue.aside.get(host, ())) > self._room_of_host:
+                    self._put_back(queue.raise_host_level(host, now), now)
+        self._make_room(now)
 
     def _make_room(self, now: float) -> None:
         if len(self._queue.going) > self._room:
-            self._reckon_again(self._queue.raise_level(now), now)
+            self._put_back(self._queue.raise_level(now), now)
 
     # -- levels come down
 
@@ -419,7 +425,7 @@ class Filing:
         pages = self._may_go(rows, now)
         pages = pages[:: 1 + pages.size // _SAMPLE]
         values = np.sort(self.values.value_at(pages, now))[::-1]
-        rank = int(_FEWEST / 2 * values.size / max(rows.size, 1))
+        rank = int(self._room_of_host / 2 * values.size / max(rows.size, 1))
         level = min(values.item(min(rank, values.size - 1)), ENOUGH * queue.host_levels[host]) if values.size else 0
         if level > queue.level:
             queue.host_levels[host] = level
@@ -430,7 +436,7 @@ class Filing:
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
         """Return those of some pages with a copy that wait and might go, and whose hosts rest, or do not."""
         place = self._due.place[rows[rows < self._due.place.size]]
-        rows = rows[: place.size][(place == WAITING) | (place == SOON)]
+        rows = rows[: place.size][(place >= FILED) & (place <= SOON)]
         rows = rows[self._eligible_at(rows) <= now]
         rows = rows[self._pages.crawled_at[rows] > -np.inf]
         if self._resting or resting:
@@ -440,13 +446,15 @@ class Filing:
 
     def _next_eligible(self, now: float) -> float:
         """Return when the next page that waits may be crawled; inf: never."""
-        times = self._eligible_at(np.flatnonzero((self._due.place == WAITING) | (self._due.place == SOON)))
+        times = self._eligible_at(np.flatnonzero((self._due.place >= FILED) & (self._due.place <= SOON)))
         return float(times[times > now].min(initial=np.inf))
 
     def _work(self, now: float) -> None:
         """Do a part of the work between picks."""
         self._due.work()
-        if 0 < len(self._queue.going) < _LEFT * self._room and self._queue.level > 0.0 and not self._queue.to_sweep:
+        queue = self._queue
+        n_going = len(queue.going)
+        if n_going > 0 and n_going + queue.n_aside < _LEFT * self._room and queue.level > 0.0 and not queue.to_sweep:
             self._bring_down(now)
         self._go_on()
 

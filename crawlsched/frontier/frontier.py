@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crawlsched.columns.array_types import IndexArray
+from crawlsched.frontier.candidates import ENOUGH
 from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OVERDUE, SOON
 from crawlsched.frontier.filing import Filing
 
@@ -87,6 +88,7 @@ class Frontier(Filing):
         """Return the earliest time at which `pick` may give something, inf if never; amortised O(log n)."""
         if self.bound(now) > -np.inf:
             return now
+        self._reckon_filed(now)
         return max(now, min(self._queue.idle_until, self._due.next_time(), self._resting.next_time()))
 
     def out_of_turn(self, n: int) -> list[int]:
@@ -191,7 +193,7 @@ class Frontier(Filing):
         if self._is_for_new(new, now):
             return new, None
         best = self._queue.best(now, is_free)
-        while self._fill(now):
+        while (best is None or best[1] < ENOUGH * self._queue.level) and self._fill(now):
             best = self._queue.best(now, is_free)
         return (new, None) if best is None else (None, best)
 
@@ -221,7 +223,7 @@ class Frontier(Filing):
         assert sorted(going) == np.flatnonzero(places == CANDIDATE).tolist()
         assert sorted(aside) == np.flatnonzero(places == ASIDE).tolist()
         assert all(host in self._resting for host in self._queue.aside)
-        assert set(np.flatnonzero(places == FILED).tolist()) <= set(self._filed)
+        assert set(np.flatnonzero(places == FILED).tolist()) <= self._filed.keys()
         assert {page for page in np.flatnonzero(places == OVERDUE).tolist() if page in self._overdue} == set(
             np.flatnonzero(places == OVERDUE).tolist()
         )

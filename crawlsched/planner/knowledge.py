@@ -60,7 +60,7 @@ class Knowledge:
         self.own_precision = OwnPrecision(self.pages)
         self.announcements = Announcements(self.pages, self.in_force, self.further, self.own_precision)
         self.values = PosteriorValues(self.pages, self.posterior, self.in_force, self.announcements)
-        self.planned = PlannedValues(self.pages, self, rule) if rule in POLICIES else None
+        self.planned = PlannedValues(self.pages, self.change_rates, rule) if rule in POLICIES else None
         self.crawl_values: PosteriorValues | PointValues | PlannedValues = self.planned or self.values
         if (of_papers := rule_named(rule)) is not None:
             self.crawl_values = PointValues(self.pages, self.announcements, of_papers, self.change_rates)

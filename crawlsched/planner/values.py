@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.bandwidth.division import Gain, divide
-from crawlsched.bandwidth.unannounced import EvenGain, HarmonicGain, PoissonGain
+from crawlsched.bandwidth.division import WantedRates, divide
+from crawlsched.bandwidth.unannounced import even_rates, harmonic_wanted, poisson_wanted
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
@@ -222,7 +222,7 @@ class PointValues(CrawlValues):
 _NEW = 2.0**40
 
 # Policies that maximise a gain, and those whose rates are a function of the change rates, to a factor.
-_GAINS: dict[str, type[Gain]] = {"harmonic": HarmonicGain, "lds": EvenGain, "poisson": PoissonGain}
+_GAINS: dict[str, WantedRates] = {"harmonic": harmonic_wanted, "lds": even_rates, "poisson": poisson_wanted}
 _SHARES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "round_robin": np.ones_like,
     "uniform": np.ones_like,
@@ -231,13 +231,6 @@ _SHARES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 #: The policies by name. Uniform intervals and round robin are the same where a page waits for all others.
 POLICIES = (*_SHARES, *_GAINS)
-
-
-class ChangeRates(Protocol):
-    """Where change rates come from."""
-
-    def change_rates(self, pages: IndexArray) -> FloatArray:
-        """Return changes per second."""
 
 
 class PlannedValues(CrawlValues):
@@ -251,9 +244,9 @@ class PlannedValues(CrawlValues):
     goes first; one whose rate is 0 is worth nothing, and goes where no others are there.
     """
 
-    def __init__(self, pages: Pages, estimates: ChangeRates, policy: str) -> None:
+    def __init__(self, pages: Pages, change_rates: Callable[[IndexArray], FloatArray], policy: str) -> None:
         self._pages = pages
-        self._estimates = estimates
+        self._change_rates = change_rates
         self._gain, self._share = _GAINS.get(policy), _SHARES.get(policy, np.ones_like)
         self._threshold: float | None = None
 
@@ -264,17 +257,17 @@ class PlannedValues(CrawlValues):
         rows = rows[self._pages.state[rows] != 0]
         importance = self._pages.importance[rows].astype(np.float64)
         if self._gain is not None and importance.any():
-            gain = self._gain(self._estimates.change_rates(rows), importance)
-            self._threshold = divide(gain, bandwidth * rows.size / len(self._pages)).threshold
+            columns = self._change_rates(rows), importance
+            self._threshold = divide(self._gain, columns, bandwidth * rows.size / len(self._pages)).threshold
 
     def crawl_rates(self, pages: IndexArray) -> FloatArray:
         """Return crawls per second, to a factor for policies without a threshold; shape (n,)."""
         if self._gain is None:
-            return self._share(self._estimates.change_rates(pages))
+            return self._share(self._change_rates(pages))
         if self._threshold is None:
             return np.ones(pages.size)
         importance = self._pages.importance[pages].astype(np.float64)
-        return self._gain(self._estimates.change_rates(pages), importance).rates(self._threshold)
+        return self._gain(self._threshold, self._change_rates(pages), importance)
 
     # -- what the frontier asks
 

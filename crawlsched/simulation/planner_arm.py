@@ -18,8 +18,8 @@ from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["PlannerArm"]
 
-# The first plan is made after so many crawls, and the next ones each after twice as many, up to a crawl of every page;
-# then each after an eighth more, since what all pages have in common is known the better the less each visit adds.
+# The first plan is made after 64 crawls, and each of the next after twice as many, up to a crawl of every page. Then
+# each is made after an eighth more: the more is known of all pages, the less a visit adds.
 _FIRST_PLAN = 64
 _SHARE_OF_CRAWLS = 8
 # Columns of the visits from which the worth of announcements is learned: name, code of the array, type in numpy.

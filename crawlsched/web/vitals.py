@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from crawlsched.feed import Feed
 from crawlsched.store import Host, Store, models
 from crawlsched.store.lease import LeaseRow
+from crawlsched.wording import say_count, say_duration, say_share
 
 __all__ = ["Check", "Vitals", "checks", "of_pages", "say_failing", "slots_of", "vitals"]
 
@@ -99,12 +100,16 @@ def checks(
     found = [_leased(seen) if last_pass is None else _passed(seen, last_pass)]
     if seen.is_running:
         unsaved = float(status.get("unsaved_for") or 0.0)
-        said = "what is learned is written at once" if unsaved <= _LONGEST_UNSAVED else f"unwritten for {unsaved:.0f} s"
+        said = (
+            "what is learned is written at once"
+            if unsaved <= _LONGEST_UNSAVED
+            else f"unwritten for {say_duration(unsaved)}"
+        )
         found.append(Check("writing", unsaved <= _LONGEST_UNSAVED, said))
         found.append(_dispatching(status))
     if (paused_since := status.get("paused_since")) is not None:
         paused = max(seen.time - paused_since, 0.0)
-        found.append(Check("pause", paused <= _LONGEST_PAUSE, f"paused by hand for {paused / 3600.0:.3g} h"))
+        found.append(Check("pause", paused <= _LONGEST_PAUSE, f"paused by hand for {say_duration(paused)}"))
     failing = [say_failing(host, known, seen.time) for host, known in seen.failing.items()]
     more = f" and {len(failing) - 5:,} more" if len(failing) > 5 else ""
     said = "; ".join(failing[:5]) + more if failing else "no host fails"
@@ -112,18 +117,22 @@ def checks(
     share = seen.sample.get("expected_freshness")
     if freshness is not None:
         is_well = share is not None and share >= freshness
-        said = "not known yet" if share is None else f"{100 * share:.3g} %{of_pages(seen.sample)} expected to be fresh"
-        found.append(Check("freshness", is_well, f"{said}, wanted: {100 * freshness:.3g} %"))
+        said = "not known yet" if share is None else f"{say_share(share)}{of_pages(seen.sample)} expected to be fresh"
+        found.append(Check("freshness", is_well, f"{said}, wanted: {say_share(freshness)}"))
     if budget is not None and (slots := slots_of(seen.sample)):
         used = seen.sample["used"] / slots
-        found.append(Check("budget", used >= budget, f"{100 * used:.3g} % of the slots of a minute used"))
+        found.append(Check("budget", used >= budget, f"{say_share(used)} of the slots of a minute used"))
     if undelivered is not None:
         is_well = seen.undelivered <= undelivered
-        found.append(Check("deliveries", is_well, f"{seen.undelivered:,} changes wait for callback and pipelines"))
+        found.append(
+            Check(
+                "deliveries", is_well, f"{say_count(seen.undelivered, 'change')} not through callback and pipelines yet"
+            )
+        )
     if rest is not None:
         resting = [host for host in seen.resting if host.rest_until - seen.time > rest]
         names = ", ".join(host.host for host in resting[:5]) or "none"
-        found.append(Check("hosts", not resting, f"hosts that rest for more than {rest:g} s: {names}"))
+        found.append(Check("hosts", not resting, f"hosts that rest for more than {say_duration(rest)}: {names}"))
     return found
 
 
@@ -131,12 +140,12 @@ def say_failing(host: str, known: dict[str, Any], now: float) -> str:
     """Say how a host fails.
 
     >>> say_failing("shop.example", {"since": 0.0, "answer": "403", "pages": {"live": 1, "refused": 20}}, now=7200.0)
-    'shop.example fails (403) for 120 min: 20 of its 21 pages'
+    'shop.example fails (403) for 2 h: 20 of its 21 pages'
     """
     n_pages = sum(known["pages"].values())
     n_failing = n_pages - known["pages"].get("live", 0)
-    minutes = max(now - known["since"], 0.0) / 60.0
-    return f"{host} fails ({known['answer']}) for {minutes:.0f} min: {n_failing:,} of its {n_pages:,} pages"
+    failing_for = say_duration(max(now - known["since"], 0.0))
+    return f"{host} fails ({known['answer']}) for {failing_for}: {n_failing:,} of its {n_pages:,} pages"
 
 
 def of_pages(sample: dict[str, Any]) -> str:
@@ -152,9 +161,11 @@ def _leased(seen: Vitals) -> Check:
         return Check("leased", False, "it was never crawled")
     age = max(seen.time - seen.owner.heartbeat_at, 0.0)
     if seen.is_running:
-        return Check("leased", True, f"the crawl runs (last sign of life {age:.0f} s ago)")
+        return Check("leased", True, f"the crawl runs (last sign of life {say_duration(age)} ago)")
     ended = "ended" if seen.owner.released_at is not None else "broke off"
-    return Check("leased", False, f"no crawl runs; the last one {ended}, and its last sign of life was {age:.0f} s ago")
+    return Check(
+        "leased", False, f"no crawl runs; the last one {ended}, and its last sign of life was {say_duration(age)} ago"
+    )
 
 
 def _passed(seen: Vitals, longest: float) -> Check:
@@ -165,14 +176,14 @@ def _passed(seen: Vitals, longest: float) -> Check:
     if seen.is_running:
         ago, said = seen.time - owner.started_at, "a pass runs, and began"
     elif owner.released_at is None:
-        return Check("passed", False, f"the last pass broke off {(seen.time - owner.heartbeat_at) / 3600.0:.3g} h ago")
+        return Check("passed", False, f"the last pass broke off {say_duration(seen.time - owner.heartbeat_at)} ago")
     else:
         # A command that wrote to the store, as `crawlsched import` does, is no pass.
         ended = seen.status.get("last_sent_at") if owner.spider.startswith("crawlsched ") else owner.released_at
         if ended is None:
             return Check("passed", False, "it was never crawled")
         ago, said = seen.time - ended, "the last pass ended"
-    return Check("passed", ago <= longest, f"{said} {ago / 3600.0:.3g} h ago, wanted: {longest / 3600.0:.3g} h")
+    return Check("passed", ago <= longest, f"{said} {say_duration(ago)} ago, wanted: {say_duration(longest)}")
 
 
 def _dispatching(status: dict[str, Any]) -> Check:
@@ -182,7 +193,9 @@ def _dispatching(status: dict[str, Any]) -> Check:
         return Check("dispatching", True, "nothing goes out at this hour (CRAWLSCHED_BANDWIDTH)")
     silence = float(status.get("silence") or 0.0)
     longest = max(_LONGEST_SILENCE, _LONGEST_SLOTS / float(status.get("bandwidth") or 1.0))
-    said = "requests go out as they should" if silence <= longest else f"nothing has gone out for {silence:.0f} s"
+    said = (
+        "requests go out as they should" if silence <= longest else f"nothing has gone out for {say_duration(silence)}"
+    )
     return Check("dispatching", silence <= longest, said)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from crawlsched.web.html import Html, tag
-from crawlsched.wording import say_duration, say_interval
+from crawlsched.wording import say_duration, say_interval, say_share
 
-__all__ = ["BINDS", "ago", "clock", "duration", "moment", "number", "per_time", "share", "short"]
+__all__ = ["BINDS", "ago", "clock", "duration", "moment", "noted", "number", "per_time", "share", "short"]
 
 #: What binds a page's next crawl, by the planner's name for it.
 BINDS = {
@@ -20,6 +22,20 @@ BINDS = {
     "host": "its host, which asked to be left alone",
     "in_flight": "nothing: it is being crawled just now",
 }
+
+
+def noted(report: Mapping[str, Any]) -> list[str]:
+    """Say what is worth a note in what is known of a page."""
+    notes = [f"last change: {place}: {before!r} became {after!r}" for place, before, after in report["told"]]
+    if report["undelivered"]:
+        notes.append("its last change has not been through the spider's callback and pipelines yet")
+    if report["visits"] and report["visits"][0]["outcome"] == "wrong":
+        notes.append("at its last visit another page (a log-in wall, an error page) was served in its place")
+    if lying := [name for name, standing in report["validators"].items() if standing == "lying"]:
+        notes.append(f"its host's {' and '.join(lying)} did not move when pages changed, and count for nothing")
+    if report["moved_to"]:
+        notes.append(f"it moved to {report['moved_to']}")
+    return notes
 
 
 def duration(seconds: float | None) -> str:
@@ -60,16 +76,12 @@ def moment(time: float | None, now: float) -> Html:
 
 
 def share(value: float | None, digits: int = 3) -> str:
-    """Say a share in per cent, with two or three digits where they say something.
+    """Say a share in per cent.
 
-    >>> share(0.98765), share(None), share(1.0), share(0.99999, 2), share(1e-7), share(0.005)
-    ('98.8 %', '–', '100 %', '100 %', '< 0.1 %', '0.5 %')
+    >>> share(0.98765), share(None)
+    ('98.8 %', '–')
     """
-    if value is None or math.isnan(value):
-        return "–"
-    if 0.0 < value < 0.001:
-        return "< 0.1 %"
-    return f"{float(f'{100 * value:.{digits}g}'):g} %"
+    return say_share(value, digits, "–")
 
 
 def number(value: float | None) -> str:

@@ -102,16 +102,14 @@ def test_next_names_the_pages_that_go_next(running: Running):
     """Of four pages that it names of twenty, half or more are among the next four; the crawl itself is asked."""
     agreed = []
     for _ in range(4):
-        since = len(running.site.requests)
         answer = running.report("next", "-n", "4")
         assert answer["running"] is True
         assert answer["announced_share"] == 0.0
         named = {"/" + page["url"].rpartition("/")[2] for page in answer["pages"]}
         assert len(named) == 4
-        until = len(running.site.requests) + 4
-        wait_until(lambda until=until: len(running.site.requests) >= until)
-        # Some may have gone while it was asked.
-        agreed.append(len(named & {path for path, _ in running.site.requests[since:until]}))
+        before = len(running.site.requests)
+        wait_until(lambda before=before: len(running.site.requests) >= before + 4)
+        agreed.append(len(named & {path for path, _ in running.site.requests[before : before + 4]}))
     assert sum(agreed) >= 8
 
 

@@ -1,4 +1,4 @@
-"""The views: each makes the main part of a page from its context, of the elements here."""
+"""The views: each makes the main part of a page from a context, out of the elements in this module."""
 
 from __future__ import annotations
 

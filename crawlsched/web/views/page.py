@@ -24,7 +24,7 @@ def page(context: Context) -> Html:
 
 
 def _of(context: Context, report: dict[str, Any]) -> Html:
-    now = report["time"]
+    now, notes = report["time"], words.noted(report)
     title = tag(
         "div",
         tag("h1", report["url"]),
@@ -37,7 +37,7 @@ def _of(context: Context, report: dict[str, Any]) -> Html:
         tag("div", *_cards(report, now), class_="cards"),
         columns(
             [_difference(context, report), _visits(report["visits"], now)],
-            [_announced(report, now), _ignored(report, now), _notes(report)],
+            [_announced(report, now), _ignored(report, now), section("To note", listed(notes, "")) if notes else None],
         ),
     )
 
@@ -125,18 +125,3 @@ def _ignored(report: dict[str, Any], now: float) -> Html:
         for known in report["ignored"]
     ]
     return section("Ignored as noise", listed([*lines, *report["suggested"]], "Nothing of it is taken for noise."))
-
-
-def _notes(report: dict[str, Any]) -> Html | None:
-    said: list[str] = [
-        f"Last change: {place}: {before or 'nothing'} became {after or 'nothing'}."
-        for place, before, after in report["told"]
-    ]
-    if report["undelivered"]:
-        said.append("Its last change has not been through the spider's callback and pipelines yet.")
-    if report["moved_to"]:
-        said.append(f"It moved to {report['moved_to']}.")
-    lying = [name for name, standing in report["validators"].items() if standing == "lying"]
-    if lying:
-        said.append(f"Its host's {' and '.join(lying)} did not move when pages changed, and count for nothing.")
-    return section("To note", listed(said, "")) if said else None

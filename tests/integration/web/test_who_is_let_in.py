@@ -137,8 +137,8 @@ def test_metrics_and_health_say_what_check_says(served: Served):
     given = "check", "--database", served.database, "--freshness", "0.99", "--budget", "95%", "--undelivered", "0"
     done = run_here(Path.cwd(), *given, "--rest", "3600")
     assert done.returncode == 1
-    budget, waiting = ("90 % of the slots", "1 changes wait")
-    for words in ("it was never crawled", "wanted: 99 %", budget, waiting, "than 3600 s: a.example"):
+    budget, waiting = ("90 % of the slots", "1 change not through")
+    for words in ("it was never crawled", "wanted: 99 %", budget, waiting, "than 60 min: a.example"):
         assert words in done.stderr
     asked = run_here(Path.cwd(), *given, "--json")
     assert asked.returncode == 1

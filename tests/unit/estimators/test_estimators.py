@@ -16,6 +16,7 @@ from crawlsched.estimators import (
     GammaPosterior,
     LastModified,
     LawOfLargeNumbers,
+    LearnedRates,
     MaximumLikelihood,
     MomentMatching,
     Momentum,
@@ -23,6 +24,7 @@ from crawlsched.estimators import (
     Posterior,
     StochasticApproximation,
 )
+from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
 from tests.inputs import tries
 
 ALL = [
@@ -396,42 +398,49 @@ def test_an_outside_theorem_warning_points_at_the_line_that_made_the_estimator()
     assert [warning.filename for warning in caught] == [__file__, __file__]
 
 
-def exact_gamma_moments(shape, time, elapsed, evidence):
-    """Mean and variance of λ^{a-1} e^{-bλ} (1 - e^{-(λτ+e)}), by closed integrals with 60 digits."""
+def exact_gamma_moments(shape, time, elapsed):
+    """Mean and variance of λ^{a-1} e^{-bλ} (1 - e^{-λτ}), by closed integrals with 60 digits."""
     with mpmath.workdps(60):
-        a, b, tau, kept = mpmath.mpf(shape), mpmath.mpf(time), mpmath.mpf(elapsed), mpmath.exp(-mpmath.mpf(evidence))
+        a, b, tau = mpmath.mpf(shape), mpmath.mpf(time), mpmath.mpf(elapsed)
 
         def moment(k):
-            return mpmath.gamma(a + k) * (b ** -(a + k) - kept * (b + tau) ** -(a + k))
+            return mpmath.gamma(a + k) * (b ** -(a + k) - (b + tau) ** -(a + k))
 
         mean = moment(1) / moment(0)
         return float(mean), float(moment(2) / moment(0) - mean**2)
 
 
-@given(
-    log_shape=st.floats(-3, 5), log_time=st.floats(-3, 8), log_elapsed=st.floats(-3, 8),
-    evidence=st.one_of(st.just(0.0), st.floats(0, 30)),
-)  # fmt: skip
+@given(log_shape=st.floats(-3, 5), log_time=st.floats(-3, 8), log_elapsed=st.floats(-3, 8))
 @tries(200)
-def test_a_changed_visit_gives_the_gamma_posterior_the_exact_mean_and_variance(
-    log_shape, log_time, log_elapsed, evidence
-):
-    """Moments are matched exactly, with announcements too; the shape never falls by more than rounding."""
+def test_a_changed_visit_gives_the_gamma_posterior_the_exact_mean_and_variance(log_shape, log_time, log_elapsed):
+    """Moments are matched exactly; the shape never falls by more than rounding."""
     estimator = GammaPosterior(1, 10.0**log_shape, 10.0**log_time)
     elapsed = 10.0**log_elapsed
-    estimator.update(0, elapsed, True, evidence=evidence)
+    estimator.update(0, elapsed, True)
     shape, time = (float(estimator._columns[name][0]) for name in ("shape", "time"))
-    mean, variance = exact_gamma_moments(10.0**log_shape, 10.0**log_time, elapsed, evidence)
+    mean, variance = exact_gamma_moments(10.0**log_shape, 10.0**log_time, elapsed)
     assert shape / time == pytest.approx(mean, rel=1e-9)
     assert shape / time**2 == pytest.approx(variance, rel=1e-6)
 
 
 def test_an_unchanged_visit_adds_its_time_to_the_gamma_posterior():
-    """The time is added exactly, whatever was announced; a change that an announcement proves teaches nothing."""
-    estimator = GammaPosterior(2, 2.0, 100.0)
-    estimator.update([0, 1], [7.0, 7.0], [False, True], evidence=[3.0, np.inf])
-    shape, time = estimator._columns["shape"], estimator._columns["time"]
-    assert shape.tolist() == [2.0, pytest.approx(2.0)]
-    assert time.tolist() == [107.0, pytest.approx(100.0)]
-    with pytest.raises(ValueError, match=r"evidence must be nats that are not negative, got -1\.0\."):
-        estimator.update(0, 1.0, True, evidence=-1.0)
+    """The time is added exactly, and the shape stays."""
+    estimator = GammaPosterior(1, 2.0, 100.0)
+    estimator.update(0, 7.0, False)
+    assert estimator._columns["shape"].tolist() == [2.0]
+    assert estimator._columns["time"].tolist() == [107.0]
+
+
+@pytest.mark.parametrize("name", POINT_ESTIMATORS)
+def test_a_forgotten_page_is_as_one_that_was_never_visited(name):
+    """Nothing is left of its visits, and the page beside it keeps what is known of it."""
+    learned, anew = LearnedRates(name, 2, 1 / 3600), LearnedRates(name, 1, 1 / 3600)
+    for changed in (True, False, True):
+        learned.observe(np.array([0, 1]), np.array([10.0, 20.0]), np.array([changed, True]))
+    beside = learned.packed(np.array([1]))
+    learned.forget(np.array([0]))
+    for rates in (learned, anew):
+        rates.observe(0, 100.0, True)
+        rates.observe(0, 30.0, False)
+    assert learned.packed(np.array([0])) == anew.packed(np.array([0]))
+    assert learned.packed(np.array([1])) == beside

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from crawlsched.estimators import SignalQuality
 from crawlsched.estimators.signal_fit import MAX_SIGNAL_WEIGHT
-from crawlsched.estimators.signal_quality import DIMENSIONLESS_EDGES
 from tests.inputs import tries
 
 visits = st.lists(
@@ -40,7 +39,7 @@ def log_likelihood(elapsed, n_signals, changed, rate, weight):
 def all_numbers(fit):
     """Every number that a fit gives."""
     return np.array([
-        fit.unsignalled_change_rate, fit.signal_weight, fit.signal_rate, fit.scale, *fit.interval, fit.precision,
+        fit.unsignalled_change_rate, fit.signal_weight, fit.signal_rate, *fit.interval, fit.precision,
         *fit.precision_interval, fit.recall, fit.change_rate, fit.false_signal_rate,
     ])  # fmt: skip
 
@@ -153,26 +152,6 @@ def test_a_prior_shrinks_towards_its_precision():
     assert certain.precision > 0.9
 
 
-def test_known_rates_of_the_pages_leave_a_common_factor_and_the_weight():
-    """Pages of very different known rates: the factor on them is found, and the weight without bias."""
-    rng = np.random.default_rng(7)
-    n = 20_000
-    rates = 10.0 ** rng.uniform(-4, 0, n)
-    elapsed = rng.exponential(10.0, n)
-    n_signals = rng.poisson(0.05 * elapsed)
-    changed = rng.random(n) < -np.expm1(-(0.5 * rates * elapsed + 0.9 * n_signals))
-    fit = SignalQuality.fit(elapsed, n_signals, changed, change_rate=rates)
-    assert fit.scale == pytest.approx(0.5, rel=0.05)
-    assert fit.signal_weight == pytest.approx(0.9, rel=0.05)
-    assert fit.unsignalled_change_rate == pytest.approx(0.5 * (rates * elapsed).sum() / elapsed.sum(), rel=0.05)
-    pooled = SignalQuality.fit(elapsed, n_signals, changed)
-    assert pooled.signal_weight < 0.88  # one rate for all takes changes of fast pages for chance
-    bank = SignalQuality(1, DIMENSIONLESS_EDGES)
-    bank.update(np.zeros(n, dtype=int), elapsed, n_signals, changed, rates)
-    assert bank.fit_group(0).signal_weight == pytest.approx(fit.signal_weight, rel=0.02)
-    assert bank.fit_group(0).scale == pytest.approx(fit.scale, rel=0.02)
-
-
 @pytest.mark.parametrize(("rate", "weight", "signal_rate"), [(0.02, 0.2, 0.05), (0.005, 1.0, 0.1), (0.1, 3.0, 0.02)])
 def test_a_bank_forgets_little_of_what_it_saw(rate, weight, signal_rate):
     """Sums over 84 cells give the fit of all visits to 2 %, whatever their order and however they came."""
@@ -214,11 +193,9 @@ def test_a_bank_takes_announcements_at_every_poll_for_useless_too():
         (lambda: SignalQuality.fit([1.0], [-1], [True]), "n_signals must be a finite number that is not negative for"),
         (lambda: SignalQuality.fit([1.0], [1], [2]), "changed must be True or False for every visit."),
         (lambda: SignalQuality.fit([1.0] * 2, [1] * 3, [1] * 2), "n_signals must be one value or one per page (2),"),
-        (lambda: SignalQuality.fit([1.0], [1], [1], [0.0]), "change_rate must be changes per second above 0 and"),
         (lambda: SignalQuality.fit([1.0], [1], [1], prior=(-1, 1)), "prior must be two finite numbers (true, false)"),
         (lambda: SignalQuality(2).update(2, 1.0, 1, True), "groups must lie between 0 and 1, got 2."),
         (lambda: SignalQuality(-1), "n_groups must be a whole number that is not negative, got -1."),
-        (lambda: SignalQuality(1, [2.0, 1.0]), "edges must be a one-dimensional array that increases, got [2.0, 1.0]."),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_sentence(call, message):
