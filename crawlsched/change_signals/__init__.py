@@ -3,8 +3,8 @@
 Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 """
 
-from crawlsched.change_signals.announcements import Announcements, FurtherRow, announcements, attributed, newest_of_each
-from crawlsched.change_signals.collected import Limits, SitemapChildren, SitemapEntries
+from crawlsched.change_signals.announcements import FurtherRow, announces, attributed, newest_of_each
+from crawlsched.change_signals.collected import Limits, SitemapEntries
 from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url, part_number, part_of_site
@@ -14,17 +14,15 @@ from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
 
 __all__ = [
     "PROBLEM_KINDS",
-    "Announcements",
     "FurtherRow",
     "Hubs",
     "Limits",
     "Problem",
     "RobotsSitemaps",
-    "SitemapChildren",
     "SitemapDocument",
     "SitemapEntries",
     "absolute_sitemaps",
-    "announcements",
+    "announces",
     "ascii_host",
     "attributed",
     "canonical",

@@ -1,51 +1,33 @@
 """Announcements: the entries whose lastmod differs from the stored one, and which source a visit can teach."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from time import sleep
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.change_signals.collected import SitemapChildren, SitemapEntries
-from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
+from crawlsched.change_signals.lastmod import text_mark
 
 __all__ = [
-    "Announcements",
     "FurtherRow",
-    "announcements",
+    "announces",
     "attributed",
     "newest_of_each",
 ]
 
 _DAY = 86_400.0
-_AT_ONCE = 2_000
 
 
-@dataclass(slots=True)
-class Announcements:
-    """Which entries of a document announce a change, as positions in its lists."""
-
-    # Entries whose `lastmod` differs from the stored one: they announce a change.
-    changed: list[int] = field(default_factory=list)
-    # Those of `changed` whose `lastmod` went back: announcements of low worth.
-    backwards: list[int] = field(default_factory=list)
-    new: list[int] = field(default_factory=list)  # entries whose URL was not stored; the first sight announces nothing
-
-
-def announcements(
-    entries: SitemapEntries | SitemapChildren, previous: Mapping[str, float | str | None]
-) -> Announcements:
-    """Decide which entries announce a change.
+def announces(stored: float | None, lastmod: float | None, precision: str | None, text: str | None) -> int:
+    """Return whether an entry announces a change: 1, -1 where its date went back, or 0.
 
     Parameters
     ----------
-    entries : SitemapEntries or SitemapChildren
-        What a document says now.
-    previous : mapping of str to float, str or None
-        What was stored at its last reading: for each URL the `lastmod`, as POSIX seconds, as it was written, or as the
-        `text_mark` of a text that is no date; None for an entry that had none.
+    stored : float or None
+        Its `lastmod` at the last reading: POSIX seconds, or the `text_mark` of a text that is no date; None for an
+        entry that had none, or is new.
+    lastmod, precision, text : float or None, str or None, str or None
+        What a document says now; see `SitemapEntries`.
 
     Notes
     -----
@@ -55,67 +37,19 @@ def announcements(
 
     Examples
     --------
-    >>> entries = SitemapChildren(
-    ...     ["http://a/1", "http://a/2", "http://a/3"],
-    ...     [1795132800.0, 1795046400.0, None],
-    ...     ["2026-11-20", "2026-11-19", None],
-    ...     ["day", "day", None],
-    ... )
-    >>> found = announcements(entries, {"http://a/1": "2026-11-19", "http://a/3": None})
-    >>> found.changed, found.new
-    ([0], [1])
+    >>> announces(1795046400.0, 1795132800.0, "day", "2026-11-20"), announces(None, 1795132800.0, "day", "2026-11-20")
+    (1, 0)
     """
-    found = Announcements()
-    columns = zip(entries.url, entries.lastmod, entries.lastmod_text, entries.precision, strict=True)
-    for position, (url, seconds, text, precision) in enumerate(columns):
-        if position % _AT_ONCE == _AT_ONCE - 1:
-            sleep(0)  # gives up the interpreter lock
-        if url not in previous:
-            found.new.append(position)
-        elif seconds is None or previous[url] != seconds:
-            _compare(found, position, previous[url], seconds, text, precision)
-    return found
-
-
-def _compare(
-    found: Announcements,
-    position: int,
-    stored: float | str | None,
-    seconds: float | None,
-    text: str | None,
-    precision: str | None,
-) -> None:
-    """Compare an entry with what was stored, where a glance does not settle it."""
-    stored_seconds, stored_precision = _read(stored)
-    if seconds is None:
+    if stored is None:
+        return 0
+    if lastmod is None:
         # A date in a form that nobody knows still differs from another one in that form.
-        if text and stored is not None and stored_seconds is None and _mark(stored) != text_mark(text):
-            found.changed.append(position)
-    elif (
-        stored_seconds is not None  # the first date of a known entry announces nothing
-        and stored_seconds != seconds
-        and not _same_day(stored_seconds, stored_precision, seconds, precision)
-    ):
-        found.changed.append(position)
-        if seconds < stored_seconds:
-            found.backwards.append(position)
-
-
-def _read(stored: float | str | None) -> tuple[float | None, str | None]:
-    if isinstance(stored, str):
-        return parse_lastmod(stored) or (None, None)
-    if stored is not None and stored < 0.0:
-        return None, None
+        return int(bool(text) and stored < 0.0 and stored != text_mark(text or ""))
     # Stored seconds do not tell their precision; midnight is what a date alone is stored as.
-    return stored, None if stored is None else "day" if stored % _DAY == 0 else "second"
-
-
-def _same_day(stored: float, stored_precision: str | None, seconds: float, precision: str | None) -> bool:
-    return precision != stored_precision and stored // _DAY == seconds // _DAY
-
-
-def _mark(stored: float | str) -> float:
-    return text_mark(stored.strip()) if isinstance(stored, str) else stored
+    is_other_writing = (precision == "day") != (stored % _DAY == 0) and stored // _DAY == lastmod // _DAY
+    if stored < 0.0 or stored == lastmod or is_other_writing:
+        return 0
+    return 1 if lastmod > stored else -1
 
 
 #: What a source beside a page's first one announced of it, as a row that a store keeps: n_signals, n_signals_total,

@@ -11,7 +11,6 @@ from crawlsched.change_signals.problems import ProblemCounter
 __all__ = [
     "Collected",
     "Limits",
-    "SitemapChildren",
     "SitemapEntries",
 ]
 
@@ -22,8 +21,8 @@ class Limits:
 
     Parameters
     ----------
-    max_elements : int, default 5_000_000
-        Elements, and repairs, of one document: a hundred for each of 50,000 entries. It bounds the time, as `max_bytes`
+    max_elements : int, default 2_500_000
+        Elements, and repairs, of one document: fifty for each of 50,000 entries. It bounds the time, as `max_bytes`
         does not: 50 MB can be 12 million elements.
 
     Examples
@@ -36,7 +35,7 @@ class Limits:
     max_entries: int = 50_000  # pages of one sitemap or feed; the default is the sitemap protocol's
     max_children: int = 50_000  # sitemaps of one index; the default is the sitemap protocol's
     max_depth: int = 64  # elements open at once
-    max_elements: int = 5_000_000
+    max_elements: int = 2_500_000
     max_text: int = 8_192  # characters of one text (a URL, a date); the sitemap protocol allows URLs of 2,048
     max_index_depth: int = 5  # index files above one another; the sitemap protocol allows one
 
@@ -48,14 +47,19 @@ class Limits:
 
 
 @dataclass(slots=True)
-class SitemapChildren:
-    """The sitemaps that an index lists: one list per fact, all of the same length.
+class SitemapEntries:
+    """The pages that a sitemap lists, or the sitemaps of an index: one list per fact, all of the same length.
 
     Parameters
     ----------
     lastmod : list of float or None
-        POSIX seconds; None if missing or no date. A child whose `lastmod` is unchanged need not be fetched again,
-        where the index proved honest.
+        POSIX seconds; None if missing or no date. A sitemap whose `lastmod` is unchanged need not be fetched again,
+        where its index proved honest.
+
+    Examples
+    --------
+    >>> len(SitemapEntries(["http://a/"], [0.0], ["1970-01-01"], ["day"]))
+    1
     """
 
     url: list[str] = field(default_factory=list)  # absolute http or https URLs, each once
@@ -67,21 +71,6 @@ class SitemapChildren:
         return len(self.url)
 
 
-@dataclass(slots=True)
-class SitemapEntries(SitemapChildren):
-    """The pages that a sitemap lists: the same facts, and two more.
-
-    Examples
-    --------
-    >>> len(SitemapEntries(["http://a/"], [0.0], ["1970-01-01"], ["day"], [None], [None]))
-    1
-    """
-
-    priority: list[float | None] = field(default_factory=list)  # from 0 to 1
-    changefreq: list[str | None] = field(default_factory=list)  # as it was written, in lower case
-
-
-_MAX_WORD = 40
 _MAX_DATE = 200
 # Entries that are looked at, for each one that can be taken: doubles and refused ones take time, too.
 _TRIES = 2
@@ -95,17 +84,17 @@ class Collected:
     >>> problems = ProblemCounter()
     >>> locations = Locations("http://a/map.xml", (), problems)
     >>> collected = Collected("http://a/map.xml", Limits(max_entries=1), locations, (), problems)
-    >>> collected.page(["http://a/1"], ["soon", "2026-11-20"], ["0.8"]), collected.page(["http://a/2"])
+    >>> collected.page(["http://a/1"], ["soon", "2026-11-20"]), collected.page(["http://a/2"])
     (True, False)
-    >>> collected.entries.url, collected.entries.priority, problems.problems()[0].kind
-    (['http://a/1'], [0.8], 'too-many-entries')
+    >>> collected.entries.url, collected.entries.lastmod_text, problems.problems()[0].kind
+    (['http://a/1'], ['2026-11-20'], 'too-many-entries')
     """
 
     def __init__(
         self, url: str, limits: Limits, locations: Locations, ancestors: Sequence[str], problems: ProblemCounter
     ) -> None:
         self.entries = SitemapEntries()
-        self.children = SitemapChildren()
+        self.children = SitemapEntries()
         self.hubs = Hubs()
         self.url = url
         self._limits = limits
@@ -124,26 +113,15 @@ class Collected:
             self._problems.add("too-many-entries", f"more than {_TRIES} times the limit, most of them refused")
         return self._n_left >= 0
 
-    def page(
-        self,
-        locations: Sequence[str],
-        dates: Sequence[str] = (),
-        priorities: Sequence[str] = (),
-        frequencies: Sequence[str] = (),
-    ) -> bool:
+    def page(self, locations: Sequence[str], dates: Sequence[str] = ()) -> bool:
         """Add a page by the first of each that can be used, or report why not; False when no more can be taken."""
         if not self.look():
             return False
         url = self._locations.accept_first(locations)
         if url is None:
             return True
-        added = self._add(self.entries, self._entry_of, url, url, dates)
-        if added:
-            entries = self.entries
-            entries.priority.append(self._priority(priorities) if priorities else None)
-            frequency = next((word for word in frequencies if word.strip()), "")
-            entries.changefreq.append(frequency.strip().lower()[:_MAX_WORD] or None)
-        return added is not None
+        most, problem = self._limits.max_entries, "too-many-entries"
+        return self._add(self.entries, self._entry_of, url, url, dates, most, problem)
 
     def child(self, locations: Sequence[str], dates: Sequence[str] = ()) -> bool:
         """Add a sitemap of an index, or report why not; False when no more can be taken."""
@@ -153,18 +131,23 @@ class Collected:
         if url is None:
             return True
         name = canonical(url)  # two spellings of one URL are one sitemap
-        if name in self._above:
-            self._problems.add("loop", url)
+        if name in self._above or self._n_above >= self._limits.max_index_depth:
+            self._problems.add("loop" if name in self._above else "index-depth", url)
             return True
-        if self._n_above >= self._limits.max_index_depth:
-            self._problems.add("index-depth", url)
-            return True
-        return self._add(self.children, self._child_of, name, url, dates) is not None
+        most, problem = self._limits.max_children, "too-many-children"
+        return self._add(self.children, self._child_of, name, url, dates, most, problem)
 
     def _add(
-        self, rows: SitemapChildren, position_of: dict[str, int], name: str, url: str, dates: Sequence[str]
-    ) -> bool | None:
-        """Add a row; False if its name is there already, and the later date is kept, None if there is no room."""
+        self,
+        rows: SitemapEntries,
+        position_of: dict[str, int],
+        name: str,
+        url: str,
+        dates: Sequence[str],
+        most: int,
+        problem: str,
+    ) -> bool:
+        """Add a row, or keep the later date where its name is there already; False if there is no room."""
         seconds, text, precision = self._lastmod(dates)
         position = position_of.setdefault(name, len(rows))
         if position < len(rows):
@@ -172,12 +155,10 @@ class Collected:
             kept = rows.lastmod[position]
             if seconds is not None and (kept is None or seconds > kept):
                 rows.lastmod[position], rows.lastmod_text[position], rows.precision[position] = seconds, text, precision
-            return False
-        is_child = rows is self.children
-        most = self._limits.max_children if is_child else self._limits.max_entries
+            return True
         if position == most:
-            self._problems.add("too-many-children" if is_child else "too-many-entries", f"more than {most}")
-            return None
+            self._problems.add(problem, f"more than {most}")
+            return False
         rows.url.append(url)
         rows.lastmod.append(seconds)
         rows.lastmod_text.append(text)
@@ -195,16 +176,3 @@ class Collected:
             return None, None, None
         self._problems.add("bad-lastmod", texts[0])
         return None, texts[0][:_MAX_DATE], None
-
-    def _priority(self, priorities: Sequence[str]) -> float | None:
-        texts = [text.strip() for text in priorities if text.strip()]
-        for text in texts:
-            try:
-                priority = float(text)
-            except ValueError:
-                continue
-            if 0.0 <= priority <= 1.0:
-                return priority
-        if texts:
-            self._problems.add("bad-priority", texts[0])
-        return None

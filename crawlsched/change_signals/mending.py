@@ -51,7 +51,7 @@ class Mender:
     '<a><b>1 &lt; 2&lt;&amp;</b>'
     """
 
-    def __init__(self, problems: ProblemCounter, max_run: int, max_steps: int = 5_000_000) -> None:
+    def __init__(self, problems: ProblemCounter, max_run: int, max_steps: int = 2_500_000) -> None:
         self.declared: set[str] = set()
         self.tail = ""
         self._problems = problems

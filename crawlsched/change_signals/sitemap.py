@@ -9,7 +9,7 @@ from itertools import chain
 from time import sleep
 from typing import Any
 
-from crawlsched.change_signals.collected import Collected, Limits, SitemapChildren, SitemapEntries
+from crawlsched.change_signals.collected import Collected, Limits, SitemapEntries
 from crawlsched.change_signals.decoding import characters, plain_chunks
 from crawlsched.change_signals.hubs import Hubs
 from crawlsched.change_signals.locations import Locations, is_web_url, parted_locations
@@ -35,7 +35,7 @@ class SitemapDocument:
     url: str  # where it was read
     kind: str  # what it is
     entries: SitemapEntries = field(default_factory=SitemapEntries)  # its pages
-    children: SitemapChildren = field(default_factory=SitemapChildren)  # the sitemaps that an index lists
+    children: SitemapEntries = field(default_factory=SitemapEntries)  # the sitemaps that an index lists
     # Everything that was wrong, by kind, with the first example of each.
     problems: list[Problem] = field(default_factory=list)
     hubs: Hubs = field(default_factory=Hubs)  # where a feed's notices of changes can be subscribed to
@@ -122,42 +122,27 @@ def _start(text: Iterator[str], problems: ProblemCounter) -> tuple[str, Iterable
 
 
 def _read_json(text: Iterable[str], collected: Collected, problems: ProblemCounter) -> str:
+    """Read a JSON Feed (version 1.1) into `collected`; return "json", or "unknown" if the text is none.
+
+    An item's page is its ``url``, otherwise an ``id`` that is a URL; its date is that of the last modification,
+    otherwise of the publication.
+    """
     whole = ""
     for piece in text:
         whole += piece
         if len(whole) > _MOST_OF_JSON:
             problems.add("too-large", f"JSON of more than {_MOST_OF_JSON} characters")
             return "unknown"
-    return "json" if read_json_feed(whole, collected) else "unknown"
-
-
-def read_json_feed(text: str, collected: Collected) -> bool:
-    """Read a JSON Feed (version 1.1); return whether the text is one.
-
-    An item's page is its ``url``, otherwise an ``id`` that is a URL; its date is that of the last modification,
-    otherwise of the publication.
-
-    >>> from crawlsched.change_signals.collected import Limits
-    >>> from crawlsched.change_signals.locations import Locations
-    >>> from crawlsched.change_signals.problems import ProblemCounter
-    >>> problems = ProblemCounter()
-    >>> collected = Collected("http://a/feed.json", Limits(), Locations("http://a/", (), problems), (), problems)
-    >>> item = '{"id": "1", "url": "/1", "date_published": "2026-11-20T09:15:30Z"}'
-    >>> read_json_feed(f'{{"version": "https://jsonfeed.org/version/1.1", "items": [{item}]}}', collected)
-    True
-    >>> collected.entries.url, collected.entries.lastmod_text
-    (['http://a/1'], ['2026-11-20T09:15:30Z'])
-    """
     try:
-        feed = json.loads(text)
+        feed = json.loads(whole)
     except (ValueError, RecursionError):
-        return False
+        return "unknown"
     items = feed.get("items") if isinstance(feed, dict) else None
     if not isinstance(items, list):
-        return False
+        return "unknown"
     says_so = "jsonfeed.org" in str(feed.get("version", ""))[:100]
     if not says_so and not any(isinstance(item, dict) and _texts(item, "url") for item in items):
-        return False
+        return "unknown"
     for hub in feed["hubs"] if isinstance(feed.get("hubs"), list) else ():
         if isinstance(hub, dict) and str(hub.get("type")).lower() == "websub":
             collected.hubs.add("hub", str(hub.get("url", "")), collected.url)
@@ -169,7 +154,7 @@ def read_json_feed(text: str, collected: Collected) -> bool:
         places = _texts(item, "url") + [name for name in named if is_web_url(name)]
         if not collected.page(places, _texts(item, "date_modified", "date_published")):
             break
-    return True
+    return "json"
 
 
 def _texts(item: dict[str, Any], *names: str) -> list[str]:

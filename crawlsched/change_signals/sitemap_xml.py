@@ -1,11 +1,13 @@
-"""Sitemaps, sitemap indexes, RSS and Atom, read by lxml element by element, without ever holding a tree of them."""
+"""Sitemaps, sitemap indexes, RSS and Atom, read by lxml entry by entry, without ever holding a tree of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from html.entities import html5
 from time import sleep
+from typing import Any
 from urllib.parse import urljoin
 
 from crawlsched.change_signals.collected import Collected, Limits
@@ -13,17 +15,8 @@ from crawlsched.change_signals.locations import is_web_url
 from crawlsched.change_signals.mending import RAW_AMPERSAND, UNDECLARED, Mender
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = [
-    "BASE",
-    "ITEMS",
-    "KIND_OF_ROOT",
-    "fact_of",
-    "is_page_link",
-    "parted",
-    "read_xml",
-]
+__all__ = ["read_xml"]
 
-BASE = "{http://www.w3.org/XML/1998/namespace}base"
 KIND_OF_ROOT = {
     "urlset": "urlset",
     "sitemapindex": "index",
@@ -35,7 +28,7 @@ KIND_OF_ROOT = {
 }
 ITEMS = {"urlset": ("url", "sitemap"), "index": ("url", "sitemap"), "rss": ("item",), "atom": ("entry",)}
 
-_SITEMAP = {"loc": "url", "lastmod": "modified", "priority": "priority", "changefreq": "changefreq"}
+_SITEMAP = {"loc": "url", "lastmod": "modified"}
 _ATOM = {
     "link": "link",
     "id": "id",
@@ -77,6 +70,7 @@ _NEWS = ("sitemap-news", f"{UNDECLARED}news")
 _RELATIONS = "http://www.iana.org/assignments/relation/"
 
 
+@lru_cache(maxsize=1024)
 def parted(tag: str) -> tuple[str, str]:
     """Return the namespace and the name of a tag as lxml writes it; the name in small letters.
 
@@ -87,19 +81,21 @@ def parted(tag: str) -> tuple[str, str]:
     return namespace[1:].lower(), name.lower()
 
 
-def fact_of(kind: str, item_namespace: str, namespace: str, name: str, *, is_direct: bool) -> str:
+@lru_cache(maxsize=1024)
+def fact_of(kind: str, item: str, tag: str, *, is_direct: bool) -> str:
     """Return the name of the fact that an element within an item states of its page, or "" for none.
 
-    >>> fact_of("urlset", "", "", "loc", is_direct=True), fact_of("urlset", "", "image", "loc", is_direct=True)
+    >>> fact_of("urlset", "url", "loc", is_direct=True), fact_of("urlset", "url", "{image}loc", is_direct=True)
     ('url', '')
-    >>> fact_of("rss", "", "http://www.w3.org/2005/atom", "updated", is_direct=True)
+    >>> fact_of("rss", "item", "{http://www.w3.org/2005/Atom}updated", is_direct=True)
     'modified'
     """
+    namespace, name = parted(tag)
     if kind == "urlset" and name == "publication_date":
         return "published" if any(news in namespace for news in _NEWS) else ""
     if not is_direct:
         return ""
-    if namespace == item_namespace and name in _OWN[kind]:
+    if namespace == parted(item)[0] and name in _OWN[kind]:
         return _OWN[kind][name]
     return _FOREIGN.get(namespace, {}).get(name, "") if kind in ("rss", "atom") else ""
 
@@ -114,14 +110,10 @@ def is_page_link(relation: str | None) -> bool:
 
 
 _HTML = ("html", "head", "body", "div", "script")
-_MAX_NAMES = 10_000
 # Everything stands below elements of our own, so that what follows the document's first element is read, too, and
 # ends of elements that never began close those.
 _AROUND = "crawlsched"
-_NONE: Mapping[str, str] = {}
-_NOTHING: list[str] = []
-_LEVELS = 1_000
-_NOWHERE = -_LEVELS - 10
+_LEVELS = 500
 _AMPERSAND = re.compile(rf"{RAW_AMPERSAND}([A-Za-z_][A-Za-z0-9._-]{{0,63}};)?")
 
 
@@ -130,25 +122,30 @@ def read_xml(characters: Iterable[str], collected: Collected, limits: Limits, pr
     from lxml import etree
 
     mender = Mender(problems, 2 * limits.max_text + 1024, limits.max_elements)
-    elements = _Elements(collected, limits, mender.declared, problems)
+    items = _Items(collected, limits, mender.declared, problems)
     # Nothing is resolved or fetched, and there is nothing to be: the mender lets no document type through.
-    parser = etree.XMLParser(target=elements, encoding="utf-8", recover=True, no_network=True, load_dtd=False)
+    parser = etree.XMLPullParser(
+        ("start", "end"), base_url=collected.url, encoding="utf-8", recover=True, huge_tree=True, no_network=True
+    )
     parser.feed(f"<{_AROUND}>".encode() * _LEVELS)
     for piece in mender.mended(characters):
-        # libxml2 works without the interpreter's lock, but for the calls of `elements`.
+        # libxml2 works without the interpreter's lock.
         parser.feed(piece.encode("utf-8", "backslashreplace"))
-        if elements.is_enough:
-            return elements.kind
+        items.has_base |= "xml:base" in piece
+        for event, element in parser.read_events():
+            items.start(element) if event == "start" else items.end(element)
+            if items.is_enough:
+                return items.kind
         sleep(0)  # gives up the interpreter lock
-    elements.finish(mender.tail)
+    items.finish(mender.tail)
     errors = parser.feed_error_log.filter_from_errors()
-    if errors and elements.kind in ("rss", "atom"):
+    if errors and items.kind in ("rss", "atom"):
         problems.add("damaged-feed", errors[0].message, len(errors))
-    return elements.kind
+    return items.kind
 
 
-class _Elements:
-    """Collects the items of a document: the target of lxml's parser, which calls it where elements start and end.
+class _Items:
+    """Collects the items of a document, each when it has ended; what has been read is thrown away.
 
     An item (`url`, `sitemap`, `item`, `entry`) is open until it ends or the next one starts; its facts stand directly
     below.
@@ -161,110 +158,73 @@ class _Elements:
         self._limits = limits
         self._declared = declared
         self._problems = problems
-        self._n_left = limits.max_elements + _LEVELS
-        self._tags: dict[str, tuple[str, str]] = {}
+        self._n_left = limits.max_elements
         self._root = ""
         self._depth = -_LEVELS  # so that the document's own elements begin at 1
         self._lost = 0  # levels that are open only because somebody forgot to close them
-        self._item: tuple[str, str] | None = None
-        self._item_namespace: str | None = None
-        self._facts: dict[str, str] = {}  # what elements directly below an item of this namespace say
-        self._direct = _NOWHERE  # the depth of what stands directly below the item
-        self._child = ""  # the element directly below the item within which we are
-        self._bases: list[tuple[int, str]] = []
-        self._said: dict[str, list[str]] = {}
-        self._dated: dict[str, str] = {}  # by element
-        self._fact = ""
-        self._attributes = _NONE
-        self._text: list[str] = []
-        self._length = 0
+        self.has_base = False
+        self._item: Any = None
         self._is_dropped = False
         self._is_unclosed = False  # what stands directly below the item: deeper elements are taken for such, too
 
-    # -- what lxml calls
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if self.is_enough:
-            return
+    def start(self, element: Any) -> None:
+        """An element starts: its attributes are there, and nothing else of it."""
         self._depth += 1
+        if self._depth <= 0:  # one of ours around the document
+            return
         self._n_left -= 1
         if self._n_left < 0:
             self._stop("too-many-elements")
-        # Nearly all elements of a sitemap are such: directly below an entry, and met before.
-        if self._depth == self._direct and not attributes and tag in self._facts:
-            self._child = tag
-            if fact := self._facts[tag]:
-                self._begin_fact(fact, attributes)
-        elif self._depth > 0:
-            self._start_other(tag, attributes)
-
-    def _start_other(self, tag: str, attributes: Mapping[str, str]) -> None:
-        name = self._tags.get(tag) or self._new_tag(tag)
-        if attributes and (base := attributes.get(BASE)):
-            self._bases.append((self._depth, _join(self._base(), base)))
-        if not self._root and not self._first(name):
-            self.is_enough = True
-            return
-        if name == self._item if self._item else name[1] in ITEMS[self.kind]:
-            if self._item is not None:
-                if self.kind == "atom" and self._depth > self._direct and parted(self._child)[1] == "content":
-                    return  # it quotes an entry
-                self._problems.add("unclosed", f"<{self._item[1]}>")
+        elif self._item is not None:
+            if element.tag == self._item.tag and not self._is_quoted(element):
+                self._problems.add("unclosed", f"<{parted(element.tag)[1]}>")
                 self._lost = self._depth - 1
                 self._end_item()
-            self._begin_item(name, attributes)
-        elif self._item is not None:
-            self._inside(tag, name, attributes)
-        elif attributes and name[1] == "link" and self.kind in ("rss", "atom"):
-            base = _join(self._collected.url, self._base()) or self._collected.url
-            self._collected.hubs.add(attributes.get("rel", ""), attributes.get("href", ""), base)
+                self._item = element
+        elif not self._root and not self._first(parted(element.tag)):
+            self.is_enough = True
+        elif (name := parted(element.tag)[1]) in ITEMS[self.kind]:
+            self._item = element
+        elif name == "link" and self.kind in ("rss", "atom"):
+            self._collected.hubs.add(element.get("rel", ""), element.get("href", ""), element.base)
         if self._depth - self._lost > self._limits.max_depth:
-            self._stop("too-deep", f"<{name[1]}>")
+            self._stop("too-deep", f"<{parted(element.tag)[1]}>")
 
-    def end(self, tag: str) -> None:
-        depth = self._depth
-        if depth <= 0 or self.is_enough:  # one of ours around the document
+    def end(self, element: Any) -> None:
+        """An element ends; it is whole."""
+        if self._depth <= 0:  # an end too many closes one of ours
             return
-        if self._fact and depth == self._fact_depth:
-            self._say()
-        elif depth == self._direct - 1:
+        self._depth -= 1
+        if element is self._item:
             self._end_item()
-        if self._bases and self._bases[-1][0] == depth:
-            self._bases.pop()
-        self._depth = depth = depth - 1
-        if self._lost > depth:
-            self._lost = depth
+        if self._item is None:
+            element.clear()
+            while element.getprevious() is not None:
+                del element.getparent()[0]
+        else:  # an item may have millions of elements that say nothing
+            if (before := element.getprevious()) is not None and self._says_nothing(before):
+                element.getparent().remove(before)
+            if len(element) == 1 and not self._fact(element) and self._says_nothing(element[0]):
+                element.clear()
+        if self._lost > self._depth:
+            self._lost = self._depth
 
-    def data(self, text: str) -> None:
-        if not self._fact and (self._depth != self._direct - 1 or text.isspace()):
-            return
-        # Of a longer text one character more is kept at least, so that it is seen to be too long.
-        if self._length <= self._limits.max_text:
-            self._text.append(text)
-            self._length += len(text)
+    def _fact(self, element: Any) -> str:
+        return fact_of(self.kind, self._item.tag, element.tag, is_direct=True)
 
-    def close(self) -> None:
-        return
-
-    # -- items
+    def _says_nothing(self, element: Any) -> bool:
+        return not len(element) and not self._fact(element)
 
     def finish(self, tail: str) -> None:
         """Note that the document has ended."""
         if self._item is None and self._depth <= 0:
             return
         if re.search(rf"</(?:[^\s<>:]+:)?{re.escape(self._root)}\s*>\s*\Z", tail, re.IGNORECASE):
-            self._problems.add("unclosed", f"<{self._item[1] if self._item else self._root}>")
+            self._problems.add("unclosed", f"<{self._root if self._item is None else parted(self._item.tag)[1]}>")
             if self._item is not None:
                 self._end_item()
         else:
-            where = "".join(self._said.get("url", [])[:1]) if self._item else f"</{self._root}> is missing"
-            self._problems.add("truncated", where)
-
-    def _new_tag(self, tag: str) -> tuple[str, str]:
-        if len(self._tags) >= _MAX_NAMES:
-            self._stop("too-many-elements", f"more than {_MAX_NAMES} names of elements")
-        name = self._tags[tag] = parted(tag)
-        return name
+            self._problems.add("truncated", f"</{self._root}> is missing")
 
     def _stop(self, problem: str, example: str = "") -> None:
         self._problems.add(problem, example)
@@ -285,70 +245,89 @@ class _Elements:
             self.kind = "unknown" if is_other else KIND_OF_ROOT.get(local, "unknown")
         return self.kind != "unknown"
 
-    def _begin_item(self, name: tuple[str, str], attributes: Mapping[str, str]) -> None:
-        if self._item_namespace != name[0]:
-            self._item_namespace, self._facts = name[0], {}
-        self._item, self._direct = name, self._depth + 1
-        self._said, self._dated = {}, {}
-        self._fact = self._child = ""
-        self._text, self._length = [], 0
+    def _is_quoted(self, element: Any) -> bool:
+        """Whether the content of an entry quotes this one."""
+        if self.kind != "atom":
+            return False
+        while element is not None and element.getparent() is not self._item:
+            element = element.getparent()
+        return element is not None and parted(element.tag)[1] == "content"
+
+    # -- the item that has ended
+
+    def _end_item(self) -> None:
+        item, self._item = self._item, None
         self._is_dropped = self._is_unclosed = False
-        if attributes and self.kind == "rss":  # RSS 1.0 and CDF name the page in the item itself
-            for attribute, value in attributes.items():
+        said: dict[str, list[str]] = {}
+        if self.kind == "rss":  # RSS 1.0 and CDF name the page in the item itself
+            for attribute, value in item.attrib.items():
                 fact = {"about": "about", "href": "about", "lastmod": "modified"}.get(parted(attribute)[1])
                 if fact:
-                    self._said.setdefault(fact, []).append(_join(self._base(), value) if fact == "about" else value)
+                    said.setdefault(fact, []).append(self._joined(item, value) if fact == "about" else value)
+        for fact, text in self._facts(item, item, is_direct=True):
+            said.setdefault(fact, []).append(text)
+        if self._is_dropped:
+            self.is_enough = not self._collected.look()
+            return
+        places = said.get("original", []) + said.get("url", [])
+        if self.kind not in ("urlset", "index"):
+            places = places + said.get("other type", []) + said.get("about", [])
+            places += [place for place in said.get("id", []) if is_web_url(place)]
+        elif not places:
+            texts = (self._plain(text or "").strip() for text in (item.text, *(child.tail for child in item)))
+            places = [text for text in texts if is_web_url(text)]
+        elif len(set(places)) > 1:
+            self._problems.add("second-url", places[1])
+        dates = said.get("modified", []) + said.get("published", [])
+        add = self._collected.child if parted(item.tag)[1] == "sitemap" else self._collected.page
+        self.is_enough = not add(places, dates)
 
-    def _inside(self, tag: str, name: tuple[str, str], attributes: Mapping[str, str]) -> None:
-        assert self._item is not None
-        if self._depth > self._direct and self._fact and any(map(str.strip, self._text)):
-            self._problems.add("unclosed", f"<{parted(self._child)[1]}>")
-            self._is_unclosed = True
-            self._say()
-        is_direct = self._depth == self._direct or self._is_unclosed
-        fact = fact_of(self.kind, self._item[0], *name, is_direct=is_direct)
-        if is_direct:
-            self._child = tag
-        if self._depth == self._direct:
-            self._facts[tag] = fact
-        if fact:
-            self._begin_fact(fact, attributes)
+    def _facts(self, item: Any, above: Any, *, is_direct: bool) -> Iterator[tuple[str, str]]:
+        """Give the facts that the elements below one state, with their texts."""
+        dated: dict[str, str] = {}
+        for element in above:
+            if element.tag == item.tag:  # the next one, within this one because nobody closed it
+                continue
+            if fact := fact_of(self.kind, item.tag, element.tag, is_direct=is_direct):
+                text = element.text or ""
+                if len(element) and text.strip():
+                    self._problems.add("unclosed", f"<{parted(element.tag)[1]}>")
+                    self._is_unclosed = True
+                elif len(element) and not self._is_unclosed:
+                    text = "".join(element.itertext())
+                fact, text = self._said(fact, text, element)
+                if text and fact in ("modified", "published") and dated.setdefault(element.tag, text) != text:
+                    self._problems.add("second-lastmod", text)
+                if text:
+                    yield fact, text
+            if len(element):
+                yield from self._facts(item, element, is_direct=self._is_unclosed)
 
-    def _begin_fact(self, fact: str, attributes: Mapping[str, str]) -> None:
-        if self._length:
-            self._say("text")
-        self._fact, self._fact_depth = fact, self._depth
-        self._attributes = dict(attributes) if attributes else _NONE
-        self._text = []
-        self._length = 0
-
-    def _say(self, fact: str = "") -> None:
-        """Take the fact of an element; the text so far is its own."""
-        attributes = _NONE if fact else self._attributes
-        fact = fact or self._fact
-        self._fact = ""
-        text, self._text, self._length = "".join(self._text), [], 0
+    def _said(self, fact: str, text: str, element: Any) -> tuple[str, str]:
+        """Return what an element says, and of what; an empty text for nothing."""
         if len(text) > self._limits.max_text:
-            if fact != "text":
-                self._problems.add("text-too-long", text)
-                self._is_dropped = True
-            return
+            self._problems.add("text-too-long", text)
+            self._is_dropped = True
+            return fact, ""
         if fact == "link":
-            if not is_page_link(attributes.get("rel")):
-                return
-            text = attributes.get("href") or text
-            media = attributes.get("type", "").lower()
+            if not is_page_link(element.get("rel")):
+                return fact, ""
+            text = element.get("href") or text
+            media = element.get("type", "").lower()
             fact = "url" if not media or "html" in media else "other type"
-        elif fact == "id" and attributes.get("isPermaLink", "").lower() == "false":
-            return
-        text = self._plain(text)
-        if text and (text := text.strip()):
-            if fact in ("url", "other type") and self.kind in ("rss", "atom"):
-                # A link within CDATA is escaped as HTML, more often than not.
-                text = _join(self._base(), text.replace("&amp;", "&"))
-            if fact in ("modified", "published") and self._dated.setdefault(self._child, text) != text:
-                self._problems.add("second-lastmod", text)
-            self._said.setdefault(fact, []).append(text)
+        elif fact == "id" and element.get("isPermaLink", "").lower() == "false":
+            return fact, ""
+        text = self._plain(text).strip()
+        if text and fact in ("url", "other type") and self.kind in ("rss", "atom"):
+            # A link within CDATA is escaped as HTML, more often than not.
+            text = self._joined(element, text.replace("&amp;", "&"))
+        return fact, text
+
+    def _joined(self, element: Any, reference: str) -> str:
+        try:
+            return urljoin(element.base, reference.strip()) if self.has_base else reference.strip()
+        except ValueError:
+            return reference
 
     def _plain(self, text: str) -> str:
         """Put ampersands back that were no references of XML, and say so."""
@@ -372,40 +351,3 @@ class _Elements:
         self._problems.add(gravest, text.strip())
         self._is_dropped |= gravest == "entity"
         return text
-
-    def _end_item(self) -> None:
-        """Collect the item that has ended."""
-        if self._fact:
-            self._say()
-        assert self._item is not None
-        is_child = self._item[1] == "sitemap"
-        bare = "".join(self._text).strip()
-        self._item, self._direct, self._text, self._length = None, _NOWHERE, [], 0
-        said = self._said
-        if self._is_dropped:
-            self.is_enough = not self._collected.look()
-            return
-        places = said.get("original", []) + said.get("url", [])
-        if self.kind not in ("urlset", "index"):
-            places = places + said.get("other type", []) + said.get("about", [])
-            places += [place for place in said.get("id", []) if is_web_url(place)]
-        elif not places:
-            places = [self._plain(text) for text in (*said.get("text", []), bare) if is_web_url(self._plain(text))]
-        elif len(set(places)) > 1:
-            self._problems.add("second-url", places[1])
-        dates = said.get("modified", _NOTHING) + said.get("published", _NOTHING)
-        if is_child:
-            goes_on = self._collected.child(places, dates)
-        else:
-            goes_on = self._collected.page(places, dates, said.get("priority", []), said.get("changefreq", []))
-        self.is_enough = not goes_on
-
-    def _base(self) -> str:
-        return self._bases[-1][1] if self._bases else ""
-
-
-def _join(base: str, reference: str) -> str:
-    try:
-        return urljoin(base, reference.strip()) if base else reference.strip()
-    except ValueError:
-        return reference

@@ -30,7 +30,7 @@ from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
 
-__all__ = ["Admission", "PageImportance", "checked"]
+__all__ = ["Admission", "checked"]
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,8 @@ class Admission:
         self._starts = starts
         self._asks_robots = asks_robots and collection.settings.find_sources
         self._sharing = sharing
-        self.weighing = PageImportance(collection)
+        # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
+        self._stated_meanwhile: dict[int, set[int]] = {}
         self._said_too_many = False
         #: Callbacks whose requests could not be written down, and how often.
         self.not_data: dict[str, int] = {}
@@ -163,7 +164,7 @@ class Admission:
             asked.url,
             asked.request_fingerprint,
             asked.host,
-            self.weighing.importance(asked.url, asked.meta, asked.importance),
+            self.importance(asked.url, asked.meta, asked.importance),
             asked.template,
             int(asked.meta.get("depth", 0)),
             variant,
@@ -236,8 +237,8 @@ class Admission:
                 self._count("crawlsched/links/news")
                 self._owe(page, NEWS, now)
         if asked.importance is not None or (self._settings.importance and is_other):
-            importance = self.weighing.importance(asked.url, asked.meta, asked.importance)
-            self.weighing.weigh([page], [importance], now, stated=asked.importance is not None)
+            importance = self.importance(asked.url, asked.meta, asked.importance)
+            self.weigh([page], [importance], now, stated=asked.importance is not None)
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
         """A request holds what cannot be written down, so its page is not kept: that is said once of each callback."""
@@ -251,6 +252,70 @@ class Admission:
             )
         self._count("crawlsched/untracked/not_data")
         self._collection.withheld.note(host_of(url), "not_data", url, now)
+
+    # -- what pages are worth
+
+    def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
+        """Return what a fresh copy of a page is worth."""
+        if importance is None:
+            rule = self._collection.rules.of(url)
+            if rule is not None and rule.importance is not None:
+                return rule.importance
+            importance = self._settings.importance(url, meta) if self._settings.importance else 1.0
+        return checked(importance, url)
+
+    def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
+        """Take over what distinct pages are worth, at once; return how many changed."""
+        for meanwhile in self._stated_meanwhile.values() if stated else ():
+            meanwhile.update(pages)
+        rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
+        collection, planner = self._collection, self._collection.planner
+        differ = rows[planner.pages.importance[rows] != weights.astype(np.float32)]
+        planner.set_importance(rows, weights, now)
+        collection.unsaved.pages(differ, now)
+        for page in differ.tolist() if stated else ():
+            collection.unsaved.content(page, now, importance_stated=1)
+        self._count("crawlsched/pages/importance_changed", int(differ.size))
+        return int(differ.size)
+
+    def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
+        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.
+
+        It runs at each start, since nobody can see whether the function has changed. Pages are read beside the crawling
+        thread and weighed in slices between the slots; those whose weight stays are not touched.
+        """
+        collection, rules = self._collection, self._collection.rules
+        if self._settings.importance is None and not rules:
+            return
+        stated = self._stated_meanwhile[shard.number] = set[int]()
+
+        def read(after: int) -> None:
+            collection.aside.run(
+                f"reading pages for CRAWLSCHED_IMPORTANCE ({shard.number})",
+                lambda: shard.store.reader.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
+                lambda found: add_work(weigh(found)),
+            )
+
+        def weigh(found: Sequence[tuple[int, str, Mapping[str, Any], bool]]) -> Iterator[None]:
+            pages_of = collection.shards.rows_of(shard, [number for number, *_ in found]).tolist()
+            rows = [(page, *rest) for page, (_, *rest) in zip(pages_of, found, strict=True) if page >= 0]
+            for start in range(0, len(rows), _WEIGHED_AT_ONCE):
+                some = rows[start : start + _WEIGHED_AT_ONCE]
+                known = [row for row in some if collection.knows(row[0])]
+                if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
+                    pages = np.array([row[0] for row in known])[numbers > 0]
+                    collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
+                open_ones = [row for row in known if not row[3] and row[0] not in stated]
+                importance = [self.importance(url, meta, None) for _, url, meta, _ in open_ones]
+                if open_ones:
+                    self.weigh([row[0] for row in open_ones], importance, clock(), stated=False)
+                yield
+            if len(found) == _READ_AT_ONCE:
+                read(found[-1][0])
+            elif self._stated_meanwhile.get(shard.number) is stated:
+                del self._stated_meanwhile[shard.number]
+
+        read(-1)
 
     # -- pages and sources come in
 
@@ -271,7 +336,7 @@ class Admission:
         stated = {number: by_name[name] for name, number in known.items() if by_name[name].importance_stated}
         weights = [page.importance for page in stated.values()]
         unknown = [
-            page if page.importance_stated else page._replace(importance=self.weighing.importance(page.url, {}, None))
+            page if page.importance_stated else page._replace(importance=self.importance(page.url, {}, None))
             for name, page in by_name.items()
             if name not in known
         ]
@@ -280,7 +345,7 @@ class Admission:
             self.add(found, now)
         return {
             "new": len(found),
-            "weighed": self.weighing.weigh(list(stated), weights, now) if stated else 0,
+            "weighed": self.weigh(list(stated), weights, now) if stated else 0,
             "forgotten": reasons.count("forgotten"),
             "too_many": reasons.count("max_pages"),
         }
@@ -341,79 +406,6 @@ class Admission:
 # Pages that CRAWLSCHED_IMPORTANCE is asked about between two looks at the clock, and those read for it at once.
 _WEIGHED_AT_ONCE = 16
 _READ_AT_ONCE = 4_000
-
-
-class PageImportance:
-    """How pages get their importance."""
-
-    def __init__(self, collection: Collection) -> None:
-        self._collection = collection
-        self._function = collection.settings.importance
-        self._count = collection.count
-        # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
-        self._stated_meanwhile: dict[int, set[int]] = {}
-
-    def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
-        """Return what a fresh copy of a page is worth."""
-        if importance is None:
-            rule = self._collection.rules.of(url)
-            if rule is not None and rule.importance is not None:
-                return rule.importance
-            importance = self._function(url, meta) if self._function else 1.0
-        return checked(importance, url)
-
-    def weigh(self, pages: Sequence[int], importance: Sequence[float], now: float, *, stated: bool = True) -> int:
-        """Take over what distinct pages are worth, at once; return how many changed."""
-        for meanwhile in self._stated_meanwhile.values() if stated else ():
-            meanwhile.update(pages)
-        rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
-        collection, planner = self._collection, self._collection.planner
-        differ = rows[planner.pages.importance[rows] != weights.astype(np.float32)]
-        planner.set_importance(rows, weights, now)
-        collection.unsaved.pages(differ, now)
-        for page in differ.tolist() if stated else ():
-            collection.unsaved.content(page, now, importance_stated=1)
-        self._count("crawlsched/pages/importance_changed", int(differ.size))
-        return int(differ.size)
-
-    def weigh_all(self, shard: Shard, clock: Callable[[], float], add_work: Callable[[Iterator[None]], None]) -> None:
-        """Ask CRAWLSCHED_IMPORTANCE about all stored pages without a stated importance, and apply the rules.
-
-        It runs at each start, since nobody can see whether the function has changed. Pages are read beside the crawling
-        thread and weighed in slices between the slots; those whose weight stays are not touched.
-        """
-        collection, rules = self._collection, self._collection.rules
-        if self._function is None and not rules:
-            return
-        stated = self._stated_meanwhile[shard.number] = set[int]()
-
-        def read(after: int) -> None:
-            collection.aside.run(
-                f"reading pages for CRAWLSCHED_IMPORTANCE ({shard.number})",
-                lambda: shard.store.reader.pages_to_weigh(after, _READ_AT_ONCE, stated=bool(rules)),
-                lambda found: add_work(weigh(found)),
-            )
-
-        def weigh(found: Sequence[tuple[int, str, Mapping[str, Any], bool]]) -> Iterator[None]:
-            pages_of = collection.shards.rows_of(shard, [number for number, *_ in found]).tolist()
-            rows = [(page, *rest) for page, (_, *rest) in zip(pages_of, found, strict=True) if page >= 0]
-            for start in range(0, len(rows), _WEIGHED_AT_ONCE):
-                some = rows[start : start + _WEIGHED_AT_ONCE]
-                known = [row for row in some if collection.knows(row[0])]
-                if (numbers := rules.numbers([row[1] for row in known])) is not None and numbers.any():
-                    pages = np.array([row[0] for row in known])[numbers > 0]
-                    collection.planner.set_intervals(pages, numbers[numbers > 0], clock())
-                open_ones = [row for row in known if not row[3] and row[0] not in stated]
-                importance = [self.importance(url, meta, None) for _, url, meta, _ in open_ones]
-                if open_ones:
-                    self.weigh([row[0] for row in open_ones], importance, clock(), stated=False)
-                yield
-            if len(found) == _READ_AT_ONCE:
-                read(found[-1][0])
-            elif self._stated_meanwhile.get(shard.number) is stated:
-                del self._stated_meanwhile[shard.number]
-
-        read(-1)
 
 
 def checked(importance: float, url: str) -> float:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -131,14 +130,14 @@ class Polls:
         """Note what the poll that ends now has brought, and give the index that led to it its share."""
         source = self._sources[number]
         gain, loss = self._brought.pop(number, (0.0, 0.0))
-        brought = Brought.of(source.quality.get("brought", {}))
+        brought = Brought(**source.quality.get("brought", {}))
         if source.polled_at is not None:  # what the first one brings has been there for ever
             brought = brought.polled(now - source.polled_at, gain, loss)
             if source.parent is not None and number in self._told_by_index:
                 above = self._brought.get(source.parent, (0.0, 0.0))
                 self._brought[source.parent] = above[0] + gain, above[1] + loss
         self._told_by_index.discard(number)
-        self._sources.describe(number, quality={**source.quality, "brought": brought.plain()})
+        self._sources.describe(number, quality={**source.quality, "brought": brought._asdict()})
         return brought
 
     def _gained(self, number: int, gain: float, loss: float) -> None:
@@ -233,19 +232,19 @@ class Polls:
         source = self._sources[number]
         named_by = source.host if source.kind == "robots" else None
         refused: list[str] = []
-        for position, child in enumerate(read.children):
+        for position, (url, lastmod) in enumerate(read.children):
             if position % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
                 yield
-            known = self._sources.number("sitemap", child.url)
-            if not self._admission.add_source("sitemap", child.url, now, parent=number, named_by=named_by):
+            known = self._sources.number("sitemap", url)
+            if not self._admission.add_source("sitemap", url, now, parent=number, named_by=named_by):
                 continue
-            child_number = self._sources.number("sitemap", child.url)
+            child_number = self._sources.number("sitemap", url)
             if child_number is None:
-                refused.append(child.url)
+                refused.append(url)
                 continue
             if self._sources[child_number].parent != number:
                 continue  # two indexes name it, and the first one's dates count
-            is_news = self._indexes.listed(child_number, child.lastmod)
+            is_news = self._indexes.listed(child_number, lastmod)
             self._collection.unsaved.source(self._sources[child_number], now)
             if is_news and known is not None:
                 self._sources.poll(known)
@@ -368,7 +367,7 @@ class Polls:
         return [entry for entry in entries if entry not in private]
 
     def _found(self, entry: UnknownEntry) -> FoundPage:
-        importance = self._admission.weighing.importance(entry.url, {}, None)
+        importance = self._admission.importance(entry.url, {}, None)
         return FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
 
 
@@ -395,15 +394,14 @@ _MOST_OFTEN, _LEAST_OFTEN = 16.0, 64.0
 _LONGEST = 30 * 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class Brought:
+class Brought(NamedTuple):
     """What the polls of a source have brought.
 
     Examples
     --------
     >>> brought = Brought().polled(3600.0, gain=900.0, loss=0.5)
-    >>> brought.seconds, Brought.of(brought.plain()) == brought
-    (3600.0, True)
+    >>> brought.seconds, brought._asdict()["gain"]
+    (3600.0, 900.0)
     """
 
     # By how much announcements and new pages raised crawl values above the threshold, importance times seconds.
@@ -415,15 +413,6 @@ class Brought:
         """Return the same with one more poll, some seconds after the last; older ones count less."""
         fading = 1.0 - 1.0 / _REMEMBERED
         return Brought(self.gain * fading + gain, self.loss * fading + loss, self.seconds * fading + seconds)
-
-    def plain(self) -> dict[str, float]:
-        """Return a dictionary that JSON can hold."""
-        return asdict(self)
-
-    @classmethod
-    def of(cls, plain: dict[str, Any]) -> Self:
-        """Return it from what `plain` returned."""
-        return cls(**{name: float(plain.get(name, 0.0)) for name in ("gain", "loss", "seconds")})
 
 
 def first_interval(longest: float, n_pages: int, n_sources: int, bandwidth: float) -> float:

@@ -241,7 +241,7 @@ class Refresher:
 
     def came(self, shard: Shard) -> None:
         """A shard, or the whole of a collection without any, is here from now on."""
-        self.admission.weighing.weigh_all(shard, self.clock, self.long_work.add)
+        self.admission.weigh_all(shard, self.clock, self.long_work.add)
         for url in self.settings.source_urls:
             if self.collection.shards.of_name(host_of(url)) is shard:
                 self.admission.add_source("sitemap", url, self.clock())

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -19,10 +19,8 @@ from crawlsched.change_signals import (
     Hubs,
     Limits,
     Problem,
-    SitemapChildren,
     SitemapDocument,
-    SitemapEntries,
-    announcements,
+    announces,
     ascii_host,
     is_web_url,
     read_robots,
@@ -48,15 +46,9 @@ _DAY = 86_400.0
 _LONGEST_EXAMPLE = 200
 #: What a source last announced of pages, in the database.
 AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
-_FACTS = [fact.name for fact in fields(SitemapEntries)]
+# An entry: its URL, its date in POSIX seconds, whether that names a time of day, and its text.
+_Entry = tuple[str, float | None, str | None, str | None]
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
-
-
-class ListedSitemap(NamedTuple):
-    """A sitemap that an index or a robots.txt names."""
-
-    url: str
-    lastmod: float | None = None
 
 
 class UnknownEntry(NamedTuple):
@@ -73,7 +65,8 @@ class SourceRead:
 
     digest: bytes  # of the body: the same bytes say the same
     usable: bool = True  # whether anything could be read
-    children: list[ListedSitemap] = field(default_factory=list)  # sitemaps that it names
+    # Sitemaps that it names, and the dates that it states for them.
+    children: list[tuple[str, float | None]] = field(default_factory=list)
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
     # Which of them it announces a change of: their lastmod differs from the stored one.
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
@@ -114,13 +107,13 @@ def read_source(
         return SourceRead(digest)
     if source.kind == "robots":
         robots = read_robots(body, url)
-        return SourceRead(digest, children=[ListedSitemap(found) for found in robots.url], problems=robots.problems)
+        return SourceRead(digest, children=[(found, None) for found in robots.url], problems=robots.problems)
     limits = Limits()
     document = read_sitemap(body, url, limits, hosts=hosts, ancestors=tuple(ancestors))
     read = SourceRead(
         digest,
         usable=document.kind != "unknown",
-        children=[ListedSitemap(*listed) for listed in _dated(document.children)],
+        children=list(zip(document.children.url, document.children.lastmod, strict=True)),
         document=document.kind,
         problems=document.problems,
         hubs=document.hubs,
@@ -139,82 +132,62 @@ def _look_up(
 ) -> None:
     entries = document.entries
     # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
-    known: dict[int, int] = {}  # page to entry
-    unknown: dict[bytes, int] = {}
+    known: dict[int, _Entry] = {}
+    unknown: dict[bytes, _Entry] = {}
     refused: list[str] = []
-    for number, url in enumerate(entries.url):
+    columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
+    for number, entry in enumerate(columns):
+        url = entry[0]
         if number % _AT_A_STRETCH == 0:
             time.sleep(_REST)
         try:
             name = request_fingerprint(url)
             pages = pages_of(name)
             if not pages and (plain := without_tracking(url)) != url:
-                entries.url[number], name = plain, request_fingerprint(plain)
+                entry, name = (plain, *entry[1:]), request_fingerprint(plain)
                 pages = pages_of(name)
         except ValueError:  # nothing can ask for it, says Scrapy or the project's own fingerprinter
             refused.append(url)
             continue
         for page in pages:
-            known[page] = _later(entries, known.get(page), number)
+            known[page] = _later(known.get(page), entry)
         if not pages:
-            unknown[name] = _later(entries, unknown.get(name), number)
+            unknown[name] = _later(unknown.get(name), entry)
     if refused:
         read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]
-    read.unknown = [
-        UnknownEntry(entries.url[number], name, _stated(entries, number)) for name, number in unknown.items()
-    ]
+    read.unknown = [UnknownEntry(entry[0], name, _kept(None, entry)) for name, entry in unknown.items()]
     read.pages = np.fromiter(known, np.intp, len(known))
-    _compare(read, _chosen(entries, list(known.values())), source, announced_before)
+    _compare(read, list(known.values()), source, announced_before)
 
 
-def _later(entries: SitemapEntries, before: int | None, number: int) -> int:
+def _later(before: _Entry | None, entry: _Entry) -> _Entry:
     """Return the one of two entries of a page that has the later date; the first where that is open."""
     if before is None:
-        return number
-    dates = entries.lastmod[before], entries.lastmod[number]
-    return number if dates[1] is not None and (dates[0] is None or dates[1] > dates[0]) else before
+        return entry
+    return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before
 
 
-def _dated(children: SitemapChildren) -> list[tuple[str, float | None]]:
-    return list(zip(children.url, children.lastmod, strict=True))
-
-
-def _chosen(entries: SitemapEntries, numbers: list[int]) -> SitemapEntries:
-    def of(column: list[Any]) -> list[Any]:
-        return [column[number] for number in numbers]
-
-    return SitemapEntries(**{name: of(getattr(entries, name)) for name in _FACTS})
-
-
-def _compare(read: SourceRead, entries: SitemapEntries, source: Source, announced_before: AnnouncedBefore) -> None:
-    """Find the announcements (`change_signals.announcements` says what is one), and what is to be stored."""
-    previous: dict[str, float | None] = {}
+def _compare(read: SourceRead, entries: list[_Entry], source: Source, announced_before: AnnouncedBefore) -> None:
+    """Find the announcements (`change_signals.announces` says what is one), and what is to be stored."""
+    stored: list[float | None] = []
     counts = np.zeros(len(entries), np.int64)
     for start in range(0, len(entries), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        seen, before, n = announced_before(read.pages[part], source.source)
-        counts[part] = n
-        for url, is_seen, lastmod in zip(entries.url[part], seen.tolist(), before.tolist(), strict=True):
-            if is_seen:
-                previous[url] = None if math.isnan(lastmod) else lastmod
-    found = announcements(entries, previous)
-    read.announced, read.backwards = np.zeros((2, len(entries)), bool)
-    read.announced[found.changed] = True
-    read.backwards[found.backwards] = True
-    dated = zip(entries.lastmod, entries.precision, strict=True)
-    ends = (np.inf if date is None else date + _DAY * (precision == "day") for date, precision in dated)
+        seen, before, counts[part] = announced_before(read.pages[part], source.source)
+        found = zip(seen.tolist(), before.tolist(), strict=True)
+        stored += [lastmod if is_seen and not math.isnan(lastmod) else None for is_seen, lastmod in found]
+    both = list(zip(stored, entries, strict=True))
+    announced = np.array([announces(lastmod, *entry[1:]) for lastmod, entry in both], int)
+    read.announced, read.backwards = announced != 0, announced < 0
+    ends = (np.inf if date is None else date + _DAY * (precision == "day") for _, date, precision, _ in entries)
     read.until = np.fromiter(ends, float, len(entries))
     read.n_announced = (counts + read.announced).tolist()
-    columns = zip(entries.url, entries.lastmod, entries.precision, entries.lastmod_text, strict=True)
-    read.lastmod = [_kept(previous.get(url), now, precision, text) for url, now, precision, text in columns]
+    read.lastmod = [_kept(lastmod, entry) for lastmod, entry in both]
 
 
-def _stated(entries: SitemapEntries, number: int) -> float | None:
-    return _kept(None, entries.lastmod[number], entries.precision[number], entries.lastmod_text[number])
-
-
-def _kept(before: float | None, now: float | None, precision: str | None, text: str | None) -> float | None:
+def _kept(before: float | None, entry: _Entry) -> float | None:
     """Return the date to store: the old one if the new one is missing, or has lost its time of day."""
+    _, now, precision, text = entry
     if now is None:
         return text_mark(text) if text and (before is None or before < 0.0) else before
     if before is not None and precision == "day" and before // _DAY == now // _DAY:

@@ -17,7 +17,8 @@ from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.loading import planner_for
 from crawlsched.estimators import Posterior
 from crawlsched.exceptions import StoreError
-from crawlsched.planner import Plan, Planner, readable
+from crawlsched.jobs.stored_planners import newest_plan
+from crawlsched.planner import Planner, readable
 from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Outcome, Store
@@ -62,8 +63,6 @@ def learn(part: Part) -> PartResult:
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
-        newest = store.plans.newest()
-        plan = None if newest is None else Plan.from_dict(newest.data, hosts.number)
         n_rates = planner.posterior.rates.size
         blocks = _blocks(store, planner, hosts, range(part.first, part.last + 1))
         if not blocks:
@@ -71,10 +70,7 @@ def learn(part: Part) -> PartResult:
         (block,) = blocks
         pages = np.asarray(block["page"], np.intp)
         planner.load({**block, "page": np.arange(pages.size)}, None, part.now)
-        if plan is not None:
-            planner.adopt(plan, part.now)
-            while planner.work(part.now):
-                pass
+        _adopt_newest(store, planner, hosts, part.now)
         # Rows by the pages' own numbers, on which the rounding depends; those below the first one take no memory.
         posterior = Posterior(
             part.last + 1, planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False
@@ -90,6 +86,13 @@ def learn(part: Part) -> PartResult:
     states_of = None if planner.learned is None else planner.learned.packed(chosen)
     n_left = int(np.count_nonzero(~is_whole & is_known))
     return PartResult(pages[chosen], posterior.packed(pages[chosen]), states_of, n_visits, n_left)
+
+
+def _adopt_newest(store: Store, planner: Planner, hosts: Hosts, now: float) -> None:
+    if (plan := newest_plan(store, hosts.number)) is not None:
+        planner.adopt(plan, now)
+        while planner.work(now):
+            pass
 
 
 def _blocks(store: Store, planner: Planner, hosts: Hosts, pages: Sequence[int]) -> list[dict[str, NDArray[Any]]]:
@@ -164,8 +167,6 @@ def _write(store: Store, part: Part, learned: PartResult) -> None:
     if not learned.pages.size:
         return
     planner, hosts = planner_for(part.settings, picks=False), Hosts()
-    newest = store.plans.newest()
-    plan = None if newest is None else Plan.from_dict(newest.data, hosts.number)
     (block,) = _blocks(store, planner, hosts, learned.pages.tolist())
     if not np.array_equal(block["page"], learned.pages):
         raise StoreError(f"The pages of {store.name!r} have changed meanwhile; run the command again.")
@@ -173,10 +174,7 @@ def _write(store: Store, part: Part, learned: PartResult) -> None:
     planner.load({**block, "page": rows, "has_log_likelihood": rows >= 0}, learned.log_likelihood, part.now)
     if learned.states is not None:
         planner.load_learned(rows, learned.states, part.now)
-    if plan is not None:
-        planner.adopt(plan, part.now)
-        while planner.work(part.now):
-            pass
+    _adopt_newest(store, planner, hosts, part.now)
     columns = {**planner.columns(rows), **readable(planner, rows, part.now), "page": learned.pages}
     key = None if planner.learned is None else planner.learned.key
     store.save(Batch(columns=columns, grid=planner.grid, estimator=key or ""))

@@ -7,14 +7,12 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from crawlsched.change_signals.locations import ascii_host, is_web_url
 
 __all__ = [
     "MOST_URLS",
-    "Ping",
     "PingRefused",
     "Signature",
     "callback_token",
@@ -38,23 +36,15 @@ class PingRefused(ValueError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
-    """Pages of one host that may have changed, named by a sender who knows the key."""
-
-    host: str
-    urls: tuple[str, ...]
-
-
-def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Ping:
-    """Read an IndexNow ping: the query of a GET, or the JSON body of a POST (indexnow.org).
+def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> tuple[str, tuple[str, ...]]:
+    """Return host and URLs of an IndexNow ping: the query of a GET, or the JSON body of a POST (indexnow.org).
 
     `PingRefused` has status 400 (not understood), 403 (wrong key) or 422 (URLs of another host).
 
     Examples
     --------
     >>> read_indexnow({"url": "https://example.com/a", "key": "0123456789"}, None, "0123456789")
-    Ping(host='example.com', urls=('https://example.com/a',))
+    ('example.com', ('https://example.com/a',))
     >>> read_indexnow({"url": "https://example.com/a", "key": "guess"}, None, "0123456789")
     Traceback (most recent call last):
     crawlsched.receiver.pings.PingRefused: The key is wrong.
@@ -62,7 +52,7 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Pin
     if body is None:
         _check_key(query.get("key"), key)
         url = query.get("url", "")
-        return Ping(_host(_checked(url)), (url,))
+        return _host(_checked(url)), (url,)
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):
@@ -82,7 +72,7 @@ def read_indexnow(query: Mapping[str, str], body: bytes | None, key: str) -> Pin
     distinct = tuple(dict.fromkeys(_checked(url) for url in urls))
     if any(_host(url) != host for url in distinct):
         raise PingRefused(422, "A URL is not of the host.")
-    return Ping(host, distinct)
+    return host, distinct
 
 
 def _check_key(given: object, key: str) -> None:

@@ -1,7 +1,7 @@
 """The receiver: an HTTP server inside the crawl that takes pings (IndexNow, WebSub); off unless an address is set.
 
-A flood is turned away before it costs work: requests and URLs have an allowance each, and the numbers of requests in
-work and of connections are bounded. What is taken waits for moments that the slots leave.
+A flood is turned away before it costs work: requests and URLs have an allowance each, and the number of connections is
+bounded. What is taken waits for moments that the slots leave.
 """
 
 from __future__ import annotations
@@ -44,11 +44,6 @@ _REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE = 50.0, 200.0
 _HELD_FOR = 1.0
 # URLs a second that are taken.
 _URLS_PER_SECOND = 10.0
-# Bodies that are larger than this, and how many of them are read at once.
-_LARGE_BODY = 64 * 1024
-_MOST_LARGE = 8
-# Requests that are answered at once; more are hung up on.
-_MOST_OPEN = 64
 # URLs that wait for the crawl at once.
 _MOST_WAITING = 20_000
 _SLOWEST = 10.0
@@ -68,8 +63,6 @@ class Receiver:
         self._key = settings.receiver.key
         self._urls = Allowance(_URLS_PER_SECOND, float(MOST_URLS), now)
         self._requests = Allowance(_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE, now)
-        self._open = 0
-        self._large: dict[RequestHandler, None] = {}
         self._waiting = 0
         self._runner: web.AppRunner | None = None
         self._connections: Connections | None = None
@@ -135,60 +128,22 @@ class Receiver:
     ) -> web.StreamResponse:
         from aiohttp import web
 
-        # A request counts when it is there. Half a request occupies a connection; the oldest of these goes.
-        if not await self._has_come(request):
-            return web.Response(status=408)
-        if self._open >= _MOST_OPEN:
-            self._refresher.count("crawlsched/pings/limited")
-            if request.transport is not None:
-                request.transport.abort()
-            return web.Response(status=503)
         assert self._connections is not None
-        self._open += 1
         try:
+            async with asyncio.timeout(_SLOWEST):
+                # A request counts when it is there. Half a request occupies a connection; the oldest of these goes.
+                # The body of a hub is read by its handler, once the hub has shown that it knows the secret address.
+                if request.can_read_body and "token" not in request.match_info:
+                    await request.read()
             with self._connections.busy(request.protocol):
-                return await self._answer(request, handler)
-        finally:
-            self._open -= 1
-
-    async def _has_come(self, request: web.Request) -> bool:
-        """Wait for the body; return whether it came in time. The handler gets it without waiting."""
-        # Its handler reads a hub's body piece by piece, once the hub has shown that it knows the secret address.
-        if not request.can_read_body or "token" in request.match_info:
-            return True
-        length, connection = request.content_length, request.protocol
-        if length is None or length > _LARGE_BODY:
-            # Of large ones a few are read at a time, and the one that has taken longest goes.
-            if len(self._large) >= _MOST_LARGE:
-                oldest = next(iter(self._large))
-                del self._large[oldest]
-                self._refresher.count("crawlsched/pings/limited")
-                if oldest.transport is not None:
-                    oldest.transport.abort()
-            self._large[connection] = None
-        try:
-            async with asyncio.timeout(_SLOWEST):
-                await request.read()
-            return True
-        except (TimeoutError, ConnectionError):
-            return False
-        finally:
-            self._large.pop(connection, None)
-
-    async def _answer(
-        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        from aiohttp import web
-
-        try:
-            if not self._requests.take(1, self._refresher.clock()):
-                return await self._later(_HELD_FOR)
-            async with asyncio.timeout(_SLOWEST):
-                return await handler(request)
+                if not self._requests.take(1, self._refresher.clock()):
+                    return await self._later(_HELD_FOR)
+                async with asyncio.timeout(_SLOWEST):
+                    return await handler(request)
         except PingRefused as refused:
             self._refresher.count("crawlsched/pings/refused")
             return web.json_response({"error": str(refused)}, status=refused.status)
-        except TimeoutError:
+        except (TimeoutError, ConnectionError):
             return web.Response(status=408)
 
     async def _later(self, seconds: float) -> web.Response:
@@ -207,15 +162,15 @@ class Receiver:
 
         body = await request.read() if request.method == "POST" else None
         # Ten thousand URLs take some tens of milliseconds, which the slots do not have.
-        ping = await asyncio.to_thread(read_indexnow, dict(request.query), body, self._key)
-        n, now = len(ping.urls), self._refresher.clock()
+        host, urls = await asyncio.to_thread(read_indexnow, dict(request.query), body, self._key)
+        n, now = len(urls), self._refresher.clock()
         if self._waiting + n > _MOST_WAITING:
             return await self._later(_HELD_FOR)
         if not self._urls.take(n, now):
             return await self._later(self._urls.wait(n, now))
         self._refresher.count("crawlsched/pings/urls", n)
         self._waiting += n
-        self._refresher.long_work.add(self._taken_over(ping.urls, f"indexnow {ping.host}"))
+        self._refresher.long_work.add(self._taken_over(urls, f"indexnow {host}"))
         return web.Response(status=202)
 
     def _taken_over(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:

@@ -287,7 +287,6 @@ def test_half_sent_requests_shut_nobody_out(site, tmp_path):
     process.terminate()
     crawl = project.finish(process)
     assert answers == [202] * 10
-    assert crawl.stats["crawlsched/pings/limited"] >= 22  # of thirty large ones eight are read at a time
     assert "Traceback" not in crawl.log
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from crawlsched.change_signals import (
     PROBLEM_KINDS,
-    SitemapChildren,
-    announcements,
+    announces,
     parse_lastmod,
     read_robots,
     robots_sitemaps,
@@ -129,45 +128,38 @@ def test_every_time_that_python_writes_is_read_back(moment: datetime, offset: in
 # Announcements
 
 
-def dated(**lastmod: str | None) -> SitemapChildren:
-    read = [parse_lastmod(text) if text else None for text in lastmod.values()]
-    return SitemapChildren(
-        list(lastmod),
-        [parsed[0] if parsed else None for parsed in read],
-        list(lastmod.values()),
-        [parsed[1] if parsed else None for parsed in read],
-    )
+def told(stored: str | None, now: str | None) -> int:
+    """Return what an entry announces whose date was this at the last reading, and is that now."""
+    before, read = parse_lastmod(stored or ""), parse_lastmod(now or "")
+    mark = text_mark(stored) if stored and before is None else None
+    return announces(before[0] if before else mark, *(read or (None, None)), now)
 
 
 def test_an_entry_announces_a_change_when_its_lastmod_differs_from_the_stored_one() -> None:
-    """Later or earlier than the last visit does not matter; the first sight announces nothing."""
-    entries = dated(later="2026-11-20", same="2026-11-20", earlier="2026-11-18", new="2026-11-20", undated=None)
-    found = announcements(
-        entries,
-        {"later": MIDNIGHT - DAY, "same": MIDNIGHT, "earlier": "2026-11-20", "undated": MIDNIGHT, "gone": MIDNIGHT},
-    )
-    assert found.changed == [0, 2]
-    assert found.backwards == [2]
-    assert found.new == [3]
+    """Later or earlier than the last visit does not matter; a first or missing date announces nothing."""
+    assert told("2026-11-19", "2026-11-20") == 1
+    assert told("2026-11-20", "2026-11-18") == -1
+    assert told("2026-11-20", "2026-11-20") == told(None, "2026-11-20") == told("2026-11-20", None) == 0
 
 
-def test_another_way_of_writing_a_date_announces_nothing() -> None:
+@pytest.mark.parametrize(
+    ("stored", "now", "announced"),
+    [
+        ("2026-11-20T09:00:00Z", "2026-11-20T10:00:00+01:00", 0),
+        ("2026-11-20", "2026-11-20T10:00:00Z", 0),
+        ("2026-11-20T00:00:05Z", "2026-11-20", 0),
+        ("2026-11-20T09:00:00Z", "2026-11-20T10:00:00Z", 1),
+    ],
+)
+def test_another_way_of_writing_a_date_announces_nothing(stored: str, now: str, announced: int) -> None:
     """A zone, or a time of day on the same day where there was only a date, and the other way round."""
-    entries = dated(a="2026-11-20T10:00:00+01:00", b="2026-11-20T10:00:00Z", c="2026-11-20", d="2026-11-20T10:00:00Z")
-    found = announcements(
-        entries,
-        {"a": "2026-11-20T09:00:00Z", "b": "2026-11-20", "c": MIDNIGHT + 5, "d": "2026-11-20T09:00:00Z"},
-    )
-    assert found.changed == [3]
+    assert told(stored, now) == announced
 
 
 def test_dates_in_a_form_that_nobody_knows_still_differ() -> None:
-    """Where the store keeps dates as they were written."""
-    found = announcements(dated(a="20.11.2026", b="20.11.2026"), {"a": "19.11.2026", "b": "20.11.2026"})
-    assert found.changed == [0]
-    stored = {"a": text_mark("19.11.2026"), "b": text_mark("20.11.2026")}
-    assert announcements(dated(a="20.11.2026", b="20.11.2026"), stored).changed == [0]
-    assert announcements(dated(a="2026-11-20", b="20.11.2026"), {**stored, "b": None}).changed == []
+    """By their text; and a date that can be read after one that could not announces nothing."""
+    assert (told("19.11.2026", "20.11.2026"), told("20.11.2026", "20.11.2026")) == (1, 0)
+    assert told("19.11.2026", "2026-11-20") == told(None, "20.11.2026") == told("2026-11-20", "20.11.2026") == 0
 
 
 # robots.txt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import resource
 import threading
 import time
 from datetime import UTC, datetime
@@ -258,6 +259,16 @@ HOSTILE = {
     "bomb": b"<!DOCTYPE a [<!ENTITY b 'c'><!ENTITY % d \"<!ENTITY e '&b;&b;'>\">%d;]><urlset>&e;</urlset>",
     "lines": b"http://\n" * 300_000,
 }
+
+
+def test_what_says_nothing_of_an_entry_takes_no_memory() -> None:
+    """Some hundred thousand elements directly below it, or deeper: less than twenty megabytes."""
+    for inside in ("<a/>", "<b><a>text</a></b>"):
+        body = f"<urlset><url>{LOC}{inside * 300_000}<lastmod>2026-11-20</lastmod></url></urlset>".encode()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        document = read_sitemap(body, f"{SITE}/map.xml")
+        assert told(document) == [("/1", DAY)]
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
 
 
 @pytest.mark.parametrize("name", HOSTILE)

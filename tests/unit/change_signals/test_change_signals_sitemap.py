@@ -44,8 +44,6 @@ def test_a_sitemap_with_images_gives_its_pages_and_not_its_images() -> None:
     assert document.entries.lastmod_text == ["2026-11-20T14:03:11+00:00", "2026-10-02T08:55:40+02:00", "2026-09-30"]
     assert document.entries.lastmod == [parse_lastmod(text)[0] for text in document.entries.lastmod_text]
     assert document.entries.precision == ["second", "second", "day"]
-    assert document.entries.priority == [None, None, 0.6]
-    assert document.entries.changefreq == [None, None, "weekly"]
 
 
 def test_an_index_gives_its_children_with_their_dates_and_refuses_itself_and_other_hosts() -> None:
@@ -113,7 +111,6 @@ def test_a_damaged_sitemap_gives_what_is_certain_and_reports_the_rest() -> None:
     assert problems(document) == {
         "raw-ampersand": 1,
         "bad-lastmod": 1,
-        "bad-priority": 1,
         "relative-url": 1,
         "duplicate-url": 1,
         "other-host": 1,
@@ -347,14 +344,11 @@ def assert_sound(document: SitemapDocument) -> None:
         entries.lastmod,
         entries.lastmod_text,
         entries.precision,
-        entries.priority,
-        entries.changefreq,
     )
     assert len({len(column) for column in columns}) == 1
     assert len(set(entries.url)) == len(entries.url)
     assert all(url.lower().startswith(("http://", "https://")) for url in entries.url + document.children.url)
     assert all(problem.kind in PROBLEM_KINDS and problem.count > 0 for problem in document.problems)
-    assert all(0.0 <= priority <= 1.0 for priority in entries.priority if priority is not None)
 
 
 @tries(300)

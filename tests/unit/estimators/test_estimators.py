@@ -431,6 +431,17 @@ def test_an_unchanged_visit_adds_its_time_to_the_gamma_posterior():
     assert estimator._columns["time"].tolist() == [107.0]
 
 
+def test_frequency_classes_multiply_prior_and_likelihood():
+    """Probabilities are Bayes' rule."""
+    classes = FrequencyClasses(2, [1e-5, 1e-6, 1e-7], prior=[1, 2, 1])
+    for elapsed, changed in [(1e6, True), (2e6, False), (1e5, True)]:
+        classes.update(0, elapsed, changed)
+    rates = np.array([1e-5, 1e-6, 1e-7])
+    weight = np.array([1, 2, 1]) * -np.expm1(-rates * 1e6) * np.exp(-rates * 2e6) * -np.expm1(-rates * 1e5)
+    assert classes.probabilities(0) == pytest.approx(weight / weight.sum(), rel=1e-12)
+    assert classes.probabilities()[1] == pytest.approx([0.25, 0.5, 0.25])
+
+
 @pytest.mark.parametrize("name", POINT_ESTIMATORS)
 def test_a_forgotten_page_is_as_one_that_was_never_visited(name):
     """Nothing is left of its visits, and the page beside it keeps what is known of it."""
