@@ -168,7 +168,7 @@ def test_a_random_delay_is_a_draw(tmp_path):
         )
     distances = {host: [b - a for a, b in pairwise(times)] for host, times in asked.items()}
     drawn = [distance / DELAY for host in RANDOM for distance in distances[host]]
-    assert min(drawn) > 0.45
+    assert min(drawn) > 0.45 - (0.05 + site.late) / DELAY  # what the site saw late is followed sooner
     assert sum(drawn) / len(drawn) < 1.08 * SCRAPYS_MEAN
     # One that the site saw late is followed sooner: the median tells, and no two come together.
     assert min(distances[FIXED]) > 0.6 * DELAY
