@@ -10,7 +10,7 @@ from crawlsched.wording import say_past
 
 if TYPE_CHECKING:
     from crawlsched.store import Store
-    from crawlsched.store.tombstones import Tombstone
+    from crawlsched.store.forgetting import Tombstone
 
 __all__ = ["find_page", "forgotten_as", "not_found", "why_forgotten"]
 
@@ -44,7 +44,7 @@ def not_found(store: "Store", url: str) -> UnknownPage:
 def why_forgotten(stone: "Tombstone", now: float) -> str:
     """Say when and by what something was forgotten, and which command takes that back.
 
-    >>> from crawlsched.store.tombstones import Tombstone
+    >>> from crawlsched.store.forgetting import Tombstone
     >>> print(why_forgotten(Tombstone("host", "a.org", 1700000000.0), now=1700000060.0))
     the host a.org was forgotten (2023-11-14 22:13:20 UTC, 60 s ago); take that back with `crawlsched ...
     """

@@ -21,6 +21,7 @@ from crawlsched.planner import Plan, Planner, readable
 from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Outcome, Store
+from crawlsched.store.records import last_plan
 
 __all__ = ["Part", "PartResult", "learn", "refit"]
 
@@ -62,7 +63,7 @@ def learn(part: Part) -> PartResult:
     """
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
-        newest = store.plans.newest()
+        newest = last_plan(store)
         plan = None if newest is None else Plan.from_dict(newest.data, hosts.number)
         n_rates = planner.posterior.rates.size
         blocks = _blocks(store, planner, hosts, range(part.first, part.last + 1))
@@ -164,7 +165,7 @@ def _write(store: Store, part: Part, learned: PartResult) -> None:
     if not learned.pages.size:
         return
     planner, hosts = planner_for(part.settings, picks=False), Hosts()
-    newest = store.plans.newest()
+    newest = last_plan(store)
     plan = None if newest is None else Plan.from_dict(newest.data, hosts.number)
     (block,) = _blocks(store, planner, hosts, learned.pages.tolist())
     if not np.array_equal(block["page"], learned.pages):

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, select, update
 
 from crawlsched.store import models
-from crawlsched.store.access import Part
-from crawlsched.store.statements import own, put, same
+from crawlsched.store.rows import own, put, same
+
+if TYPE_CHECKING:
+    from crawlsched.store.store import Store
 
 __all__ = [
     "DeliveredChange",
-    "Followers",
     "after",
     "before_time",
     "kept",
     "keys_of",
     "newest",
     "next_number",
+    "position_of",
     "prune",
+    "put_position",
     "remember_given",
 ]
 
@@ -143,16 +146,14 @@ def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
     return len(old)
 
 
-class Followers(Part):
-    """How far those who follow the changes of a collection have read them."""
+def position_of(store: Store, follower: str) -> int | None:
+    """Give the number of the last change that arrived at a follower; None: it has not begun."""
+    table = models.followers
+    rows = store.rows(select(table.c.position).where(*store.own(table), table.c.name == follower))
+    return rows[0].position if rows else None
 
-    def position_of(self, follower: str) -> int | None:
-        """Give the number of the last change that arrived at a follower; None: it has not begun."""
-        table = models.followers
-        rows = self._access.rows(select(table.c.position).where(*self._access.own(table), table.c.name == follower))
-        return rows[0].position if rows else None
 
-    def put_position(self, follower: str, position: int) -> None:
-        """Note how far a follower has come."""
-        row = self._access.row(name=follower, position=position)
-        self._access.write(lambda connection: put(connection, models.followers, [row]))
+def put_position(store: Store, follower: str, position: int) -> None:
+    """Note how far a follower has come."""
+    row = store.row(name=follower, position=position)
+    store.write(lambda connection: put(connection, models.followers, [row]))

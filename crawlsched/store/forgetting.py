@@ -1,34 +1,122 @@
-"""Forgetting: pages deleted for good, and old observations deleted after their time; in slices, never in one go."""
+"""Forgetting: pages deleted for good, what keeps them from coming back, and what is deleted by age; in slices."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 from sqlalchemy import CompoundSelect, Connection, delete, func, select, update
 
 from crawlsched.store import changes, models
-from crawlsched.store.access import Access
-from crawlsched.store.reading import Reader, next_page
-from crawlsched.store.rows import digest, to_json, url_digest
-from crawlsched.store.statements import among, own, put
-from crawlsched.store.tombstones import KINDS, Tombstones, pattern
+from crawlsched.store.reading import next_page
+from crawlsched.store.rows import among, digest, own, put, to_json, url_digest
 
-__all__ = ["FORGET_KINDS", "Forgetting"]
+if TYPE_CHECKING:
+    from crawlsched.store.store import Store
+
+__all__ = ["FORGET_KINDS", "Forgetting", "Tombstone", "Tombstones", "host_of", "pattern"]
 
 Key = tuple[int, int]
 _SLICE = 1000
 _TEMPLATES_AT_ONCE = 500
+# What can be forgotten for good: one URL, every URL of a pattern, every URL of a host.
+_KINDS = ("url", "pattern", "host")
 #: The kinds of `forget`: those of tombstones, or everything.
-FORGET_KINDS = (*KINDS, "collection")
-
-
+FORGET_KINDS = (*_KINDS, "collection")
 # Of a collection that is forgotten these stay: its name, its lease, its commands, and who shares it.
 _KEPT = frozenset(("collections", "leases", "commands", "followers", "budgets", "members", "inbox"))
+
+
+def host_of(url: str) -> str:
+    """Give a URL's host in lower case, without port and user.
+
+    >>> host_of("https://me@Example.com:8080/a")
+    'example.com'
+    """
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Make a pattern over whole URLs, in which ``*`` stands for anything and all else for itself.
+
+    >>> found = pattern("https://example.com/old/*?id=*")
+    >>> bool(found.fullmatch("https://example.com/old/a?id=1")), bool(found.fullmatch("https://example.com/old/a"))
+    (True, False)
+    """
+    first, *others = (re.escape(part) for part in text.split("*"))
+    if not others:
+        return re.compile(first)
+    # The first place that fits is as good as any other, so nothing is tried twice, whatever the URL.
+    between = "".join(f"(?>.*?{part})" for part in others[:-1])
+    return re.compile(f"{first}{between}.*{others[-1]}", re.DOTALL)
+
+
+class Tombstone(NamedTuple):
+    """What was forgotten: its kind (URL, pattern or host), which one, and when, in POSIX seconds."""
+
+    kind: str
+    value: str
+    created_at: float
+
+
+class Tombstones:
+    """Finds out quickly which URLs were forgotten.
+
+    Examples
+    --------
+    >>> stones = Tombstones([Tombstone("host", "example.com", 5.0), Tombstone("pattern", "*/private/*", 6.0)])
+    >>> stones.cover(["http://example.com/a", "http://b.org/", "http://b.org/private/x"])
+    [True, False, True]
+    >>> stones.covering("http://b.org/private/x")
+    Tombstone(kind='pattern', value='*/private/*', created_at=6.0)
+    """
+
+    def __init__(self, stones: Iterable[Tombstone] = ()) -> None:
+        self._stones: dict[tuple[str, str], Tombstone] = {}
+        self._patterns: dict[Tombstone, re.Pattern[str]] = {}
+        for stone in stones:
+            self.add(*stone)
+
+    def add(self, kind: str, value: str, created_at: float) -> None:
+        """Add one."""
+        if kind not in _KINDS:
+            raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(_KINDS)}.")
+        stone = Tombstone(kind, value, created_at)
+        self._stones[stone[:2]] = stone
+        if kind == "pattern":
+            # A new dictionary: another thread may be going through the old one.
+            self._patterns = {**self._patterns, stone: pattern(value)}
+
+    def take(self, kind: str, value: str) -> bool:
+        """Take one away; say whether it was there."""
+        found = self._stones.pop((kind, value), None)
+        self._patterns = {stone: compiled for stone, compiled in self._patterns.items() if stone != found}
+        return found is not None
+
+    def __len__(self) -> int:
+        return len(self._stones)
+
+    def __iter__(self) -> Iterator[Tombstone]:
+        return iter(sorted(self._stones.values(), key=lambda stone: stone.created_at))
+
+    def cover(self, urls: Sequence[str]) -> list[bool]:
+        """Say for each URL whether it was forgotten."""
+        return [self.covering(url) is not None for url in urls]
+
+    def covering(self, url: str) -> Tombstone | None:
+        """Return what a URL was forgotten by; None: it was not."""
+        if not self._stones:
+            return None
+        found = self._stones.get(("url", url)) or self._stones.get(("host", host_of(url)))
+        return found or next((stone for stone, compiled in self._patterns.items() if compiled.fullmatch(url)), None)
 
 
 class Forgetting:
@@ -37,11 +125,10 @@ class Forgetting:
     What the store is still given of forgotten `pages` is left out.
     """
 
-    def __init__(self, access: Access, tombstones: Tombstones) -> None:
+    def __init__(self, store: Store, tombstones: Tombstones) -> None:
         self.pages: set[int] = set()
-        self._access = access
+        self._store = store
         self._tombstones = tombstones
-        self._reader = Reader(access)
         # Request templates that were written while unused ones are looked for; None: nobody looks.
         self._templates: set[bytes] | None = None
 
@@ -55,7 +142,7 @@ class Forgetting:
         if kind not in FORGET_KINDS:
             raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(FORGET_KINDS)}.")
         page = models.pages
-        wanted = select(page.c.page, page.c.url).where(*self._access.own(page))
+        wanted = select(page.c.page, page.c.url).where(*self._store.own(page))
         accepts: Callable[[str], object] = bool
         if kind == "url":
             wanted = wanted.where(page.c.url_digest == url_digest(value), page.c.url == value)
@@ -64,7 +151,7 @@ class Forgetting:
         elif kind == "pattern":
             accepts = pattern(value).fullmatch
         last = -1
-        while rows := self._access.rows(wanted.where(page.c.page > last).order_by(page.c.page).limit(_SLICE)):
+        while rows := self._store.rows(wanted.where(page.c.page > last).order_by(page.c.page).limit(_SLICE)):
             last = rows[-1][0]
             found = [number for number, url in rows if accepts(url)]
             if found:
@@ -76,41 +163,41 @@ class Forgetting:
         `kind` is "url", "pattern" (of whole URLs, with ``*`` for anything), "host" or "collection", which leaves no
         tombstone. In a running crawl drain the write-behind first, and take the pages out of the planner afterwards.
         """
-        access = self._access
-        if kind == "collection" and value != access.name:
-            raise ValueError(f"value is {value!r}; it has to be {access.name!r}, the collection that is open.")
+        store = self._store
+        if kind == "collection" and value != store.name:
+            raise ValueError(f"value is {value!r}; it has to be {store.name!r}, the collection that is open.")
         value = value.lower() if kind == "host" else value
         if kind != "collection":
             self._tombstones.add(kind, value, now)
-            stone = access.row(kind=kind, digest=digest(value), value=value, created_at=now)
-            access.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
+            stone = store.row(kind=kind, digest=digest(value), value=value, created_at=now)
+            store.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
         forgotten = []
         for pages in self._matching(kind, value):
             self.pages.update(pages.tolist())
-            access.write_slice(partial(_delete_pages, key=access.key, pages=pages))
+            store.write_slice(partial(_delete_pages, key=store.key, pages=pages))
             forgotten.append(pages)
         if kind == "collection":
-            access.write(partial(_delete_collection, key=access.key))
+            store.write(partial(_delete_collection, key=store.key))
         else:  # they may hold cookies and headers
-            access.write(partial(_delete_templates, key=access.key, digests=_unused_templates(access.key)))
+            store.write(partial(_delete_templates, key=store.key, digests=_unused_templates(store.key)))
         return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
 
     def delete(self, pages: np.ndarray) -> None:
         """Delete pages and all that is known of them; they may come back."""
         self.pages.update(pages.tolist())
         for part in np.array_split(pages, 1 + pages.size // _SLICE):
-            self._access.write_slice(partial(_delete_pages, key=self._access.key, pages=part))
+            self._store.write_slice(partial(_delete_pages, key=self._store.key, pages=part))
 
     def take_back(self, kind: str, value: str) -> bool:
         """Let what was forgotten come back when somebody names it again; say whether it was forgotten."""
         value, stone = value.lower() if kind == "host" else value, models.tombstones
-        gone = delete(stone).where(*self._access.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
-        self._access.write(lambda connection: connection.execute(gone))
+        gone = delete(stone).where(*self._store.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
+        self._store.write(lambda connection: connection.execute(gone))
         return self._tombstones.take(kind, value)
 
     def prune(self, before: float, limit: int = 10_000) -> int:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
-        return self._access.write_slice(partial(_prune, key=self._access.key, before=before, limit=limit))
+        return self._store.write_slice(partial(_prune, key=self._store.key, before=before, limit=limit))
 
     def note_templates(self, digests: Iterable[bytes]) -> None:
         """Hear which request templates are about to be written; who says so has the store's turn."""
@@ -122,47 +209,48 @@ class Forgetting:
 
         Only the process that owns the collection may do this: it alone knows what it is about to write.
         """
-        access = self._access
-        with access.turn:
+        store = self._store
+        with store.turn:
             self._templates = written = set[bytes]()
         # Looking through all pages takes long, and must not keep others from writing.
-        unused = [name for (name,) in access.rows(_unused_templates(access.key).limit(limit))]
-        deleted = 0
-        for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
-            began = time.monotonic()
-            with access.turn:
-                # A page may have come to one of them meanwhile.
-                some = [one for one in unused[start : start + _TEMPLATES_AT_ONCE] if one not in written]
-                access.write(partial(_delete_templates, key=access.key, digests=some))
-                deleted += len(some)
-            access.rest(began)
-        with access.turn:
+        unused = [name for (name,) in store.rows(_unused_templates(store.key).limit(limit))]
+
+        def delete_some(connection: Connection, some: list[bytes]) -> int:
+            # A page may have come to one of them meanwhile.
+            unused = [digest for digest in some if digest not in written]
+            _delete_templates(connection, store.key, unused)
+            return len(unused)
+
+        starts = range(0, len(unused), _TEMPLATES_AT_ONCE)
+        slices = (unused[start : start + _TEMPLATES_AT_ONCE] for start in starts)
+        deleted = sum(store.write_slice(partial(delete_some, some=some)) for some in slices)
+        with store.turn:
             self._templates = None
         return deleted
 
     def rewrite_templates(self, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
         """Write other data into request templates; None: leave one as it is."""
-        access, template = self._access, models.request_templates
+        store, template = self._store, models.request_templates
 
         def rewrite(connection: Connection) -> None:
             if connection.dialect.name == "sqlite":  # what is struck out is not to stand in the file any more
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
-            rows = connection.execute(select(template.c.digest, template.c.data).where(*access.own(template)))
+            rows = connection.execute(select(template.c.digest, template.c.data).where(*store.own(template)))
             for name, text in rows.all():
                 try:
                     data = other(json.loads(text))
                 except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
                     continue  # damaged; who reads it says so
                 if data is not None:
-                    one = *access.own(template), template.c.digest == name
+                    one = *store.own(template), template.c.digest == name
                     connection.execute(update(template).where(*one).values(data=to_json(dict(data))))
 
-        access.write(rewrite)
+        store.write(rewrite)
 
     def prune_texts(self, max_bytes: int) -> int:
         """Delete the oldest texts until the others have at most `max_bytes` bytes; return how many these have."""
-        while (left := self._reader.bytes_of_texts()) > max_bytes:
-            self._access.write_slice(partial(_prune_texts, key=self._access.key, share=1.0 - max_bytes / left))
+        while (left := self._store.reader.bytes_of_texts()) > max_bytes:
+            self._store.write_slice(partial(_prune_texts, key=self._store.key, share=1.0 - max_bytes / left))
         return left
 
 

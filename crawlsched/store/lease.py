@@ -15,14 +15,12 @@ from sqlalchemy.exc import IntegrityError
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.store import models
 from crawlsched.store.database import Database
-from crawlsched.store.rows import json_like, to_json
-from crawlsched.store.statements import own
+from crawlsched.store.rows import json_like, own, to_json
 
 __all__ = [
     "NOT_LONG_IDLE",
     "Lease",
     "LeaseRow",
-    "ShardLease",
     "lease_row",
     "me",
     "process_has_ended",
@@ -88,15 +86,19 @@ class LeaseRow:
 class Lease:
     """The right to write a collection, held by this process.
 
-    Made by `Lease.take`; `Store.take_lease` keeps it, and a store writes only while the lease is still its own.
+    Made by `Lease.take`; `Store.take_lease` keeps it, and a store writes only while the lease is still its own. That of
+    a shard `is_shared`: it holds until the next claim, and a writer looks at its epoch inside its transaction.
     """
 
-    def __init__(self, database: Database, key: Key, token: str, notes: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, database: Database, key: Key, token: str, notes: dict[str, Any] | None = None, *, is_shared: bool = False
+    ) -> None:
         #: What the owner before has left in its status for the next: when it sent its last request, whether it pauses.
         self.notes = notes or {}
         self._database = database
         self.key = key
         self.token = token
+        self.is_shared = is_shared
 
     @classmethod
     def take(
@@ -151,8 +153,8 @@ class Lease:
         return self._change(now, ["heartbeat_at"], status=to_json(status))
 
     def release(self, now: float | None = None) -> None:
-        """Give the collection back; who owned it last stays readable."""
-        self._change(now, ["heartbeat_at", "released_at"])
+        """Give the collection or the shard back; who owned it last stays readable."""
+        self._change(now, ["heartbeat_at", "released_at"], member=None)
 
     def _change(self, now: float | None, times: Sequence[str], **values: Any) -> bool:
         with self._database.explained("written"), self._database.writing() as connection:
@@ -161,23 +163,9 @@ class Lease:
             return connection.execute(change.values(**values, **dict.fromkeys(times, time))).rowcount == 1
 
 
-class ShardLease(Lease):
-    """The right to write a shard, which a member of a shared collection has claimed.
-
-    It holds until the next claim: a writer looks at the epoch inside its transaction, which takes some seconds at most.
-    """
-
-    def __init__(self, database: Database, key: Key, member: str, epoch: int, notes: dict[str, Any]) -> None:
-        super().__init__(database, key, f"{member}:{epoch}", notes)
-
-    def release(self, now: float | None = None) -> None:
-        """Give the shard back: the next member that has room for it claims it."""
-        self._change(now, ["heartbeat_at", "released_at"], member=None)
-
-
 def still_own(connection: Connection, leases: Sequence[Lease]) -> list[bool]:
     """Say of leases of a collection whether nobody has taken them since; they stay so until the transaction's end."""
-    if any(isinstance(lease, ShardLease) for lease in leases):
+    if any(lease.is_shared for lease in leases):
         connection.exec_driver_sql(NOT_LONG_IDLE)
     table, shards = models.leases, [lease.key[0] for lease in leases]
     wanted = select(table.c.shard, table.c.token).where(table.c.collection.in_({lease.key[1] for lease in leases}))

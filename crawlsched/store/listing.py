@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, Connection, case, select
 
 from crawlsched.pages import STATE_NAMES
 from crawlsched.store import models
-from crawlsched.store.statements import same
-from crawlsched.store.tombstones import pattern
+from crawlsched.store.forgetting import pattern
+from crawlsched.store.rows import same
 
 __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
 

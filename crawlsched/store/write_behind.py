@@ -13,7 +13,7 @@ from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
 from crawlsched.store import saving
 from crawlsched.store.batch import Batch, PageFacts, facts_with
 from crawlsched.store.database import is_row_error
-from crawlsched.store.lease import ShardLease, still_own
+from crawlsched.store.lease import still_own
 from crawlsched.store.saving import Saved
 from crawlsched.store.store import Store
 
@@ -207,7 +207,7 @@ def _write(waiting: Sequence[Parts]) -> tuple[list[Saved], list[Batch]]:
             try:
                 found.append(store.save(batch))
             except CollectionInUse:
-                if not isinstance(store.lease, ShardLease):
+                if store.lease is None or not store.lease.is_shared:
                     raise
                 left_out.append(batch)
         return found, left_out
@@ -220,6 +220,6 @@ def _still_own(connection: Connection, stores: Sequence[Store]) -> set[tuple[int
     for (lease, store), is_own in zip(leased.items(), still_own(connection, list(leased)), strict=True):
         if is_own:
             found.add(store.key)
-        elif not isinstance(lease, ShardLease):
+        elif not lease.is_shared:
             raise store.taken_over()
     return found

@@ -11,6 +11,7 @@ import pytest
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Planner, explain, plan
 from crawlsched.store import Store
+from crawlsched.store.records import last_plan
 from tests.commands import failed, report, run_here, said
 
 DAY = 86_400.0
@@ -114,7 +115,7 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path: Path) 
     assert imported(tmp_path, "\n".join(lines))["visits"] == n_pages * n_visits
 
     with closing(Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")) as store:
-        newest = store.plans.newest()
+        newest = last_plan(store)
     assert newest.data["threshold"] == pytest.approx(made.threshold, rel=0.15)
     listed = said("pages", "--columns", "url,change_rate", "--csv", "--database", "sqlite:///crawl.db", folder=tmp_path)
     rows = [line.split(",") for line in listed.splitlines()[1:]]

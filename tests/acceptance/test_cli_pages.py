@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlsched.store import Store, backup
+from crawlsched.store import Store, copying
 from crawlsched.store.database import Database
 from tests import simulated
 from tests.commands import failed, report, run_here, said
@@ -112,14 +112,14 @@ def test_a_backup_is_of_one_moment_while_others_write(folder: Path, tmp_path: Pa
         with database.writing() as connection:
             connection.exec_driver_sql(f"UPDATE collections SET changes_given = {done}")
 
-    monkeypatch.setattr(backup, "_PAGES_AT_ONCE", 5)
-    backup.copy_database(Database(f"sqlite:///{tmp_path}/crawl.db", read_only=True), tmp_path / "copy.db", write)
+    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 5)
+    copying.copy_file(Database(f"sqlite:///{tmp_path}/crawl.db", read_only=True), tmp_path / "copy.db", write)
     database.close()
     assert len(heard) > 3
     assert heard == sorted(heard)
     (kept,) = sqlite3.connect(tmp_path / "copy.db").execute("SELECT changes_given FROM collections").fetchone()
     assert kept is None
-    assert backup.require_sound(tmp_path / "copy.db")
+    assert copying.require_sound(tmp_path / "copy.db")
 
 
 def test_a_restore_that_cannot_be_right_is_refused(folder: Path, tmp_path: Path) -> None:

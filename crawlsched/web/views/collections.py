@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crawlsched.store import Store
+from crawlsched.store.records import samples_since
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views.context import section, table
@@ -25,7 +26,7 @@ def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
 def _row(name: str, path: str, store: Store) -> list[Node]:
     seen = vitals(store)
     ill = [check.sentence for check in checks(seen) if not check.is_well]
-    hour = store.samples.since(seen.time - 3600.0)
+    hour = samples_since(store, seen.time - 3600.0)
     used, slots = sum(row["used"] or 0 for row in hour), sum(map(slots_of, hour))
     share = seen.sample.get("expected_freshness")
     bandwidth = seen.status.get("bandwidth")

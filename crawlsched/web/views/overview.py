@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crawlsched.feed import Feed
-from crawlsched.store.samples import joined
+from crawlsched.store.records import joined, samples_since
 from crawlsched.web import words
 from crawlsched.web.chart import ChartLine, chart
 from crawlsched.web.html import Html, tag
@@ -27,7 +27,7 @@ def overview(context: Context) -> Html:
     """Return the middle of the page."""
     seen = vitals(context.store)
     span = asked if (asked := context.query.get("span")) in _SPANS else "24h"
-    samples = context.store.samples.since(context.now - _SPANS[span])
+    samples = samples_since(context.store, context.now - _SPANS[span])
     at_once = max(1, -(-len(samples) // _MOST_POINTS))
     rows = with_gaps([joined(samples[start : start + at_once]) for start in range(0, len(samples), at_once)])
     hour = [row for row in rows if row["time"] >= context.now - 3600.0]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from crawlsched.store.records import last_plan
 from tests.crawling import YIELDS, Project, spider
 from tests.site import Site
 
@@ -137,7 +138,7 @@ def test_a_doubtful_date_is_counted_and_worth_little(
     assert crawl.stats["crawlsched/change_signals/received"] == 1
     kinds = {source.kind: source.source for source in crawl.read(lambda store: store.reader.sources())}
     heard = {source: n for _, source, n, *_ in crawl.read(lambda store: store.reader.further_sources())}
-    plan = crawl.read(lambda store: store.plans.newest())
+    plan = crawl.read(lambda store: last_plan(store))
     assert heard[kinds["backwards"]] == 1
     assert plan.data["signal_weights"][kinds["backwards"]] == 0.05
 

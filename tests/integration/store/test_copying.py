@@ -16,6 +16,7 @@ from crawlsched.store import Batch, KeptText, Store, schema
 from crawlsched.store.copying import copy_all
 from crawlsched.store.database import Database
 from crawlsched.store.models import metadata
+from crawlsched.store.records import last_plan
 from tests import simulated
 from tests.databases import all_rows, rows
 
@@ -66,7 +67,7 @@ def loaded(url):
     stored = stored_pages(store, planner, hosts.number, "scrapy")
     for _ in load_pages(stored, planner, NOW, numbers=PageNumbers()):
         pass
-    plan = store.plans.newest()
+    plan = last_plan(store)
     planner.adopt(Plan.from_dict(plan.data, hosts.number), NOW)
     while planner.work(NOW):
         pass

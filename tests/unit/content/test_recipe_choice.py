@@ -11,7 +11,7 @@ from crawlsched.change_detection.fingerprint import compare
 from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.crawl.recipe_choice import Recipes
 from crawlsched.settings import Settings, recipe_from
-from crawlsched.store.tombstones import pattern
+from crawlsched.store.forgetting import pattern
 
 
 def changed(recipe: Recipe, before: str | bytes, after: str | bytes, content_type: str = "text/html") -> bool | None:
