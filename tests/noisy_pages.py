@@ -13,8 +13,8 @@ from random import Random
 
 from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.detector import Detector, Finding
+from crawlsched.change_detection.html_scan import visible_text
 from crawlsched.change_detection.template_noise import TemplateNoise
-from crawlsched.change_detection.visible_text import visible_text
 from crawlsched.content.reading import Body, Content, read_content
 from crawlsched.content.verdict import Circumstances, Verdict, given_trace, judge
 from crawlsched.crawl.learned import Learned

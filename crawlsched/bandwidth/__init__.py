@@ -13,8 +13,7 @@ Every division gives an `Allocation`: rates, the threshold, and a duality gap th
 ``docs/explanation/bandwidth.md`` says how they are computed and when to use which.
 """
 
-from crawlsched.bandwidth.announced import refresh_rates_with_signals
-from crawlsched.bandwidth.demand_curve import demand
+from crawlsched.bandwidth.announced import demand, refresh_rates_with_signals
 from crawlsched.bandwidth.division import Allocation, SignalAllocation
 from crawlsched.bandwidth.low_discrepancy import low_discrepancy_schedule
 from crawlsched.bandwidth.unannounced import harmonic_rates, poisson_crawl_rates, refresh_rates

@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from crawlsched.bandwidth.arguments import not_negative, page_arrays
-from crawlsched.bandwidth.division import Gain, SignalAllocation, blocks, divide
+from crawlsched.bandwidth.division import Gain, SignalAllocation, blocks, divide, not_negative, page_arrays, total_rate
+from crawlsched.bandwidth.unannounced import EvenGain
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import elapsed_at_value, noisy_value
 from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
 from crawlsched.crawl_value.rules import natural_parameters
 from crawlsched.crawl_value.terms import noisy_terms
 
-__all__ = ["AnnouncedGain", "refresh_rates_with_signals"]
+__all__ = ["AnnouncedGain", "demand", "refresh_rates_with_signals"]
 
 # exp(-1000) is 0: a doubt, or a weight of an announcement, that is as good as infinite.
 _CERTAIN = 1000.0
@@ -173,3 +173,51 @@ class AnnouncedGain(Gain):
             enough = (self._value(middle * kappa) >= threshold) & (middle > 0.0)
             least, most = np.where(enough, least, middle), np.where(enough, middle, most)
         return np.where(share < 1.0, most, np.inf)
+
+
+def demand(
+    threshold: ArrayLike,
+    change_rate: ArrayLike,
+    importance: ArrayLike = 1.0,
+    recall: ArrayLike = 0.0,
+    false_signal_rate: ArrayLike = 0.0,
+) -> Any:
+    """Give the total rate at which pages would be crawled if every crawl worth the threshold were made.
+
+    Parameters
+    ----------
+    threshold : array_like
+        Crawl values, in importance times seconds, 0 or more.
+
+    Returns
+    -------
+    array_like of the shape of `threshold`
+        Crawls per second. It falls as the threshold rises, and at a threshold of 0 it is ``inf`` unless every change is
+        announced.
+
+    Notes
+    -----
+    Σ f(ι*(Λ)) of Theorem 1 in Busa-Fekete et al.; its inverse is the `threshold` of `refresh_rates` and
+    `refresh_rates_with_signals`. It answers what a larger bandwidth would bring: the threshold is the gain, in
+    importance, per additional crawl per second.
+
+    References
+    ----------
+    R. Busa-Fekete et al. (2025). A scalable crawling algorithm utilizing noisy change-indicating signals.
+
+    Examples
+    --------
+    >>> from crawlsched.bandwidth import demand, refresh_rates
+    >>> demand([0.1, 0.3, 1.0, 2.0], change_rate=[1.0, 2.0])
+    array([4.3064..., 1.9002..., 0.        , 0.        ])
+    >>> float(demand(refresh_rates([1.0, 2.0], 1.0, bandwidth=3.0).threshold, [1.0, 2.0]))
+    3.0
+    """
+    thresholds = np.asarray(threshold, dtype=np.float64)
+    if not (thresholds >= 0.0).all():
+        raise ValueError(f"threshold contains {float(np.min(thresholds))!r}; every threshold must be 0 or more.")
+    gain: Gain = AnnouncedGain.announced(change_rate, recall, false_signal_rate, importance)
+    if not np.any(recall):
+        gain = EvenGain(gain.change_rate, gain.importance)  # false announcements alone change nothing
+    totals = [total_rate(gain, float(each)) for each in thresholds.ravel()]
+    return np.array(totals).reshape(thresholds.shape)[()]

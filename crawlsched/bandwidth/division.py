@@ -8,19 +8,132 @@ Everything is done in blocks of pages, so that ten million of them need little m
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from math import fsum
+from itertools import count
+from math import copysign, exp, fsum, log
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crawlsched.bandwidth.arguments import not_negative, page_arrays
-from crawlsched.bandwidth.threshold_search import bracket_threshold
 from crawlsched.columns.array_types import FloatArray, IndexArray
 
-__all__ = ["Allocation", "Gain", "SignalAllocation", "blocks", "divide", "total_rate"]
+__all__ = [
+    "Allocation",
+    "Gain",
+    "SignalAllocation",
+    "blocks",
+    "bracket_threshold",
+    "divide",
+    "not_negative",
+    "page_arrays",
+    "total_rate",
+]
+
+
+def page_arrays(**arguments: ArrayLike) -> list[FloatArray]:
+    """Give the arguments as float64 arrays with one entry per page, or say which is wrong.
+
+    A number stands for the same value for every page and takes no memory.
+    """
+    arrays = [_float_array(name, value) for name, value in arguments.items()]
+    sizes = {name: array.size for name, array in zip(arguments, arrays, strict=True) if array.ndim == 1}
+    n_pages = next(iter(sizes.values()), 1)
+    for name, size in sizes.items():
+        if size != n_pages:
+            first = next(iter(sizes))
+            raise ValueError(
+                f"{name} has {size} entries but {first} has {n_pages}; pass one entry per page, or one number for all."
+            )
+    return [np.broadcast_to(array, (n_pages,)) for array in arrays]
+
+
+def not_negative(name: str, array: FloatArray) -> FloatArray:
+    """Give the array back, or say which entry is negative, not a number, or infinite."""
+    # Minimum and maximum need no array of booleans; NaN makes the comparison false.
+    if array.size and not (array.min() >= 0.0 and array.max() < np.inf):
+        page = int(np.argmax(~((array >= 0.0) & np.isfinite(array))))
+        raise ValueError(f"{name}[{page}] is {float(array[page])!r}; every {name} must be finite and 0 or more.")
+    return array
+
+
+def _float_array(name: str, value: ArrayLike) -> FloatArray:
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim > 1:
+        raise ValueError(f"{name} has {array.ndim} dimensions; pass one entry per page, or one number for all.")
+    return array
+
+
+# Width of the final bracket: relative, in the threshold.
+_TOLERANCE = 1e-13
+_LARGEST_LOG = 700.0
+# Interpolation has long ended by then; if rounding has kept it from ending, only halving is left.
+_PATIENCE = 60
+_EPSILON = float(np.finfo(float).eps)
+
+
+def bracket_threshold(demand: Callable[[float], float], target: float, start: float) -> tuple[float, float]:
+    """Return thresholds just below and just above the one at which the demand equals its target.
+
+    ``demand(threshold)`` falls as the threshold rises; `start` is a guess. A target that is too large to tell the
+    threshold from 0 raises ValueError. The method is Chandrupatla's (Advances in Engineering Software 28, 1997):
+    inverse quadratic interpolation where it can be trusted, else halving.
+    """
+
+    def surplus(log_threshold: float) -> float:
+        # (demand - target) / (demand + target): -1 at no demand, 1 at infinite demand, and close to half
+        # the logarithm of demand/target in between, which is nearly linear in the logarithm of the threshold.
+        return 1.0 - 2.0 * target / (demand(exp(log_threshold)) + target)
+
+    x2, f2, x1, f1 = _bracket(surplus, log(start))
+    fraction = f1 / (f1 - f2)
+    for step in count():
+        smallest = max(_TOLERANCE, 4.0 * _EPSILON * max(abs(x1), abs(x2)))
+        width = abs(x2 - x1)
+        if width <= 2.0 * smallest or f1 == 0.0:
+            break
+        # Never closer to an end than the tolerance: so the bracket closes from both sides.
+        margin = smallest / width
+        x = x1 + min(max(fraction if step < _PATIENCE else 0.5, margin), 1.0 - margin) * (x2 - x1)
+        f = surplus(x)
+        if (f >= 0.0) == (f1 >= 0.0):
+            x3, f3 = x1, f1
+        else:
+            (x3, f3), (x2, f2) = (x2, f2), (x1, f1)
+        x1, f1 = x, f
+        fraction = _next_fraction(x1, f1, x2, f2, x3, f3)
+    ends = x1, x1 if f1 == 0.0 else x2
+    return exp(min(ends)), exp(max(ends))
+
+
+def _bracket(surplus: Callable[[float], float], start: float) -> tuple[float, float, float, float]:
+    """Walk from the start, doubling the step, until the sign changes."""
+    near = min(max(start, -_LARGEST_LOG), _LARGEST_LOG)
+    f_near = surplus(near)
+    upwards = f_near >= 0.0
+    # Rates go roughly with threshold**-0.5, so the logarithm of the threshold is off by about 4 f; a bit more crosses.
+    step = copysign(max(4.4 * abs(f_near), _TOLERANCE), 1.0 if upwards else -1.0)
+    while upwards or near > -_LARGEST_LOG:
+        far = min(max(near + step, -_LARGEST_LOG), _LARGEST_LOG)
+        f_far = surplus(far)
+        if (f_far >= 0.0) != upwards:
+            return near, f_near, far, f_far
+        near, f_near, step = far, f_far, 2.0 * step
+    raise ValueError(
+        "bandwidth is so large for these change rates and importances that the threshold cannot be told from 0; "
+        "lower it."
+    )
+
+
+def _next_fraction(x1: float, f1: float, x2: float, f2: float, x3: float, f3: float) -> float:
+    """Where between x1 and x2 to look next: by inverse quadratic interpolation if it is safe, else in the middle."""
+    if f3 in (f1, f2):
+        return 0.5
+    xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+    if not (phi**2 < xi and (1.0 - phi) ** 2 < 1.0 - xi):
+        return 0.5
+    return f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crawlsched.bandwidth.arguments import not_negative, page_arrays
+from crawlsched.bandwidth.division import not_negative, page_arrays
 from crawlsched.columns.array_types import FloatArray, IndexArray
 
 __all__ = ["low_discrepancy_schedule"]

@@ -2,9 +2,8 @@
 
 import re
 
-from crawlsched.change_detection.html_scan import Tag, normalised
+from crawlsched.change_detection.html_scan import Tag, normalised, visible_text
 from crawlsched.change_detection.page_data import ASSET
-from crawlsched.change_detection.visible_text import visible_text
 
 __all__ = ["data_of", "state_words", "told_by"]
 

@@ -2,18 +2,18 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
 from crawlsched.change_detection.attributes import data_of, state_words, told_by
-from crawlsched.change_detection.html_scan import INLINE, Tag, normalised, scanned
+from crawlsched.change_detection.html_scan import INLINE, Tag, normalised, scanned, text_of
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import ASSET, KEY_OF_A_ROW, script_data
-from crawlsched.change_detection.visible_text import text_of
+from crawlsched.change_detection.trace import Trace, digest_of
 
 __all__ = ["PageBlocks", "page_blocks"]
 
@@ -40,7 +40,7 @@ _CELLS = frozenset({"td", "th"})
 _AROUND_ALL = frozenset({"html", "body"})
 
 
-@dataclass(slots=True)
+@dataclass
 class PageBlocks:
     """The texts of a page by their place.
 
@@ -57,6 +57,7 @@ class PageBlocks:
     # The paths that lead to what is there for programs: JSON in scripts, ``itemprop``, ``meta``.
     data: set[int] = field(default_factory=set)
     rest: str = ""  # the text beyond the blocks
+    url: str = ""  # what the page is called by
 
     def to(self, path: int, step: str) -> int:
         """Return the path that leads one step on; all begin at 0."""
@@ -106,6 +107,26 @@ class PageBlocks:
             self.rest = "\n".join([*beyond, self.rest] if self.rest else beyond)
             del self.texts[MOST_BLOCKS:], self.paths[MOST_BLOCKS:]
 
+    @cached_property
+    def page(self) -> int:
+        """A number for its URL."""
+        return digest_of(self.url)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What is kept of it; whoever knows that it says what it said before may set that one."""
+        names: dict[int, str] = {}
+        for place in self.paths:
+            if place not in names:
+                names[place] = self.name_of(place)
+        said = [digest_of(text) for text in self.texts]
+        return Trace([*self.paths], [*self.texts], said, names, digest_of(self.rest))
+
+    @cached_property
+    def parents(self) -> Mapping[int, int]:
+        """The place around each place."""
+        return {path: above for path, (above, _) in self.steps.items()}
+
     @property
     def text(self) -> str:
         """All that it says, a line for each block."""
@@ -150,7 +171,7 @@ def _selector(step: str) -> str:
     return f"{name}:nth-child({column})" if column else name
 
 
-def page_blocks(markup: str, ignore_keys: Collection[str] = ()) -> PageBlocks:
+def page_blocks(markup: str, ignore_keys: Collection[str] = (), url: str = "") -> PageBlocks:
     """Cut an HTML page into blocks of text; keys of `ignore_keys` do not count where a script holds JSON.
 
     Notes
@@ -170,6 +191,7 @@ def page_blocks(markup: str, ignore_keys: Collection[str] = ()) -> PageBlocks:
     """
     blocks = _Cut(ignore_keys).through(markup)
     blocks.cut()
+    blocks.url = url
     return blocks
 
 

@@ -1,21 +1,46 @@
 """Body blocks: what is not HTML as blocks, too: keys of JSON, lines, cells, members of archives."""
 
 import csv
+import io
 import re
+import struct
+import zipfile
 import zlib
 from collections.abc import Collection
 
-from crawlsched.change_detection.binary_content import GZIP, members_of_zip, unpacked_gzip, without_dates
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import parsed_json
-from crawlsched.change_detection.xml_text import xml_text
 
-__all__ = ["body_blocks"]
+__all__ = ["GZIP", "body_blocks", "xml_text"]
 
 _KEY_AND_VALUE = re.compile(rf"\s*+(?:#\s*+)?+([A-Za-z][\w./-]{{0,{LONGEST_NAME}}}+)(?:;[^:]*+)?+\s*+[:=]\s*+\S")
+_TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
+# Comments, instructions and declarations say nothing; what stands in CDATA is text. What has no end goes to the last.
+_SPECIAL = re.compile(r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<!.*?(?:>|\Z)", re.DOTALL)
+_ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
+_CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_FEED_ROOTS = frozenset({"rss", "RDF", "feed"})
+_FEED_ITEMS = frozenset({"item", "entry"})
+# Outside of its items, these say when a feed was made, and nothing about what is in it.
+_FEED_CHURN = frozenset(
+    {"lastBuildDate", "pubDate", "updated", "modified", "date", "generator", "ttl", "docs", "cloud"}
+)
+GZIP = b"\x1f\x8b"
+_MOST_UNPACKED = 16_000_000
+# What is packed more tightly would take a hundred times its size in memory when it is read.
+_MOST_TIMES, _SMALL = 8, 256_000
+_PDF_DATES = re.compile(
+    rb"/(?:CreationDate|ModDate)\s*(?:\((?:[^()\\]|\\.)*+\)|<[0-9A-Fa-f]*+>)|/ID\s*\[[^\]]{0,400}+\]"
+    rb"|/(?:Producer|Creator)\s*\((?:[^()\\]|\\.){0,400}+\)"
+    rb"|<(?:xmp|pdf|xmpMM):(?:CreateDate|ModifyDate|MetadataDate|Producer|CreatorTool|DocumentID|InstanceID)>[^<]*+<"
+    rb"|startxref\s++\d++|\d{10} \d{5} [nf]",
+)
+_OF_PROGRAMS = frozenset({"docProps/core.xml", "docProps/app.xml", "meta.xml"})
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_SEEN = frozenset({b"IHDR", b"PLTE", b"tRNS", b"acTL", b"fcTL"})
 
 
 def body_blocks(
@@ -122,3 +147,116 @@ def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
             if 1 < len(names) <= MOST_BLOCKS and not line.startswith("#"):
                 return start, delimiter, [name.strip().strip('"')[:LONGEST_NAME] for name in names]
     return None
+
+
+def xml_text(markup: str) -> str:
+    """Say what an XML document says, in one way however it is spelled; one line for each element.
+
+    A line is the name without prefix, the attributes in order of their names, and the text behind the tag. Comments,
+    processing instructions and declarations do not count, nor when a feed was made.
+
+    Examples
+    --------
+    >>> print(xml_text('<a x="1" b="2"><!-- now -->Fish <![CDATA[& chips]]></a>'))
+    a b="2" x="1" Fish & chips
+    /a
+    >>> rss = "<rss><channel><lastBuildDate>{}</lastBuildDate><item><title>A</title></item></channel></rss>"
+    >>> xml_text(rss.format("12:01")) == xml_text(rss.format("12:02"))
+    True
+    """
+    markup = _SPECIAL.sub(lambda special: (special[1] or "").translate(_CDATA_ESCAPES), markup)
+    tags = _TAG.findall(markup)
+    is_feed = bool(tags) and _local(tags[0][1]) in _FEED_ROOTS
+    lines: list[str] = []
+    within_item = False
+    for slash, qualified, attributes, text in tags:
+        name = _local(qualified)
+        if is_feed:
+            if name in _FEED_ITEMS:
+                within_item = not slash
+            elif not within_item and name in _FEED_CHURN:
+                continue
+        parts = [slash + name]
+        if "=" in attributes:
+            found = _ATTRIBUTE.findall(attributes)
+            parts += sorted(f'{key}="{normalised(value[1:-1])}"' for key, value in found)
+        if attributes.endswith("/"):  # <a/> is <a></a>
+            lines.append(" ".join(parts))
+            parts = [f"/{name}"]
+        content = normalised(text)
+        if content:
+            parts.append(content)
+        lines.append(" ".join(parts))
+    return "\n".join(lines)
+
+
+def _local(name: str) -> str:
+    return name[name.rfind(":") + 1 :]
+
+
+def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
+    """Return names and digests of what is in an archive (also xlsx, docx, epub), in order; None if it is none.
+
+    >>> packed = io.BytesIO()
+    >>> with zipfile.ZipFile(packed, "w") as archive:
+    ...     archive.writestr("tea.txt", "A cup")
+    >>> members_of_zip(packed.getvalue())
+    [('tea.txt', '4b5fa02c 5')]
+    """
+    if not body.startswith(b"PK\x03\x04") or body.count(b"PK\x01\x02") > MOST_BLOCKS:
+        return None
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            return sorted(
+                (member.filename, f"{member.CRC:08x} {member.file_size}")
+                for member in archive.infolist()
+                if member.filename not in _OF_PROGRAMS and not member.is_dir()
+            )
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, struct.error):
+        return None
+
+
+def unpacked_gzip(body: bytes) -> bytes | None:
+    """Return what a gzip file holds; None if it is none, is damaged, or holds more than eight times its size."""
+    if not body.startswith(GZIP):
+        return None
+    return _unpacked(body, 16 + zlib.MAX_WBITS, min(max(_MOST_TIMES * len(body), _SMALL), _MOST_UNPACKED))
+
+
+def without_dates(body: bytes) -> bytes:
+    """Return a PDF without dates and ids, gzip without its time, of a PNG the picture; all else as it is.
+
+    >>> without_dates(b"%PDF-1.7 /CreationDate (D:20260101) tea")
+    b'%PDF-1.7  tea'
+    """
+    if body.startswith(b"%PDF-"):
+        return _PDF_DATES.sub(b"", body)
+    if body.startswith(GZIP):
+        return body[:4] + body[8:]
+    if body.startswith(_PNG):
+        return _picture_of_png(body)
+    return body
+
+
+def _picture_of_png(body: bytes) -> bytes:
+    kept, packed, position = [_PNG], [], len(_PNG)
+    while position + 8 <= len(body):
+        length, name = struct.unpack_from(">I4s", body, position)
+        data = body[position + 8 : position + 8 + length]
+        if name in _PNG_SEEN:
+            kept += name, data
+        elif name in (b"IDAT", b"fdAT"):
+            packed.append(data)
+        position += 12 + length
+    pixels = _unpacked(b"".join(packed), zlib.MAX_WBITS, _MOST_UNPACKED)
+    return body if pixels is None else b"".join([*kept, pixels])
+
+
+def _unpacked(data: bytes, window: int, most: int) -> bytes | None:
+    """Return what was compressed; None where that is damaged, or more than this."""
+    try:
+        unpacker = zlib.decompressobj(window)
+        unpacked = unpacker.decompress(data, most)
+    except zlib.error:
+        return None
+    return unpacked if unpacker.eof else None

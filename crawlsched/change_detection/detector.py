@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from crawlsched.change_detection.blocks import PageBlocks
@@ -11,27 +10,9 @@ from crawlsched.change_detection.evidence import Evidence
 from crawlsched.change_detection.limits import FEW, LEAST_SHARED, LONGEST_SHOWN, MOST_SHOWN
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
-from crawlsched.change_detection.trace import Difference, Trace, differences, digest_of, trace_of
+from crawlsched.change_detection.trace import Difference, Trace, differences
 
-__all__ = ["Detector", "Finding", "Seen", "are_comparable", "is_cut"]
-
-
-class Seen:
-    """A page as it was just read."""
-
-    def __init__(self, url: str, blocks: PageBlocks) -> None:
-        self.page = digest_of(url)
-        self.blocks = blocks
-
-    @cached_property
-    def trace(self) -> Trace:
-        """Its trace; whoever knows that it says what it said before may set that one."""
-        return trace_of(self.blocks)
-
-    @cached_property
-    def parents(self) -> Mapping[int, int]:
-        """The place around each place."""
-        return {path: above for path, (above, _) in self.blocks.steps.items()}
+__all__ = ["Detector", "Finding", "are_comparable", "is_cut"]
 
 
 class Finding(NamedTuple):
@@ -54,7 +35,7 @@ class Detector:
     --------
     >>> from crawlsched.change_detection.blocks import page_blocks
     >>> detector = Detector(TemplateNoise(), SharedTexts())
-    >>> pages = [Seen("http://a/1", page_blocks(f"<p>Tea<p class=now>12:0{minute}")) for minute in range(4)]
+    >>> pages = [page_blocks(f"<p>Tea<p class=now>12:0{minute}", url="http://a/1") for minute in range(4)]
     >>> detector.judge(pages[0], None, 0.0).kind, detector.judge(pages[1], pages[0].trace, 60.0).kind
     ('first', 'page')
     """
@@ -64,7 +45,7 @@ class Detector:
         self.shared = shared
 
     def judge(
-        self, seen: Seen, given: Trace | None, now: float, *, asked_at: float | None = None, learns: bool = True
+        self, seen: PageBlocks, given: Trace | None, now: float, *, asked_at: float | None = None, learns: bool = True
     ) -> Finding:
         """Judge a visit by what the reader of the page was given last (None at the first visit).
 
@@ -100,7 +81,7 @@ class Detector:
             needs_look = needs_look or (stands_still and is_restless) or not why.has_shown(page)
         return needs_look
 
-    def _judged(self, seen: Seen, left: Sequence[Difference], told: tuple[str, ...], now: float) -> Finding:
+    def _judged(self, seen: PageBlocks, left: Sequence[Difference], told: tuple[str, ...], now: float) -> Finding:
         of_site = self.shared.of_site(seen.page, left, seen.trace, seen.parents, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
@@ -110,12 +91,12 @@ class Detector:
             return Finding(False, False, "", (*told, "template: told of another page"), "template")
         if len(own) < len(left):
             told = (*told, "template: beside its own")
-        is_data = all(one.place in seen.blocks.data for one in own)
+        is_data = all(one.place in seen.data for one in own)
         self._note(seen, own)
         return Finding(True, True, "data" if is_data else "page", told, is_suspect=self.noise.are_suspects(own))
 
     @staticmethod
-    def _note(seen: Seen, told: Sequence[Difference]) -> None:
+    def _note(seen: PageBlocks, told: Sequence[Difference]) -> None:
         """Keep the differences that were delivered with the page's trace, for `why`."""
         seen.trace.changes = [
             [seen.trace.names.get(one.place, one.kind), *(_short(text) for text in _around(one))]
@@ -123,7 +104,7 @@ class Detector:
         ]
 
     def learn_at_once(
-        self, first: Seen, second: Seen, now: float, apart: float = 0.0, *, may_be_old: bool = False
+        self, first: PageBlocks, second: PageBlocks, now: float, apart: float = 0.0, *, may_be_old: bool = False
     ) -> bool | None:
         """Learn from two fetches of a page, made at once; return whether they differed where that was not known.
 
@@ -157,7 +138,7 @@ def are_comparable(one: Trace, two: Trace) -> bool:
     --------
     >>> from crawlsched.change_detection.blocks import page_blocks
     >>> def compare(*pages):
-    ...     return are_comparable(*(trace_of(page_blocks(page)) for page in pages))
+    ...     return are_comparable(*(page_blocks(page).trace for page in pages))
     >>> compare("<h1>a<p>b<p>c<p>d", "<h1>a<p>b<p>c<p>e"), compare("<h1>a<p>b<p>c<p>d", "<h1>a<p>b<p>x")
     (True, False)
     >>> compare("<h1>a<p>b", "<div><b class=k>c</b></div>")

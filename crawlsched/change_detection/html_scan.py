@@ -6,7 +6,7 @@ and raises nothing.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html import unescape
 from typing import Any
@@ -14,7 +14,7 @@ from unicodedata import normalize
 
 from crawlsched.change_detection.limits import LOOKED_AT
 
-__all__ = ["INLINE", "Tag", "normalised", "scanned"]
+__all__ = ["INLINE", "Tag", "normalised", "scanned", "text_of", "visible_text"]
 
 # Text that no reader sees: scripts and what belongs to them, and what is shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
@@ -182,3 +182,31 @@ def normalised(text: str, *, references: bool = True) -> str:
     if len(text) > _LONG and not _NOT_SINGLE.search(text):  # a list of its words would take ten times its size
         return text.strip()
     return " ".join(text.split())
+
+
+def visible_text(markup: str) -> str:
+    """Return the text of an HTML page that a reader sees, with single spaces.
+
+    Title and text count, without scripts, styles, comments and what stands in for something that is not shown
+    (noscript, template, iframe). Text that a style sheet hides is included.
+
+    Examples
+    --------
+    >>> visible_text("<title>Tea</title><p>A&nbsp;cup <b>now</b>!<script>var t = '<p>12:01</p>'</script><!-- 1 -->")
+    'Tea A cup now!'
+    """
+    return text_of(scanned(markup))
+
+
+def text_of(scan: Iterable[tuple[str, Tag | None, str | None]]) -> str:
+    """Return the text of what `scanned` yields."""
+    pieces: list[str] = []
+    for text, tag, inner in scan:
+        pieces.append(text)
+        if tag is None:
+            continue
+        separator = " " if tag.parts_words else ""  # inline tags do not part words
+        pieces.append(separator)
+        if inner is not None and tag.name != "script":
+            pieces += inner, separator
+    return normalised("".join(pieces))

@@ -9,13 +9,12 @@ from importlib import metadata
 from typing import Any
 
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
-from crawlsched.change_detection.body_blocks import body_blocks
+from crawlsched.change_detection.body_blocks import body_blocks, xml_text
 from crawlsched.change_detection.content_kind import Body, content_kind, decoded
 from crawlsched.change_detection.fingerprint import Fingerprint
+from crawlsched.change_detection.html_scan import visible_text
 from crawlsched.change_detection.limits import LOOKED_AT
 from crawlsched.change_detection.page_data import canonical_json
-from crawlsched.change_detection.visible_text import visible_text
-from crawlsched.change_detection.xml_text import xml_text
 
 __all__ = ["RECIPE_NAMES", "RECIPE_OPTIONS", "Recipe", "recipe"]
 

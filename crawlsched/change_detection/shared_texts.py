@@ -9,7 +9,7 @@ from math import inf
 from typing import Any
 
 from crawlsched.change_detection.limits import FEW, MOST_PAGES, MOST_PLACES
-from crawlsched.change_detection.trace import Difference, Kind, Trace, digest_of
+from crawlsched.change_detection.trace import Difference, Trace, digest_of
 
 __all__ = ["SharedTexts"]
 
@@ -77,7 +77,7 @@ class SharedTexts:
                 continue
             if place not in places:
                 is_without = kind == "+" and (shown.around in parents or not shown.around)
-            elif kind == Kind.ORDER:
+            elif kind == "order":
                 is_without = True
             elif shown.is_whole:
                 is_without = (text in texts[place]) == (kind == "-")
@@ -102,7 +102,7 @@ class SharedTexts:
         n_said = {place: sum(map(len, there)) for place, there in texts.items()}
         return [
             number < MOST_PLACES
-            and one.kind != Kind.REST
+            and one.kind != "rest"
             and (one.is_whole or n_said[one.place] <= _MOST_SEARCHED)
             and (one.n <= 1 or said[one.place][one.says] <= n_new[one.place, one.says])
             and self._is_of_site(page, one, whole, parents.get(one.place, 0), now, known.setdefault(one.place, []))
@@ -162,8 +162,8 @@ class SharedTexts:
 
 def _edit_of(one: Difference) -> _Edit:
     """Return what identifies an edit: the place, and what it says now; what it says no longer where nothing came."""
-    if one.kind == Kind.ORDER:
-        return one.place, Kind.ORDER, one.new
+    if one.kind == "order":
+        return one.place, "order", one.new
     return (one.place, "+", one.new) if one.new else (one.place, "-", one.old)
 
 

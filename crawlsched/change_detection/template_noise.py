@@ -9,7 +9,7 @@ from typing import Any
 
 from crawlsched.change_detection.evidence import Evidence
 from crawlsched.change_detection.limits import FEW, MOST_PAGES, MOST_PLACES
-from crawlsched.change_detection.trace import Difference, Kind, Trace, digest_of
+from crawlsched.change_detection.trace import Difference, Trace, digest_of
 
 __all__ = ["Restless", "TemplateNoise"]
 
@@ -123,7 +123,7 @@ class TemplateNoise:
         all_known = True
         for one, key in _keys_at_once(found)[:MOST_PLACES]:
             evidence = self._track((*key, one.left, one.right), trace)
-            is_there = one.kind in (Kind.ADDED, Kind.REMOVED)
+            is_there = one.kind in ("added", "removed")
             evidence.only_digits = evidence.only_digits and one.is_digits
             evidence.toggles = evidence.toggles or is_there
             if not is_there:
@@ -241,7 +241,7 @@ def _most_telling(places: dict[Any, Any]) -> dict[Any, Any]:
 
 def _covers(evidence: Evidence, one: Difference) -> bool:
     """Whether a difference is of the kind that was proved."""
-    if one.kind in (Kind.ADDED, Kind.REMOVED):
+    if one.kind in ("added", "removed"):
         return evidence.toggles
     if evidence.only_digits and not one.is_digits:
         return False
@@ -251,9 +251,9 @@ def _covers(evidence: Evidence, one: Difference) -> bool:
 
 def _keys(one: Difference) -> list[_Key]:
     """Return what a difference is evidence for."""
-    if one.kind == Kind.REST:  # it is never noise
+    if one.kind == "rest":  # it is never noise
         return []
-    if one.kind in (Kind.ORDER, Kind.MOVED):
+    if one.kind in ("order", "moved"):
         return [(one.place, "order"), (one.place, "all")]
     if one.n <= 1:
         return [(one.place, "only")]
@@ -262,7 +262,7 @@ def _keys(one: Difference) -> list[_Key]:
 
 def _keys_at_once(found: Sequence[Difference]) -> list[tuple[Difference, _Key]]:
     """Return the same of what differs at once: all blocks of a place if most of them do, or else some by number."""
-    blocks = {(one.place, one.number, one.kind == Kind.REMOVED) for one in found if one.kind != Kind.ORDER}
+    blocks = {(one.place, one.number, one.kind == "removed") for one in found if one.kind != "order"}
     counts = Counter(place for place, _, _ in blocks)
     keys = []
     for one in found:

@@ -9,24 +9,20 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from crawlsched.change_detection.alignment import Gap, gaps_between
-from crawlsched.change_detection.blocks import PageBlocks
+from crawlsched.change_detection.alignment import LONGEST_COMPARED, Gap, gaps_between, token_runs
 from crawlsched.change_detection.limits import MOST_COMPARED, MOST_KEPT, MOST_SHOWN
-from crawlsched.change_detection.tokens import LONGEST_COMPARED, token_runs
 
-__all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "trace_of"]
+__all__ = ["Difference", "Kind", "Trace", "differences", "digest_of"]
 
 _VERSION = 3
 # A text that is compared counts as so many characters more.
 _LEAST_COMPARED = 40
 
 
-class Kind:
-    """How a page differs."""
-
-    REPLACED, ADDED, REMOVED, ORDER, MOVED, REST = "replaced", "added", "removed", "order", "moved", "rest"
+Kind = Literal["replaced", "added", "removed", "order", "moved", "rest"]
+"""How a page differs; see `Difference`."""
 
 
 class Difference(NamedTuple):
@@ -34,24 +30,24 @@ class Difference(NamedTuple):
 
     Attributes
     ----------
-    kind : str
-        REPLACED: tokens of a block; ADDED, REMOVED: a block; ORDER: blocks of one place are in another order; MOVED: a
-        block stands at another place, among others; REST: what lies beyond the blocks that are looked at, or a block
+    kind : Kind
+        replaced: tokens of a block; added, removed: a block; order: blocks of one place are in another order; moved: a
+        block stands at another place, among others; rest: what lies beyond the blocks that are looked at, or a block
         that is too long to look for tokens in it.
     """
 
-    kind: str
+    kind: Kind
     place: int  # 32 bits of the path that leads to the block
     number: int = 0  # which of the blocks at this place it is, and how many there are
     n: int = 1
-    left: str = ""  # the tokens around those that were replaced; see `tokens.Run`
+    left: str = ""  # the tokens around those that were replaced, and so on; see `token_runs`
     right: str = ""
     old: str = ""  # the tokens, or the blocks, before and now; of an order, what identifies it
     new: str = ""
     is_digits: bool = False  # whether only digits differ
+    kept: tuple[str, ...] = ()  # the tokens of it that stayed, digits as "#"
     was: str = ""  # the whole text of the block, before and now
     says: str = ""
-    kept: tuple[str, ...] = ()  # the tokens of it that stayed, digits as "#"
 
     @property
     def is_whole(self) -> bool:
@@ -81,7 +77,7 @@ class Trace:
     Examples
     --------
     >>> from crawlsched.change_detection.blocks import page_blocks
-    >>> trace = trace_of(page_blocks("<p class=now>12:01<p>Tea"))
+    >>> trace = page_blocks("<p class=now>12:01<p>Tea").trace
     >>> kept = Trace.unpacked(trace.packed())
     >>> kept.texts, list(kept.names.values()), Trace.unpacked(b"")
     (['12:01', 'Tea'], ['p.now', 'p'], None)
@@ -138,16 +134,6 @@ def digest_of(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-def trace_of(blocks: PageBlocks) -> Trace:
-    """Return the trace of a page."""
-    names: dict[int, str] = {}
-    for place in blocks.paths:
-        if place not in names:
-            names[place] = blocks.name_of(place)
-    texts: list[str | None] = [*blocks.texts]
-    return Trace([*blocks.paths], texts, [digest_of(text) for text in blocks.texts], names, digest_of(blocks.rest))
-
-
 @lru_cache(maxsize=2)  # a second fetch is judged and learned from
 def differences(before: Trace, now: Trace) -> list[Difference]:
     """Return how a page differs from a trace; [] for the same texts in the same order, wherever one ends.
@@ -155,9 +141,9 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     Examples
     --------
     >>> from crawlsched.change_detection.blocks import page_blocks
-    >>> before = trace_of(page_blocks("<h1>Tea</h1><ul><li>a<li>b</ul>"))
+    >>> before = page_blocks("<h1>Tea</h1><ul><li>a<li>b</ul>").trace
     >>> def kinds(markup):
-    ...     return [difference.kind for difference in differences(before, trace_of(page_blocks(markup)))]
+    ...     return [difference.kind for difference in differences(before, page_blocks(markup).trace)]
     >>> kinds("<h2>Tea</h2><ul><li>a<li>b</ul>"), kinds("<h1>Tea</h1><ul><li>b<li>a</ul>")
     ([], ['order'])
     >>> kinds("<h1>Tee</h1><ul><li>new<li>a<li>b</ul>"), kinds("<h1>Tea</h1><ul><li>a</ul><ol><li>b</ol>")
@@ -167,7 +153,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     """
     is_rest = before.rest != now.rest
     if before.digests == now.digests:
-        return [Difference(Kind.REST, 0)] * is_rest
+        return [Difference("rest", 0)] * is_rest
     old, new = (
         [place << 32 | said for place, said in zip(one.places, one.digests, strict=True)] for one in (before, now)
     )
@@ -190,23 +176,23 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
         place = trace.places[block]
         n = max(counts[place] for _, _, counts in sides)
         found += _of_block((place, ranks[block], n), was, says)
-    return _with_moved(found) + [Difference(Kind.REST, 0)] * is_rest
+    return _with_moved(found) + [Difference("rest", 0)] * is_rest
 
 
 def _order(before: Trace, now: Trace, place: int, n: int) -> Difference:
     was, says = (trace.texts_at([place])[place] for trace in (before, now))
     first = next((new for old, new in zip(was, says, strict=False) if old != new), "")
-    return Difference(Kind.ORDER, place, 0, n, new=f"{digest_of(' '.join(says)):x}", was=first, says=first)
+    return Difference("order", place, 0, n, new=f"{digest_of(' '.join(says)):x}", was=first, says=first)
 
 
 def _with_moved(found: list[Difference]) -> list[Difference]:
     """Make one difference of a text that is gone at a place and has come at another."""
-    gone = {one.old: number for number, one in enumerate(found) if one.kind == Kind.REMOVED and one.old}
+    gone = {one.old: number for number, one in enumerate(found) if one.kind == "removed" and one.old}
     left = set()
     for number, one in enumerate(found):
-        if one.kind == Kind.ADDED and one.new in gone:
+        if one.kind == "added" and one.new in gone:
             left.add(gone.pop(one.new))
-            found[number] = one._replace(kind=Kind.MOVED, old=one.new, was=one.new)
+            found[number] = one._replace(kind="moved", old=one.new, was=one.new)
     return [one for number, one in enumerate(found) if number not in left] if left else found
 
 
@@ -243,15 +229,13 @@ def _pairs(before: Trace, now: Trace, gaps: list[Gap], but: Collection[int]) -> 
 def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) -> list[Difference]:
     """Return how a block differs. None: it was not there, or is no more; "": what it said is not kept."""
     if says is None:
-        return [Difference(Kind.REMOVED, *where, old=was or "", was=was or "")]
+        return [Difference("removed", *where, old=was or "", was=was or "")]
     if was is None:
-        return [Difference(Kind.ADDED, *where, new=says, says=says)]
+        return [Difference("added", *where, new=says, says=says)]
+    place, number, n = where
     runs = token_runs(was, says) if was and says else []
-    found = [
-        Difference(Kind.REPLACED, *where, run.left, run.right, run.old, run.new, run.is_digits, was, says, run.kept)
-        for run in runs
-    ]
-    return found or [Difference(Kind.REST, *where, new=says, was=was, says=says)]
+    found = [Difference("replaced", place, number, n, *run, was, says) for run in runs]
+    return found or [Difference("rest", *where, new=says, was=was, says=says)]
 
 
 def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from crawlsched.change_detection import Recipe
-from crawlsched.change_detection.binary_content import GZIP
-from crawlsched.change_detection.change_size import sketch
+from crawlsched.change_detection.blocks import PageBlocks
+from crawlsched.change_detection.body_blocks import GZIP
 from crawlsched.change_detection.content_kind import Body, content_kind
-from crawlsched.change_detection.detector import Seen
-from crawlsched.change_detection.fingerprint import Fingerprint
-from crawlsched.change_detection.likeness import likeness
+from crawlsched.change_detection.fingerprint import Fingerprint, likeness, sketch
 from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.content.kept_texts import packed
 
@@ -32,7 +30,7 @@ class Content:
     fingerprint: Fingerprint
     # What counts, a line for each block; None where bytes do, or the content is the same as before.
     text: str | None = None
-    seen: Seen | None = None  # its blocks, as the detector takes them; None where the recipe has none
+    seen: PageBlocks | None = None  # its blocks, as the detector takes them; None where the recipe has none
     is_html: bool = False  # whether it is a page for people
     packed_text: bytes | None = None  # the text, compressed, where it is to be kept
     address: str = ""  # what the page is called by
@@ -44,7 +42,7 @@ class Content:
 
     @cached_property
     def likeness(self) -> bytes:
-        """What it has in common with pages that are made by one sentence: 8 bytes, see `change_detection.likeness`."""
+        """What it has in common with pages that are made by one sentence: 8 bytes, see `fingerprint.likeness`."""
         alike = likeness(self.text, self.address) if self.is_html and self.text else None
         return alike or self.fingerprint.digest[:8]
 
@@ -66,7 +64,8 @@ def read_content(
     is_html = content_kind(*body[:3]) == "html"
     content = Content(body.url, Fingerprint.of(recipe_id, counts), is_html=is_html, address=address or body.url)
     if blocks is not None:
-        content.seen = Seen(content.address, blocks)
+        blocks.url = content.address
+        content.seen = blocks
     if isinstance(counts, str) and content.fingerprint.digest != before:
         content.text = counts if blocks is None else blocks.text
         content.packed_text = packed(content.text, text_bytes) if text_bytes else None

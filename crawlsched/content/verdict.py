@@ -7,9 +7,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from crawlsched.change_detection.change_size import sketch_similarity
 from crawlsched.change_detection.detector import Finding, are_comparable, is_cut
-from crawlsched.change_detection.fingerprint import Fingerprint, compare
+from crawlsched.change_detection.fingerprint import Fingerprint, compare, sketch_similarity
 from crawlsched.change_detection.limits import FEW
 from crawlsched.change_detection.trace import Trace
 from crawlsched.content.reading import Content
@@ -17,10 +16,10 @@ from crawlsched.pages.marks import SHOWN
 from crawlsched.store import Outcome, PageFacts
 
 __all__ = [
-    "ChangeSize",
     "Circumstances",
     "DeliveryKind",
     "Refetch",
+    "Size",
     "Verdict",
     "given_trace",
     "is_new",
@@ -29,6 +28,12 @@ __all__ = [
     "judge_status",
 ]
 
+Size = tuple[float | None, float | None]
+"""How much of a page is another one.
+
+The share of its blocks that are new or gone, None where the recipe has no blocks; and the share of three-word phrases
+that its text and the one before have in common, of all that either has. Two times None where it is not known.
+"""
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
 _OUTCOMES = {
@@ -61,14 +66,6 @@ class Refetch(StrEnum):
     IMPOSSIBLE_PAGE = "impossible page"
 
 
-class ChangeSize(NamedTuple):
-    """How much of a page is another one."""
-
-    changed_share: float | None  # share of its blocks that are new or gone; None where the recipe has no blocks
-    # Of its text to the one before: the share of three-word phrases that both have, of all that either has.
-    similarity: float
-
-
 class Verdict(NamedTuple):
     """What a visit means.
 
@@ -86,7 +83,7 @@ class Verdict(NamedTuple):
     refetch: Refetch | None = None  # what has to be fetched first; then all else waits
     kind: str = ""  # of what is new to the spider: "first", "page", "template", "data", "returned"; "" where nothing is
     facts: PageFacts | None = None  # what to keep of the content; None: nothing
-    size: ChangeSize | None = None  # how much changed, where that is known
+    size: Size = (None, None)  # how much changed
     ignored: tuple[str, ...] = ()  # what was left out, and why
     owed: int = 0  # the marks that ask for the delivery
 
@@ -219,7 +216,7 @@ def _of_content(
         if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
             reason = "flapping"  # what came first was an earlier content, and at once this one came again
         kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
-        return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else None)
+        return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else (None, None))
     returned = not is_new(facts, content)
     refetch = None if first is not None else _refetch(facts, content, around, returned=returned)
     if refetch is not None:
@@ -228,7 +225,7 @@ def _of_content(
     ignored = finding.ignored if finding is not None else ()
     if returned and first is not None and not is_owed and first.fingerprint.digest != content.fingerprint.digest:
         return _withheld(facts_now, False, "flapping", ignored, size)
-    if size is not None and 1.0 - size.similarity < around.min_change and not is_owed:
+    if size[1] is not None and 1.0 - size[1] < around.min_change and not is_owed:
         return _withheld(facts_now, False, "minimum_change", ignored, size)
     of_page = finding is None or finding.is_change
     kind = "returned" if returned and of_page else finding.kind if finding is not None else "page"
@@ -273,7 +270,7 @@ def _withheld(
     changed: bool | None,
     reason: str,
     ignored: tuple[str, ...] = (),
-    size: ChangeSize | None = None,
+    size: Size = (None, None),
 ) -> Verdict:
     outcome = Outcome.FLAPPING if reason == "flapping" else Outcome.UNCHANGED
     return Verdict(outcome, changed, reason=reason, facts=facts, size=size, ignored=ignored)
@@ -300,8 +297,8 @@ def _history(facts: PageFacts) -> list[bytes]:
     return [facts.history[start : start + _DIGEST] for start in range(0, len(facts.history), _DIGEST)]
 
 
-def _size(facts: PageFacts, content: Content, finding: Finding | None) -> ChangeSize | None:
+def _size(facts: PageFacts, content: Content, finding: Finding | None) -> Size:
     if not facts.text_sketch or not content.text_sketch:
-        return None
+        return None, None
     similarity = sketch_similarity(facts.text_sketch, content.text_sketch)
-    return ChangeSize(None if finding is None else finding.changed_share, similarity)
+    return None if finding is None else finding.changed_share, similarity

@@ -13,7 +13,7 @@ import numpy as np
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.estimators.sampled_share import estimated
 from crawlsched.pages import ERROR, LIVE, NEW
-from crawlsched.planner.reports.freshness_now import known_fresh, wanted
+from crawlsched.planner.reports.outlook import known_fresh, wanted
 from crawlsched.planner.sampling import evenly
 from crawlsched.store.records import put_first_pages, put_sample
 

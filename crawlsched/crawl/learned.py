@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from logging import getLogger
 from typing import Any
+from urllib.parse import urlsplit
 
 from crawlsched.change_detection.detector import Detector
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
-from crawlsched.change_detection.templates import template_of
 from crawlsched.store.models import SITE
 
 __all__ = ["Learned", "places_of", "template_and_site"]
 
 logger = getLogger(__name__)
+
+_DIGITS = re.compile(r"\d+")
+_SLUG = re.compile(r"[-_%,.+~]|[^\x00-\x7f]")
+_MOST_FOLDERS, _LONGEST_FOLDER = 7, 40
 
 
 class Learned:
@@ -95,9 +100,19 @@ def places_of(read: Callable[[str], Mapping[str, Any] | None], names: Iterable[s
 def template_and_site(url: str, recipe: str) -> tuple[str, str]:
     """Return the names by which a page's template and site are kept.
 
+    Of one template are pages of a site whose folders have the same pattern: numbers are ``#``, names of several words
+    ``*``. It is only a guess; pages that look alike may be of several templates, which costs a probe for each.
+
     >>> template_and_site("https://example.com/news/2026/tea-is-back?page=2", "blocks/6")
     ('example.com/https/news/#/*', '//example.com https blocks/6')
     """
-    template = template_of(url)
-    host, scheme = template.split("/")[:2] if template else ("", "")
-    return f"{template.partition('?')[0].rpartition('/')[0]}/*", f"{SITE}{host} {scheme} {recipe}"
+    try:
+        parts = urlsplit(url)
+        host, scheme = parts.hostname or "", f"{parts.scheme}{f':{parts.port}' if parts.port else ''}"
+    except ValueError:
+        return "/*", f"{SITE} {recipe}"
+    folders = [
+        "*" if _SLUG.search(folder) or len(folder) > _LONGEST_FOLDER else _DIGITS.sub("#", folder)
+        for folder in [folder for folder in parts.path.split("/") if folder][:-1][:_MOST_FOLDERS]
+    ]
+    return "/".join([host, scheme, *folders, "*"]), f"{SITE}{host} {scheme} {recipe}"

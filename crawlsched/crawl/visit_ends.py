@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from crawlsched.content.verdict import ChangeSize
+from crawlsched.content.verdict import Size
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.delivery_book import DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
@@ -105,7 +105,7 @@ class VisitEnds:
         fetched: ResponseFacts | None = None,
         *,
         learned: Observation | None = None,
-        size: ChangeSize | None = None,
+        size: Size = (None, None),
     ) -> int | None:
         """Resolve a visit: the one place where it is counted and written down; return the number of what is kept."""
         if not self._close(visit, outcome):
@@ -123,7 +123,8 @@ class VisitEnds:
             outcome=str(outcome),
             status=None if fetched is None else fetched.status,
             size=None if fetched is None else fetched.size,
-            **({} if size is None else size._asdict()),
+            changed_share=size[0],
+            similarity=size[1],
         )
         self._collection.unsaved.page(visit.page, now)
         return observation

@@ -8,8 +8,7 @@ from posixpath import splitext
 from random import Random
 from urllib.parse import urljoin, urlsplit
 
-from crawlsched.change_detection.change_size import sketch_similarity
-from crawlsched.change_detection.fingerprint import Fingerprint
+from crawlsched.change_detection.fingerprint import Fingerprint, sketch_similarity
 from crawlsched.change_detection.limits import LEAST_SHARED
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import Refetch, given_trace

@@ -17,10 +17,8 @@ check their arguments.
 """
 
 from crawlsched.crawl_value.inverse import elapsed_at_value
-from crawlsched.crawl_value.noisy import noisy_value, unchecked_noisy_value
-from crawlsched.crawl_value.posterior import posterior_value
+from crawlsched.crawl_value.noisy import merge_sources, noisy_value, posterior_value, unchecked_noisy_value
 from crawlsched.crawl_value.rules import greedy, greedy_cis, greedy_cis_plus, greedy_ncis, unchecked_greedy
-from crawlsched.crawl_value.sources import merge_sources
 
 __all__ = [
     "elapsed_at_value",

@@ -7,9 +7,8 @@ from numpy.typing import ArrayLike
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import arguments
-from crawlsched.crawl_value.integrals import LARGEST_EXPONENT
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
-from crawlsched.crawl_value.terms import noisy_terms
+from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms
 
 _MOST_STEPS = 60
 _STEP_TOLERANCE = 1e-11  # relative; the last step is still taken, and Newton's method squares the error

@@ -8,11 +8,10 @@ from itertools import count
 import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
-from crawlsched.frontier.candidates import ENOUGH, Candidates
+from crawlsched.frontier.candidates import ENOUGH, Candidates, CrawlValues
 from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OUT, OVERDUE, SOON, WAITING, DueTimes
 from crawlsched.frontier.host_queue import HostQueue
 from crawlsched.frontier.new_pages import DiscoveryShare, NewPages
-from crawlsched.frontier.value_lines import CrawlValues
 from crawlsched.pages import Pages
 from crawlsched.pages.intervals import Intervals
 

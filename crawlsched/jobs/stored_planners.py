@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.planner.reports.freshness_now import known_fresh, wanted
+from crawlsched.planner.reports.outlook import known_fresh, wanted
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import read_host_shares, read_page_rules
 

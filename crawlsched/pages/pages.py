@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from crawlsched.columns.growing import grown
-from crawlsched.columns.number_column import NumberColumn
+from crawlsched.columns.growing import NumberColumn, grown
 from crawlsched.pages.rare_facts import Facts, RareColumn, RareFacts
 
 __all__ = ["ERROR", "FREE", "GONE", "LAST_TRIES", "LIVE", "MOVED", "NEW", "REFUSED", "STATE_NAMES", "Pages", "distinct"]

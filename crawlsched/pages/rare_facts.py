@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import LevelArray
-from crawlsched.columns.growing import grown
-from crawlsched.columns.number_column import NumberColumn
+from crawlsched.columns.growing import NumberColumn, grown
 
 __all__ = ["Facts", "RareColumn", "RareFacts"]
 

@@ -6,12 +6,10 @@ reading with `planner`.
 
 from crawlsched.frontier import Pick
 from crawlsched.planner.planner import DEFAULT_GRID, Observation, Planner
-from crawlsched.planner.plans.plan import Plan, plan
-from crawlsched.planner.plans.snapshot import Snapshot
-from crawlsched.planner.reports.explaining import Explanation, explain
+from crawlsched.planner.plans.plan import Plan, Snapshot, plan
+from crawlsched.planner.reports.explaining import Explanation, explain, readable
 from crawlsched.planner.reports.forecast import forecast
-from crawlsched.planner.reports.freshness_now import prospects
-from crawlsched.planner.reports.readable import readable
+from crawlsched.planner.reports.outlook import prospects
 
 __all__ = [
     "DEFAULT_GRID",

@@ -9,22 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.crawl_value.rules_by_name import rule_named
+from crawlsched.crawl_value.rules import rule_named
 from crawlsched.estimators import LearnedRates, Posterior
 from crawlsched.estimators.rate_grid import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION
 from crawlsched.frontier import DiscoveryShare, Frontier
 from crawlsched.pages import Pages, distinct
 from crawlsched.pages.intervals import Intervals
-from crawlsched.planner.evidence.announcements import Announcements
+from crawlsched.planner.evidence.announcements import Announcements, OwnPrecision
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.page_precision import OwnPrecision
 from crawlsched.planner.plans.in_force import SLICE, InForce, Work
 from crawlsched.planner.plans.parameters import Parameters
-from crawlsched.planner.plans.signal_learning import FIRST_SIGNAL_RATE
-from crawlsched.planner.values.planned_values import POLICIES, PlannedValues
-from crawlsched.planner.values.plug_in_values import PointValues
-from crawlsched.planner.values.posterior_values import PosteriorValues
+from crawlsched.planner.plans.plan import FIRST_SIGNAL_RATE
+from crawlsched.planner.values import POLICIES, PlannedValues, PointValues, PosteriorValues
 
 __all__ = ["DAY", "RENEWAL", "Knowledge"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from crawlsched.change_signals import FurtherRow
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.crawl_value.rules_by_name import RULES, rule_named
+from crawlsched.crawl_value.rules import RULES, rule_named
 from crawlsched.estimators import LearnedRates
 from crawlsched.frontier import Pick
 from crawlsched.pages import (
@@ -29,12 +29,10 @@ from crawlsched.pages.intervals import Intervals, Limits
 from crawlsched.planner.evidence.signal_counts import SignalCounts
 from crawlsched.planner.knowledge import DAY, Knowledge
 from crawlsched.planner.plans.in_force import SLICE
-from crawlsched.planner.plans.plan import Plan
-from crawlsched.planner.plans.snapshot import Snapshot
+from crawlsched.planner.plans.plan import Plan, Snapshot
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.planner.starvation import Rounds
-from crawlsched.planner.values.planned_values import POLICIES
-from crawlsched.planner.values.plug_in_values import PointValues
+from crawlsched.planner.values import POLICIES, PointValues
 
 __all__ = ["DEFAULT_GRID", "Observation", "Planner"]
 
@@ -79,8 +77,8 @@ class Planner(Knowledge):
         Crawls per second.
     crawl_value : str
         ``"posterior"``, the expectation over what is still possible, or one of the papers' rules with estimated (or,
-        by `set_rates`, known) rates, a name in `crawlsched.crawl_value.rules_by_name.RULES`: ``"greedy"``, ...; or a
-        plan, a name in `crawlsched.planner.values.planned_values.POLICIES`: ``"harmonic"``, ...
+        by `set_rates`, known) rates, a name in `crawlsched.crawl_value.rules.RULES`: ``"greedy"``, ...; or a
+        plan, a name in `crawlsched.planner.values.POLICIES`: ``"harmonic"``, ...
     rates : array_like, optional
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float

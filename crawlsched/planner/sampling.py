@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.columns.number_column import NumberColumn
+from crawlsched.columns.growing import NumberColumn
 from crawlsched.pages import FREE
 from crawlsched.planner.knowledge import Knowledge
-from crawlsched.planner.plans.snapshot import Snapshot
+from crawlsched.planner.plans.plan import Snapshot
 
 __all__ = ["evenly", "snapshot_in_parts"]
 

@@ -140,7 +140,7 @@ pages = _table(
     Column("last_modified", Text),
     Column("moved_to", Text),
     Column("part", Integer, nullable=False, server_default=text("0")),  # of its site; `change_signals.part_number`
-    # How many announcements visits found true and false: `crawlsched.planner.evidence.page_precision`.
+    # How many announcements visits found true and false: `crawlsched.planner.evidence.announcements`.
     _state("true_signals", Float(53), nullable=False, server_default=text("0")),
     _state("false_signals", Float(53), nullable=False, server_default=text("0")),
     # Of the request in `template`, so that most requests for the page need not be compared with it; 0: not known.

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from lxml import etree
 
 from crawlsched.change_detection import Recipe
-from crawlsched.change_detection.blocks import page_blocks
-from crawlsched.change_detection.detector import Detector, Seen
+from crawlsched.change_detection.blocks import PageBlocks, page_blocks
+from crawlsched.change_detection.detector import Detector
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.trace import differences
@@ -41,7 +41,7 @@ def page(n_bytes: int, rng: random.Random) -> bytes:
     return "".join([*parts, "</body></html>"]).encode()
 
 
-def judged(seen: Seen, other: Seen) -> None:
+def judged(seen: PageBlocks, other: PageBlocks) -> None:
     """Judge a page against what another one said, as if they had never been compared."""
     differences.cache_clear()
     Detector(TemplateNoise(), SharedTexts()).judge(seen, other.trace, 0.0)
@@ -104,7 +104,7 @@ def bench_reading() -> None:
     recipe = Recipe()
     rng = random.Random(2)
     body = Body(page(100_000, rng), "text/html", "utf-8", URL)
-    other = Seen(URL, page_blocks(page(100_000, rng).decode()))
+    other = page_blocks(page(100_000, rng).decode(), url=URL)
     huge = body._replace(body=page(2_000_000, rng))
     content = read_content(body, recipe)
     same = content.fingerprint.digest

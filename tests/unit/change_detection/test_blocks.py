@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.blocks import page_blocks
-from crawlsched.change_detection.visible_text import visible_text
+from crawlsched.change_detection.html_scan import visible_text
 
 MARKUP = [
     "<p>", "</p>", "<P>", "</P>", "<b>", "</b>", "<B>one</B>", "<B>two</b>", "<span class=a>", "</span>", "<br>",

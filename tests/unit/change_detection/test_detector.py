@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection.blocks import page_blocks
-from crawlsched.change_detection.detector import Detector, Finding, Seen
+from crawlsched.change_detection.alignment import token_runs
+from crawlsched.change_detection.blocks import PageBlocks, page_blocks
+from crawlsched.change_detection.detector import Detector, Finding
 from crawlsched.change_detection.limits import MOST_BLOCKS
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
-from crawlsched.change_detection.tokens import token_runs
-from crawlsched.change_detection.trace import Trace, differences, trace_of
+from crawlsched.change_detection.trace import Trace, differences
 from tests.inputs import tries
 
 WORDS = ["leaves", "water", "pot", "tray", "sugar", "milk", "honey", "lemon", "spoon"]
@@ -29,12 +29,12 @@ class Site:
         self.given: dict[int, Trace] = {}
         self.now = 0.0
 
-    def page(self, number: int, text: str = "", foot: str = "") -> Seen:
+    def page(self, number: int, text: str = "", foot: str = "") -> PageBlocks:
         """Return a page as it was read."""
         words = text or " ".join(Random(number).choices(WORDS, k=12))
-        return Seen(f"http://a/{number}", page_blocks(f"<h1>Cup {number}</h1><p>{words}</p><footer>Tea</footer>{foot}"))
+        return page_blocks(f"<h1>Cup {number}</h1><p>{words}</p><footer>Tea</footer>{foot}", url=f"http://a/{number}")
 
-    def visit(self, seen: Seen) -> Finding:
+    def visit(self, seen: PageBlocks) -> Finding:
         """Visit a page, and give its reader what is news."""
         self.now += 60.0
         finding = self.detector.judge(seen, self.given.get(seen.page), self.now)
@@ -42,7 +42,7 @@ class Site:
             self.given[seen.page] = seen.trace
         return finding
 
-    def probe(self, first: Seen, second: Seen) -> bool | None:
+    def probe(self, first: PageBlocks, second: PageBlocks) -> bool | None:
         """Fetch a page twice at once."""
         return self.detector.learn_at_once(first, second, self.now)
 
@@ -118,7 +118,7 @@ def test_a_price_beside_noise_in_one_text_is_told(noisy: str, told: bool) -> Non
     """What stood still in all pairs of fetches is no noise, however much of the text is."""
     site, rng = Site(), Random(1)
 
-    def page(number: int, price: int) -> Seen:
+    def page(number: int, price: int) -> PageBlocks:
         word = rng.choice(["Buy it now", "Order yours today", "Take one home"])
         return site.page(
             number, foot=f"<p class=x>{noisy.format(word=word, n=rng.randrange(100, 999), price=price)}</p>"
@@ -147,15 +147,15 @@ def test_an_old_copy_teaches_nothing_and_two_states_by_turns_do() -> None:
 def test_accidents_teach_nothing() -> None:
     """An answer that is cut; another page."""
     site = Site()
-    whole, cut = site.page(0, foot="<i>a</i><p>b<p>c"), Seen("http://a/0", page_blocks("<h1>Cup 0</h1><p>lea"))
+    whole, cut = site.page(0, foot="<i>a</i><p>b<p>c"), page_blocks("<h1>Cup 0</h1><p>lea", url="http://a/0")
     assert site.probe(whole, cut) is None
-    assert site.probe(whole, Seen("http://a/0", page_blocks("<div class=wall><h2>Log in</h2><b>now"))) is None
+    assert site.probe(whole, page_blocks("<div class=wall><h2>Log in</h2><b>now", url="http://a/0")) is None
 
 
 def test_a_page_of_one_text_is_never_noise_as_a_whole() -> None:
     """It would have nothing left to say."""
     site = Site()
-    pages = [Seen("http://a/1", page_blocks(f"<p>{word}</p>")) for word in WORDS]
+    pages = [page_blocks(f"<p>{word}</p>", url="http://a/1") for word in WORDS]
     site.visit(pages[0])
     for first, second in pairwise(pages):
         site.probe(first, second)
@@ -167,8 +167,8 @@ def test_what_lies_beyond_the_blocks_is_told_and_never_noise() -> None:
     """However often it differed at once."""
     site = Site()
 
-    def page(last: str) -> Seen:
-        return Seen("http://a/1", page_blocks("".join(f"<p>{n}</p>" for n in range(MOST_BLOCKS)) + f"<p>{last}"))
+    def page(last: str) -> PageBlocks:
+        return page_blocks("".join(f"<p>{n}</p>" for n in range(MOST_BLOCKS)) + f"<p>{last}", url="http://a/1")
 
     site.visit(page("a"))
     for word in WORDS:
@@ -181,9 +181,9 @@ def test_what_lies_beyond_the_blocks_is_told_and_never_noise() -> None:
 def test_of_a_page_that_differs_all_over_a_bounded_part_is_compared(text: str) -> None:
     """What is behind is one remainder: told whenever it differs, whatever two fetches have shown of all its blocks."""
 
-    def page(start: int, last: str = "") -> Seen:
+    def page(start: int, last: str = "") -> PageBlocks:
         texts = [text.format(start + n, n) for n in range(4_000)]
-        return Seen("http://a/1", page_blocks("<h1>Tea</h1>" + "".join(f"<p>{one}</p>" for one in [*texts, last])))
+        return page_blocks("<h1>Tea</h1>" + "".join(f"<p>{one}</p>" for one in [*texts, last]), url="http://a/1")
 
     detector = Detector(TemplateNoise(), SharedTexts())
     found = differences(page(0).trace, page(5_000).trace)
@@ -235,9 +235,9 @@ def test_two_pages_that_say_all_the_same_are_one() -> None:
     """What a page and its copy say alike is no evidence of a site."""
     site = Site()
     for url in ("http://a/1", "http://a/1?print"):
-        site.visit(Seen(url, page_blocks("<h1>Tea</h1><p>A cup of it")))
+        site.visit(page_blocks("<h1>Tea</h1><p>A cup of it", url=url))
     for url in ("http://a/1", "http://a/1?print"):
-        assert site.visit(Seen(url, page_blocks("<h1>Tea</h1><p>Quite another text of it"))).kind == "page"
+        assert site.visit(page_blocks("<h1>Tea</h1><p>Quite another text of it", url=url)).kind == "page"
 
 
 def test_what_differs_at_most_visits_is_suggested_and_told() -> None:
@@ -273,7 +273,7 @@ BLOCKS = st.lists(st.tuples(st.sampled_from("abc"), st.text("xy z", min_size=1, 
 def test_pages_differ_when_their_texts_do(one: list[tuple[str, str]], two: list[tuple[str, str]]) -> None:
     """Whatever leads to them, and wherever one block ends; what was kept of a page tells the same."""
     pages = [page_blocks("".join(f"<p class={place}>{text}</p>" for place, text in side)) for side in (one, two)]
-    before, now = map(trace_of, pages)
+    before, now = (page.trace for page in pages)
     kept = Trace.unpacked(before.packed())
     assert kept is not None
     assert differences(kept, now) == differences(before, now)
@@ -291,7 +291,7 @@ def test_runs_of_tokens_tell_all_that_was_replaced(one: list[str], two: list[str
     if before != now:
         runs = token_runs(before, now)
         assert runs
-        assert all(run.old in before and run.new in now and run.old != run.new for run in runs)
+        assert all(old in before and new in now and old != new for _, _, old, new, *_ in runs)
 
 
 @pytest.mark.parametrize("n", [1_000, 4_000])
@@ -300,5 +300,5 @@ def test_hostile_orders_are_compared_in_linear_time(n: int) -> None:
     numbers = list(range(n))
     Random(1).shuffle(numbers)
     for side in (numbers, [number % 7 for number in numbers]):
-        before, now = (trace_of(page_blocks("".join(f"<p>{x}</p>" for x in texts))) for texts in (range(n), side))
+        before, now = (page_blocks("".join(f"<p>{x}</p>" for x in texts)).trace for texts in (range(n), side))
         assert differences(before, now)

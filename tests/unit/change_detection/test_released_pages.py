@@ -15,7 +15,7 @@ import pytest
 
 from crawlsched.change_detection import Recipe
 from crawlsched.change_detection.blocks import page_blocks
-from crawlsched.change_detection.change_size import sketch, sketch_similarity
+from crawlsched.change_detection.fingerprint import sketch, sketch_similarity
 from tests.noisy_pages import Judge
 
 PAGES = Path(__file__).parents[2] / "fixtures" / "released_pages"

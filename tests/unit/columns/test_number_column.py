@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.columns.number_column import NumberColumn
+from crawlsched.columns.growing import NumberColumn
 from crawlsched.pages import Pages
 from tests.inputs import tries
 

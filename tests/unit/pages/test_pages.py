@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crawlsched.columns.number_column import NumberColumn
+from crawlsched.columns.growing import NumberColumn
 from crawlsched.pages import FREE, NEW, Pages
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crawlsched.estimators.page_precision import expected_evidence, judged
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner, explain
-from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
+from crawlsched.planner.evidence.announcements import COLUMNS, OwnPrecision
 from tests.planners import crawled_pages, never_rests
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])

@@ -8,7 +8,7 @@ import pytest
 from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE
 from crawlsched.planner import Planner, plan
-from crawlsched.planner.values.planned_values import POLICIES
+from crawlsched.planner.values import POLICIES
 
 N_PAGES = 40
 BANDWIDTH = 0.5

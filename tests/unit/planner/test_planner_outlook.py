@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crawlsched.bandwidth import refresh_rates, refresh_rates_with_signals
-from crawlsched.crawl_value.rules_by_name import RULES
+from crawlsched.crawl_value.rules import RULES
 from crawlsched.freshness import expected_freshness
 from crawlsched.planner import Planner, plan
 from crawlsched.planner.reports.outlook import Outlook

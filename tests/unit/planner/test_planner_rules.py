@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.crawl_value import greedy_ncis
-from crawlsched.crawl_value.rules_by_name import RULES
+from crawlsched.crawl_value.rules import RULES
 from crawlsched.pages import Pages
 from crawlsched.planner import Planner
-from crawlsched.planner.values.plug_in_values import PointValues
+from crawlsched.planner.values import PointValues
 from tests.inputs import tries
 from tests.planners import crawled_pages
 

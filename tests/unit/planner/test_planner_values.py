@@ -12,13 +12,11 @@ from crawlsched.crawl_value import posterior_value
 from crawlsched.estimators import Posterior
 from crawlsched.pages import Pages
 from crawlsched.planner import DEFAULT_GRID
-from crawlsched.planner.evidence.announcements import Announcements
+from crawlsched.planner.evidence.announcements import COLUMNS, Announcements, OwnPrecision
 from crawlsched.planner.evidence.further_sources import FurtherSources
-from crawlsched.planner.evidence.page_precision import COLUMNS, OwnPrecision
 from crawlsched.planner.plans.in_force import InForce
-from crawlsched.planner.plans.parameters import Parameters
-from crawlsched.planner.plans.signal_groups import SignalGroup, SignalGroups
-from crawlsched.planner.values.posterior_values import PosteriorValues
+from crawlsched.planner.plans.parameters import Parameters, SignalGroup, SignalGroups
+from crawlsched.planner.values import PosteriorValues
 from tests.inputs import tries
 
 NOW = 1_000_000_000.0

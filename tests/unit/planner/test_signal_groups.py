@@ -10,7 +10,7 @@ import pytest
 
 from crawlsched.change_signals import newest_of_each
 from crawlsched.planner import Plan, Planner, plan
-from crawlsched.planner.plans.signal_groups import SignalGroup, SignalGroups
+from crawlsched.planner.plans.parameters import SignalGroup, SignalGroups
 
 NEWS, SHOP = 0, 1
 

@@ -1,0 +1,298 @@
+"""Crawl values of pages as things stand: the one place where what is known of a page becomes what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.bandwidth.division import Gain, divide
+from crawlsched.bandwidth.unannounced import EvenGain, HarmonicGain, PoissonGain
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.columns.growing import grown
+from crawlsched.crawl_value.inverse import LARGEST_SHARE, inverse_residual_one
+from crawlsched.crawl_value.reaching import HIGHEST, Grid, gain, tangent_wait
+from crawlsched.crawl_value.rules import Rule
+from crawlsched.crawl_value.terms import noisy_terms
+from crawlsched.estimators import Posterior
+from crawlsched.frontier import CrawlValues
+from crawlsched.pages import Pages
+from crawlsched.planner.evidence.announcements import Announcements
+from crawlsched.planner.plans.in_force import InForce
+from crawlsched.planner.plans.plan import DEMAND_SAMPLE
+
+__all__ = ["POLICIES", "PlannedValues", "PointValues", "PosteriorValues"]
+
+# So many pages at once: their rates stay in the cache.
+_BLOCK = 1024
+
+
+class PosteriorValues(CrawlValues):
+    """The posterior crawl value (design, section 4): the expectation of the crawl value over what is still possible."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        posterior: Posterior,
+        in_force: InForce,
+        announcements: Announcements,
+    ) -> None:
+        self._pages = pages
+        self.in_force = in_force
+        self.announcements = announcements
+        self._posterior = posterior
+        self._grid = Grid(posterior.rates)
+
+    # -- what is known of a page
+
+    def weights(self, pages: IndexArray) -> FloatArray:
+        """Return the posterior probabilities of the rates that pages have at present, shape (n, K)."""
+        return self._weighted(pages, "priors")
+
+    def value_weights(self, pages: IndexArray) -> FloatArray:
+        """Return what each rate counts for in the crawl values of pages, shape (n, K)."""
+        return self._weighted(pages, "value_priors")
+
+    def _weighted(self, pages: IndexArray, name: str) -> FloatArray:
+        parameters = self.in_force.parameters
+        groups = parameters.groups(self._pages.host[pages])
+        return self._posterior.weights_many(pages, getattr(parameters, name), groups, parameters.learning_rate)
+
+    def fresh(self, pages: IndexArray, now: float) -> FloatArray:
+        """Return the probability that each page's copy is fresh, 0 where there is none: E[exp(-α τ - evidence)]."""
+        crawled_at = self._pages.crawled_at[pages]
+        elapsed = np.maximum(now - crawled_at, 0.0)
+        by_age = np.vecdot(self.weights(pages), np.exp(-self._grid.rates * elapsed[:, np.newaxis]))
+        found: FloatArray = by_age * np.exp(-self.announcements.evidence(pages))
+        return found
+
+    # -- what a page is worth
+
+    def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
+        """Return the crawl values of pages at a time, or each at its own; O(K) a page."""
+        return self._values(pages, self._pages.crawled_at[pages], self.announcements.gathered(pages), now)
+
+    def supposing(
+        self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
+    ) -> FloatArray:
+        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
+        rate, weight = self.announcements.signals(pages)
+        return self._values(pages, crawled_at, np.stack([rate, weight, weight * n_signals]), now)
+
+    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
+        """Return about when crawl values of pages with a copy reach a level; early where there are announcements."""
+        crawled_at, importance = self._pages.crawled_at[pages], self._pages.importance[pages].astype(np.float64)
+        levels = np.broadcast_to(np.asarray(level, np.float64), pages.shape)
+        times = np.where(levels > 0.0, np.inf, now)
+        grows = np.flatnonzero((importance > 0.0) & (levels > 0.0))
+        if not grows.size:
+            return times
+        # As if nothing were to be announced any more: announcements to come only lower a value.
+        pages, aim = pages[grows], levels[grows] / importance[grows]
+        signals, weights = self.announcements.gathered(pages), self.value_weights(pages)
+        found = np.fmax(crawled_at[grows] + self._grid.elapsed_at(weights, aim), now)
+        rate, weight, evidence = signals
+        elapsed = np.maximum(now - crawled_at[grows], 0.0)
+        noisy = (rate > 0.0) & (weight > 0.0)
+        announced = np.flatnonzero(noisy & (evidence > 0.0))
+        if announced.size:
+            likely_stale = elapsed[announced, np.newaxis] * self._grid.rates + evidence[announced, np.newaxis]
+            value, slope, curvature = self._grid.announced(weights[announced], likely_stale)
+            found[announced] = now + tangent_wait(aim[announced] - value, slope, curvature)
+        close = np.flatnonzero(noisy & (found <= now))
+        if close.size:
+            value, slope, curvature = self._grid.noisy(weights[close], elapsed[close], signals[:, close])
+            found[close] = now + tangent_wait(aim[close] - value, slope, curvature)
+        times[grows] = found
+        return times
+
+    def _values(
+        self, pages: IndexArray, crawled_at: FloatArray, signals: FloatArray, now: float | FloatArray
+    ) -> FloatArray:
+        # Of a page never crawled the time since its crawl is infinite, and its value the limit of all values.
+        values, elapsed = np.empty(pages.size), np.maximum(now - crawled_at, 0.0)
+        rate, weight, _ = signals
+        noisy = (rate > 0.0) & (weight > 0.0) & (elapsed < np.inf)
+        for start in range(0, pages.size, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            weights, heard = self.value_weights(pages[part]), np.flatnonzero(noisy[part])
+            # One dot product a page and not a matrix product, whose rounding depends on how many pages there are.
+            values[part] = np.vecdot(weights, gain(elapsed[part, np.newaxis], self._grid.rates))
+            if heard.size:
+                at = start + heard
+                values[at] = self._grid.noisy(weights[heard], elapsed[at], signals[:, at])[0]
+        values *= self._pages.importance[pages]
+        positive: FloatArray = np.maximum(values, 0.0)
+        return positive
+
+
+class PointValues(CrawlValues):
+    """Crawl values by one of the papers' rules, with known rates or else with those that `change_rates` estimates."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        announcements: Announcements,
+        rule: Rule,
+        change_rates: Callable[[IndexArray], FloatArray],
+    ) -> None:
+        self._pages = pages
+        self._announcements = announcements
+        self._rule = rule
+        self._change_rates = change_rates
+        # By page what `Rule.heard` returned, and whether that is known.
+        self._known: FloatArray = np.zeros((0, 6))
+        self._is_known: npt.NDArray[np.bool_] = np.zeros(0, bool)
+
+    def know(self, pages: IndexArray, **rates: npt.ArrayLike) -> None:
+        """Set ``change_rate``, ``recall`` and ``false_signal_rate`` of distinct pages, which are estimated no more."""
+        columns = np.array([np.broadcast_to(np.asarray(rate, np.float64), pages.shape) for rate in rates.values()])
+        for name, column, most in zip(rates, columns, (HIGHEST, 1.0, HIGHEST), strict=True):
+            if not ((column >= 0) & (column <= most)).all():
+                wrong = column[~((column >= 0) & (column <= most))][0]
+                raise ValueError(f"{name} must be between 0 and {most:g}, got {wrong!r}.")
+        if self._is_known.size < self._pages.n:
+            self._known = grown(self._known, self._pages.capacity)
+            self._is_known = grown(self._is_known, self._pages.capacity)
+        self._known[pages], self._is_known[pages] = self._rule.heard(columns).T, True
+
+    def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
+        """Return the crawl values of pages at a time, or each at its own."""
+        # By these rules an announcement is worth what it is, be it estimated or known; n of them n times that.
+        return self._terms(pages, self._pages.crawled_at[pages], self._announcements.counted(pages), now)[0]
+
+    def supposing(
+        self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float
+    ) -> FloatArray:
+        """Return the crawl values of pages if they had last been crawled then, and announced so often since."""
+        return self._terms(pages, crawled_at, n_signals, now)[0]
+
+    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
+        """Return about when crawl values reach a level; too early for pages with announcements, but never too late."""
+        crawled_at, n_signals = self._pages.crawled_at[pages], self._announcements.counted(pages)
+        value, slope, curvature = self._terms(pages, crawled_at, n_signals, now)
+        times = now + tangent_wait(np.broadcast_to(level, pages.shape) - value, slope, curvature)
+        # As if nothing were ever announced: announcements to come only lower a value.
+        alpha, importance = self.rates_of(pages)[3], self._pages.importance[pages]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(alpha > 0.0, level * alpha / importance, 0.0)
+            plain = crawled_at + inverse_residual_one(np.clip(share, 0.0, LARGEST_SHARE)) / alpha
+        known = (n_signals == 0.0) & (alpha > 0.0) & (share < 1.0) & (times > now)
+        found: FloatArray = np.where(known, np.fmax(times, plain), times)
+        return found
+
+    def _terms(
+        self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.NDArray[Any], now: float | FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return crawl value, its slope in time, and a bound on the slope's slope."""
+        change_rate, _, _, alpha, gamma, kappa = self.rates_of(pages)
+        importance = self._pages.importance[pages].astype(np.float64)
+        never = crawled_at == -np.inf
+        elapsed = np.maximum(now - np.where(never, now, crawled_at), 0.0)
+        with np.errstate(under="ignore", over="ignore", invalid="ignore", divide="ignore"):
+            stale = alpha * elapsed + np.where(n_signals > 0.0, kappa, 0.0) * n_signals
+            value, slope = noisy_terms(stale, alpha, gamma, kappa, self._rule.max_terms)
+            value = np.where(never, 1.0 / change_rate, value)
+            value = np.where(importance > 0.0, np.minimum(value * importance, HIGHEST), 0.0)
+            growth = np.where(never, 0.0, alpha * importance)
+            return value, np.where(growth > 0.0, slope, 0.0) * growth, np.exp(-stale) * growth
+
+    def rates_of(self, pages: IndexArray) -> FloatArray:
+        """Return what the rule sees of the rates of pages, known or estimated: as `Rule.heard`, shape (6, n)."""
+        seen, inside = np.empty((6, pages.size)), pages < self._is_known.size
+        is_known = inside.copy()
+        is_known[inside] = self._is_known[pages[inside]]
+        seen[:, is_known] = self._known[pages[is_known]].T
+        if not is_known.all():
+            seen[:, ~is_known] = self._rule.heard(self._estimated(pages[~is_known]))
+        return seen
+
+    def _estimated(self, pages: IndexArray) -> FloatArray:
+        signal_rate, signal_weight = self._announcements.signals(pages)
+        signal_rate[self._pages.crawled_at[pages] == -np.inf] = 0.0
+        false, change_rate = signal_rate * np.exp(-signal_weight), self._change_rates(pages)
+        # No more changes can have been announced than there are.
+        return np.stack([change_rate, np.minimum((signal_rate - false) / change_rate, 1.0), false])
+
+
+# The value of a page without a copy: more than any that waits.
+_NEW = 2.0**40
+
+# Policies that maximise a gain, and those whose rates are a function of the change rates, to a factor.
+_GAINS: dict[str, type[Gain]] = {"harmonic": HarmonicGain, "lds": EvenGain, "poisson": PoissonGain}
+_SHARES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "round_robin": np.ones_like,
+    "uniform": np.ones_like,
+    "proportional": np.asarray,
+    "square_root": np.sqrt,
+}
+#: The policies by name. Uniform intervals and round robin are the same where a page waits for all others.
+POLICIES = (*_SHARES, *_GAINS)
+
+
+class ChangeRates(Protocol):
+    """Where change rates come from."""
+
+    def change_rates(self, pages: IndexArray) -> FloatArray:
+        """Return changes per second."""
+
+
+class PlannedValues(CrawlValues):
+    """Crawl values by one of `POLICIES`.
+
+    Notes
+    -----
+    A page is worth the share of its interval that has passed. What a plan decides is one number, the threshold Λ at
+    which the rates add up to the bandwidth: a page's rate follows from it and from what is known of the page, so that
+    nothing is kept for each page. Until the first plan all pages are crawled at the same rate. A page never crawled
+    goes first; one whose rate is 0 is worth nothing, and goes where no others are there.
+    """
+
+    def __init__(self, pages: Pages, estimates: ChangeRates, policy: str) -> None:
+        self._pages = pages
+        self._estimates = estimates
+        self._gain, self._share = _GAINS.get(policy), _SHARES.get(policy, np.ones_like)
+        self._threshold: float | None = None
+
+    def divide(self, bandwidth: float) -> None:
+        """Divide a bandwidth among all pages, by an even sample and what is known of it now; about 10 ms."""
+        n = self._pages.n
+        rows = np.arange(0, n, max(1, -(-n // DEMAND_SAMPLE)))
+        rows = rows[self._pages.state[rows] != 0]
+        importance = self._pages.importance[rows].astype(np.float64)
+        if self._gain is not None and importance.any():
+            gain = self._gain(self._estimates.change_rates(rows), importance)
+            self._threshold = divide(gain, bandwidth * rows.size / len(self._pages)).threshold
+
+    def crawl_rates(self, pages: IndexArray) -> FloatArray:
+        """Return crawls per second, to a factor for policies without a threshold; shape (n,)."""
+        if self._gain is None:
+            return self._share(self._estimates.change_rates(pages))
+        if self._threshold is None:
+            return np.ones(pages.size)
+        importance = self._pages.importance[pages].astype(np.float64)
+        return self._gain(self._estimates.change_rates(pages), importance).rates(self._threshold)
+
+    # -- what the frontier asks
+
+    def value_at(self, pages: IndexArray, now: float | FloatArray) -> FloatArray:
+        """Return the crawl values of pages at a time, or each at its own."""
+        return self.supposing(pages, self._pages.crawled_at[pages], 0.0, now)
+
+    def supposing(
+        self, pages: IndexArray, crawled_at: FloatArray, n_signals: npt.ArrayLike, now: float | FloatArray
+    ) -> FloatArray:
+        """Return the crawl values of pages if they had last been crawled then; announcements do not count."""
+        elapsed = np.maximum(now - np.where(crawled_at == -inf, now, crawled_at), 0.0)
+        found: FloatArray = np.where(crawled_at == -inf, _NEW, self.crawl_rates(pages) * elapsed)
+        return found
+
+    def reaches(self, pages: IndexArray, level: float | FloatArray, now: float) -> FloatArray:
+        """Return when a given share of the intervals of pages with a copy has passed."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = self._pages.crawled_at[pages] + level / self.crawl_rates(pages)
+        found: FloatArray = np.fmax(times, now)
+        return found
