@@ -18,7 +18,7 @@ from crawlsched.feed.cursor import Cursor
 from crawlsched.feed.feed import Change, Feed
 from crawlsched.showing import in_words, without_secrets
 from crawlsched.store import Store
-from crawlsched.store.changes import position_of, put_position
+from crawlsched.store.records import position_of, put_position
 
 __all__ = ["SIGNATURE", "Webhook", "signature"]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, select, update
 
 from crawlsched.store import models
-from crawlsched.store.rows import own, put, same
-
-if TYPE_CHECKING:
-    from crawlsched.store.store import Store
+from crawlsched.store.rows import own, same
 
 __all__ = [
     "DeliveredChange",
@@ -21,9 +18,7 @@ __all__ = [
     "keys_of",
     "newest",
     "next_number",
-    "position_of",
     "prune",
-    "put_position",
     "remember_given",
 ]
 
@@ -144,16 +139,3 @@ def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
     owner = models.collections
     connection.execute(update(owner).where(*own(owner, key)).values(changes_pruned=old[-1]))
     return len(old)
-
-
-def position_of(store: Store, follower: str) -> int | None:
-    """Give the number of the last change that arrived at a follower; None: it has not begun."""
-    table = models.followers
-    rows = store.rows(select(table.c.position).where(*store.own(table), table.c.name == follower))
-    return rows[0].position if rows else None
-
-
-def put_position(store: Store, follower: str, position: int) -> None:
-    """Note how far a follower has come."""
-    row = store.row(name=follower, position=position)
-    store.write(lambda connection: put(connection, models.followers, [row]))

@@ -2,14 +2,16 @@
 
 import os
 import socket
+import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Executable, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from crawlsched.exceptions import CollectionInUse
@@ -19,6 +21,7 @@ from crawlsched.store.rows import json_like, own, to_json
 
 __all__ = [
     "NOT_LONG_IDLE",
+    "Access",
     "Lease",
     "LeaseRow",
     "lease_row",
@@ -29,6 +32,7 @@ __all__ = [
 ]
 
 Key = tuple[int, int]
+T = TypeVar("T")
 
 #: Seconds without a heartbeat after which a lease counts as abandoned.
 STALE_AFTER = 30.0
@@ -118,7 +122,7 @@ class Lease:
         """
         try:
             with database.explained("written"), database.writing() as connection:
-                time = database.clock(connection) if now is None else now
+                at = database.clock(connection) if now is None else now
                 row = lease_row(connection, key, lock=True)
                 if (n_shards := shards_of(connection, key[1])) is not None:
                     raise CollectionInUse(
@@ -129,11 +133,11 @@ class Lease:
                 kept = {name: row.status[name] for name in _NOTES if name in row.status} if row is not None else {}
                 mine = {
                     **{"token": uuid.uuid4().hex, **me(spider), "status": to_json(kept)},
-                    **{"started_at": time, "heartbeat_at": time, "released_at": None},
+                    **{"started_at": at, "heartbeat_at": at, "released_at": None},
                 }
                 if row is None:
                     connection.execute(insert(models.leases).values(shard=key[0], collection=key[1], **mine))
-                elif row.is_held(time) and not force:
+                elif row.is_held(at) and not force:
                     is_us = all(getattr(row, name) == mine[name] for name in ("machine", "pid", "process_started"))
                     owner = None if is_us else f"pid {row.pid} on host {row.host!r}"
                     raise CollectionInUse(_in_use(name, row), owner)
@@ -158,9 +162,9 @@ class Lease:
 
     def _change(self, now: float | None, times: Sequence[str], **values: Any) -> bool:
         with self._database.explained("written"), self._database.writing() as connection:
-            time = self._database.clock(connection) if now is None else now
+            at = self._database.clock(connection) if now is None else now
             change = _update(self.key).where(models.leases.c.token == self.token)
-            return connection.execute(change.values(**values, **dict.fromkeys(times, time))).rowcount == 1
+            return connection.execute(change.values(**values, **dict.fromkeys(times, at))).rowcount == 1
 
 
 def still_own(connection: Connection, leases: Sequence[Lease]) -> list[bool]:
@@ -174,6 +178,56 @@ def still_own(connection: Connection, leases: Sequence[Lease]) -> list[bool]:
     locked = wanted.where(table.c.shard.in_(shards)).order_by(table.c.shard).with_for_update(read=True, key_share=True)
     tokens = {row.shard: row.token for row in connection.execute(locked)}
     return [tokens.get(lease.key[0]) == lease.token for lease in leases]
+
+
+class Access:
+    """What everything shares that reads and writes a collection, or one shard of it.
+
+    Under a `lease` something is written only as long as the lease is this process's. Two threads of one process take
+    turns to write (`turn`), instead of waiting for each other's locks in the database.
+    """
+
+    def __init__(self, database: Database, name: str, key: Key) -> None:
+        self.database = database
+        self.name = name
+        self.key = key
+        self.lease: Lease | None = None
+        self.turn = threading.RLock()
+
+    def own(self, table: Any) -> tuple[Any, Any]:
+        """Make the conditions that keep a question to this collection."""
+        return own(table, self.key)
+
+    def rows(self, wanted: Executable) -> list[Any]:
+        """Read rows."""
+        with self.database.reading() as connection:
+            return list(connection.execute(wanted))
+
+    def row(self, **values: Any) -> dict[str, Any]:
+        """Make a row of this collection."""
+        return {"shard": self.key[0], "collection": self.key[1], **values}
+
+    def write(self, change: Callable[[Connection], T]) -> T:
+        """Change something, if this process still may; the error of a row that is refused is given on as it is."""
+        with self.turn, self.database.explained("written"), self.database.writing() as connection:
+            if self.lease is not None and not all(still_own(connection, [self.lease])):
+                raise self.taken_over()
+            return change(connection)
+
+    def taken_over(self) -> CollectionInUse:
+        """Return the error of who writes what is another process's."""
+        shard = f"shard {self.key[0]} of the " if self.lease is not None and self.lease.is_shared else ""
+        return CollectionInUse(
+            f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "
+            f"this one{'' if shard else '; stop this crawl'} (crawlsched status shows the new owner)."
+        )
+
+    def write_slice(self, change: Callable[[Connection], T]) -> T:
+        """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
+        began = time.monotonic()
+        result = self.write(change)
+        time.sleep(min(1.0, time.monotonic() - began))
+        return result
 
 
 def shards_of(connection: Connection, collection: int) -> int | None:

@@ -1,4 +1,4 @@
-"""Records: what a crawl keeps of itself: plans, the first pages in several orders, and figures of each minute."""
+"""Records: what is kept of a crawl itself: plans, first pages in several orders, figures, positions in the feed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ __all__ = [
     "first_pages",
     "joined",
     "last_plan",
+    "position_of",
     "put_first_pages",
+    "put_position",
     "put_sample",
     "samples_since",
     "save_plan",
@@ -115,6 +117,19 @@ def thin_samples(store: Store, now: float) -> int:
 
     store.write(thin)
     return len(known) - len(kept)
+
+
+def position_of(store: Store, follower: str) -> int | None:
+    """Give the number of the last change that arrived at a follower; None: it has not begun."""
+    table = models.followers
+    rows = store.rows(select(table.c.position).where(*store.own(table), table.c.name == follower))
+    return rows[0].position if rows else None
+
+
+def put_position(store: Store, follower: str, position: int) -> None:
+    """Note how far a follower has come."""
+    row = store.row(name=follower, position=position)
+    store.write(lambda connection: put(connection, models.followers, [row]))
 
 
 def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:
