@@ -43,7 +43,7 @@ def visit(collection: Collection, page: int, now: float, changed: bool | None, s
     found = collection.planner.crawled(page, now, changed, time_since_modified=since)
     collection.unsaved.page(page, now)
     if changed:
-        collection.unsaved.changed(page, now)
+        collection.unsaved.content(page, now, changed_at=now)
     learned = {} if found is None else {"elapsed": found.elapsed, "changed": found.changed}
     learned |= {} if found is None else {"time_since_modified": found.time_since_modified}
     row = {"elapsed": None, "changed": None, **learned, "n_signals": 0, "source": -1}

@@ -11,7 +11,7 @@ import pytest
 from crawlsched.cli import add_commands
 from crawlsched.cli.parsing import CommandParser
 from crawlsched.settings import SETTINGS
-from crawlsched.settings.gone import NAMES
+from crawlsched.settings.settings import GONE
 from tests import children
 
 ROOT = Path(__file__).parents[1]
@@ -40,7 +40,7 @@ def test_every_setting_that_is_named_anywhere_exists() -> None:
     }
     # One misspelling is on purpose: the example of a mistake in the docstring of Settings. Code may name what is gone.
     named = {(path, name) for path, name in named if name not in known and name != "CRAWLSCHED_BANDWITH"}
-    gone = {f"CRAWLSCHED_{name}" for name in NAMES}
+    gone = {f"CRAWLSCHED_{name}" for name in GONE}
     unknown = {(path, name) for path, name in named if path.suffix == ".md" or name not in gone}
     assert unknown == set()
 

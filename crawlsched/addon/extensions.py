@@ -16,7 +16,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.reactor import is_reactor_installed
 
-from crawlsched.addon.ending import end_loudly
+from crawlsched.addon.lifetime import end_loudly
 from crawlsched.addon.subscribing import HubSubscriber
 from crawlsched.addon.web_process import WebProcess
 from crawlsched.crawl.collection import FLUSH_INTERVAL

@@ -26,13 +26,11 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from crawlsched.addon.downloader_slots import DownloaderSlots
-from crawlsched.addon.ending import exit_with_1
-from crawlsched.addon.sending import PacedHandlers
-from crawlsched.addon.standby import Standby, wait
+from crawlsched.addon.downloadermiddlewares import VisitErrback
+from crawlsched.addon.lifetime import Standby, exit_with_1, wait
+from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
 from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
-from crawlsched.addon.visit_errback import VisitErrback
-from crawlsched.change_signals.limits import Limits
+from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.fingerprints import fingerprints
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
@@ -107,7 +105,7 @@ class Scheduler(BaseScheduler):
         self._perhaps_lost: set[int] = set()
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
-        self._untracked = UntrackedRequests(fallback, refresher, self._stats, self._fingerprint)
+        self._untracked = UntrackedRequests(fallback, refresher, self._stats)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
         # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.

@@ -13,7 +13,7 @@ from scrapy.http import Response
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
-from crawlsched.crawl.visits import AGAIN_META, CALL_META, Call
+from crawlsched.crawl.visits import CALL_META, Call
 from crawlsched.exceptions import NotThePage
 
 __all__ = ["DeliveryMiddleware"]
@@ -43,7 +43,7 @@ class DeliveryMiddleware:
             async for output in start:
                 yield output
         finally:
-            self._refresher.start_ended()
+            self._refresher.starts.has_ended = True
 
     def process_spider_output(
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
@@ -68,9 +68,7 @@ class DeliveryMiddleware:
         if delivery is None:
             call = Call()
         else:
-            leads = self._refresher.leads(delivery.page, token)
-            again = token if delivery.owed else response.meta.get(AGAIN_META)
-            call = Call(token, delivery.page, from_start=leads, again=again)
+            call = Call(token, delivery.page, from_start=self._refresher.starts.leads(delivery.page, token))
         try:
             yield call
         except CloseSpider:  # the spider's word, and no failure

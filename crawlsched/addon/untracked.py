@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import getrandbits
 
 from scrapy import Request
@@ -10,7 +9,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.statscollectors import StatsCollector
 
 from crawlsched.crawl.refresher import Refresher
-from crawlsched.crawl.visits import AGAIN_META, Call
+from crawlsched.crawl.visits import Call
 
 __all__ = ["OWN_META", "UntrackedRequests", "pass_filter"]
 
@@ -19,16 +18,13 @@ _OF_A_VISIT = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "c
 _PARENT_META, _FIRST_META = "crawlsched_parent", "crawlsched_first"
 #: Keys of meta that another request made of one must not have.
 OWN_META = (*_OF_A_VISIT, _PARENT_META, _FIRST_META)
-# Of one that passes Scrapy's filter only since it is made once more: by how much its priority was lowered for that.
+# Of one that Scrapy's filter passes only since it has been let through already.
 _FILTERED_META = "crawlsched_filtered"
-# So many re-deliveries are remembered with the requests that were made once more behind them.
-_MOST_MADE_AGAIN = 100
 
 
-def pass_filter(request: Request, lowered: int = 0) -> None:
-    """Let Scrapy's filter pass a request, with a priority that is lower meanwhile."""
-    request.dont_filter, request.meta[_FILTERED_META] = True, lowered
-    request.priority -= lowered
+def pass_filter(request: Request) -> None:
+    """Let Scrapy's filter pass a request."""
+    request.dont_filter = request.meta[_FILTERED_META] = True
 
 
 class UntrackedRequests:
@@ -41,22 +37,11 @@ class UntrackedRequests:
     refresher : Refresher
         Hears what waits for them.
     stats : scrapy.statscollectors.StatsCollector
-    fingerprint : callable
-        Gives the fingerprint of a request.
     """
 
-    def __init__(
-        self,
-        fallback: BaseScheduler,
-        refresher: Refresher,
-        stats: StatsCollector,
-        fingerprint: Callable[[Request], bytes],
-    ) -> None:
+    def __init__(self, fallback: BaseScheduler, refresher: Refresher, stats: StatsCollector) -> None:
         self._fallback, self._refresher, self._stats = fallback, refresher, stats
-        self._fingerprint = fingerprint
         self._run = getrandbits(48)  # tokens of another run, kept on disk by the fallback scheduler, are none of ours
-        # By delivery that is made once more: the fingerprints of what was asked for behind it.
-        self._made_again: dict[int, set[bytes]] = {}
 
     def enqueue(self, request: Request, call: Call | None) -> bool:
         """Leave it to the fallback scheduler; what led to it waits for its end. Return whether it was taken."""
@@ -71,7 +56,7 @@ class UntrackedRequests:
         if is_first:
             request.meta[_FIRST_META] = self._run
             starts.untracked_waits()
-        taken = self._enqueue_past_filter(request, call)
+        taken = self._fallback.enqueue_request(request)
         if not taken:
             if call is not None and call.token >= 0:
                 deliveries.untracked_ended(call.token, self._refresher.clock())
@@ -79,36 +64,13 @@ class UntrackedRequests:
                 starts.untracked_refused()
         return taken
 
-    def _enqueue_past_filter(self, request: Request, call: Call | None) -> bool:
-        """Hand it to the fallback scheduler, past its filter where the page behind which it is was delivered once more.
-
-        Once in each such delivery, whatever that leads to.
-        """
-        request.meta.pop(AGAIN_META, None)
-        if call is None or call.again is None:
-            return self._fallback.enqueue_request(request)
-        request.meta[AGAIN_META] = call.again
-        made = self._made_again.setdefault(call.again, set())
-        if len(self._made_again) > _MOST_MADE_AGAIN:
-            del self._made_again[next(iter(self._made_again))]
-        fingerprint = self._fingerprint(request)
-        is_first = fingerprint not in made
-        made.add(fingerprint)
-        taken = self._fallback.enqueue_request(request)
-        if not taken and is_first and not request.dont_filter:
-            # Behind what Scrapy has kept of an earlier run: it would be the same that goes first in each run.
-            pass_filter(request, lowered=1)
-            taken = self._fallback.enqueue_request(request)
-        return taken
-
     def next_request(self, now: float) -> Request | None:
         """Return the next one, as a visit that begins, if there is one."""
         request = self._fallback.next_request()
         if request is None:
             return None
-        if (lowered := request.meta.pop(_FILTERED_META, None)) is not None:
+        if request.meta.pop(_FILTERED_META, False):
             request.dont_filter = False  # where it leads, other components are to look at
-            request.priority += lowered
         token = request.meta["crawlsched_visit"] = self._refresher.visits.follow(request.url, now).token
         run, parent = request.meta.pop(_PARENT_META, None) or (None, None)
         self._refresher.deliveries.untracked_sent(token, parent if run == self._run else None, now)

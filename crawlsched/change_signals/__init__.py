@@ -3,16 +3,13 @@
 Bytes in, facts out: nothing here fetches, reads a clock or touches a database.
 """
 
-from crawlsched.change_signals.announcements import Announcements, announcements
-from crawlsched.change_signals.attribution import FurtherRow, attributed, newest_of_each
-from crawlsched.change_signals.collected import SitemapChildren, SitemapEntries
+from crawlsched.change_signals.announcements import Announcements, FurtherRow, announcements, attributed, newest_of_each
+from crawlsched.change_signals.collected import Limits, SitemapChildren, SitemapEntries
 from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
-from crawlsched.change_signals.limits import Limits
-from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url
+from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url, part_number, part_of_site
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
 from crawlsched.change_signals.robots import RobotsSitemaps, absolute_sitemaps, read_robots, robots_sitemaps
-from crawlsched.change_signals.site_parts import part_number, part_of_site
 from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
 
 __all__ = [

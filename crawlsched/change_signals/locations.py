@@ -4,10 +4,20 @@ import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from urllib.parse import urljoin, urlsplit, urlunsplit
+from zlib import crc32
 
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = ["INVISIBLE", "Locations", "ascii_host", "canonical", "is_web_url", "parted_locations"]
+__all__ = [
+    "INVISIBLE",
+    "Locations",
+    "ascii_host",
+    "canonical",
+    "is_web_url",
+    "part_number",
+    "part_of_site",
+    "parted_locations",
+]
 
 #: Signs that nobody sees: marks of byte order, of the direction of writing, and of where a word may break.
 INVISIBLE = "\xad\u034f\u061c\u180e\ufeff" + "".join(
@@ -226,3 +236,34 @@ def _with_ascii_host(url: str) -> str:
         return url
     netloc = parts.netloc.lower().replace(host, ascii_host(host))
     return urlunsplit(parts._replace(netloc=netloc))
+
+
+_NUMBERS = 0xFFFF
+
+
+def part_of_site(url: str) -> str:
+    """Return the first directory of a URL's path.
+
+    >>> part_of_site("https://example.com/news/2026/tea.html"), part_of_site("https://example.com/about.html")
+    ('/news/', '/')
+    """
+    try:
+        directories = urlsplit(url).path.split("/")[1:-1]
+    except ValueError:
+        return "/"
+    return f"/{directories[0]}/" if directories else "/"
+
+
+def part_number(url: str) -> int:
+    """Return a number from 0 to 65,535 for the part of its site that a page is in; 0 at the top.
+
+    It needs no table of names, and two bytes a page. Of a site with a hundred parts two have the same number with a
+    probability of 7 %; they are judged together then.
+
+    >>> part_number("https://example.com/news/1") == part_number("http://example.org/news/2/3")
+    True
+    >>> part_number("https://example.com/"), part_number("https://example.com/shop/1")
+    (0, 23488)
+    """
+    part = part_of_site(url)
+    return 0 if part == "/" else crc32(part.encode("utf-8", "replace")) % _NUMBERS + 1

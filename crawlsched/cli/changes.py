@@ -33,7 +33,7 @@ OPTIONS = (
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read the feed; with ``--follow``, print each change as it comes."""
     from crawlsched.feed import Cursor, Feed
-    from crawlsched.feed.cursor import read_since
+    from crawlsched.feed.feed import read_since
 
     with open_stores(arguments) as stores:
         if arguments.follow and arguments.json not in (None, "-"):

@@ -5,30 +5,27 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.cli.finding import why_forgotten
 from crawlsched.cli.parsing import option
 from crawlsched.cli.progress import shown_progress
-from crawlsched.cli.stores import leased, n_shards_of, owner_now
+from crawlsched.cli.stores import n_shards_of, owner_now
 from crawlsched.cli.target import Target, find_or_make_target
 from crawlsched.crawl.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
-    from crawlsched.crawl.history import Histories
-    from crawlsched.crawl.importing import Import, ImportedPage
-    from crawlsched.crawl.project_requests import Requests
+    from crawlsched.crawl.collection import FoundPage
+    from crawlsched.crawl.importing import Histories, Import
+    from crawlsched.crawl.project import Requests
     from crawlsched.store import Store
     from crawlsched.store.forgetting import Tombstone
 from collections import deque
 from collections.abc import Sequence
-
-if TYPE_CHECKING:
-    from crawlsched.crawl.importing import ImportedPage
-    from crawlsched.store import Store
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
@@ -59,7 +56,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     lines = UrlLines(arguments.file, time.time())
     if str(arguments.file) != "-" and not arguments.file.is_file():
         raise CrawlschedError(f"There is no file {str(arguments.file)!r}; name one, or - for standard input.")
-    from crawlsched.crawl.project_requests import Requests
+    from crawlsched.crawl.project import Requests
     from crawlsched.store import Store
 
     requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
@@ -80,7 +77,7 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
 
     forgotten_by: Counter[Tombstone] = Counter()
 
-    def page_of(line: UrlLine) -> "ImportedPage":
+    def page_of(line: UrlLine) -> "FoundPage":
         page = requests.page_of(line)
         if (stone := store.tombstones.covering(page.url)) is not None:
             forgotten_by[stone] += 1
@@ -93,25 +90,20 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
             progress(*step)
         running.finish()
         return _report(store, lines, running.counts, forgotten_by, plan_made=False)
-    weigh, settings = target.settings.importance, target.settings
-    with leased(store, "crawlsched import") as lease:
-        importing = Import(
-            store,
-            settings,
-            requests.fingerprinter,
-            (lambda url: 1.0) if weigh is None else lambda url: weigh(url, {}),
-            time.time(),
-            asks_robots=requests.asks_robots,
-        )
+    settings = replace(target.settings, database_url=target.database, collection=target.collection)
+    importing = Import(settings, requests, time.time())
+    try:
         beat_at = time.monotonic()
         for step in _steps(importing, lines, page_of):
             progress(*step)
             if time.monotonic() > beat_at + _HEARTBEAT:
                 beat_at = time.monotonic()
-                lease.heartbeat(None, dict(lease.notes))
+                importing.lease.heartbeat(None, dict(importing.lease.notes))
         plan_made = importing.counts["visits"] > 0
         if plan_made:
-            _plan(store, target, importing)
+            _plan(importing.store, target, importing)
+    finally:
+        importing.close()
     return _report(store, lines, importing.counts, forgotten_by, plan_made=plan_made)
 
 
@@ -132,9 +124,9 @@ def _report(
 
 
 def _steps(
-    importing: "Import | RunningImport", lines: UrlLines, page_of: "Callable[[UrlLine], ImportedPage]"
+    importing: "Import | RunningImport", lines: UrlLines, page_of: "Callable[[UrlLine], FoundPage]"
 ) -> Iterator[tuple[int, int | None]]:
-    named: list[ImportedPage] = []
+    named: list[FoundPage] = []
     visits = _Visits()
     for line in lines:
         if lines.has_visits and not importing.learns:
@@ -169,7 +161,7 @@ def _steps(
         yield min(start + _LEARNED_AT_ONCE, len(named)), len(named)
 
 
-def _page(line: UrlLine, page_of: "Callable[[UrlLine], ImportedPage]", lines: UrlLines) -> "ImportedPage | None":
+def _page(line: UrlLine, page_of: "Callable[[UrlLine], FoundPage]", lines: UrlLines) -> "FoundPage | None":
     try:
         return page_of(line)
     except ValueError as error:
@@ -185,12 +177,12 @@ class _Visits:
         self._of_fingerprint: dict[bytes, int] = {}
         self._place, self._time, self._changed, self._digest = array("q"), array("d"), array("b"), array("q")
 
-    def place_of(self, page: "ImportedPage", named: "list[ImportedPage]") -> int:
+    def place_of(self, page: "FoundPage", named: "list[FoundPage]") -> int:
         """Return the page's place among those named, where it is put if it is not there."""
         place = self._of_fingerprint.setdefault(page.request_fingerprint, len(named))
         if place == len(named):
             named.append(page)
-        elif page.importance is not None:
+        elif page.importance_stated:
             named[place] = page
         return place
 
@@ -205,7 +197,7 @@ class _Visits:
         """Return all of them."""
         import numpy as np
 
-        from crawlsched.crawl.history import Histories
+        from crawlsched.crawl.importing import Histories
 
         return Histories.of(
             np.frombuffer(self._place, np.intp),
@@ -293,13 +285,13 @@ class RunningImport:
         names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
 
-    def take(self, named: "Sequence[ImportedPage]", histories: Any = None) -> None:
+    def take(self, named: "Sequence[FoundPage]", histories: Any = None) -> None:
         """Hand pages over; waits where the crawl has many of them before it."""
         from crawlsched.store import commands
 
         for start in range(0, len(named), _PAGES_AT_ONCE):
             some = named[start : start + _PAGES_AT_ONCE]
-            asked = {"pages": {page.url: page.importance for page in some}}
+            asked = {"pages": {page.url: page.importance if page.importance_stated else None for page in some}}
             self._sent.append(commands.send(self._store, "import", asked, time.time()))
             self.counts["pages"] += len(some)
             if len(self._sent) > _MOST_WAITING:

@@ -14,7 +14,7 @@ from crawlsched.settings import Settings, format_bandwidth
 from crawlsched.wording import or_dash, say_count, say_duration, say_past, say_share, say_table, say_trust
 
 if TYPE_CHECKING:
-    from crawlsched.pages.counts import PageCounts
+    from crawlsched.pages.pages import PageCounts
     from crawlsched.store import Host, Store
     from crawlsched.store.lease import LeaseRow
 
@@ -98,7 +98,7 @@ def _of_store(store: "Store", settings: Settings, now: float) -> dict[str, Any]:
 def _counted(store: "Store") -> "tuple[PageCounts, float | None]":
     """Count the pages; of very many return what the newest plan counted, if there is one, and when that was."""
     from crawlsched.pages import STATE_NAMES
-    from crawlsched.pages.counts import PageCounts
+    from crawlsched.pages.pages import PageCounts
     from crawlsched.store.records import last_plan
 
     plan = last_plan(store)

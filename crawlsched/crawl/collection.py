@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import part_number
 from crawlsched.content.kept_texts import TextBudget
-from crawlsched.crawl.credentials import Credentials
-from crawlsched.crawl.facts_cache import FactsCache
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
 from crawlsched.crawl.loading import planner_for
 from crawlsched.crawl.page_numbers import PageNumbers
 from crawlsched.crawl.page_rules import PageLimits, PageRules
-from crawlsched.crawl.request_templates import RequestDigest, RequestTemplate
+from crawlsched.crawl.request_templates import Credentials, RequestDigest, RequestTemplate
 from crawlsched.crawl.shard import Shards
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.crawl.sources import Sources
@@ -37,10 +35,12 @@ from crawlsched.planner import readable
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Host, KeptText, Lease, NewPage, PageFacts, Store, WriteBehind
 from crawlsched.store.models import TRACE_COLUMNS
+from crawlsched.store.rows import url_digest
 
-__all__ = ["FLUSH_INTERVAL", "Collection", "FoundPage"]
+__all__ = ["FLUSH_INTERVAL", "Collection", "FactsCache", "FoundPage"]
 
 logger = logging.getLogger(__name__)
+
 
 # Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
@@ -62,6 +62,10 @@ _LAST_WRITES = 15.0
 _LAST_ANSWERS = 4.0
 # When there is no more room for texts, the oldest go until this share of it is used.
 _TEXTS_LEFT = 0.9
+
+
+# What visits teach of a page's content, beside its traces.
+_OF_CONTENT = ("fingerprint", "pending_fingerprint", "recipe", "etag", "last_modified", "moved_to")
 
 
 def _priority(template: RequestTemplate | None) -> int:
@@ -196,7 +200,7 @@ class Collection:
             new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
             self.unsaved.new_page(row, new, to_write, now)
             if page.importance_stated:
-                self.unsaved.importance_stated(row, now)
+                self.unsaved.content(row, now, importance_stated=1)
             facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
             facts = facts._replace(variant=page.variant)
             self.facts.put(facts, self.unsaved.number)
@@ -299,7 +303,7 @@ class Collection:
         if known == facts:
             return
         self.facts.put(facts, self.unsaved.number)
-        self.unsaved.content(facts, now)
+        self.unsaved.content(facts.page, now, **{name: getattr(facts, name) for name in _OF_CONTENT})
         if known is None or any(getattr(known, name) != getattr(facts, name) for name in TRACE_COLUMNS):
             self.unsaved.trace(facts, now)
 
@@ -326,7 +330,7 @@ class Collection:
         """Ask for a page by another URL from now on, which differs in ignored parameters only."""
         known = self.facts.get(page)
         if known is None or known.url != url:
-            self.unsaved.url(page, url, now)
+            self.unsaved.content(page, now, url=url, url_digest=url_digest(url))
         if known is not None:
             self.facts.put(known._replace(url=url), self.unsaved.number)
 
@@ -394,7 +398,7 @@ class Collection:
         self.unsaved.pages(differ, now)
         if stated:
             for page in differ.tolist():
-                self.unsaved.importance_stated(page, now)
+                self.unsaved.content(page, now, importance_stated=1)
         return int(differ.size)
 
     def forget(self, pages: NDArray[np.integer]) -> None:
@@ -478,3 +482,61 @@ class Collection:
             counts["failing"] = self.failing_hosts[host]
         row = Host(name, self.hosts.rest_until(host), self.hosts.crawl_delay.get(host), now, counts)
         self.unsaved.host(row, now)
+
+
+class FactsCache:
+    """Facts of at most `limit` pages, and of every page whose facts are not yet written; all methods are O(1).
+
+    A page that is newer than the store is pinned until its batch has been written. The others are dropped oldest first.
+    """
+
+    def __init__(self, limit: int = 20_000) -> None:
+        self._limit = limit
+        self._facts: dict[int, PageFacts] = {}
+        self._pinned: dict[int, int] = {}  # page to the number of the batch that carries it
+
+    def __contains__(self, page: int) -> bool:
+        return page in self._facts
+
+    def __len__(self) -> int:
+        return len(self._facts)
+
+    def get(self, page: int) -> PageFacts | None:
+        """Return a page's facts if they are here."""
+        return self._facts.get(page)
+
+    def put(self, facts: PageFacts, batch: int) -> None:
+        """Keep facts which are newer than the store, until that batch is written."""
+        # Taken out first, so that the page becomes the youngest.
+        self._facts.pop(facts.page, None)
+        self._facts[facts.page] = facts
+        self._pinned[facts.page] = batch
+
+    def add(self, facts: Iterable[PageFacts | None]) -> None:
+        """Keep facts as the store has them; what is here already is newer or the same."""
+        for fact in facts:
+            if fact is not None:
+                self._facts.setdefault(fact.page, fact)
+        self._shrink()
+
+    def discard(self, page: int) -> None:
+        """Forget a page's facts."""
+        self._facts.pop(page, None)
+        self._pinned.pop(page, None)
+
+    def written(self, batch: int) -> None:
+        """All batches up to this one are in the store."""
+        self._pinned = {page: carrier for page, carrier in self._pinned.items() if carrier > batch}
+        self._shrink()
+
+    def _shrink(self) -> None:
+        excess = len(self._facts) - self._limit
+        if excess <= 0:
+            return
+        oldest = [page for page, _ in zip(self._facts, range(excess + len(self._pinned)), strict=False)]
+        for page in oldest:
+            if page not in self._pinned:
+                del self._facts[page]
+                excess -= 1
+                if excess <= 0:
+                    return

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
@@ -20,6 +20,7 @@ from crawlsched.pages.marks import RECRAWL
 from crawlsched.planner import forecast
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
+from crawlsched.store import host_of
 from crawlsched.store.commands import Command, pending
 from crawlsched.store.forgetting import FORGET_KINDS
 
@@ -140,13 +141,18 @@ def _import(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answe
 
     def steps() -> Iterator[None]:
         for start in range(0, len(named), _IMPORTED_AT_ONCE):
-            some = refresher.admission.named(dict(named[start : start + _IMPORTED_AT_ONCE]), refresher.clock())
-            for name, n in some.items():
+            some = [_found(refresher, *one) for one in named[start : start + _IMPORTED_AT_ONCE]]
+            for name, n in refresher.admission.named(some, refresher.clock()).items():
                 counts[name] += n
             yield
         answer(counts)
 
     refresher.long_work.add(steps())
+
+
+def _found(refresher: Refresher, url: str, importance: float | None) -> FoundPage:
+    page = FoundPage(url, refresher.request_fingerprint(url), host_of(url))
+    return page if importance is None else page._replace(importance=importance, importance_stated=True)
 
 
 def _next(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:

@@ -1,11 +1,20 @@
-"""Deliveries: responses that the spider's callback, pipelines and further requests have not yet finished with."""
+"""Deliveries: what a page's visits owe the spider, what is on its way through it, and how that ends."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["Deliveries", "Delivery"]
+from crawlsched.content.verdict import Circumstances
+from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.run import OnePass
+from crawlsched.pages.marks import AWAITED, FAILURES, OWED, START, TRIED, UNTRACKED
+from crawlsched.store import Outcome, PageFacts, host_of
+
+__all__ = ["Before", "Deliveries", "Delivery", "DeliveryBook"]
+
+logger = logging.getLogger(__name__)
 
 
 class Delivery:
@@ -20,7 +29,7 @@ class Delivery:
     """
 
     __slots__ = (
-        *("before", "digest", "is_patient", "n_open", "n_untracked", "n_waiting", "owed", "page", "parent"),
+        *("before", "digest", "n_open", "n_untracked", "n_waiting", "owed", "page", "parent"),
         *("n_known", "n_yielded", "returned", "started_at"),
     )
 
@@ -31,7 +40,6 @@ class Delivery:
         self.owed = owed  # the marks that asked for it
         self.before = before
         self.parent: int | None = None  # the delivery whose callback yielded this request
-        self.is_patient = True
         self.returned = False  # the callback
         self.n_open = 0  # of what it yielded
         self.n_waiting = 0  # requests among them that are no pages
@@ -119,9 +127,8 @@ class Deliveries:
         """A request that is no page was yielded, and waits for its slot; the delivery waits for it."""
         if (delivery := self._open.get(parent)) is not None:
             delivery.n_untracked += 1
-            if delivery.is_patient:
-                delivery.n_open += 1
-                delivery.n_waiting += 1
+            delivery.n_open += 1
+            delivery.n_waiting += 1
 
     def untracked_sent(self, token: int, parent: int | None, now: float) -> None:
         """A request that is no page goes out; its own callback and items end it."""
@@ -130,7 +137,7 @@ class Deliveries:
 
     def untracked_ended(self, parent: int, now: float) -> None:
         """Such a request has ended: with all that came of it, with an error, filtered or dropped."""
-        if (delivery := self._open.get(parent)) is not None and delivery.is_patient:
+        if (delivery := self._open.get(parent)) is not None:
             delivery.n_waiting -= 1
             self.output_ended(parent, now)
 
@@ -213,3 +220,173 @@ class Deliveries:
             if not others:
                 del self._of_page[delivery.page]
         return delivery
+
+
+_LONGEST_WAIT = 86_400.0
+
+
+class Before(NamedTuple):
+    """What was known of a page before a visit whose response goes to the spider."""
+
+    facts: PageFacts
+    columns: dict[str, Any]  # as `Planner.columns` gives them
+    observation: int | None = None  # under which number the visit is kept
+
+
+class DeliveryBook:
+    """What the spider is to get, and what it has got."""
+
+    def __init__(self, collection: Collection, now: float, one_pass: OnePass | None) -> None:
+        self.deliveries = Deliveries(delivered=self._delivered, failed=self._failed, given_up=self._given_up)
+        self.failing: dict[str, int] = {}
+        self.ended_pages: list[int] = []
+        self._collection = collection
+        self._began_at = now
+        self._count = collection.count
+        self._one_pass = one_pass
+        self._started: set[int] = set()  # to which start requests of this run have led
+        self._again: dict[int, int] = {}  # what was asked for while a delivery was under way
+        self._said_led_to_nothing = False
+        settings = collection.settings
+        self._circumstances = Circumstances(
+            min_change=settings.min_change,
+            withhold=settings.withhold,
+            delivers_unchanged=settings.callback_on_unchanged,
+        )
+
+    @property
+    def _marks(self) -> Any:
+        return self._collection.planner.pages.marks  # another array whenever there are more pages
+
+    # -- what is owed
+
+    def ask(self, page: int, marks: int, now: float) -> None:
+        """A page is to be delivered at its next visit."""
+        if self.deliveries.is_open(page):
+            self._again[page] = self._again.get(page, 0) | marks
+        known = self._marks.item(page)
+        self._collection.set_marks(page, (known | marks) & ~TRIED, now)
+        if known & TRIED and self._one_pass is not None:
+            self._one_pass.released(page, now)
+
+    def moved(self, old: int, new: int, now: float) -> None:
+        """An old address leads to a page: what was asked for there is given by that page, for start() once a run."""
+        marks = self._marks.item(old)
+        owed = marks & OWED
+        if new in self._started:
+            owed &= ~START
+        elif owed & START:
+            self._started.add(new)
+        self._collection.set_marks(old, marks & ~OWED, now)
+        if owed:
+            self.ask(new, owed, now)
+
+    def owed(self, page: int) -> int:
+        """Return the marks that ask for a delivery at a visit now; 0: it is delivered only if it is new."""
+        marks = self._marks.item(page)
+        owed: int = marks & OWED
+        if marks & UNTRACKED and self._collection.planner.pages.crawled_at.item(page) < self._began_at:
+            owed |= UNTRACKED  # in each run Scrapy's filter lets the requests behind it pass once more
+        return owed
+
+    def wants_content(self, page: int) -> bool:
+        """Whether a visit has to bring content, changed or not: a 304 has nothing for a callback."""
+        return self._circumstances.delivers_unchanged or bool(self.owed(page))
+
+    def circumstances(self, page: int) -> Circumstances:
+        """Return what a verdict on a page has to know of its deliveries, and of what the settings say of them."""
+        under_way, owed_under_way = self.deliveries.under_way(page)
+        return self._circumstances._replace(owed=self.owed(page), under_way=under_way, owed_under_way=owed_under_way)
+
+    # -- a delivery begins
+
+    def begin(self, token: int, before: Before, owed: int, now: float) -> None:
+        """A response goes to the spider, which these marks ask for."""
+        facts = self._collection.facts_of(before.facts.page)
+        digest = facts.pending_fingerprint or facts.fingerprint
+        self.deliveries.begin(token, facts.page, now, digest=digest, owed=owed, before=before)
+
+    # -- a delivery ends
+
+    def _delivered(self, delivery: Delivery, now: float) -> None:
+        page = delivery.page
+        self.ended_pages.append(page)
+        if not self._collection.knows(page):  # forgotten meanwhile
+            return
+        facts = self._collection.facts_of(page)
+        if delivery.digest is not None and delivery.digest != facts.fingerprint:
+            kind = "new" if facts.fingerprint is None else "changed"
+            self._collection.unsaved.feed(page, now, kind, delivery.before.observation)
+        # What was seen since is another delivery's.
+        if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
+            self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
+        if delivery.owed & START and facts.fingerprint is not None and 0 < delivery.n_yielded == delivery.n_known:
+            self._say_led_to_nothing(facts.url)
+        marks = FAILURES.put(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
+        if delivery.n_untracked:
+            marks |= UNTRACKED
+        self._collection.set_marks(page, marks | self._again.pop(page, 0), now)
+        self._count("crawlsched/delivered")
+
+    def _say_led_to_nothing(self, url: str) -> None:
+        if not self._circumstances.delivers_unchanged and not self._said_led_to_nothing:
+            self._said_led_to_nothing = True
+            logger.info(
+                "The callback of the start page %s asked for nothing but known pages, whose callbacks run when they "
+                "have changed (this is said once). A spider that counts in itself (self.page += 1) would stop here; "
+                "CRAWLSCHED_CALLBACK_ON_UNCHANGED = True lets all callbacks run.",
+                url,
+            )
+
+    def _failed(self, delivery: Delivery, now: float) -> None:
+        """Try a page again whose callback or pipeline raised, ever more rarely.
+
+        The pending fingerprint stays, so the next visit brings the content again, changed or not.
+        """
+        page, planner = delivery.page, self._collection.planner
+        self._given_up(delivery, now)
+        if not self._collection.knows(page):
+            return
+        data = self._collection.facts_of(page).template_data or {}
+        callback = str(data.get("callback") or "parse")
+        self.failing[callback] = self.failing.get(callback, 0) + 1
+        marks = self._marks.item(page)
+        n = FAILURES.of(marks) + 1
+        self._collection.set_marks(page, FAILURES.put(marks, n), now)
+        if n > 1:
+            planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), _LONGEST_WAIT), now)
+            self._collection.unsaved.page(page, now)
+
+    def _given_up(self, delivery: Delivery, now: float) -> None:
+        self.ended_pages.append(delivery.page)
+        self._count("crawlsched/undelivered")
+
+    def not_the_page(self, token: object, url: str, now: float) -> None:
+        """The callback says that a response is not the page it should be: nothing of it counts."""
+        self._count("crawlsched/not_the_page")
+        self._collection.withheld.note(host_of(url), "not_the_page", url, now)
+        delivery = self.deliveries.revoked(token, now)
+        if delivery is None or delivery.page < 0 or not self._collection.knows(delivery.page):
+            return
+        page, before = delivery.page, delivery.before
+        self.ended_pages.append(page)
+        # What requests have said of it since stays.
+        kept = self._collection.facts_of(page)
+        facts = before.facts._replace(template=kept.template, template_data=kept.template_data)
+        self._collection.put_facts(facts, now)
+        self._collection.planner.take_back(before.columns, now)
+        if before.observation is not None:
+            self._collection.unsaved.retract(page, before.observation, str(Outcome.WRONG), now)
+        self._collection.unsaved.page(page, now)
+
+    def look_at_ended(self) -> None:
+        """Note which pages that a request of this run made have had their first visit and its delivery."""
+        still = []
+        for page in self.ended_pages:
+            if not self._marks.item(page) & AWAITED:
+                continue
+            if self.deliveries.is_open(page):
+                still.append(page)
+            else:
+                self._collection.first_visit_ended(page)
+        self.ended_pages = still

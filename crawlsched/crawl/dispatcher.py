@@ -8,13 +8,11 @@ from math import inf
 
 from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
 from crawlsched.crawl.collection import Collection
-from crawlsched.crawl.delivery_book import DeliveryBook
-from crawlsched.crawl.one_pass import OnePass
+from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.recipe_choice import Recipes, meant_for
-from crawlsched.crawl.starts import Starts
-from crawlsched.crawl.visit_ends import VisitEnds
-from crawlsched.crawl.visits import Visit, Visits
+from crawlsched.crawl.run import OnePass, Starts
+from crawlsched.crawl.visits import Visit, VisitEnds, Visits
 from crawlsched.exceptions import DamagedRow, StoreError
 from crawlsched.pages.marks import START
 from crawlsched.store import PageFacts, Source, host_of
@@ -190,7 +188,7 @@ class Dispatcher:
         # another recipe has to see it, too.
         if facts.pending_fingerprint is not None or facts.fingerprint is None or visit.probe is not None:
             return None, None
-        if self._book.wants_content(visit.page, visit.opened_at) or not is_current(facts.recipe, recipe):
+        if self._book.wants_content(visit.page) or not is_current(facts.recipe, recipe):
             return None, None
         return self._collection.validators.to_send(visit.host, facts.etag, facts.last_modified)
 

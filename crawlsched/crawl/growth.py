@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from crawlsched.pages.parameters import named, without_parameters
+from crawlsched.crawl.fingerprints import named, without_parameters
 
 __all__ = ["Growth"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.pacing import Line, Pace
-from crawlsched.crawl.share import Share
+from crawlsched.crawl.page_requests import Share
 from crawlsched.planner import Planner
 from crawlsched.settings import Settings
 from crawlsched.slot_clock import SlotClock

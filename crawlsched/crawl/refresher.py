@@ -26,7 +26,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection
-from crawlsched.crawl.delivery_book import DeliveryBook
+from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.dispatcher import Dispatcher
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.fingerprints import fingerprints
@@ -34,19 +34,17 @@ from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.guard import Guard, Watchdog
 from crawlsched.crawl.hosts import retry_after
-from crawlsched.crawl.long_work import LongWork
-from crawlsched.crawl.one_pass import OnePass
+from crawlsched.crawl.page_requests import Share
 from crawlsched.crawl.polls import Polls
 from crawlsched.crawl.probes import Probes
 from crawlsched.crawl.project import anchored, argument_digests, named_collection
 from crawlsched.crawl.rate import CrawlRate
 from crawlsched.crawl.responses import Responses
+from crawlsched.crawl.run import OnePass, Starts
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.shard_pages import ShardPages
-from crawlsched.crawl.share import Share
-from crawlsched.crawl.starts import Starts
-from crawlsched.crawl.visit_ends import VisitEnds
-from crawlsched.crawl.visits import Visits
+from crawlsched.crawl.side_thread import LongWork
+from crawlsched.crawl.visits import VisitEnds, Visits
 from crawlsched.exceptions import DatabaseReplaced
 from crawlsched.pages import REFUSED
 from crawlsched.settings import Settings
@@ -352,14 +350,6 @@ class Refresher:
         if visit is not None and visit.tracked:
             self.visit_ends.not_sent(visit, self.clock())
         return False
-
-    def start_ended(self) -> None:
-        """start() has ended."""
-        self.starts.has_ended = True
-
-    def leads(self, page: int, token: int) -> bool:
-        """Whether a response is of a start request that goes first, or of what it led to."""
-        return self.starts.leads(page, token)
 
     def others_may_go(self, now: float) -> bool:
         """Whether the pages that wait for the first start requests may go."""

@@ -21,14 +21,13 @@ from crawlsched.content.verdict import (
 )
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.delivery_book import Before, DeliveryBook
+from crawlsched.crawl.deliveries import Before, DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.probes import APART, Probe, Probes
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.validators import seconds_since
-from crawlsched.crawl.visit_ends import VisitEnds
-from crawlsched.crawl.visits import ResponseFacts, Visit
+from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.pages import LIVE
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.store import Outcome, PageFacts, host_of
@@ -108,7 +107,7 @@ class Responses:
             self._planner.release(page, now)
             return Verdict(Outcome.PROBED)
         facts, n_before = self._collection.facts_of(page), self._n_cut_short.get(page, 0)
-        verdict = judge_cut_short(facts, self._book.circumstances(page, now), is_again=n_before > 0)
+        verdict = judge_cut_short(facts, self._book.circumstances(page), is_again=n_before > 0)
         observation = self._ends.end(visit, verdict.outcome, now, fetched)
         self._planner.release(page, now)
         self._n_cut_short[page] = n_before + 1
@@ -147,7 +146,7 @@ class Responses:
         return verdict
 
     def _circumstances(self, visit: Visit, page: int, content: Content, now: float) -> Circumstances:
-        facts, around = self._collection.facts_of(page), self._book.circumstances(page, now)
+        facts, around = self._collection.facts_of(page), self._book.circumstances(page)
         detector = None if content.seen is None else self._detector(content)
         noise = None if detector is None else detector.noise
         first = visit.probe.first if visit.probe is not None else None
@@ -367,7 +366,7 @@ class Responses:
         learned = self._planner.crawled(page, now, verdict.changed, doubt=doubt, time_since_modified=since)
         self._collection.unsaved.page(page, now)
         if verdict.changed:
-            self._collection.unsaved.changed(page, now)
+            self._collection.unsaved.content(page, now, changed_at=now)
         if learned is not None and verdict.changed:
             self._count("crawlsched/changes_found")
         observation = self._ends.end(visit, verdict.outcome, now, fetched, learned=learned, size=verdict.size)

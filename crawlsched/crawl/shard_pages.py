@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.crawl.collection import Collection
-from crawlsched.crawl.credentials import without_credentials
 from crawlsched.crawl.loading import Block, StoredPages, load_pages, stored_pages
+from crawlsched.crawl.request_templates import without_credentials
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.pages.marks import RECRAWL, RUN_ONLY

@@ -1,15 +1,27 @@
-"""What a source has proved to be worth: one figure with its counts, wherever it is shown."""
+"""What a source has proved to be worth: one figure with its counts, wherever it is shown, and what it has stated."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from crawlsched.estimators import SignalQuality
 from crawlsched.estimators.recall_interval import recall_interval
 from crawlsched.store import Source
 
-__all__ = ["VISITS", "named", "quality", "quality_of", "unknown_since"]
+if TYPE_CHECKING:
+    from crawlsched.crawl.source_reading import SourceRead
+
+__all__ = [
+    "VISITS",
+    "named",
+    "quality",
+    "quality_of",
+    "tallied",
+    "unknown_since",
+]
 
 #: Visits of a store, the newest, that quality is fitted from: as many wherever it is shown.
 VISITS = 20_000
@@ -96,3 +108,26 @@ def named(source: Source) -> str:
     document = source.quality.get("document")
     kind = "feed" if document in _FEEDS else "sitemap index" if document == "index" else source.kind
     return f"{kind} {source.url}"
+
+
+# The newest delays that are kept of a source.
+_REMEMBERED = 100
+
+
+def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, Any]:
+    """Return a source's tallies with one more reading.
+
+    ``late`` has the seconds from dates stated to their reading; one that many pages of a reading share counts once.
+    """
+    # Below zero are marks of texts that are no dates.
+    stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
+    stated = stated[read.announced & ~read.backwards] if stated.size else stated
+    # Of a date without a time of day it is not known when in that day the page changed.
+    dates = np.unique(stated[(stated % _DAY != 0) & (stated <= now)])
+    return {
+        **quality,
+        "document": read.document,
+        "announced": quality.get("announced", 0) + int(read.announced.sum()),
+        "backwards": quality.get("backwards", 0) + int(read.backwards.sum()),
+        "late": [*quality.get("late", []), *np.round(now - dates, 1).tolist()][-_REMEMBERED:],
+    }

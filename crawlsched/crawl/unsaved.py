@@ -25,7 +25,6 @@ from crawlsched.store import (
     Source,
     Store,
 )
-from crawlsched.store.rows import url_digest
 
 __all__ = ["Unsaved"]
 
@@ -92,36 +91,12 @@ class Unsaved:
 
     def template(self, page: int, digest: bytes | None, data: Mapping[str, Any] | None, now: float) -> None:
         """The page's request is another one."""
-        self._content(page, now, template=digest)
+        self.content(page, now, template=digest)
         if digest is not None and data is not None:
             self._of_page(page, now)[0].templates[digest] = data
 
-    def url(self, page: int, url: str, now: float) -> None:
-        """The page is asked for by another URL."""
-        self._content(page, now, url=url, url_digest=url_digest(url))
-
-    def content(self, facts: PageFacts, now: float) -> None:
-        """What is known of the page's content has changed."""
-        self._content(
-            facts.page,
-            now,
-            fingerprint=facts.fingerprint,
-            pending_fingerprint=facts.pending_fingerprint,
-            recipe=facts.recipe,
-            etag=facts.etag,
-            last_modified=facts.last_modified,
-            moved_to=facts.moved_to,
-        )
-
-    def changed(self, page: int, now: float) -> None:
-        """A visit found the page changed."""
-        self._content(page, now, changed_at=now)
-
-    def importance_stated(self, page: int, now: float) -> None:
-        """Somebody said what this very page is worth."""
-        self._content(page, now, importance_stated=1)
-
-    def _content(self, page: int, now: float, **changes: Any) -> None:
+    def content(self, page: int, now: float, **changes: Any) -> None:
+        """What is known of the page has changed, by columns of `page_content`."""
         batch, number = self._of_page(page, now)
         batch.contents[number] = {**batch.contents.get(number, {}), **changes}
 

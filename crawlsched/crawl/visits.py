@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import NamedTuple
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from scrapy import Request
 
 from crawlsched.content.reading import Content
-from crawlsched.crawl.probes import Probe
-from crawlsched.showing import shown, without_secrets
+from crawlsched.content.verdict import Size
+from crawlsched.crawl.collection import Collection
+from crawlsched.crawl.deliveries import DeliveryBook
+from crawlsched.crawl.failing_hosts import FailingHosts
+from crawlsched.crawl.probes import Probe, Probes
+from crawlsched.crawl.run import OnePass
+from crawlsched.exceptions import CrawlschedError
+from crawlsched.pages import LIVE
+from crawlsched.planner import Observation
+from crawlsched.showing import in_words, shown, without_secrets
 from crawlsched.store import Outcome
 
-__all__ = ["AGAIN_META", "CALL_META", "NOT_RETRIED", "Call", "ResponseFacts", "Visit", "Visits"]
+__all__ = ["CALL_META", "NOT_RETRIED", "Call", "ResponseFacts", "Visit", "VisitEnds", "Visits"]
+
+logger = logging.getLogger(__name__)
 
 #: Under this key a request carries its call from the spider middleware to the scheduler, which takes it out.
 CALL_META = "crawlsched_call"
-#: Under this key a request that is no page carries which re-delivery it belongs to.
-AGAIN_META = "crawlsched_again"
 
 
-class Call:
-    """One call of a callback.
+class Call(NamedTuple):
+    """One call of a callback."""
 
-    Attributes
-    ----------
-    again : int or None
-        Token of the visit whose page was delivered once more, so that requests behind it are made once more, too; this
-        call is of that visit or descends from it over untracked requests. None: it is of no such visit.
-    """
-
-    __slots__ = ("again", "from_start", "page", "token")
-
-    def __init__(self, token: int = -1, page: int = -1, *, from_start: bool = False, again: int | None = None) -> None:
-        self.again = again
-        self.token = token  # of the visit whose response it was called with; -1: none that is known
-        self.page = page  # the page that was visited; -1: none
-        self.from_start = from_start  # whether a start request led to it over untracked requests only
+    token: int = -1  # of the visit whose response it was called with; -1: none that is known
+    page: int = -1  # the page that was visited; -1: none
+    from_start: bool = False  # whether a start request led to it over untracked requests only
 
 
 #: What ``meta["dont_retry"]`` says of a request that the spider has not asked for.
@@ -192,3 +192,222 @@ class Visits:
         # Dictionaries keep their order, so the oldest visits stand first.
         old = itertools.takewhile(lambda visit: visit.opened_at < opened_before, self._open.values())
         return [visit for visit in old if not visit.is_waiting]
+
+
+_REACHED = frozenset({Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, Outcome.FLAPPING, Outcome.MOVED})
+
+# What of a planner's observation is kept.
+_TAUGHT = ("page", "elapsed", "n_signals", "source", "further", "changed", "time_since_modified")
+
+
+class VisitEnds:
+    """Ends visits, with or without a response; whatever goes wrong about one page or source ends here, too."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        visits: Visits,
+        probes: Probes,
+        book: DeliveryBook,
+        failing_hosts: FailingHosts,
+        one_pass: OnePass | None,
+    ) -> None:
+        self._collection = collection
+        self._planner = planner = collection.planner
+        self._leave = {Outcome.GONE: planner.gone, Outcome.REFUSED: planner.refused, Outcome.MOVED: planner.moved}
+        self._visits = visits
+        self._probes = probes
+        self._book = book
+        self._failing_hosts = failing_hosts
+        self._one_pass = one_pass
+        self._count = collection.count
+
+    # -- visits without a response
+
+    def resolve(self, visit: Visit, outcome: Outcome, now: float, *, retry_at: float | None = None) -> None:
+        """A visit ended without a response: the page is tried again later, ever more rarely."""
+        with self.caught(visit, now):
+            if self.was_forgotten(visit, now):
+                return
+            if visit.probe is not None and visit.probe.impossible_url is not None:
+                self.question_open(visit, visit.probe, now)
+                return
+            # What some other component dropped would be picked again at once, so it backs off like an error.
+            leave = self._planner.not_allowed if outcome is Outcome.REFUSED else self._planner.failed
+            self.back_off(visit, outcome, now, retry_at=retry_at, leave=leave)
+
+    def not_sent(self, visit: Visit, now: float) -> None:
+        """A visit was taken back before anything was sent: its page, which may have been told to go, goes next."""
+        with self.caught(visit, now):
+            if self.was_forgotten(visit, now):
+                return
+            self.end(visit, Outcome.DROPPED, now)
+            if visit.source >= 0:
+                self.source_failed(visit.source, now)
+            elif visit.page >= 0:
+                self._planner.release(visit.page, now)
+                if not visit.is_lesson:
+                    self._planner.force([visit.page], now)
+                    if self._one_pass is not None:
+                        self._one_pass.taken_back(visit.page)
+
+    def was_forgotten(self, visit: Visit, now: float) -> bool:
+        """Whether `crawlsched forget` took the page away while it was visited; then there is nothing left to learn."""
+        if visit.page < 0 or self._collection.knows(visit.page):
+            return False
+        self.end(visit, Outcome.DROPPED, now)
+        return True
+
+    def question_open(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None) -> None:
+        """What a host answers in the place of pages was not found out: the page itself is fetched once more."""
+        self._collection.wrong_pages.answered(visit.host, probe.first.likeness)
+        self.end(visit, Outcome.PROBED, now, fetched)
+        self._probes.ask(replace(probe, impossible_url=None, asked_at=now))
+
+    # -- any visit
+
+    def end(
+        self,
+        visit: Visit,
+        outcome: Outcome,
+        now: float,
+        fetched: ResponseFacts | None = None,
+        *,
+        learned: Observation | None = None,
+        size: Size = (None, None),
+    ) -> int | None:
+        """Resolve a visit: the one place where it is counted and written down; return the number of what is kept."""
+        if not self._close(visit, outcome):
+            return None
+        self._hear_of_host(visit, outcome, fetched, now)
+        if visit.page < 0 or not self._collection.knows(visit.page):
+            return None
+        if outcome is not Outcome.PROBED:
+            self._book.ended_pages.append(visit.page)
+        nothing: dict[str, Any] = {"page": visit.page, "elapsed": None, "n_signals": 0, "source": -1, "changed": None}
+        taught = nothing if learned is None else {name: getattr(learned, name) for name in _TAUGHT}
+        observation = self._collection.unsaved.observation(
+            now,
+            **taught,
+            outcome=str(outcome),
+            status=None if fetched is None else fetched.status,
+            size=None if fetched is None else fetched.size,
+            changed_share=size[0],
+            similarity=size[1],
+        )
+        self._collection.unsaved.page(visit.page, now)
+        return observation
+
+    def _close(self, visit: Visit, outcome: Outcome) -> bool:
+        """Count a visit of ours that ends now; False: it had ended before, or follows a request that is no page."""
+        if self._visits.resolve(visit.token, outcome) is None or not visit.tracked:
+            return False
+        self._count("crawlsched/resolved")
+        self._count(f"crawlsched/resolved/{outcome}")
+        self._planner.frontier.release_host(visit.host)
+        return True
+
+    def back_off(
+        self,
+        visit: Visit,
+        outcome: Outcome,
+        now: float,
+        fetched: ResponseFacts | None = None,
+        retry_at: float | None = None,
+        *,
+        leave: Callable[..., None] | None = None,
+    ) -> None:
+        """A visit ended without content: its page backs off, and the feed gets that if it is news."""
+        observation = self.end(visit, outcome, now, fetched)
+        page, hosts = visit.page, self._collection.hosts
+        if visit.source >= 0:
+            self.source_failed(visit.source, now)
+        if page < 0:
+            return
+        before = self._planner.standing(page)
+        free_at = hosts.free_at(visit.host, now)
+        retry_at = max(retry_at or 0.0, free_at if free_at > now else 0.0) or None
+        leave = leave or self._leave.get(outcome, self._planner.failed)
+        leave(page, now, retry_at, of_host=hosts.fails(visit.host))
+        self._failing_hosts.have_news = True
+        self._collection.unsaved.page(page, now)
+        self.tell(page, before, observation, now)
+
+    def source_failed(self, number: int, now: float) -> None:
+        """A sitemap gave nothing: it is polled again later, ever more rarely."""
+        self._count("crawlsched/sources/failed")
+        self._collection.unsaved.source(self._collection.sources.polled(number, now, ok=False), now)
+
+    def tell(self, page: int, before: str, observation: int | None, now: float) -> None:
+        """Put it into the feed if a page stands otherwise than before; the same batch has its state."""
+        standing = self._planner.standing(page)
+        if standing == before:
+            return
+        back = "recovered" if before == "failing" else "back"
+        self._collection.unsaved.feed(page, now, back if standing == "live" else standing, observation)
+
+    def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: ResponseFacts | None, now: float) -> None:
+        """Errors of a server, refusals and wrong pages are the host's: its pages are not tried one after the other."""
+        hosts, host = self._collection.hosts, visit.host
+        status = 0 if fetched is None else fetched.status
+        is_whole = host in self._collection.failing_hosts
+        if outcome in _REACHED:
+            if visit.page >= 0 or not is_whole:  # a sitemap says nothing of the pages
+                hosts.answered(host)
+            return
+        is_of_host = outcome is Outcome.ERROR and (visit.unanswered or status >= 500 or status == 429)
+        if fetched is not None and visit.page >= 0 and outcome in (Outcome.REFUSED, Outcome.WRONG, Outcome.GONE):
+            # Pages that are known to be forbidden or gone are no news of their host.
+            is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
+            is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
+        if is_of_host:
+            hosts.failed(host, visit.opened_at, now, self._collection.settings.error_interval)
+        if visit.page >= 0 and outcome not in (Outcome.PROBED, Outcome.DROPPED):
+            said = "another page in their place" if outcome is Outcome.WRONG else str(status or "no answer")
+            self._failing_hosts.answers[host] = said
+
+    # -- errors of ours
+
+    def page_error(self, page: int, error: Exception, now: float) -> None:
+        """A page cannot be sent for now: it backs off like one that answered with an error."""
+        self._say(f"The page number {page} cannot be visited, so it waits", error)
+        self._let_go(page, now)
+
+    def source_error(self, number: int, error: Exception, now: float) -> None:
+        """A sitemap cannot be sent for now: it is polled again later."""
+        self._say(f"The source number {number} cannot be polled, so it waits", error)
+        self.source_failed(number, now)
+
+    @contextmanager
+    def caught(self, visit: Visit, now: float) -> Iterator[None]:
+        """Whatever of ours goes wrong inside ends the visit as an error, and goes no further."""
+        try:
+            yield
+        except Exception as error:
+            self.visit_error(visit, error, now)
+
+    def visit_error(self, visit: Visit, error: Exception, now: float) -> None:
+        """What a visit brought could not be judged: it counts as an error, and the page backs off."""
+        self._say(f"What came of {without_secrets(visit.url)} cannot be judged, so it is visited again later", error)
+        try:
+            self._close(visit, Outcome.ERROR)
+        finally:  # one error may follow another, and nobody else lets the page or the source go
+            if visit.page >= 0:
+                self._let_go(visit.page, now)
+            elif visit.source >= 0:
+                self.source_failed(visit.source, now)
+
+    def _let_go(self, page: int, now: float) -> None:
+        if self._collection.knows(page) and self._planner.in_flight(page):
+            try:
+                self._planner.failed(page, now)
+            finally:  # a page that stayed in flight would never be visited again, and start pages would be waited for
+                if self._planner.in_flight(page):
+                    self._planner.release(page, now)
+            self._collection.unsaved.page(page, now)
+
+    def _say(self, sentence: str, error: Exception) -> None:
+        self._count("crawlsched/failures")
+        # One line of a kind that we know; what nobody thought of needs its traceback.
+        expected = isinstance(error, CrawlschedError)
+        logger.error("%s: %s", sentence, in_words(error), exc_info=None if expected else error)

@@ -4,7 +4,6 @@ A change enters the feed in the same transaction that writes its page's fingerpr
 its cursor therefore sees each delivered change once or more, and misses none, whichever side is killed.
 """
 
-from crawlsched.feed.cursor import Cursor
-from crawlsched.feed.feed import Change, Feed
+from crawlsched.feed.feed import Change, Cursor, Feed
 
 __all__ = ["Change", "Cursor", "Feed"]

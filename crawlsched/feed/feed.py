@@ -1,20 +1,83 @@
-"""The feed of one collection, over all shards of its database."""
+"""The feed of one collection, over all shards of its database; cursors, and the feed as Atom (RFC 4287)."""
 
 from __future__ import annotations
 
 import heapq
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from html import escape
 from itertools import islice
 from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
 
 from crawlsched.content.kept_texts import differences
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.feed.cursor import Cursor
+from crawlsched.settings.values import read_date, read_seconds
 from crawlsched.store import Store, changes
 from crawlsched.store.reading import Reader
 
-__all__ = ["LONGEST_DIFF", "Change", "Feed"]
+__all__ = ["LONGEST_DIFF", "Change", "Cursor", "Feed", "atom", "read_since"]
+
+_CURSOR = re.compile(r"[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*")
+_ALLOWED = (
+    "since must be a duration such as 2h, a time such as 2026-11-25T07:00Z (UTC where it names no zone), or a cursor "
+    "such as 0:1234"
+)
+
+
+class Cursor:
+    """A position in each shard: the number of the last change that was read there; 0 for a shard never read.
+
+    >>> cursor = Cursor.read("0:12,3:7")
+    >>> cursor[0], cursor[1], str(cursor.after(1, 5))
+    (12, 0, '0:12,1:5,3:7')
+    """
+
+    def __init__(self, positions: Mapping[int, int]) -> None:
+        self.positions = dict(positions)
+
+    @classmethod
+    def read(cls, text: str) -> Cursor:
+        """Read a cursor as `str` writes it."""
+        if _CURSOR.fullmatch(text) is None:
+            raise CrawlschedError(f"{_ALLOWED}, got {text!r}.")
+        pairs = [part.split(":") for part in text.split(",")]
+        return cls({int(shard): int(position) for shard, position in pairs})
+
+    def __getitem__(self, shard: int) -> int:
+        return self.positions.get(shard, 0)
+
+    def __str__(self) -> str:
+        return ",".join(f"{shard}:{position}" for shard, position in sorted(self.positions.items())) or "0:0"
+
+    def after(self, shard: int, position: int) -> Cursor:
+        """Return the cursor of somebody who has read up to this position, too."""
+        return Cursor({**self.positions, shard: position})
+
+
+def read_since(text: str, now: float) -> Cursor | float:
+    """Read where in the feed to begin: a cursor, a time, or a duration before now; times in POSIX seconds.
+
+    >>> read_since("2h", now=10_000.0), read_since("1970-01-01T01:00Z", now=0.0), str(read_since("0:7", now=0.0))
+    (2800.0, 3600.0, '0:7')
+    """
+    text = text.strip()
+    if _CURSOR.fullmatch(text):
+        return Cursor.read(text)
+    # A duration has a unit; a bare number can only be a year, which nobody means, or POSIX seconds, which nobody types.
+    if re.fullmatch(r"[0-9.]+\s*(s|m|min|h|d)", text):
+        try:
+            return now - read_seconds(text)
+        except ValueError:
+            raise CrawlschedError(f"{_ALLOWED}, got {text!r}.") from None
+    try:
+        return read_date(text)
+    except (ValueError, OverflowError):
+        raise CrawlschedError(f"{_ALLOWED}, got {text!r}.") from None
+
 
 _SAID = {
     "new": "The first copy of the page",
@@ -162,3 +225,51 @@ class Feed:
 
 def _change(key: tuple[int, int], row: changes.DeliveredChange, cursor: str, diff: list[str] | None) -> Change:
     return Change(cursor=cursor, shard=key[0], diff=diff, **row._asdict())
+
+
+_ATOM = "http://www.w3.org/2005/Atom"
+# What XML 1.0 has no way to write.
+_UNSPEAKABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def atom(changes: Sequence[Change], collection: str, address: str, now: float) -> bytes:
+    """Return changes, newest first, as an Atom document that is served at `address`."""
+    feed = ElementTree.Element("feed", xmlns=_ATOM)
+    _add(feed, "title", f"Changes of {collection}")
+    # The address of a server may change, the identity of a feed may not.
+    _add(feed, "id", f"urn:crawlsched:{quote(collection, safe='')}")
+    _add(feed, "updated", _time(changes[0].time if changes else now))
+    ElementTree.SubElement(feed, "link", rel="self", type="application/atom+xml", href=_plain(address))
+    _add(ElementTree.SubElement(feed, "author"), "name", "crawlsched")
+    for change in changes:
+        _add_entry(feed, change, collection)
+    document: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
+    return document
+
+
+def _add_entry(feed: ElementTree.Element, change: Change, collection: str) -> None:
+    entry = ElementTree.SubElement(feed, "entry")
+    _add(entry, "title", f"{change.kind.capitalize()}: {change.url}")
+    _add(entry, "id", f"urn:crawlsched:{quote(collection, safe='')}:{change.shard}:{change.id}")
+    _add(entry, "updated", _time(change.time))
+    if change.url.lower().startswith(("http://", "https://")):
+        ElementTree.SubElement(entry, "link", rel="alternate", href=_plain(change.url))
+    ElementTree.SubElement(entry, "category", term=change.kind)
+    content = f"<p>{escape(change.sentence)}</p>"
+    if change.diff:
+        content += f"<pre>{escape(chr(10).join(change.diff))}</pre>"
+    _add(entry, "content", content).set("type", "html")
+
+
+def _add(parent: ElementTree.Element, name: str, text: str) -> ElementTree.Element:
+    element = ElementTree.SubElement(parent, name)
+    element.text = _plain(text)
+    return element
+
+
+def _plain(text: str) -> str:
+    return _UNSPEAKABLE.sub("\ufffd", text)
+
+
+def _time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

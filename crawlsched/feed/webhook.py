@@ -14,8 +14,7 @@ from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
-from crawlsched.feed.cursor import Cursor
-from crawlsched.feed.feed import Change, Feed
+from crawlsched.feed.feed import Change, Cursor, Feed
 from crawlsched.showing import in_words, without_secrets
 from crawlsched.store import Store
 from crawlsched.store.records import position_of, put_position

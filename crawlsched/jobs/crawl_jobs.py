@@ -28,7 +28,7 @@ from crawlsched.crawl.shard import Shard, Shards
 from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
-from crawlsched.pages.counts import PageCounts, counted, counted_in_parts
+from crawlsched.pages.pages import PageCounts, counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 __all__ = [
-    "ATTEMPTS",
     "AWAITED",
     "BY_START",
     "FAILURES",
@@ -44,9 +43,9 @@ RUN_ONLY = START | BY_START | AWAITED | TRIED
 class Counter:
     """A small number in some bits of the marks; it stops at its largest value.
 
-    >>> marks = ATTEMPTS.put(NEWS, 3)
-    >>> ATTEMPTS.of(marks), marks & NEWS, ATTEMPTS.of(ATTEMPTS.put(marks, 99))
-    (3, 1, 3)
+    >>> marks = FAILURES.put(NEWS, 3)
+    >>> FAILURES.of(marks), marks & NEWS, FAILURES.of(FAILURES.put(marks, 99))
+    (3, 1, 15)
     """
 
     def __init__(self, shift: int, bits: int) -> None:
@@ -62,7 +61,5 @@ class Counter:
         return marks & ~(self._most << self._shift) | min(n, self._most) << self._shift
 
 
-#: Deliveries begun that have not ended.
-ATTEMPTS = Counter(6, 2)
 #: Deliveries running in which its callback or a pipeline raised.
 FAILURES = Counter(8, 4)

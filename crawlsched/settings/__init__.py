@@ -3,8 +3,7 @@
 Imports what the values of settings are made of, and neither Scrapy nor SQL. Begin reading with `settings`.
 """
 
-from crawlsched.settings.gone import said_of_gone
-from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings, recipe_from
+from crawlsched.settings.settings import PREFIX, SETTINGS, Setting, Settings, recipe_from, said_of_gone
 from crawlsched.settings.values import SECONDS_PER, format_bandwidth, parse_bandwidth, parse_duration
 
 __all__ = [

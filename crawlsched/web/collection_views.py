@@ -16,8 +16,7 @@ from aiohttp import web
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.feed import Cursor, Feed
-from crawlsched.feed.atom import atom
-from crawlsched.feed.cursor import read_since
+from crawlsched.feed.feed import atom, read_since
 from crawlsched.store import Store
 from crawlsched.web.html import Html, tag
 from crawlsched.web.layout import document

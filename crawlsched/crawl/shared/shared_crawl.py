@@ -10,8 +10,7 @@ from typing import Any
 from scrapy.crawler import Crawler
 
 from crawlsched.crawl.collection import FoundPage
-from crawlsched.crawl.handing_over import FOUND, PAGE, Handover, found_data
-from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
+from crawlsched.crawl.page_requests import FOUND, PAGE, AdmissionResult, Handover, PageRequest, found_data
 from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate

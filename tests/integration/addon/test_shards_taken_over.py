@@ -45,7 +45,7 @@ def project(folder, shared, name: str, spider) -> Project:
 
 
 SLOW = """
-from crawlsched.addon.standby import wait
+from crawlsched.addon.lifetime import wait
 
 
 class AsksForAToken:

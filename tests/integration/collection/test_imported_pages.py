@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from pathlib import Path
 
-from crawlsched.crawl.importing import Import, ImportedPage
+from crawlsched.crawl.importing import Import
+from crawlsched.crawl.project import Requests
+from crawlsched.crawl.url_lines import UrlLine
 from crawlsched.settings import Settings
 from crawlsched.store import Store
 from tests.commands import said
@@ -41,18 +42,20 @@ def test_imported_pages_are_visited_and_delivered_once(tmp_path: Path) -> None:
 
 def test_no_more_pages_are_imported_than_are_allowed(tmp_path: Path) -> None:
     """By CRAWLSCHED_MAX_PAGES, and by a rule; those that were there before count, and are weighed still."""
+    database, requests = f"sqlite:///{tmp_path / 'crawl.db'}", Requests()
     given = {"CRAWLSCHED_MAX_PAGES": 4, "CRAWLSCHED_PAGES": [("*/calendar/*", {"max_pages": 1})]}
-    settings = Settings.from_scrapy(given, "test")
-    store = Store.open(f"sqlite:///{tmp_path / 'crawl.db'}", "test")
+    settings = Settings.from_scrapy({**given, "CRAWLSCHED_DATABASE_URL": database}, "test")
 
     def imported(*names: str, importance: float | None = None) -> tuple[int, int, int]:
-        importing = Import(store, settings, "none", lambda url: 1.0, time.time())
-        urls = [f"http://a.example/{name}" for name in names]
-        importing.take([ImportedPage(u, "a.example", hashlib.sha1(u.encode()).digest(), importance) for u in urls])
+        importing = Import(settings, requests, time.time())
+        found = [requests.page_of(UrlLine(1, f"http://a.example/{name}", importance)) for name in names]
+        importing.take(found)
+        importing.close()
         return importing.counts["new"], importing.counts["too_many"], importing.counts["weighed"]
 
     assert imported("calendar/1", "calendar/2", "a", "b") == (3, 1, 0)
     assert imported("calendar/3", "c", "d") == (1, 2, 0)
     assert imported("a", "e", importance=2.0) == (0, 1, 1)
+    store = Store.open(database, "test")
     assert len(store.reader.pages_to_weigh(-1, 10, stated=True)) == 4
     store.close()

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from crawlsched.crawl.delivery_book import Before
+from crawlsched.crawl.collection import FoundPage
+from crawlsched.crawl.deliveries import Before
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
@@ -80,7 +81,7 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
     refresher = opened()
     first, later = {"callback": "item", "meta": {"shelf": 1}}, {"callback": "look", "errback": "failed"}
     pages = [_ask(refresher, first)[1], _ask(refresher, first, url=URL + "/again", again=True)[1]]
-    refresher.admission.named({URL + "/named": None}, 1_000.0)
+    refresher.admission.named([FoundPage(URL + "/named", name_of(URL + "/named"), "a.example")], 1_000.0)
     admitted, named = _ask(refresher, first, url=URL + "/named", again=True)
     assert admitted is AdmissionResult.NEW
     for page, url in zip([*pages, named], (URL, URL + "/again", URL + "/named"), strict=True):
@@ -142,38 +143,36 @@ def test_dont_filter_and_start_requests(opened: Open) -> None:
     _, page = _ask(refresher, again=True, meta=start)
     assert _ask(refresher, again=True, meta=start) == (AdmissionResult.ONCE, page)
     refresher = opened()
-    assert not refresher.book.owed(page, 1_000.0)
+    assert not refresher.book.owed(page)
     assert _ask(refresher, again=True, meta=start) == (AdmissionResult.NEW, page)  # nobody has visited it
-    assert refresher.book.owed(page, 1_000.0) == START
+    assert refresher.book.owed(page) == START
     assert _ask(refresher, again=True) == (AdmissionResult.ONCE, page)
     assert _ask(refresher, importance=3.0)[0] is AdmissionResult.KNOWN
     assert refresher.planner.pages.importance[page] == 3.0
 
 
 def test_what_is_owed_is_given_once(opened: Open) -> None:
-    """What is asked for while a delivery is under way is not lost; behind untracked requests it is once in a while."""
+    """What is asked for while a delivery is under way is not lost; behind untracked requests it is once in each run."""
     refresher = opened()
     _, page = _ask(refresher)
     _crawled(refresher, page)
     book, deliveries = refresher.book, refresher.deliveries
     before = Before(refresher.collection.facts_of(page), {})
     book.ask(page, RECRAWL, 1_000.0)
-    book.begin(1, before, book.owed(page, 1_000.0), 1_000.0)
+    book.begin(1, before, book.owed(page), 1_000.0)
     book.ask(page, RECRAWL, 1_000.0)
     deliveries.untracked_waits(1)
     deliveries.untracked_sent(2, 1, 1_000.0)
     deliveries.failed(2, 1_000.0)
     deliveries.called_back(1, 1_000.0)
-    assert book.owed(page, 1_000.0) == RECRAWL
+    assert book.owed(page) == RECRAWL
     book.begin(3, before, RECRAWL, 1_000.0)
     deliveries.called_back(3, 1_000.0)
-    assert book.owed(page, 1_000.0) == 0
-    assert book.owed(page, 1_000.0 + 86_400.0) == 0  # no untracked request came of it this time
+    assert book.owed(page) == 0  # no untracked request came of it this time
     refresher.planner.pages.marks[page] |= UNTRACKED
-    assert book.owed(page, 1_000.0) == 0
-    assert book.owed(page, 1_000.0 + 86_400.0) == UNTRACKED
+    assert book.owed(page) == 0
     refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
-    assert book.owed(page, 1_000.0) == UNTRACKED
+    assert book.owed(page) == UNTRACKED
 
 
 def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:

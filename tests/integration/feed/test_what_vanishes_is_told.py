@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from crawlsched.feed import Cursor, Feed
-from crawlsched.feed.atom import atom
+from crawlsched.feed.feed import atom
 from tests import children
 from tests.crawling import YIELDS, Project, spider
 from tests.site import Site

@@ -15,8 +15,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from aiohttp import web
 
-from crawlsched.receiver.connections import MOST_CONNECTIONS
 from crawlsched.receiver.pings import subscription_form
+from crawlsched.receiver.receiver import MOST_CONNECTIONS
 from crawlsched.store.records import last_plan
 from tests import children
 from tests.crawling import Project

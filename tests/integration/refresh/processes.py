@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from crawlsched.crawl.handing_over import PAGE
+from crawlsched.crawl.page_requests import PAGE
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 from crawlsched.crawl.visits import Call

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import text
 
-from crawlsched.crawl.handing_over import FOUND
-from crawlsched.crawl.page_requests import AdmissionResult
+from crawlsched.crawl.page_requests import FOUND, AdmissionResult
 from crawlsched.crawl.shared.membership import Membership
 from crawlsched.exceptions import StoreError
 from crawlsched.sharing import Renewal, shard_of

@@ -37,7 +37,7 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared) -> None:
     with process(shared, one_pass=True) as refresher:
         for page in range(3):
             ask(refresher, f"http://{HOSTS[0]}/{page}")
-        refresher.start_ended()
+        refresher.starts.has_ended = True
         grant, sent = refresher.sharing._membership.grant, list[str]()
         for is_granted in (True, False, True, False, False, True):
             visit, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
@@ -59,7 +59,7 @@ def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared) 
     """What it was to teach is lost; the page itself was visited in this pass, and judged."""
     with process(shared, one_pass=True) as refresher:
         ask(refresher, f"http://{HOSTS[0]}/")
-        refresher.start_ended()
+        refresher.starts.has_ended = True
         visit, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
         content = refresher.dispatcher.reading(visit, Body(b"<p>One</p>", "text/html", "utf-8", visit.url), None)[0]()
         visit.probe = Probe(visit.page, visit.host, content, False, False, refresher.clock())

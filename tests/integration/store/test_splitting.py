@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.exceptions import CollectionInUse, StoreError
-from crawlsched.pages.counts import counted
+from crawlsched.pages.pages import counted
 from crawlsched.planner import Plan
 from crawlsched.sharing import Renewal, shard_of
 from crawlsched.store import Batch, Host, KeptText, Source, Store, commands, schema

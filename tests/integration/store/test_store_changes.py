@@ -4,7 +4,7 @@ import pytest
 
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.feed import Cursor, Feed
-from crawlsched.feed.atom import atom
+from crawlsched.feed.feed import atom
 from crawlsched.store import Batch, ChangeRow, KeptText
 from tests.rows import NOW, new_page, observation
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from crawlsched.crawl.project_requests import Requests
+from crawlsched.crawl.project import Requests
 from crawlsched.crawl.url_lines import UrlLine
 from crawlsched.store import host_of
 

@@ -1,6 +1,6 @@
 """The cache of page facts never loses what is not yet written."""
 
-from crawlsched.crawl.facts_cache import FactsCache
+from crawlsched.crawl.collection import FactsCache
 from crawlsched.store import PageFacts
 
 

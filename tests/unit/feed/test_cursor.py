@@ -3,7 +3,7 @@
 import pytest
 
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.feed.cursor import Cursor, read_since
+from crawlsched.feed.feed import Cursor, read_since
 
 
 @pytest.mark.parametrize(

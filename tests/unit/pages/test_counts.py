@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from crawlsched.pages import FREE, STATE_NAMES, Pages, counts
-from crawlsched.pages.counts import counted
+from crawlsched.pages import FREE, STATE_NAMES, Pages
+from crawlsched.pages import pages as columns
+from crawlsched.pages.pages import counted
 
 
 @pytest.mark.parametrize("at_once", [7, 2**16])
@@ -17,7 +18,7 @@ def test_counts_in_parts_are_those_of_all_pages_one_by_one(
     n: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Forgotten pages are left out: they have no state, no source, and their hosts no page."""
-    monkeypatch.setattr(counts, "_AT_ONCE", at_once)
+    monkeypatch.setattr(columns, "_AT_ONCE", at_once)
     rng, pages = np.random.default_rng(n), Pages()
     added = pages.add(host=rng.integers(0, 50, n), now=0.0)
     pages.state[added] = rng.integers(0, len(STATE_NAMES), n)

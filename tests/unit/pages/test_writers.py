@@ -15,7 +15,7 @@ from crawlsched.pages.rare_facts import Facts
 WRITERS: dict[str, tuple[str, ...]] = {
     "*": ("crawlsched.planner", "crawlsched.jobs.refit", "crawlsched.simulation.planner_arm"),
     "request_digest": ("crawlsched.crawl.collection",),
-    "marks": ("crawlsched.crawl.shard_pages", "crawlsched.crawl.collection", "crawlsched.crawl.one_pass"),
+    "marks": ("crawlsched.crawl.shard_pages", "crawlsched.crawl.collection", "crawlsched.crawl.run"),
 }
 ROOT = Path(crawlsched.__file__).parent
 COLUMNS = {*Pages.names, *Facts._fields, "rare"}

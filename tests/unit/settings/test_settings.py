@@ -14,7 +14,7 @@ from crawlsched.settings import (
     parse_bandwidth,
     parse_duration,
 )
-from crawlsched.settings.gone import said_of_gone
+from crawlsched.settings.settings import said_of_gone
 
 
 def read(**settings: object) -> Settings:

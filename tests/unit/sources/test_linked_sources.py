@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crawlsched.crawl.linked_sources import linked_sources
+from crawlsched.crawl.source_reading import linked_sources
 
 PAGE = "https://www.site.example/a/page"
 FEED = "<link rel=alternate type=application/rss+xml href={}>"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.crawl.poll_value import Brought, first_interval, poll_interval
+from crawlsched.crawl.polls import Brought, first_interval, poll_interval
 from crawlsched.crawl_value import greedy
 
 HOUR = 3600.0

@@ -1,7 +1,6 @@
 """Sitemap indexes: their dates spare fetches while they prove true, and only then."""
 
-from crawlsched.crawl.sitemap_indexes import SitemapIndexes
-from crawlsched.crawl.sources import Sources
+from crawlsched.crawl.sources import SitemapIndexes, Sources
 
 
 def _index_with_child() -> tuple[Sources, SitemapIndexes, int, int]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead
-from crawlsched.crawl.source_tally import tallied
 
 NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
 

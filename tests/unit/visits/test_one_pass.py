@@ -3,7 +3,7 @@
 import numpy as np
 
 from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.one_pass import OnePass
+from crawlsched.crawl.run import OnePass
 from crawlsched.planner import Planner
 
 

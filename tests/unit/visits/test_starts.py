@@ -1,6 +1,6 @@
 """Starts: who goes first in a run, and how long the others wait."""
 
-from crawlsched.crawl.starts import Starts
+from crawlsched.crawl.run import Starts
 
 
 def _starts(first: int = 100, bandwidth: float = 10.0) -> Starts:

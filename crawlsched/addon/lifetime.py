@@ -1,4 +1,4 @@
-"""A standby: a crawl that waits until another process leaves the collection to it."""
+"""When a crawl may begin, and how one that cannot go on ends: a sentence in the log, a reason, and exit code 1."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import logging
 from collections.abc import Callable
 from time import monotonic
 
+from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
-from crawlsched.scrapy_versions import call_later
+from crawlsched.scrapy_versions import call_later, close_spider
 
-__all__ = ["Standby", "wait"]
+__all__ = ["Standby", "end_loudly", "exit_with_1", "wait"]
 
 logger = logging.getLogger(__name__)
+
 
 # It looks this often whether the collection is free, and whether it is to end, seconds.
 _LOOKS, _STEP = 2.0, 0.25
@@ -56,3 +58,29 @@ async def wait(seconds: float) -> None:
     gone: Deferred[None] = Deferred()
     call_later(seconds, gone.callback, None)
     await maybe_deferred_to_future(gone)
+
+
+def end_loudly(crawler: Crawler, reason: str, sentence: str | None = None) -> None:
+    """Close the spider, once, with a ``finish_reason`` that scripts see, and perhaps a sentence in the log."""
+    engine = crawler.engine
+    if engine is None or engine.spider is None or getattr(crawler, "_crawlsched_ends", False):
+        return
+    crawler._crawlsched_ends = True  # type: ignore[attr-defined]
+    if sentence:
+        logger.error(sentence)
+    exit_with_1(crawler)
+    close_spider(engine, reason)
+
+
+def exit_with_1(crawler: Crawler) -> None:
+    """Let ``scrapy crawl`` and ``scrapy runspider`` end with exit code 1, for supervisors.
+
+    Scrapy's commands end so if a crawl has ended without a spider.
+    """
+
+    def forget_spider() -> None:
+        crawler.spider = None
+
+    # Scrapy holds handlers weakly; this one comes last, when nobody needs the spider any more.
+    crawler._crawlsched_exit = forget_spider  # type: ignore[attr-defined]
+    crawler.signals.connect(forget_spider, signals.spider_closed)
