@@ -4,7 +4,6 @@
 
     CrawlschedError
       + SettingError (ValueError)           a CRAWLSCHED_* setting is wrong
-      + UnsupportedPlatform (OSError)       this system is none that crawlsched runs on
       + UnknownPage (LookupError)           a URL that is not in the store
       + NotThePage                          for callbacks: this response is not the page it should be
       + StoreError (RuntimeError)           the database cannot be used
@@ -31,7 +30,6 @@ __all__ = [
     "SettingError",
     "StoreError",
     "UnknownPage",
-    "UnsupportedPlatform",
     "require_aiohttp",
     "require_posix",
 ]
@@ -45,17 +43,13 @@ class SettingError(CrawlschedError, ValueError):
     """A ``CRAWLSCHED_*`` setting has a value that is not allowed; the crawl does not start."""
 
 
-class UnsupportedPlatform(CrawlschedError, OSError):
-    """The system is none that crawlsched runs on; nothing was begun."""
-
-
 def require_posix() -> None:
-    """Refuse systems without POSIX processes (`UnsupportedPlatform`); what is used first asks this.
+    """Refuse systems without POSIX processes; what is used first asks this.
 
     Signal 0 finds out whether the owner of a collection still runs; on Windows it would interrupt that process.
     """
     if os.name != "posix":
-        raise UnsupportedPlatform(
+        raise CrawlschedError(
             f"crawlsched does not run on {'Windows' if os.name == 'nt' else sys.platform}; "
             "run it on Linux or another POSIX system, such as the Windows Subsystem for Linux."
         )

@@ -1,9 +1,13 @@
-"""Freshness: the share of time during which copies equal their pages."""
+"""Freshness: the share of time during which copies equal their pages, and the share of a sample that is fresh now."""
+
+from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["expected_freshness", "page_freshness"]
+from crawlsched.columns.array_types import FloatArray
+
+__all__ = ["estimated", "expected_freshness", "page_freshness"]
 
 
 def expected_freshness(rates: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1.0) -> float:
@@ -94,3 +98,26 @@ def _checked(name: str, value: ArrayLike) -> NDArray[np.float64]:
         wrong = array[~((array >= 0.0) & (array < np.inf))]
         raise ValueError(f"{name} contains {float(wrong.flat[0])!r}; every {name} must be finite and 0 or more.")
     return array
+
+
+def estimated(fresh: FloatArray, importance: FloatArray, n_all: float) -> tuple[float, float] | tuple[None, None]:
+    """Return the share of the importance that is fresh and its error, from an even sample of `n_all` pages.
+
+    Both are None without importance. The error is that of a ratio of means (Cochran, Sampling Techniques, section 6.4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> share, error = estimated(np.array([1.0, 0.0, 1.0, 1.0]), np.ones(4), n_all=1000)
+    >>> share, round(error, 3)
+    (0.75, 0.25)
+    """
+    total, n = float(importance.sum()), fresh.size
+    if not total:
+        return None, None
+    share = float(importance @ fresh) / total
+    if n < 2 or n >= n_all:
+        return share, 0.0
+    residuals = importance * (fresh - share)
+    variance = n / (n - 1) * float(residuals @ residuals) / total**2 * (1.0 - n / n_all)
+    return share, float(np.sqrt(variance))

@@ -13,6 +13,7 @@ __all__ = [
     "say_moment",
     "say_past",
     "say_per_day",
+    "say_rate",
     "say_share",
     "say_table",
     "say_trust",
@@ -103,6 +104,17 @@ def say_per_day(n: float) -> str:
     ('1,900', '0.5', '0')
     """
     return f"{n:,.0f}" if n >= 10 else f"{n:.2g}" if n >= 0.001 else "0"
+
+
+def say_rate(per_second: float) -> str:
+    """Say a rate with three digits, in the first unit in which it is 1 or more.
+
+    >>> say_rate(12.345), say_rate(0.5), say_rate(0.5 / 3600)
+    ('12.3/s', '30/min', '12/d')
+    """
+    units = (("s", 1.0), ("min", 60.0), ("h", 3600.0))
+    unit, seconds = next((one for one in units if per_second * one[1] >= 1.0), ("d", 86_400.0))
+    return f"{float(f'{per_second * seconds:.3g}'):,g}/{unit}"
 
 
 def say_count(n: int, thing: str) -> str:

@@ -233,6 +233,13 @@ class Project:
         """Run the crawl to its end."""
         return self.finish(self.start(**settings), timeout)
 
+    def run_until(self, is_so: Callable[[], object], timeout: float = 90.0, **settings: Any) -> Crawl:
+        """Run the crawl until something is so, and end it then as a person would."""
+        process = self.start(**{"seconds": 0, **settings})
+        wait_until(is_so, timeout, lambda: self.log()[-3000:])
+        process.terminate()
+        return self.finish(process)
+
     def log(self) -> str:
         """Return what the crawl has logged."""
         return (self.folder / "crawl.log").read_text()

@@ -5,14 +5,21 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Self
+from inspect import isawaitable
+from typing import Any, Self
 
 from aiohttp import web
 
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse] | web.StreamResponse]
+#: What answers a path: by a page's text, or by a response.
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse | str] | web.StreamResponse | str]
 
 # Between two looks whether the site is late itself, seconds.
 _BETWEEN_LOOKS = 0.05
+
+
+def html(text: str, **more: Any) -> web.Response:
+    """Answer with a page."""
+    return web.Response(text=text, content_type="text/html", **more)
 
 
 def most_in_a_second(times: list[float]) -> int:
@@ -52,7 +59,7 @@ class Site:
             body = answer
 
             def fixed(request: web.Request) -> web.Response:
-                return web.Response(text=body, status=status, headers=named, content_type="text/html")
+                return html(body, status=status, headers=named)
 
             self.answers[path] = fixed
         return self.url(path)
@@ -105,4 +112,6 @@ class Site:
         if answer is None:
             return web.Response(status=404, text="not here")
         given = answer(request)
-        return given if isinstance(given, web.StreamResponse) else await given
+        if isawaitable(given):
+            given = await given
+        return html(given) if isinstance(given, str) else given

@@ -23,7 +23,7 @@ DATABASES = ("tests/migrations/", "tests/integration/store/", "tests/integration
 #: Files whose tests measure over many seeded runs, or try many inputs.
 STATISTICS = ("tests/papers/test_figures", "tests/fuzz/")
 #: Files whose tests start the demos, the tutorial or environments of their own, as a newcomer does.
-PROGRAMS = tuple(f"tests/acceptance/test_{name}" for name in ("demo", "tutorial", "versions", "wheel"))
+PROGRAMS = tuple(f"tests/acceptance/test_{name}" for name in ("demo", "tutorial", "wheel"))
 
 # What takes longest, so that it is not begun last.
 _LONG = (
@@ -34,6 +34,7 @@ _LONG = (
             "addon/test_as_plain_scrapy",
             "addon/test_bound",
             "addon/test_large_pages",
+            "addon/test_page_rules",
             "addon/test_postgresql_away",
             "addon/test_shared_collections",
             "addon/test_slots",

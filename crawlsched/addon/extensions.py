@@ -1,4 +1,4 @@
-"""The Scrapy extension: what the refresher has to hear of and cannot see from the scheduler or a middleware."""
+"""The Scrapy extension: passes on signals of Scrapy that reach neither the scheduler nor a middleware."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ class Refresh:
             self._refresher.rate.pay(self._refresher.clock())
 
     def response_downloaded(self, request: Request, response: Response) -> None:
-        """Hear of a host that wants to rest, also where a retry keeps the response from the middleware."""
+        """Note a host that asks for rest, also where a retry keeps the response from the middleware."""
         if response.status in (429, 503) and (value := response.headers.get("Retry-After")):
             host = request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
             self._refresher.host_rests(host, value.decode("latin-1"), self._refresher.clock())

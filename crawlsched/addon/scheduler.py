@@ -225,10 +225,11 @@ class Scheduler(BaseScheduler):
             if isinstance(request.errback, VisitErrback):
                 request.errback = request.errback.spiders_own
         template = self._kept_as(request, was_sent=token is not None)
-        taken = self._add_untracked(request, call) if template is False else self._add_page(request, template, call)
-        if call is not None:
-            self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
-        return taken
+        try:
+            return self._add_untracked(request, call) if template is False else self._add_page(request, template, call)
+        finally:  # also where the project's filter raises
+            if call is not None:
+                self._refresher.deliveries.output_ended(call.token, self._refresher.clock())
 
     def _add_untracked(self, request: Request, call: Call | None) -> bool:
         taken = self._untracked.enqueue(request, call)

@@ -90,7 +90,7 @@ class DeliveryMiddleware:
     def process_spider_exception(
         self, response: Response, exception: Exception, spider: Spider | None = None
     ) -> list[Any] | None:
-        """Hear of a callback that says: this is not the page it should be, or: the crawl is to end."""
+        """Take what a callback raises to say that the response is not its page, or that the crawl has to end."""
         if isinstance(exception, CloseSpider):  # of a callback that raised before it had yielded anything
             self._deliveries.called_back(_token(response), self._clock())
         if not isinstance(exception, NotThePage):

@@ -56,12 +56,15 @@ class UntrackedRequests:
         if is_first:
             request.meta[_FIRST_META] = self._run
             starts.untracked_waits()
-        taken = self._fallback.enqueue_request(request)
-        if not taken:
-            if call is not None and call.token >= 0:
-                deliveries.untracked_ended(call.token, self._refresher.clock())
-            if is_first:
-                starts.untracked_refused()
+        taken = False
+        try:
+            taken = self._fallback.enqueue_request(request)
+        finally:  # also where the project's filter raises
+            if not taken:
+                if call is not None and call.token >= 0:
+                    deliveries.untracked_ended(call.token, self._refresher.clock())
+                if is_first:
+                    starts.untracked_refused()
         return taken
 
     def next_request(self, now: float) -> Request | None:

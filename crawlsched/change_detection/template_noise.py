@@ -261,7 +261,7 @@ def _keys(one: Difference) -> list[_Key]:
 
 
 def _keys_at_once(found: Sequence[Difference]) -> list[tuple[Difference, _Key]]:
-    """Return the same of what differs at once: all blocks of a place if most of them do, or else some by number."""
+    """Name differing blocks by their place alone where most blocks there differ, and by place and number elsewhere."""
     blocks = {(one.place, one.number, one.kind == "removed") for one in found if one.kind != "order"}
     counts = Counter(place for place, _, _ in blocks)
     keys = []

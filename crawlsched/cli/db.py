@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from crawlsched.cli import refit
 from crawlsched.cli.members import say_processes, sharing
-from crawlsched.cli.parsing import Option, add_command, add_commands_below, confirm, option
-from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.parsing import Option, add_command, add_commands_below, confirm, option, shown_progress
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.table_files import new_file
 from crawlsched.cli.target import common_options, database_of, find_target

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from crawlsched.cli.conditions import read_condition, where_option
-from crawlsched.cli.parsing import option
-from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.pages import read_condition, where_option
+from crawlsched.cli.parsing import option, shown_progress
 from crawlsched.cli.stores import open_stores
 from crawlsched.cli.table_files import FORMATS, write_table
 from crawlsched.exceptions import CrawlschedError

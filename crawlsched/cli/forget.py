@@ -4,9 +4,9 @@ import argparse
 import time
 from typing import Any
 
-from crawlsched.cli.finding import forgotten_as
 from crawlsched.cli.parsing import MATCHING, confirm, one_of, option
 from crawlsched.cli.stores import Stores, leased, n_shards_of, open_stores, owner_now
+from crawlsched.cli.target import forgotten_as
 from crawlsched.exceptions import CrawlschedError, UnknownPage
 from crawlsched.wording import say_count, say_past, say_table
 

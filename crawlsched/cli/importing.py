@@ -3,17 +3,15 @@
 import argparse
 import time
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.finding import why_forgotten
-from crawlsched.cli.parsing import option
-from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.parsing import option, shown_progress
 from crawlsched.cli.stores import n_shards_of, owner_now
-from crawlsched.cli.target import Target, find_or_make_target
+from crawlsched.cli.target import Target, find_or_make_target, why_forgotten
 from crawlsched.crawl.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_count
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from crawlsched.crawl.project import Requests
     from crawlsched.store import Store
     from crawlsched.store.forgetting import Tombstone
-from collections import deque
-from collections.abc import Sequence
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 

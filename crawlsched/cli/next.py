@@ -76,4 +76,4 @@ def say(report: dict[str, Any]) -> str:
             f"\n\n{say_share(share)} of the newest visits were of pages announced since the visit before. "
             "New announcements go between these."
         )
-    return "\n".join(say_table(rows)) + note
+    return "\n".join(say_table(rows, "rrll")) + note

@@ -1,16 +1,18 @@
 """Parsing: what every command has in common, so that all have one shape.
 
 ``--help`` ends with an example, ``--json`` prints where no file is named, and a misspelt command or option is answered
-with one that is like it.
+with one that is like it. What runs long says how far it has come.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from time import monotonic
 from typing import Any
 
 from crawlsched.exceptions import CrawlschedError
+from crawlsched.wording import say_duration
 
 __all__ = [
     "MATCHING",
@@ -23,6 +25,8 @@ __all__ = [
     "examples",
     "one_of",
     "option",
+    "reader",
+    "shown_progress",
     "whole_number",
 ]
 
@@ -143,7 +147,7 @@ def option(usage: str, meaning: str, read: Callable[[str], Any] | None = None, *
     else:
         named["metavar"] = metavar
     if read is not None:
-        named["type"] = read if isinstance(read, type) else _type_of(read)
+        named["type"] = reader(read)
     return lambda parser: parser.add_argument(name, help=meaning, **named)
 
 
@@ -165,12 +169,15 @@ MATCHING = (
 )
 
 
-def _type_of(read: Callable[[str], Any]) -> Callable[[str], Any]:
+def reader(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return what argparse reads a value with, so that a wrong one is answered with what it must be."""
+
     def read_text(text: str) -> Any:
         try:
             return read(text)
         except ValueError as error:
-            raise argparse.ArgumentTypeError(f"must be {error}, got {text!r}.") from None
+            allowed = "a whole number" if read is int else "a number" if read is float else error
+            raise argparse.ArgumentTypeError(f"must be {allowed}, got {text!r}.") from None
 
     return read_text
 
@@ -223,3 +230,31 @@ def examples(*commands: str, before: str = "") -> str:
     heading = "example:" if len(commands) == 1 else "examples:"
     text = "\n".join([heading, *(f"  {command}" for command in commands)])
     return f"{before}\n\n{text}" if before else text
+
+
+# Seconds until the first line, and between two.
+_FIRST, _PAUSE = 2.0, 10.0
+
+
+def shown_progress(name: str) -> Callable[[int, int | None], None]:
+    """Return a function of (done, total) that says how far a run has come; a total of None: nobody knows.
+
+    It prints a line after two seconds, then one every ten.
+    """
+    began = monotonic()
+    following = began + _FIRST
+
+    def show(done: int, total: int | None) -> None:
+        nonlocal following
+        now = monotonic()
+        if now < following or done in (0, total):
+            return
+        following = now + _PAUSE
+        if total is None:
+            text = f"going on for {say_duration(now - began)}"
+        else:
+            left = (now - began) * (total - done) / done
+            text = f"{done / total:.0%} done, about {say_duration(left)} left"
+        print(f"{name}: {text}", file=sys.stderr, flush=True)
+
+    return show

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import one_of, option, whole_number
-from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.parsing import one_of, option, shown_progress, whole_number
 from crawlsched.cli.stores import leased, open_stores
 from crawlsched.exceptions import CrawlschedError
 

@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from crawlsched.cli.asking import ask_about_pages, say_unknown
 from crawlsched.cli.parsing import option
+from crawlsched.cli.recrawl import ask_about_pages, say_unknown
 from crawlsched.wording import say_count
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]

@@ -8,8 +8,7 @@ from textwrap import fill
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import option
-from crawlsched.cli.progress import shown_progress
+from crawlsched.cli.parsing import option, shown_progress
 from crawlsched.cli.table_files import new_file
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_duration, say_table

@@ -11,7 +11,7 @@ from crawlsched.cli.sources import described, worth
 from crawlsched.cli.stores import open_stores
 from crawlsched.jobs.stored_planners import freshness
 from crawlsched.settings import Settings, format_bandwidth
-from crawlsched.wording import or_dash, say_count, say_duration, say_past, say_share, say_table, say_trust
+from crawlsched.wording import or_dash, say_count, say_duration, say_past, say_rate, say_share, say_table, say_trust
 
 if TYPE_CHECKING:
     from crawlsched.pages.pages import PageCounts
@@ -163,7 +163,7 @@ def _hosts(rows: "Sequence[Host]") -> list[dict[str, Any]]:
 
 
 def _withheld(rows: "Sequence[Host]") -> dict[str, dict[str, int]]:
-    """Count what did not reach the spider: reason to host to number."""
+    """Count what was held back from the spider, by reason and host."""
     counted: dict[str, dict[str, int]] = {}
     for host in rows:
         for reason, row in host.counts.get("withheld", {}).items():
@@ -182,14 +182,14 @@ def _fresh(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return how fresh the collection is, by importance, with its standard error if only a sample was taken."""
     from numpy import concatenate
 
-    from crawlsched.estimators.sampled_share import estimated
+    from crawlsched.freshness import estimated
 
     seen = [part["freshness"] for part in parts]
     fresh, importance = (concatenate([getattr(one, name) for one in seen]) for name in ("fresh", "importance"))
-    found = estimated(fresh, importance, sum(one.n_all for one in seen))
+    share, error = estimated(fresh, importance, sum(one.n_all for one in seen))
     return {
-        "expected_freshness": None if found is None else found.share,
-        "freshness_error": None if found is None else found.error,
+        "expected_freshness": share,
+        "freshness_error": error,
         "freshness_pages": {
             "wanted": sum(one.n_all for one in seen),
             "failing": sum(one.n_failing for one in seen),
@@ -254,7 +254,7 @@ def _say_pages(report: dict[str, Any], now: float) -> list[str]:
     if waiting := report["first_copies"].get("waiting"):
         made, pace = report["first_copies"]["made"], report["first_copies"]["per_second"]
         until = f"; all have one in {say_duration(waiting / pace)}" if pace else ""
-        lately = format_bandwidth(float(f"{pace:.3g}")) if pace else "none"
+        lately = say_rate(pace) if pace else "none"
         lines.append(f"  first copies: {waiting:,} wait, {made:,} made by this crawl, {lately} lately{until}")
     return lines
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from crawlsched.cli.finding import find_page, not_found
-from crawlsched.cli.target import Target, find_target
+from crawlsched.cli.target import Target, find_page, find_target, not_found
 from crawlsched.exceptions import CrawlschedError, StoreError
 from crawlsched.settings import Settings
 from crawlsched.sharing import shard_of

@@ -1,4 +1,4 @@
-"""The target: which database and which collection in it a command is about.
+"""The target: which database, which collection in it, and which of its pages a command is about.
 
 Inside a Scrapy project its settings say so, elsewhere ``--database`` does; a collection has to be named only where the
 database holds several.
@@ -6,20 +6,38 @@ database holds several.
 
 import argparse
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import add_json_option
+from crawlsched.cli.parsing import add_json_option, reader
 from crawlsched.crawl.project import anchored, is_named_by_arguments
-from crawlsched.exceptions import SettingError, StoreError
+from crawlsched.exceptions import SettingError, StoreError, UnknownPage
 from crawlsched.settings import PREFIX, Settings
+from crawlsched.wording import say_past
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-__all__ = ["Target", "common_options", "database_of", "find_or_make_target", "find_target", "find_targets"]
+    from crawlsched.store import Store
+    from crawlsched.store.forgetting import Tombstone
+
+__all__ = [
+    "Target",
+    "common_options",
+    "database_of",
+    "find_or_make_target",
+    "find_page",
+    "find_target",
+    "find_targets",
+    "forgotten_as",
+    "not_found",
+    "why_forgotten",
+]
 
 
 @dataclass(frozen=True)
@@ -42,7 +60,9 @@ def common_options(*, collection: bool = True) -> argparse.ArgumentParser:
     )
     if collection:
         group.add_argument("--collection", metavar="NAME", help="needed only where the database holds several")
-        group.add_argument("--shard", metavar="N", type=int, help="only this shard of a collection that has several")
+        group.add_argument(
+            "--shard", metavar="N", type=reader(int), help="only this shard of a collection that has several"
+        )
     add_json_option(group)
     # Under a name of its own: Scrapy's own -s stands before the command's name, and both count.
     group.add_argument(
@@ -178,3 +198,69 @@ def _shown(database: str) -> str:
     from crawlsched.store.database import Database
 
     return Database(database, read_only=True).name
+
+
+_OFFERED = 3
+# The pages of its host that a misspelt URL is compared with.
+_COMPARED = 2_000
+
+
+def find_page(store: "Store", url: str) -> int | None:
+    """Return the page with this URL, or with another spelling of it; None: there is none."""
+    page = store.reader.find(url)
+    if page is None:
+        # Only now: Scrapy takes a second to load, and most URLs are copied as they stand.
+        from scrapy import Request
+        from scrapy.utils.request import fingerprint
+
+        try:
+            page = store.reader.find(fingerprint(Request(url)))
+        except ValueError:  # no scheme, so no URL
+            return None
+    return page
+
+
+def not_found(store: "Store", url: str) -> UnknownPage:
+    """Return the error for an unknown URL: what forgot it, or which pages may be meant."""
+    if (stone := store.tombstones.covering(url)) is not None:
+        return UnknownPage(url, store.name, forgotten=f"{why_forgotten(stone, time.time())}.")
+    return UnknownPage(url, store.name, pages_like(store, url))
+
+
+def why_forgotten(stone: "Tombstone", now: float) -> str:
+    """Say when and by what something was forgotten, and which command takes that back.
+
+    >>> from crawlsched.store.forgetting import Tombstone
+    >>> print(why_forgotten(Tombstone("host", "a.org", 1700000000.0), now=1700000060.0))
+    the host a.org was forgotten (2023-11-14 22:13:20 UTC, 60 s ago); take that back with `crawlsched ...
+    """
+    option = "" if stone.kind == "url" else f"--{stone.kind} "
+    return (
+        f"the {forgotten_as(stone.kind, stone.value)} was forgotten ({say_past(stone.created_at, now)}); "
+        f"take that back with `crawlsched forget --undo {option}{quote(stone.value)}`"
+    )
+
+
+def forgotten_as(kind: str, value: str) -> str:
+    """Name a URL, a pattern or a host."""
+    return f"{'page' if kind == 'url' else kind} {value}"
+
+
+def pages_like(store: "Store", text: str) -> list[str]:
+    """Return some URLs of pages that may be meant: those that hold the text, or are spelt much alike on its host."""
+    from crawlsched.store import host_of
+    from crawlsched.store.listing import Condition, listed
+
+    if not text.strip("*/ "):
+        return []
+    with store.database.reading() as connection:
+
+        def urls(*conditions: Condition, limit: int) -> list[str]:
+            return [url for (url,) in listed(connection, store.key, "pages", ["url"], conditions, limit=limit)]
+
+        plain = text.replace("*", "")
+        found = urls(Condition("url", "~", f"*{plain}"), limit=_OFFERED)
+        found = found or urls(Condition("url", "~", f"*{plain}*"), limit=_OFFERED)
+        if not found and (host := host_of(text)):
+            found = get_close_matches(text, urls(Condition("host", "=", host), limit=_COMPARED), n=_OFFERED)
+    return found

@@ -61,7 +61,7 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
     from crawlsched.settings.addresses import WebAddress, is_loopback, read_address
 
     require_aiohttp("The page")
-    from crawlsched.web.server import Watched, serve
+    from crawlsched.web.server import CollectionViews, serve
 
     try:
         address = targets[0].settings.web or WebAddress("127.0.0.1", 8765)
@@ -73,10 +73,10 @@ async def _serve(targets: list[Target], arguments: argparse.Namespace) -> None:
         raise CrawlschedError("The token of CRAWLSCHED_WEB must not be False where others reach the page.")
     opened = open_all(targets)
     watched = [
-        Watched(
-            name=store.name if stores.shared is None else f"{store.name}/{store.key[0]}",
-            store=store,
-            reports=_reports(stores.target, store),
+        CollectionViews(
+            store.name if stores.shared is None else f"{store.name}/{store.key[0]}",
+            store,
+            _reports(stores.target, store),
         )
         for stores in opened
         for store in stores
@@ -104,8 +104,6 @@ def _wait_for_end(end: Callable[[], object]) -> None:
 
 
 def _reports(target: Target, store: "Store") -> "Reports":
-    from crawlsched.web.views import Reports
-
     alone = Stores(target, [store], None)
 
     # What makes a report is loaded with the first one: it takes longer than all that serves the page.
@@ -124,4 +122,4 @@ def _reports(target: Target, store: "Store") -> "Reports":
 
         return newest_report(store)
 
-    return Reports(why=why, sources=sources, whatif=whatif)
+    return {"why": why, "sources": sources, "whatif": whatif}

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawlsched.cli.history_options import bandwidth_of
 from crawlsched.cli.parsing import option, whole_number
+from crawlsched.cli.replay import bandwidth_of
 from crawlsched.cli.stores import Stores, open_stores
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.jobs.stored_planners import planners, wanted
 from crawlsched.settings import SECONDS_PER, format_bandwidth
 from crawlsched.settings.values import read_positive_seconds, read_share
-from crawlsched.wording import say_count, say_duration, say_share, say_table
+from crawlsched.wording import say_count, say_duration, say_rate, say_share, say_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,7 +167,7 @@ def _at(outlook: "Outlook", bandwidth: float, present: float, polls: float, *, s
 def say(report: dict[str, Any]) -> str:
     """Lay it out in two tables, and in a third where it was asked how soon changes are seen."""
     unit = format_bandwidth(report["bandwidth"]).partition("/")[2]
-    sitemaps = f", {_short(report['polls'], unit)} of that for sitemaps" if report["polls"] else ""
+    sitemaps = f", {say_rate(report['polls'])} of that for sitemaps" if report["polls"] else ""
     within = report["seen_within"]
     seen = [] if within is None else [f"changes seen within {say_duration(within)}"]
     new, share = report["without_copy"], report["discovery_share"]

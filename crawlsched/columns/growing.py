@@ -54,7 +54,7 @@ def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     """Return a longer column that begins with the given one; the rest is 0 and takes no memory until written.
 
-    The given one is not to be used any more: a longer one may stand in its memory, where it copies nothing.
+    Use the returned column only: it may share the memory of the given one.
 
     Examples
     --------

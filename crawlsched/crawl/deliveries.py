@@ -380,7 +380,7 @@ class DeliveryBook:
         self._collection.unsaved.page(page, now)
 
     def look_at_ended(self) -> None:
-        """Note which pages that a request of this run made have had their first visit and its delivery."""
+        """Look which new pages of this run have been visited and delivered."""
         still = []
         for page in self.ended_pages:
             if not self._marks.item(page) & AWAITED:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from crawlsched.crawl.refresher import Refresher
-from crawlsched.estimators.sampled_share import estimated
+from crawlsched.freshness import estimated
 from crawlsched.pages import ERROR, LIVE, NEW
 from crawlsched.planner.reports.outlook import known_fresh, wanted
 from crawlsched.planner.sampling import evenly
@@ -84,14 +84,14 @@ class Figures:
             some = rows[start : start + _AT_ONCE]
             fresh[start : start + _AT_ONCE] = known_fresh(planner, some, now)
             yield
-        estimate = estimated(fresh, importance, rows.size * every)
+        share, error = estimated(fresh, importance, rows.size * every)
         counts, before, seconds = self._counted(), self._counts, now - self._since
         self._counts, self._since = counts, now
         self.newest = {
             **{name: n - before[name] for name, n in counts.items()},
             "seconds": seconds,
-            "expected_freshness": None if estimate is None else estimate.share,
-            "freshness_error": None if estimate is None else estimate.error,
+            "expected_freshness": share,
+            "freshness_error": error,
             "wanted": float(rows.size * every),
         }
         store, figures = refresher.collection.store, self.newest

@@ -69,7 +69,7 @@ class Visit:
 
     @property
     def tracked(self) -> bool:
-        """Whether a page or a source is visited, and not just a request of the fallback scheduler followed."""
+        """Whether this is a visit to a page or a source, and not a request of the fallback scheduler."""
         return self.page >= 0 or self.source >= 0
 
     @property

@@ -17,13 +17,9 @@ from crawlsched.columns.growing import grown
 from crawlsched.estimators.estimator import Estimator
 from crawlsched.estimators.frequency_classes import FrequencyClasses
 from crawlsched.estimators.gamma_posterior import GammaPosterior
-from crawlsched.estimators.last_modified import LastModified
-from crawlsched.estimators.law_of_large_numbers import LawOfLargeNumbers
-from crawlsched.estimators.maximum_likelihood import MaximumLikelihood
-from crawlsched.estimators.moment_matching import MomentMatching
-from crawlsched.estimators.momentum import Momentum
-from crawlsched.estimators.stochastic_approximation import StochasticApproximation
-from crawlsched.estimators.visit_counts import BiasReduced, Naive, UniformPrior
+from crawlsched.estimators.online_estimators import LawOfLargeNumbers, Momentum, StochasticApproximation
+from crawlsched.estimators.solved_rates import MaximumLikelihood, MomentMatching
+from crawlsched.estimators.visit_counts import BiasReduced, LastModified, Naive, UniformPrior
 
 __all__ = ["POINT_ESTIMATORS", "LearnedRates"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,58 @@ from crawlsched.estimators.log_weights import (
     relative_likelihoods,
     to_steps,
 )
-from crawlsched.estimators.observations import Observations, check_observations, check_positive, check_rows, per_page
+from crawlsched.estimators.observations import Observations, check_observations, check_rows, per_page
 from crawlsched.estimators.probabilities import (
     TINY,
     check_prior,
     posterior_probabilities,
     visit_log_likelihood,
 )
-from crawlsched.estimators.rate_grid import DEFAULT_RATES, check_rates, grid_id
 
-__all__ = ["Posterior", "Renewal"]
+__all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "check_rates", "grid_id"]
+
+DAY = 86_400.0
+
+#: 32 change rates (per second) in equal ratios of 1.62, from once in three years to once in 30 seconds.
+#:
+#: Neighbours have to be so close that no page falls between two of them: one visit tells rates apart that differ by a
+#: factor of about e, ten visits by about 1.6, and beyond that the crawl value hardly depends on the rest (it is flat at
+#: its best). The slow end is where a page is as good as unchanging over the life of a crawl, the fast end where no
+#: crawler follows; a page beyond either end is treated as one at the end. 32 numbers of 2 bytes are one cache line.
+DEFAULT_RATES: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 30, 32)
+DEFAULT_RATES.setflags(write=False)
+
+
+def check_rates(rates: npt.ArrayLike) -> FloatArray:
+    """Return a grid of positive, finite, increasing rates as a read-only array, or raise `ValueError`."""
+    grid = np.array(rates, dtype=np.float64)
+    if grid.ndim != 1 or grid.size < 2:
+        raise ValueError(f"rates must be a one-dimensional array of at least 2 rates, got shape {grid.shape}.")
+    if not (np.isfinite(grid).all() and grid[0] > 0 and (np.diff(grid) > 0).all()):
+        raise ValueError("rates must be positive, finite and increasing (changes per second), got " + repr(grid[:4]))
+    grid.setflags(write=False)
+    return grid
+
+
+def grid_id(rates: npt.ArrayLike) -> str:
+    """Return a short name that two grids share only if they hold the same rates.
+
+    It is the number of rates and a digest of them, each rounded to nine digits: so the name is the same on every
+    machine.
+
+    Examples
+    --------
+    >>> grid_id([0.001, 0.01, 0.1])
+    '3-2c5f0359'
+    """
+    grid = check_rates(rates)
+    text = " ".join(f"{rate:.8e}" for rate in grid)
+    return f"{grid.size}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
+
+
+#: The name of `DEFAULT_RATES`; a test holds it fast, since rows in databases depend on it.
+DEFAULT_RATES_ID = grid_id(DEFAULT_RATES)
+
 
 # A new rate lies within this factor of the old one, above or below it, except for the share below.
 _FARTHEST = 10.0
@@ -119,10 +162,6 @@ class Posterior(Estimator):
         How log-likelihoods are kept: exactly (8 K bytes a page) or compactly (2 K bytes a page, 64 for 32 rates, or K,
         32; and 2 for `counts_updates`). Compact ones are off by some sqrt(n)/1000 nats after n visits, or sqrt(n)/50,
         see Notes.
-    half_life : float, optional
-        Seconds of observation after which evidence counts half; evidence is for ever by default.
-    discount : float, optional
-        Factor in (0, 1] on earlier evidence at each visit; 0.8 remembers about five visits.
     renewal : float, optional
         Probability in [0, 1) that between two visits the page's rate has become another one, as a rule within a factor
         of ten (`Renewal`); 0 by default.
@@ -140,12 +179,12 @@ class Posterior(Estimator):
     fresh with probability exp(-α τ - κ n)). For an unchanged page exp(-e) is common to all rates and drops out.
 
     State is the log-likelihood relative to each row's maximum, *without* the prior, so that a newly learned prior
-    applies to every page at once, and forgetting relaxes towards the prior.
+    applies to every page at once.
 
     With `renewal` ε the rate is a hidden Markov chain, and the step before each visit is that of its filter (fixed
     share [3]_, but for where a new rate is drawn from). Evidence against a rate is then never much more than log(1/ε),
-    and a page that has changed its ways is followed soon, while one that keeps to them is known as well as before. That
-    is why it is better than `discount`, which forgets the same of both; docs/notes/learning.md has the figures.
+    and a page that has changed its ways is followed soon, while one that keeps to them is known as well as before;
+    docs/notes/learning.md has the figures.
 
     Bias: the posterior mean is drawn towards the prior (its whole purpose) as long as visits are few: by as much as
     the prior's mean is off for a page not yet visited, and no more than O(1/n) after n visits. A page changing faster
@@ -191,8 +230,6 @@ class Posterior(Estimator):
         *,
         prior: npt.ArrayLike | None = None,
         dtype: npt.DTypeLike = np.float64,
-        half_life: float | None = None,
-        discount: float | None = None,
         renewal: float = 0.0,
         counts_updates: bool = True,
     ) -> None:
@@ -205,10 +242,6 @@ class Posterior(Estimator):
             raise ValueError(f"dtype must be numpy.float64, numpy.uint16 or numpy.uint8, got {self.dtype}.")
         n_rates = self.rates.size
         self.prior = check_prior(np.full(n_rates, 1.0) if prior is None else prior, n_rates)
-        self.half_life = None if half_life is None else check_positive(half_life, "half_life", "seconds")
-        self.discount = None if discount is None else check_positive(discount, "discount", "a factor")
-        if self.discount is not None and self.discount > 1:
-            raise ValueError(f"discount must be a factor above 0 and at most 1, got {discount!r}.")
         if not 0 <= renewal < 1:
             raise ValueError(f"renewal must be a probability from 0 to below 1, got {renewal!r}.")
         self.renewal = float(renewal)
@@ -268,8 +301,6 @@ class Posterior(Estimator):
         prior: FloatArray,
     ) -> None:
         relative = decoded(self._columns["log_likelihood"][pages])
-        if self.half_life is not None or self.discount is not None:
-            relative *= self._kept(elapsed)[:, np.newaxis]
         if self.renewal:
             relative = self._renewal.log_likelihood(relative, prior)
         relative += visit_log_likelihood(self.rates, elapsed, changed, evidence)
@@ -279,11 +310,6 @@ class Posterior(Estimator):
             relative = encoded(relative, dither(pages, updates[pages])[:, np.newaxis], self.dtype)
             updates[pages] += np.uint16(1)
         self._columns["log_likelihood"][pages] = relative
-
-    def _kept(self, elapsed: FloatArray) -> FloatArray:
-        """Return the factors on earlier evidence."""
-        kept = np.full(elapsed.shape, 1.0 if self.discount is None else self.discount)
-        return kept if self.half_life is None else kept * np.exp2(-elapsed / self.half_life)
 
     def update_one(
         self,
@@ -337,9 +363,6 @@ class Posterior(Estimator):
             raise ValueError(f"evidence must be nats that are not negative, got {evidence!r}.")
         stored = self._columns["log_likelihood"]
         dated = changed and time_since_modified is not None and time_since_modified < elapsed and not evidence
-        kept = 1.0
-        if self.half_life is not None or self.discount is not None:
-            kept = self._kept(np.array([elapsed])).item()
         if not _SHORTEST <= elapsed <= _LONGEST:
             elapsed = min(max(elapsed, _SHORTEST), _LONGEST)
         before = self.prior if prior is None else prior
@@ -349,13 +372,10 @@ class Posterior(Estimator):
                 n_updates = updates.item(page)
                 updates[page] = (n_updates + 1) & 0xFFFF
             offset = dither_one(page, n_updates)
-        if self.renewal and kept == 1.0:
+        if self.renewal:
             relative = self._renewal.renewed(relative_likelihoods(stored[page]), before)
         else:
             relative = decoded(stored[page])
-            relative *= kept
-            if self.renewal:
-                relative = self._renewal.log_likelihood(relative, before)
         expected = self.rates * elapsed
         if dated and time_since_modified is not None:
             relative += np.log(self.rates) - self.rates * min(time_since_modified, _LONGEST)

@@ -1,12 +1,216 @@
-"""What announcements of one source are worth, once fitted."""
+"""The maximum-likelihood fit of what announcements are worth, and the likelihood that it climbs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from crawlsched.estimators.signal_likelihood import MAX_SIGNAL_WEIGHT, Evidence, maximize, regularized, weight_interval
+from crawlsched.columns.array_types import FloatArray
 
-__all__ = ["SignalFit", "fit_evidence"]
+__all__ = ["Evidence", "SignalFit", "fit_evidence", "maximize", "maximize_scale", "regularized", "weight_interval"]
+
+#: exp(-36) is the rounding error of 1 - exp(-36): a heavier announcement cannot be told from a certain one.
+MAX_SIGNAL_WEIGHT = 36.0
+
+_TOLERANCE = 1e-12
+_ROUNDS = 200
+# Odds of change are kept between these, so that their inverses can be squared.
+_SMALLEST = 1e-140
+_LARGEST = 600.0
+
+
+class Evidence(NamedTuple):
+    """Visits as the likelihood needs them."""
+
+    x: FloatArray  # elapsed time (or changes expected) of visits that found a change; shape (m,)
+    n: FloatArray  # announcements in it; shape (m,)
+    weight: FloatArray  # how many such visits each row stands for; shape (m,)
+    unchanged_x: float  # sums over visits that found no change
+    unchanged_n: float
+
+    def with_prior(self, true_signals: float, false_signals: float) -> "Evidence":
+        """Return these visits and some announcements more that nothing else could explain, true and false ones."""
+        if true_signals == 0:
+            return self._replace(unchanged_n=self.unchanged_n + false_signals)
+        added = (np.append(self.x, 0.0), np.append(self.n, 1.0), np.append(self.weight, true_signals))
+        return Evidence(*added, self.unchanged_x, self.unchanged_n + false_signals)
+
+    def log_likelihood(self, scale: float, signal_weight: float) -> float:
+        """Return the logarithm of the likelihood."""
+        odds = np.maximum(scale * self.x + signal_weight * self.n, _SMALLEST)
+        found = float(self.weight @ np.log(-np.expm1(-odds)))
+        return found - scale * self.unchanged_x - signal_weight * self.unchanged_n
+
+    def slopes(self, scale: float, signal_weight: float) -> tuple[float, float, float, float, float]:
+        """Return the first derivatives by scale and weight, and the second (scale, mixed, weight), negated."""
+        odds = np.clip(scale * self.x + signal_weight * self.n, _SMALLEST, _LARGEST)
+        first = 1.0 / np.expm1(odds)
+        second = self.weight * first * (1.0 + first)
+        first *= self.weight
+        by_scale, by_weight = float(first @ self.x) - self.unchanged_x, float(first @ self.n) - self.unchanged_n
+        return (
+            by_scale,
+            by_weight,
+            float(second @ self.x**2),
+            float((second * self.n) @ self.x),
+            float(second @ self.n**2),
+        )
+
+
+def regularized(evidence: Evidence) -> Evidence:
+    """Return evidence whose likelihood is greatest at a finite place.
+
+    Where every visit found a change the scale would be infinite, and where every visit after an announcement did, so
+    would be the signal weight. Half an unchanged visit of the mean kind is added then, as Cho and Garcia-Molina (2003)
+    do in their section 4.2 for the same reason.
+    """
+    x, n, weight = evidence.x, evidence.n, evidence.weight
+    if evidence.unchanged_x == 0 and (x > 0).any():
+        evidence = evidence._replace(unchanged_x=0.5 * float(weight @ x) / float(weight[x > 0].sum()))
+    if evidence.unchanged_n == 0 and (n > 0).any():
+        evidence = evidence._replace(unchanged_n=0.5 * float(weight @ n) / float(weight[n > 0].sum()))
+    return evidence
+
+
+def maximize(evidence: Evidence) -> tuple[float, float]:
+    """Return the scale and the signal weight of greatest likelihood.
+
+    The likelihood being concave, there are three cases: the greatest value lies on the edge without weight, on the edge
+    without scale, or inside. The first has precedence where they tie (announcements that come with every visit and say
+    nothing): what does not help is not trusted.
+    """
+    unit = float(evidence.weight @ evidence.x) + evidence.unchanged_x or 1.0
+    evidence = evidence._replace(x=evidence.x / unit, unchanged_x=evidence.unchanged_x / unit)
+    scale = maximize_scale(evidence, 0.0)
+    signals = float(evidence.weight @ evidence.n) + evidence.unchanged_n
+    if signals == 0 or evidence.slopes(scale, 0.0)[1] <= 1e-9 * signals:
+        return scale / unit, 0.0
+    # The same question with the roles exchanged.
+    other = Evidence(evidence.n, evidence.x, evidence.weight, evidence.unchanged_n, evidence.unchanged_x)
+    signal_weight = min(maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
+    if evidence.slopes(0.0, signal_weight)[0] <= 0:
+        return 0.0, signal_weight
+    # Inside, with less weight than if announcements had to explain everything.
+    scale, signal_weight = _climb(evidence, maximize_scale(evidence, signal_weight / 2), signal_weight / 2)
+    return scale / unit, signal_weight
+
+
+def maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0) -> float:
+    """Return the scale of greatest likelihood for a signal weight, found from `start`.
+
+    There must be an unchanged visit, or the scale is infinite.
+    """
+    changed = evidence.x > 0
+    if not changed.any():
+        return 0.0
+    x, n, weight = evidence.x[changed], evidence.n[changed], evidence.weight[changed]
+    given = signal_weight * n
+    if evidence.unchanged_x == 0:
+        return float("inf")
+    # 1/(e^y - 1) >= 1/y - 1/2: where nothing is announced this is a scale below the solution, otherwise a guess.
+    scale = start or float(weight.sum()) / (evidence.unchanged_x + 0.5 * float(weight @ x))
+    if (
+        signal_weight > 0
+        and float(weight @ (x / np.expm1(np.clip(given, _SMALLEST, _LARGEST)))) <= evidence.unchanged_x
+    ):
+        return 0.0  # downhill from the start: announcements explain all changes
+    # The logarithm of the slope of changed visits is convex and falls: from the left Newton's method on it never
+    # overshoots, from the right it does once.
+    target = np.log(evidence.unchanged_x)
+    for _ in range(_ROUNDS):
+        first = 1.0 / np.expm1(np.clip(scale * x + given, _SMALLEST, _LARGEST))
+        slope = float(weight @ (x * first))
+        step = (np.log(slope) - target) * slope / float(weight @ (x * x * first * (1.0 + first)))
+        scale += float(max(step, -0.5 * scale))
+        if abs(step) <= _TOLERANCE * scale:
+            break
+    return scale
+
+
+def weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> tuple[float, float]:
+    """Return the signal weights at which the profile likelihood lies `drop` nats below its greatest value.
+
+    There must be an unchanged visit. `drop` is half the quantile of chi-squared with one degree of freedom: 1.92 for 95
+    %.
+    """
+    near = maximize_scale(evidence, signal_weight)
+    best = evidence.log_likelihood(near, signal_weight)
+
+    def excess(weight: float) -> float:
+        # The root of what is lost is nearly straight, and so its crossing soon found.
+        lost = best - evidence.log_likelihood(maximize_scale(evidence, weight, near), weight)
+        return float(np.sqrt(max(lost, 0.0)) - np.sqrt(drop))
+
+    low, high = 0.0, MAX_SIGNAL_WEIGHT
+    if excess(0.0) > 0:
+        low = _crossing(excess, signal_weight, 0.0)
+    if signal_weight < MAX_SIGNAL_WEIGHT and excess(MAX_SIGNAL_WEIGHT) > 0:
+        far = min(2 * signal_weight + 0.1, MAX_SIGNAL_WEIGHT)
+        while excess(far) < 0:
+            far = min(2 * far, MAX_SIGNAL_WEIGHT)
+        high = _crossing(excess, signal_weight, far)
+    return low, high
+
+
+def _crossing(function: Callable[[float], float], inside: float, outside: float) -> float:
+    """Return where a function that is negative inside and positive outside is 0 (false position, Illinois rule)."""
+    below, above = function(inside), function(outside)
+    middle, side = inside, 0
+    for _ in range(60):
+        middle = (inside * above - outside * below) / (above - below)
+        value = function(middle)
+        if abs(value) < 1e-4 or abs(outside - inside) < 1e-6 * outside:
+            break
+        # An end that stays for a second time counts half, so that both move.
+        if value < 0:
+            inside, below, above, side = middle, value, above / 2 if side < 0 else above, -1
+        else:
+            outside, above, below, side = middle, value, below / 2 if side > 0 else below, 1
+    return middle
+
+
+def _climb(evidence: Evidence, scale: float, signal_weight: float) -> tuple[float, float]:
+    """Maximize over both by Newton's method from inside; x is in units of its sum."""
+    value = evidence.log_likelihood(scale, signal_weight)
+    for _ in range(_ROUNDS):
+        step = _step(evidence.slopes(scale, signal_weight), scale, signal_weight)
+        length = 1.0
+        for _ in range(30):
+            next_scale = scale + length * step[0]
+            next_weight = min(signal_weight + length * step[1], MAX_SIGNAL_WEIGHT)
+            next_value = evidence.log_likelihood(next_scale, next_weight)
+            if next_value >= value:
+                break
+            length /= 2
+        moved = max(abs(next_scale - scale) / scale, abs(next_weight - signal_weight) / signal_weight)
+        if next_value < value:
+            break  # nothing but rounding is left
+        scale, signal_weight, value = next_scale, next_weight, next_value
+        if moved < 1e-10:
+            break
+    return scale, signal_weight
+
+
+def _step(slopes: tuple[float, float, float, float, float], scale: float, signal_weight: float) -> tuple[float, float]:
+    """Return Newton's step, but with neither parameter shrinking to less than a tenth at once.
+
+    Where the step would go beyond, the one parameter goes as far as it may and the other where it is best then.
+    """
+    by_scale, by_weight, a, b, c = slopes
+    # A little curvature where there is none: along the ridge of announcements proportional to time, for instance.
+    a, c = a * (1 + 1e-9) + 1e-12, c * (1 + 1e-9) + 1e-12
+    determinant = a * c - b * b
+    step_scale = (c * by_scale - b * by_weight) / determinant
+    step_weight = (a * by_weight - b * by_scale) / determinant
+    if step_scale < -0.9 * scale:
+        step_scale = -0.9 * scale
+        step_weight = max((by_weight - b * step_scale) / c, -0.9 * signal_weight)
+    elif step_weight < -0.9 * signal_weight:
+        step_weight = -0.9 * signal_weight
+        step_scale = max((by_scale - b * step_weight) / a, -0.9 * scale)
+    return step_scale, step_weight
+
 
 # Half the 95 % quantile of the chi-squared distribution with one degree of freedom.
 _DROP_95 = 1.9207294103470494

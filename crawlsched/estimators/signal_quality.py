@@ -5,8 +5,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.observations import check_n_pages, check_rows, per_page
-from crawlsched.estimators.signal_fit import SignalFit, fit_evidence
-from crawlsched.estimators.signal_likelihood import MAX_SIGNAL_WEIGHT, Evidence
+from crawlsched.estimators.signal_fit import MAX_SIGNAL_WEIGHT, Evidence, SignalFit, fit_evidence
 
 __all__ = ["DIMENSIONLESS_EDGES", "ELAPSED_EDGES", "SignalQuality"]
 

@@ -196,7 +196,7 @@ class Frontier(Filing):
         return (new, None) if best is None else (None, best)
 
     def _is_for_new(self, new: int | None, now: float) -> bool:
-        """Whether the slot is for the first of the new pages; say how long the others wait while there is one."""
+        """Return whether a new page takes this slot; while one waits, set the least time that other pages wait."""
         has_turn = new is not None and self.new.matters(new)
         waited, self._least_wait = self._least_wait, _LEAST_SLOTS * self.slot if has_turn else 0.0
         if self._least_wait < waited and self._kept_waiting:  # there is none any more, or slots are shorter

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value.rules import rule_named
 from crawlsched.estimators import LearnedRates, Posterior
-from crawlsched.estimators.rate_grid import DAY
+from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION
 from crawlsched.frontier import DiscoveryShare, Frontier
 from crawlsched.pages import Pages, distinct

@@ -1,4 +1,4 @@
-"""Arms: the policies of a replay; here what they have in common, and those that need no rates."""
+"""Arms: the policies of a replay; here what they have in common, the rates they use, and those that need none."""
 
 from __future__ import annotations
 
@@ -9,11 +9,50 @@ from dataclasses import dataclass
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
-from crawlsched.simulation.history import Window
-from crawlsched.simulation.rates import Rates
-from crawlsched.simulation.truth import CrawlResult
+from crawlsched.estimators import LearnedRates, Posterior, learn_prior
+from crawlsched.simulation.history import CrawlResult, Window
 
-__all__ = ["INTERVALS", "NO_PAGE", "AdaptiveIntervals", "Arm", "RoundRobinArm", "Setting"]
+__all__ = [
+    "INTERVALS",
+    "NO_PAGE",
+    "AdaptiveIntervals",
+    "Arm",
+    "PosteriorRates",
+    "RoundRobinArm",
+    "Setting",
+    "rate_grid",
+]
+
+_GRID_SIZE = 32
+# Rates slower than one change in ten replays, or faster than a hundred in an even interval, cannot be told apart.
+_SLOWEST, _FASTEST = 0.1, 100.0
+
+
+class PosteriorRates:
+    """Mean rates of a gridded posterior, whose prior is learned from the pages visited."""
+
+    def __init__(self, n_pages: int, even_rate: float, duration: float) -> None:
+        self._bank = Posterior(n_pages, rate_grid(even_rate, duration))
+        self._visited = np.zeros(n_pages, bool)
+
+    def change_rate(self, rows: IndexArray) -> FloatArray:
+        """Return changes per second, by a prior learned anew."""
+        if self._visited.any():
+            self._bank.prior = learn_prior(self._bank.log_likelihood(np.flatnonzero(self._visited)))
+        estimates: FloatArray = self._bank.change_rate(rows)
+        return estimates
+
+    def observe(self, row: int, elapsed: float, changed: bool, *, time_since_modified: float | None) -> None:
+        """Learn from a visit."""
+        self._bank.update(row, elapsed, changed, time_since_modified=time_since_modified)
+        self._visited[row] = True
+
+
+def rate_grid(even_rate: float, duration: float) -> FloatArray:
+    """Return the grid of change rates for a replay, in equal ratios, shape (32,)."""
+    slowest = min(_SLOWEST / duration, even_rate / _FASTEST)
+    return np.geomspace(slowest, even_rate * _FASTEST, _GRID_SIZE)
+
 
 #: What an arm picks when no page is there.
 NO_PAGE = -1
@@ -27,12 +66,26 @@ class Setting:
     bandwidth: float  # crawls per second
     window: Window
     even_rate: float  # crawls per second and page if all get the same
-    rates: Rates | None  # where change rates come from; None: the arm learns by itself, or needs none
+    # Change rates per second that are known, or what learns them; neither: the arm learns by itself, or needs none.
+    known: FloatArray | None
+    learned: LearnedRates | PosteriorRates | None
     recall: FloatArray | None  # None: not known; shape (n,)
     false_signal_rate: FloatArray | None
     has_signals: bool  # whether something announces changes
     seed: int  # of what is random
     signal_delay: float = 0.0  # announcements within these seconds after a crawl are discarded, by arms that use any
+
+    def change_rate(self, rows: IndexArray) -> FloatArray:
+        """Return the change rates of pages, known or learned, per second."""
+        if self.known is not None:
+            return self.known[rows]
+        assert self.learned is not None
+        return self.learned.change_rate(rows)
+
+    def observe(self, visit: CrawlResult) -> None:
+        """Learn from a visit, where rates are learned."""
+        if self.learned is not None:
+            self.learned.observe(visit.row, visit.elapsed, visit.changed, time_since_modified=visit.time_since_modified)
 
 
 class Arm(ABC):

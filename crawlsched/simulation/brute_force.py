@@ -11,8 +11,7 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
 from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
-from crawlsched.simulation.rates import EstimatedRates
-from crawlsched.simulation.truth import CrawlResult
+from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["BruteForce", "Judged", "listens"]
 
@@ -56,10 +55,8 @@ class BruteForce(Arm):
 
     def __init__(self, setting: Setting, rule: str) -> None:
         super().__init__(setting)
-        assert setting.rates is not None
         n_pages = self.there.size
         none = np.zeros(n_pages)
-        self._rates, self._learns = setting.rates, isinstance(setting.rates, EstimatedRates)
         self._recall = none if setting.recall is None else setting.recall
         self._false = none if setting.false_signal_rate is None else setting.false_signal_rate
         self._rule = rule
@@ -75,7 +72,7 @@ class BruteForce(Arm):
         self._slots_left, self._block_ends, self._level = 0.0, -inf, -inf
 
     def _set_rates(self, rows: IndexArray) -> None:
-        self._change_rate[rows] = rate = self._rates.change_rate(rows)
+        self._change_rate[rows] = rate = self.setting.change_rate(rows)
         natural = self._natural(rate, self._recall[rows], self._false[rows])
         self._alpha[rows], self._gamma[rows], self._kappa[rows] = natural
 
@@ -118,8 +115,8 @@ class BruteForce(Arm):
         super().crawled(visit)
         row = np.array([visit.row])
         self._n_signals[row] = 0.0
-        if self._learns:
-            self._rates.observe(visit)
+        if self.setting.learned is not None:
+            self.setting.observe(visit)
             self._set_rates(row)
         self._touch(row)
 

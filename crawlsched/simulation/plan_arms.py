@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -10,9 +9,9 @@ import numpy as np
 from crawlsched.bandwidth import harmonic_rates, poisson_crawl_rates, refresh_rates
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arms import Arm, Setting
-from crawlsched.simulation.truth import CrawlResult
+from crawlsched.simulation.history import CrawlResult
 
-__all__ = ["DIVISIONS", "AtRandom", "LowDiscrepancy", "MostOverdue", "Planned"]
+__all__ = ["DIVISIONS", "AtRandom", "LowDiscrepancy", "Planned"]
 
 Division = Callable[[FloatArray, FloatArray, float], FloatArray]
 
@@ -46,8 +45,6 @@ class Planned(Arm):
 
     def __init__(self, setting: Setting, policy: str) -> None:
         super().__init__(setting)
-        assert setting.rates is not None
-        self._rates = setting.rates
         self._division = DIVISIONS[policy]
         self._crawls_until_plan = 0
         self.rate = np.zeros(self.there.size)
@@ -70,32 +67,23 @@ class Planned(Arm):
     def choose(self, now: float) -> int:
         """Return a page by the plan, after making one if it is time; the oldest where all rates are 0."""
         if self._crawls_until_plan <= 0:
-            self._rates.plan()
             rows = np.flatnonzero(self.there)
-            change_rate = self._rates.change_rate(rows)
+            change_rate = self.setting.change_rate(rows)
             self.set_rates(rows, self._division(change_rate, self.setting.importance[rows], self.setting.bandwidth))
             self._crawls_until_plan = rows.size
         row = self.follow(now)
         return row if self.rate[row] > 0.0 else int(self.crawled_at.argmin())
 
-    @abstractmethod
     def follow(self, now: float) -> int:
-        """Return the page whose turn it is by the plan."""
+        """Return the page whose turn it is by the plan: whose waiting time is the most of its planned interval."""
+        rows = np.flatnonzero(self.there)
+        return int(rows[((now - self.crawled_at[rows]) * self.rate[rows]).argmax()])
 
     def crawled(self, visit: CrawlResult) -> None:
         """Learn from a visit."""
         super().crawled(visit)
-        self._rates.observe(visit)
+        self.setting.observe(visit)
         self._crawls_until_plan -= 1
-
-
-class MostOverdue(Planned):
-    """Pick the page whose waiting time is the most of its planned interval."""
-
-    def follow(self, now: float) -> int:
-        """Return the most overdue page."""
-        rows = np.flatnonzero(self.there)
-        return int(rows[((now - self.crawled_at[rows]) * self.rate[rows]).argmax()])
 
 
 class AtRandom(Planned):

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.estimators import LearnedRates
 from crawlsched.pages import LIVE
 from crawlsched.planner import DEFAULT_GRID, Observation, Plan, Planner, plan
 from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
-from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
-from crawlsched.simulation.rates import EstimatedRates, rate_grid
-from crawlsched.simulation.truth import CrawlResult
+from crawlsched.simulation.arms import NO_PAGE, Arm, Setting, rate_grid
+from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["PlannerArm"]
 
@@ -53,7 +53,7 @@ class PlannerArm(Arm):
             rates=_grid(setting),
             signal_delay=setting.signal_delay,
             max_crawl_rounds=MAX_CRAWL_ROUNDS if rule == "posterior" else None,
-            learned=setting.rates.learned if isinstance(setting.rates, EstimatedRates) else None,
+            learned=setting.learned if isinstance(setting.learned, LearnedRates) else None,
         )
         self.planner.reserve(setting.importance.size)
         # In float32 two pages of different importance can be worth the same, which is no tie here.
@@ -83,8 +83,8 @@ class PlannerArm(Arm):
             "signalled_since": np.where(covered, crawled_at, np.nan),
         }
         self.planner.load(columns, None, now)
-        if setting.rates is not None and setting.recall is not None and setting.false_signal_rate is not None:
-            known = setting.rates.change_rate(rows), setting.recall[rows], setting.false_signal_rate[rows]
+        if setting.known is not None and setting.recall is not None and setting.false_signal_rate is not None:
+            known = setting.known[rows], setting.recall[rows], setting.false_signal_rate[rows]
             self.planner.set_rates(rows, *known, now)
 
     def end(self, rows: IndexArray, now: float) -> None:

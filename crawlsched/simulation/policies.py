@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators import LearnedRates
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS
-from crawlsched.simulation.arms import INTERVALS, AdaptiveIntervals, Arm, RoundRobinArm, Setting
+from crawlsched.simulation.arms import (
+    INTERVALS,
+    AdaptiveIntervals,
+    Arm,
+    PosteriorRates,
+    RoundRobinArm,
+    Setting,
+)
 from crawlsched.simulation.brute_force import BruteForce, Judged, listens
 from crawlsched.simulation.history import History, SimulationError, Window
-from crawlsched.simulation.plan_arms import DIVISIONS, AtRandom, LowDiscrepancy, MostOverdue, Planned
+from crawlsched.simulation.plan_arms import DIVISIONS, AtRandom, LowDiscrepancy, Planned
 from crawlsched.simulation.planner_arm import PlannerArm
-from crawlsched.simulation.rates import EstimatedRates, PosteriorRates, Rates
 
 __all__ = ["ESTIMATOR_NAMES", "POLICIES", "default_estimator", "make_arm"]
 
@@ -75,8 +82,8 @@ def make_arm(
     if policy == "frontier":
         return Judged(PlannerArm(setting, "greedy_ncis"), BruteForce(setting, "greedy_ncis")), used
     if policy in DIVISIONS:
-        return _ORDERS.get(policy, MostOverdue)(setting, policy), used
-    if used in _GIVEN or (setting.rates is not None and not (setting.has_signals and listens(policy))):
+        return _ORDERS.get(policy, Planned)(setting, policy), used
+    if used in _GIVEN or (setting.learned is not None and not (setting.has_signals and listens(policy))):
         # A posterior without any uncertainty left is the noisy-signals rule with known rates.
         return BruteForce(setting, "greedy_ncis" if policy == "posterior" else policy), used
     # What announcements are worth is learned by the planner, with each of its plans.
@@ -107,20 +114,21 @@ def _setting(
     even_rate = bandwidth / n_there
     n_pages = history.page.size
     recall = false = None
-    rates: Rates | None = None
+    known: FloatArray | None = None
+    learned: LearnedRates | PosteriorRates | None = None
     if used == "known":
         if history.change_rate is None:
             raise SimulationError("estimator known needs the column change_rate (per second) in the file of pages.")
-        rates = Rates(history.change_rate)
+        known = history.change_rate
         recall = history.recall if history.recall is not None else np.zeros(n_pages)
         false = history.false_signal_rate if history.false_signal_rate is not None else np.zeros(n_pages)
     elif used == "hindsight":
-        rates = Rates(history.hindsight_rates(window))
+        known = history.hindsight_rates(window)
         recall = false = np.zeros(n_pages)
     elif used == "posterior" and policy in DIVISIONS:
-        rates = PosteriorRates(n_pages, even_rate, duration)
+        learned = PosteriorRates(n_pages, even_rate, duration)
     elif used in POINT_ESTIMATORS and policy != "posterior":
-        rates = EstimatedRates(LearnedRates(used, n_pages, even_rate))
+        learned = LearnedRates(used, n_pages, even_rate)
     heard = history.signal_rows is not None
     importance = history.importance
-    return Setting(importance, bandwidth, window, even_rate, rates, recall, false, heard, seed, signal_delay)
+    return Setting(importance, bandwidth, window, even_rate, known, learned, recall, false, heard, seed, signal_delay)

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arms import NO_PAGE, Arm
 from crawlsched.simulation.brute_force import Judged
-from crawlsched.simulation.history import History, SimulationError, Window, slot_times
+from crawlsched.simulation.history import History, SimulationError, Truth, Window, slot_times
 from crawlsched.simulation.measuring import Timeliness, freshness, timeliness
 from crawlsched.simulation.policies import make_arm
-from crawlsched.simulation.truth import Truth
 
 __all__ = ["Replayed", "crawl", "replay"]
 

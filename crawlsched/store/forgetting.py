@@ -199,7 +199,7 @@ class Forgetting:
         return self._access.write_slice(partial(_prune, key=self._access.key, before=before, limit=limit))
 
     def note_templates(self, digests: Iterable[bytes]) -> None:
-        """Hear which request templates are about to be written; who says so has the store's turn."""
+        """Note which request templates are about to be written; the caller has the store's turn."""
         if self._templates is not None:
             self._templates.update(digests)
 

@@ -67,7 +67,7 @@ def _parts(result: Any, block: int, arrays: Callable[[dict[str, Any]], Arrays], 
 
 
 def _row_by_row(rows: Sequence[Any], arrays: Callable[[dict[str, Any]], Arrays], names: list[str]) -> Arrays:
-    """Make rows into arrays without the damaged ones, each of which costs a line in the log."""
+    """Make rows into arrays; damaged ones are left out, with a line in the log for each."""
     parts = [arrays(dict.fromkeys(names, ()))]
     for row in rows:
         values = dict(zip(names, row, strict=True))

@@ -80,7 +80,7 @@ metadata = MetaData(
 
 
 def _table(name: str, key: dict[str, Any], *parts: SchemaItem, **options: Any) -> Table:
-    """Make a table; the types of the columns by which a row is found stand in `key`, behind two that each table has."""
+    """Make a table; `key` gives the types of the key columns that follow shard and collection."""
     types = {"shard": Integer, "collection": Integer, **key}
     keys = (Column(name, kind, primary_key=True, autoincrement=False) for name, kind in types.items())
     return Table(name, metadata, *keys, *parts, **options)

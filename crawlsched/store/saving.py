@@ -56,7 +56,7 @@ class Saved:
 
 
 def _named(*names: str) -> Callable[[Any], Row]:
-    """Return what makes a row of these columns out of a key and a value, of which each may be several."""
+    """Return a function that makes a row of these columns from a key and a value, or from tuples of them."""
 
     def row(item: tuple[Any, Any]) -> Row:
         parts = [part if isinstance(part, tuple) else (part,) for part in item]
@@ -201,7 +201,7 @@ def prepared(batch: Batch, key: tuple[int, int], saved: Saved, forgotten: Collec
 
 
 def write(connection: Connection, several: Sequence[Prepared]) -> None:
-    """Write the rows of several batches, of which the older come first, with as few statements as can be.
+    """Write the rows of several batches, oldest first, with as few statements as can be.
 
     To a database that is far away each statement costs a round trip.
     """

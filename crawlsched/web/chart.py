@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from crawlsched.web.html import Html, tag
 
-__all__ = ["ChartLine", "chart"]
+__all__ = ["Line", "chart"]
 
 _SIZE = 1000.0
 
 
-class ChartLine(NamedTuple):
-    """A line of a chart: its name, the class that gives its colour, and a value (None: none) for each place."""
-
-    name: str
-    style: str
-    values: Sequence[float | None]
-    is_area: bool = False
+#: A line: its name, the class that gives its colour, and a value (None: none) for each place.
+Line = tuple[str, str, Sequence[float | None]]
 
 
 def chart(
     places: Sequence[float],
-    lines: Sequence[ChartLine],
+    lines: Sequence[Line],
     *,
     say_place: Callable[[float], str],
     say_value: Callable[[float], str],
@@ -33,14 +27,16 @@ def chart(
     high: float | None,
     marks: Sequence[tuple[float, str]] = (),
     is_log: bool = False,
+    has_area: bool = False,
     label: str,
 ) -> Html:
     """Return a chart; colours and sizes are the stylesheet's.
 
     `low` and `high` end the scale; None: the largest value does. `marks` are places with a line and a word; `is_log`
-    lays places out by their logarithms; `label` names the chart for those who do not see it.
+    lays places out by their logarithms; `has_area` fills what is below the first line; `label` names the chart for
+    those who do not see it.
     """
-    known = [value for line in lines for value in line.values if value is not None and math.isfinite(value)]
+    known = [value for _, _, values in lines for value in values if value is not None and math.isfinite(value)]
     if len(places) < 2 or not known:
         return tag("p", "There is not enough to draw yet; a crawl takes a sample each minute.", class_="empty")
     top = max(known) if high is None else high
@@ -54,14 +50,10 @@ def chart(
     def y(value: float) -> float:
         return 1.0 - (value - low) / (top - low)
 
-    grid = [
-        (
-            tag("line", x1="0", x2="100%", y1=f"{100 * at:g}%", y2=f"{100 * at:g}%", class_="grid"),
-            tag("text", say_value(top - at * (top - low)), x="2", y=f"{100 * at:g}%", dy="-4", class_="axis"),
-        )
-        for at in (0.0, 0.5, 1.0)
-    ]
-    drawn = [_path(line, places, x, y) for line in lines]
+    levels = [(f"{100 * at:g}%", say_value(top - at * (top - low))) for at in (0.0, 0.5, 1.0)]
+    grid = [tag("line", x1="0", x2="100%", y1=level, y2=level, class_="grid") for level, _ in levels]
+    words = [tag("text", word, x="2", y=level, dy="-4", class_="axis") for level, word in levels]
+    drawn = [_path(line, places, x, y, is_area=has_area and line is lines[0]) for line in lines]
     marked = [
         (
             tag("line", x1=f"{100 * x(at):.2f}%", x2=f"{100 * x(at):.2f}%", y1="0", y2="100%", class_="mark"),
@@ -72,7 +64,7 @@ def chart(
     ]
     points = [
         [round(x(place), 5), say_place(place), *["–" if value is None else say_value(value) for value in values]]
-        for place, *values in zip(places, *(line.values for line in lines), strict=True)
+        for place, *values in zip(places, *(values for _, _, values in lines), strict=True)
     ]
     plot = tag(
         "svg", drawn, viewBox=f"0 0 {_SIZE:g} {_SIZE:g}", preserveAspectRatio="none", width="100%", height="100%"
@@ -81,35 +73,37 @@ def chart(
         "svg",
         grid,
         plot,
+        words,
         marked,
         tag("line", class_="cursor", y1="0", y2="100%"),
         class_="chart",
         role="img",
         aria_label=label,
         data_points=json.dumps(points),
-        data_names=json.dumps([line.name for line in lines]),
+        data_names=json.dumps([name for name, _, _ in lines]),
     )
     middle = places[len(places) // 2] if not is_log else math.exp((first + last) / 2)
     below = tag("div", *[tag("span", say_place(place)) for place in (places[0], middle, places[-1])], class_="places")
-    legend = tag("div", *[tag("span", tag("i", class_=line.style), line.name) for line in lines], class_="legend")
+    legend = tag("div", *[tag("span", tag("i", class_=style), name) for name, style, _ in lines], class_="legend")
     return tag("figure", legend, tag("div", picture, tag("output", hidden=True), class_="frame"), below, class_="plot")
 
 
 def _path(
-    line: ChartLine, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float]
+    line: Line, places: Sequence[float], x: Callable[[float], float], y: Callable[[float], float], *, is_area: bool
 ) -> list[Html]:
     """Return the line, and the area below it if it has one; where nothing is known there is no line."""
+    _, style, values = line
     steps, points, pen = [], [], "M"
-    for place, value in zip(places, line.values, strict=True):
+    for place, value in zip(places, values, strict=True):
         if value is None or not math.isfinite(value):
             pen = "M"
             continue
         points.append(f"{_SIZE * x(place):.1f} {_SIZE * min(max(y(value), 0.0), 1.0):.1f}")
         steps.append(pen + points[-1])
         pen = "L"
-    drawn = [tag("path", d="".join(steps), class_=f"line {line.style}")]
-    if line.is_area and len(points) > 1:
+    drawn = [tag("path", d="".join(steps), class_=f"line {style}")]
+    if is_area and len(points) > 1:
         left, right = points[0].split()[0], points[-1].split()[0]
         below = f"M{left} {_SIZE:g}L{'L'.join(points)}L{right} {_SIZE:g}Z"
-        drawn.insert(0, tag("path", d=below, class_=f"area {line.style}"))
+        drawn.insert(0, tag("path", d=below, class_=f"area {style}"))
     return drawn

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,8 +17,7 @@ from crawlsched.exceptions import CrawlschedError
 from crawlsched.feed import Cursor, Feed
 from crawlsched.feed.feed import atom, read_since
 from crawlsched.store import Store
-from crawlsched.web.html import Html, tag
-from crawlsched.web.layout import document
+from crawlsched.web.html import Html, document, tag
 from crawlsched.web.views import Context, Reports
 from crawlsched.web.views.changes import changes
 from crawlsched.web.views.hosts import hosts
@@ -29,7 +27,7 @@ from crawlsched.web.views.pages import pages
 from crawlsched.web.views.sources import sources
 from crawlsched.web.views.whatif import whatif
 
-__all__ = ["CollectionViews", "Watched", "aside", "html_answer", "root_of"]
+__all__ = ["CollectionViews", "aside", "html_answer", "root_of"]
 
 # A view that takes longer is answered with a sentence; the page asks again until it is ready.
 _PATIENCE = 0.8
@@ -49,13 +47,14 @@ _MOST_CHANGES = 10_000
 _ATOM_ENTRIES = 100
 
 
-@dataclass(frozen=True, kw_only=True)
-class Watched:
-    """A collection, or one of the shards of one."""
+class CollectionViews:
+    """Answer for one collection, or for a shard of one: ``news``, or ``news/3`` for a shard."""
 
-    name: str  # ``news``, or ``news/3`` for a shard
-    store: Store
-    reports: Reports
+    def __init__(self, name: str, store: Store, reports: Reports) -> None:
+        self.name, self.store = name, store
+        self._reports = reports
+        # By address: a view that was made, or is being made, and since when.
+        self._made: dict[str, tuple[asyncio.Future[Html], float]] = {}
 
     @property
     def path(self) -> str:
@@ -65,19 +64,10 @@ class Watched:
         collection = self.store.name if _PLAIN.fullmatch(self.store.name) else f"~{number}"
         return f"c/{collection}" if self.name == self.store.name else f"c/{collection}/{shard}"
 
-
-class CollectionViews:
-    """Answer for one collection."""
-
-    def __init__(self, watched: Watched, threads: ThreadPoolExecutor, *, is_one_of: bool) -> None:
-        self._watched, self._threads = watched, threads
-        self._is_one_of = is_one_of
-        # By address: a view that was made, or is being made, and since when.
-        self._made: dict[str, tuple[asyncio.Future[Html], float]] = {}
-
-    def add_to(self, router: web.UrlDispatcher) -> None:
-        """Serve them."""
-        below = f"/{self._watched.path}" if self._is_one_of else ""
+    def add_to(self, router: web.UrlDispatcher, threads: ThreadPoolExecutor, *, is_one_of: bool) -> None:
+        """Serve them, made by `threads`."""
+        self._threads, self._is_one_of = threads, is_one_of
+        below = f"/{self.path}" if is_one_of else ""
         for name in _VIEWS:
             router.add_get(f"{below}/{name}", self._view)
         router.add_get(f"{below}/changes.jsonl", self._jsonl)
@@ -112,14 +102,14 @@ class CollectionViews:
 
     def _answer(self, request: web.Request, title: str, main: Html, **shown: Any) -> web.Response:
         shown |= {"root": root_of(request), "is_one_of": self._is_one_of}
-        return html_answer(document(title, main, self._watched.name, **shown))
+        return html_answer(document(title, main, self.name, **shown))
 
     def _make(self, view: Callable[[Context], Html], query: dict[str, str]) -> Html:
-        store = self._watched.store
-        return view(Context(store=store, reports=self._watched.reports, query=query, now=store.clock()))
+        store = self.store
+        return view(Context(store=store, reports=self._reports, query=query, now=store.clock()))
 
     async def _jsonl(self, request: web.Request) -> web.StreamResponse:
-        store, since = self._watched.store, request.query.get("since")
+        store, since = self.store, request.query.get("since")
         feed = Feed(store)
         diff, limit = request.query.get("diff") in ("1", "true"), request.query.get("limit", "1000")
         if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= _MOST_CHANGES):
@@ -136,7 +126,7 @@ class CollectionViews:
         return web.Response(body=body, content_type="application/x-ndjson", headers={"X-Crawlsched-Cursor": cursor})
 
     async def _atom(self, request: web.Request) -> web.Response:
-        store = self._watched.store
+        store = self.store
         address = str(request.url.with_query(None))
 
         def make() -> bytes:

@@ -15,14 +15,13 @@ from aiohttp import web
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings.addresses import is_loopback
 from crawlsched.showing import in_words, without_secrets
-from crawlsched.web.collection_views import CollectionViews, Watched, aside, html_answer, root_of
-from crawlsched.web.html import tag
-from crawlsched.web.layout import document
+from crawlsched.web.collection_views import CollectionViews, aside, html_answer, root_of
+from crawlsched.web.html import document, tag
 from crawlsched.web.metrics import CONTENT_TYPE, metrics
-from crawlsched.web.views.collections import collections
+from crawlsched.web.views.overview import collections
 from crawlsched.web.vitals import Vitals, checks, vitals
 
-__all__ = ["Watched", "serve"]
+__all__ = ["CollectionViews", "serve"]
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ _HEADERS = {
 
 
 class _Server:
-    def __init__(self, title: str, watched: Sequence[Watched], host: str, token: str | None) -> None:
+    def __init__(self, title: str, watched: Sequence[CollectionViews], host: str, token: str | None) -> None:
         self._title, self._watched, self._host, self._token = title, watched, host, token
         # Two: a view that takes long keeps no other from being looked at.
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="crawlsched-web")
@@ -52,8 +51,7 @@ class _Server:
         app = web.Application(middlewares=[self._guard], client_max_size=64 * 1024)
         is_one_of = len(self._watched) > 1
         for watched in self._watched:
-            views = CollectionViews(watched, self._threads, is_one_of=is_one_of)
-            views.add_to(app.router)
+            watched.add_to(app.router, self._threads, is_one_of=is_one_of)
         if is_one_of:
             app.router.add_get("/", self._all)
         app.router.add_get("/metrics", self._metrics)
@@ -151,7 +149,7 @@ class _Server:
 
 
 async def serve(
-    watched: Sequence[Watched], *, title: str, host: str, port: int, token: str | None
+    watched: Sequence[CollectionViews], *, title: str, host: str, port: int, token: str | None
 ) -> AsyncIterator[str]:
     """Listen; give the address once it is listened on, and stop when the iterator is closed.
 

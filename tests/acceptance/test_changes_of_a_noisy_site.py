@@ -1,7 +1,5 @@
 """A crawl of a noisy site in a process of its own: precision and recall of "changed", counted against its truth."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +27,7 @@ class Found(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Crawl, Path]:
+def crawled(tmp_path_factory) -> tuple[Crawl, Path]:
     """What is left of a crawl of 50 seconds, and the folder where it and the site have written."""
     folder = tmp_path_factory.mktemp("crawl")
     port = children.serve("tests.changing_site", SECONDS + 60, folder / "served.txt")
@@ -78,7 +76,7 @@ def notes_of(crawl: Crawl, name: str) -> dict[str, Any]:
     return notes
 
 
-def test_precision_and_recall_of_changed(crawled: tuple[Crawl, Path]) -> None:
+def test_precision_and_recall_of_changed(crawled: tuple[Crawl, Path]):
     """Clocks, counters, headlines, advertisements, trials and log-in walls are no changes; one-word edits are."""
     crawl, folder = crawled
     counts = found(crawl, folder, HOSTS[:2])
@@ -87,7 +85,7 @@ def test_precision_and_recall_of_changed(crawled: tuple[Crawl, Path]) -> None:
     assert counts.true / (counts.true + counts.missed) >= 0.95, (counts, crawl.stats)
 
 
-def test_an_etag_that_lies_is_found_out(crawled: tuple[Crawl, Path]) -> None:
+def test_an_etag_that_lies_is_found_out(crawled: tuple[Crawl, Path]):
     """From then on it is neither sent nor believed, and the host's edits are found; until then, it hides them."""
     crawl, folder = crawled
     notes = notes_of(crawl, LYING)
@@ -98,7 +96,7 @@ def test_an_etag_that_lies_is_found_out(crawled: tuple[Crawl, Path]) -> None:
     assert counts.true / (counts.true + counts.missed) >= 0.5, counts
 
 
-def test_the_log_in_wall_is_found_and_hardly_anybody_sees_it(crawled: tuple[Crawl, Path]) -> None:
+def test_the_log_in_wall_is_found_and_hardly_anybody_sees_it(crawled: tuple[Crawl, Path]):
     """At most one of its appearances reaches the spider before it is known."""
     crawl, _ = crawled
     assert len(crawl.items) > 100
@@ -108,7 +106,7 @@ def test_the_log_in_wall_is_found_and_hardly_anybody_sees_it(crawled: tuple[Craw
     assert len(notes["wrong_pages"]) >= 1
 
 
-def test_probes_are_few_and_each_is_resolved_once(crawled: tuple[Crawl, Path]) -> None:
+def test_probes_are_few_and_each_is_resolved_once(crawled: tuple[Crawl, Path]):
     """They are counted, they took slots, and learning did not cost more than a tenth of the budget."""
     crawl, _ = crawled
     stats = crawl.stats

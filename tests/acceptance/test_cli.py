@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -23,11 +22,11 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path, monkeypatch):
     """Run the command in an empty directory; with options in a process of its own, where they hold."""
     monkeypatch.setenv("COLUMNS", "100")
 
-    def run_command(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    def run_command(*arguments, **options):
         if not options:
             return run_here(tmp_path, *arguments)
         command = [sys.executable, "-m", "crawlsched", *arguments]
@@ -37,7 +36,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> str:
+def database(tmp_path):
     """A database with the collection 'news': ten pages on each of two hosts, crawled for some simulated hours."""
     url = f"sqlite:///{tmp_path}/crawl.db"
     with closing(Store.open(url, "news")) as store:
@@ -49,7 +48,7 @@ def url_of(number: int) -> str:
     return f"http://{HOSTS[number % 2]}/page/{number}"
 
 
-def test_outside_of_a_project_a_database_has_to_be_named(run: Run) -> None:
+def test_outside_of_a_project_a_database_has_to_be_named(run):
     """Without --database and without a project there is a sentence that says what to add."""
     assert failed(run("status")) == (
         "No database is named, and this is not inside a Scrapy project; name one with --database URL, such as "
@@ -57,7 +56,7 @@ def test_outside_of_a_project_a_database_has_to_be_named(run: Run) -> None:
     )
 
 
-def test_a_collection_need_not_be_named_where_there_is_one(run: Run, database: str) -> None:
+def test_a_collection_need_not_be_named_where_there_is_one(run, database):
     """With one collection it is taken; with several they are listed; a wrong name is answered with the right ones."""
     assert run("forget", "--host", "nowhere", "--yes", "--database", database).returncode == 0
     Store.open(database, "shops").close()
@@ -67,7 +66,7 @@ def test_a_collection_need_not_be_named_where_there_is_one(run: Run, database: s
     assert sentence.endswith("has no collection 'blogs'; it has 'news', 'shops'.")
 
 
-def test_in_a_project_its_settings_say_which_database(run: Run, database: str, tmp_path: Path) -> None:
+def test_in_a_project_its_settings_say_which_database(run, database, tmp_path):
     """In a project's folder, and below it, neither database nor collection has to be named."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     (tmp_path / "shop").mkdir()
@@ -79,7 +78,7 @@ def test_in_a_project_its_settings_say_which_database(run: Run, database: str, t
     assert json.loads(answer.stdout) == {"collection": "news", "kind": "url", "value": url_of(3), "pages": 1}
 
 
-def test_a_projects_mistakes_are_said_as_the_crawl_says_them(run: Run, tmp_path: Path) -> None:
+def test_a_projects_mistakes_are_said_as_the_crawl_says_them(run, tmp_path):
     """Wrong settings, and settings that cannot be imported, are one sentence."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop\n")
     (tmp_path / "shop.py").write_text("CRAWLSCHED_BANDWIDTH = 'fast'\n")
@@ -91,7 +90,7 @@ def test_a_projects_mistakes_are_said_as_the_crawl_says_them(run: Run, tmp_path:
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_scrapy_has_the_same_commands(run: Run, database: str, place: str, tmp_path: Path) -> None:
+def test_scrapy_has_the_same_commands(run, database, place, tmp_path):
     """`scrapy crawlsched ...` understands -s before and after the command's name."""
     setting = ["-s", f"CRAWLSCHED_DATABASE_URL={database}"]
     command = [sys.executable, "-c", ENTRY_POINT, "crawlsched", *(setting if place == "before" else [])]
@@ -109,7 +108,7 @@ sys.exit(scrapy.cmdline.execute(["scrapy", *sys.argv[1:]]))
 """
 
 
-def test_upgrade_makes_the_tables_and_check_agrees(run: Run, tmp_path: Path) -> None:
+def test_upgrade_makes_the_tables_and_check_agrees(run, tmp_path):
     """A new file gets its tables; a second upgrade changes nothing; check says that all is well."""
     url = "sqlite:///new.db"
     assert failed(run("db", "check", "--database", url)) == (
@@ -131,7 +130,7 @@ def pages_of(database: str) -> dict[str, int]:
     return {row["host"]: row["n"] for row in found}
 
 
-def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -> None:
+def test_forget_deletes_a_page_and_leaves_a_tombstone(run, database):
     """The page is gone, its URL is remembered as forgotten, and the report counts it."""
     answer = run("forget", url_of(3), "--yes", "--database", database)
     assert answer.stdout == "1 page deleted from 'news'. It will not come back by itself.\n"
@@ -142,7 +141,7 @@ def test_forget_deletes_a_page_and_leaves_a_tombstone(run: Run, database: str) -
     assert owner.released_at is not None
 
 
-def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
+def test_forget_does_not_delete_unasked(run, database):
     """Where nobody can be asked it refuses; at a terminal it asks, and only "y" deletes."""
     asked = f"Forget the host {HOSTS[0]}: delete 10 pages and all that is known of them for good?"
     sentence = failed(run("forget", "--host", HOSTS[0], "--database", database, stdin=subprocess.DEVNULL))
@@ -158,7 +157,7 @@ def test_forget_does_not_delete_unasked(run: Run, database: str) -> None:
         assert sum(pages_of(database).values()) == left
 
 
-def test_what_was_forgotten_is_listed_named_by_why_and_taken_back(run: Run, database: str) -> None:
+def test_what_was_forgotten_is_listed_named_by_why_and_taken_back(run, database):
     """`--list` has kind, value and time; `why` says by which pattern; `--undo` ends it, once."""
     pattern = "http://*/page/1*"
     assert run("forget", "--pattern", pattern, "--yes", "--database", database).returncode == 0
@@ -177,7 +176,7 @@ def test_what_was_forgotten_is_listed_named_by_why_and_taken_back(run: Run, data
     assert "forgotten" not in failed(run("why", url_of(11), "--database", database))
 
 
-def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run: Run, database: str) -> None:
+def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run, database):
     """Without a running crawl the word waits in the database for the next; unknown URLs are named."""
     answer = run("recrawl", url_of(1), "http://127.0.0.1/none", "--json", "--database", database)
     expected = {"collection": "news", "running": False, "pages": 1, "taken": None, "unknown": ["http://127.0.0.1/none"]}
@@ -192,7 +191,7 @@ def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run: Run
     assert sentence.startswith("No page with the URL 'http://127.0.0.1/none' is in the collection 'news'")
 
 
-def test_output_that_nobody_reads_to_the_end_is_no_failure(run: Run, database: str) -> None:
+def test_output_that_nobody_reads_to_the_end_is_no_failure(run, database):
     """`crawlsched ... | head -0` ends quietly."""
     reader, writer = os.pipe()
     os.close(reader)

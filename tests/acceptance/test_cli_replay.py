@@ -19,13 +19,13 @@ CHANGES = "time,page\n6,30\n1,4\n2.5,30\n"
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path, monkeypatch):
     """Run the command among the files of a small history."""
     monkeypatch.setenv("COLUMNS", "120")
     (tmp_path / "pages.csv").write_text(PAGES)
     (tmp_path / "changes.csv").write_text(CHANGES)
 
-    def run_command(command: str, *arguments: str, **files: str) -> subprocess.CompletedProcess[str]:
+    def run_command(command, *arguments, **files):
         given = {"pages": "pages.csv", "changes": "changes.csv", **files}
         history = [part for name, path in given.items() for part in (f"--{name}", path)]
         return run_here(tmp_path, command, *history, *arguments)
@@ -33,7 +33,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run_command
 
 
-def test_a_replay_writes_its_crawls_and_its_result(run: Run, tmp_path: Path) -> None:
+def test_a_replay_writes_its_crawls_and_its_result(run, tmp_path):
     """Round robin, one crawl in two seconds from 0 to 10, worked by hand."""
     answer = run(
         "replay",
@@ -59,7 +59,7 @@ def test_a_replay_writes_its_crawls_and_its_result(run: Run, tmp_path: Path) -> 
     assert answer.stdout.startswith("round_robin at 0.5/s: freshness 0.8644; 5 crawls found 2 changes (")
 
 
-def test_the_default_policy_learns_from_compressed_files(run: Run, tmp_path: Path) -> None:
+def test_the_default_policy_learns_from_compressed_files(run, tmp_path):
     """Files ending with .gz are read and written compressed; policy and estimator are the posterior."""
     for name, text in (("pages", PAGES), ("changes", CHANGES), ("signals", "page,time\n30,2.5\n30,2.75\n4,9\n")):
         with gzip.open(tmp_path / f"{name}.csv.gz", "wt") as file:
@@ -76,7 +76,7 @@ def test_the_default_policy_learns_from_compressed_files(run: Run, tmp_path: Pat
     assert {row["page"] for row in rows} == {"4", "17", "30"}
 
 
-def test_several_policies_and_bandwidths_are_a_table(run: Run, tmp_path: Path) -> None:
+def test_several_policies_and_bandwidths_are_a_table(run, tmp_path):
     """A row for each, the numbers being those of single replays; what the frontier's picks are worth, too."""
     policies = ("--policy", "round_robin", "frontier:known", "--bandwidth", "0.5/s", "1x")
     times = ("--start", "0", "--end", "10")
@@ -126,7 +126,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("sentence", WRONG)
-def test_a_wrong_file_is_told_in_one_sentence(run: Run, tmp_path: Path, sentence: str) -> None:
+def test_a_wrong_file_is_told_in_one_sentence(run, tmp_path, sentence):
     """It names the file, what is wrong, and where."""
     name = "pages.csv" if WRONG[sentence].startswith("page,birth") else "changes.csv"
     (tmp_path / name).write_text(WRONG[sentence])
@@ -134,7 +134,7 @@ def test_a_wrong_file_is_told_in_one_sentence(run: Run, tmp_path: Path, sentence
     assert failed(run("replay", "--bandwidth", "1")) == f"{name}{space}{sentence}"
 
 
-def test_a_history_without_pages_is_none(run: Run, tmp_path: Path) -> None:
+def test_a_history_without_pages_is_none(run, tmp_path):
     """There would be nothing to crawl."""
     (tmp_path / "pages.csv").write_text("page,birth,end\n")
     (tmp_path / "changes.csv").write_text("page,time\n")
@@ -159,11 +159,50 @@ def test_a_history_without_pages_is_none(run: Run, tmp_path: Path) -> None:
         (["--bandwidth", "1", "--seed", "-1"], "seed must be a whole number, 0 or more, got -1."),
     ],
 )
-def test_wrong_arguments_are_told_in_one_sentence(
-    run: Run, tmp_path: Path, arguments: list[str], beginning: str
-) -> None:
+def test_wrong_arguments_are_told_in_one_sentence(run, tmp_path, arguments, beginning):
     """It names the argument, what was given, and what is allowed."""
     (tmp_path / "text.csv.gz").write_text(PAGES)
     bandwidth = [] if "--bandwidth" in arguments else ["--bandwidth", "1"]
     spread = [argument.replace("-2x", " -2x") for argument in arguments]
     assert failed(run("replay", *bandwidth, *spread)).replace("' -2x'", "'-2x'").startswith(beginning)
+
+
+HEAD = "time,url,body,second"
+
+
+def detect(folder: Path, rows: list[str], *options: str, head: str = HEAD) -> subprocess.CompletedProcess[str]:
+    (folder / "visits.csv").write_text("\n".join([head, *rows]) + "\n")
+    return run_here(folder, "detect", "--visits", "visits.csv", *options)
+
+
+def test_a_row_for_each_visit_says_what_was_delivered_and_why_not(tmp_path):
+    """A clock is noise once two pages have shown it; a word is a change; nothing else is needed than files."""
+    rows = []
+    for visit in range(6):
+        for page in range(3):
+            text = "milk" if (visit, page) == (5, 1) else "tea"
+            for second in (0, 1):
+                name = f"{page}-{visit}-{second}.html"
+                now = 100 * visit + 37 * second + page
+                body = (
+                    f"<title>Cup</title><main><h1>Cup {page}</h1><p>Of {text} {page}</p></main><i class=now>{now} s</i>"
+                )
+                (tmp_path / name).write_text(body)
+            rows.append(
+                f"{1e9 + 3600 * visit + page},http://a.example/cup/{page},{page}-{visit}-0.html,{page}-{visit}-1.html"
+            )
+    done = detect(tmp_path, rows, "--out", "out.csv", "--json")
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "out.csv").open() as file:
+        out = list(csv.DictReader(file))
+    assert list(out[0]) == ["time", "url", "outcome", "delivered", "kind", "ignored", "probes"]
+    assert len(out) == 18
+    assert [row["kind"] for row in out[:3]] == ["first"] * 3
+    told = [(row["url"], row["kind"]) for row in out[3:] if row["delivered"] == "1"]
+    assert told == [("http://a.example/cup/1", "page")]
+    assert "i.now differed" in out[-1]["ignored"]
+    report = json.loads(done.stdout)
+    assert (report["visits"], report["delivered"]) == (18, 4)
+    assert report["templates"]["a.example/http/cup/*"]["visits"] == 18
+    assert [("tea" in row["said"], "milk" in row["says"]) for row in report["changes"]] == [(True, True)]
+    assert "18 visits, 4 delivered (3 first, 1 page)" in detect(tmp_path, rows).stdout

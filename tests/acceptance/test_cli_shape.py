@@ -5,7 +5,6 @@ import json
 import shlex
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -58,7 +57,7 @@ WITHOUT_DATABASE = ("db copy", "detect", "replay", "simulate")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with a database and a file of each kind."""
     folder = tmp_path_factory.mktemp("shape")
     store = Store.open(f"sqlite:///{folder}/crawl.db", "news")
@@ -78,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("command", all_commands(), ids=" ".join)
-def test_each_command_has_help_an_example_json_and_sentences(command: tuple[str, ...], folder: Path) -> None:
+def test_each_command_has_help_an_example_json_and_sentences(command, folder):
     """Its help says what it does and ends with an example that it understands; its JSON is one object, or a file."""
     name = " ".join(command)
     helped = run_here(folder, *command, "--help")
@@ -114,7 +113,7 @@ def test_each_command_has_help_an_example_json_and_sentences(command: tuple[str,
     assert not written.stdout.startswith("{")
 
 
-def test_json_takes_any_file_where_nothing_else_can_follow(folder: Path) -> None:
+def test_json_takes_any_file_where_nothing_else_can_follow(folder):
     """Where a command takes a URL, only a name that ends in .json is a file's; with = every name is."""
     given = "--database", "sqlite:///crawl.db"
     for arguments in (["status", "--json", "as it is.txt"], ["why", URL, "--json=as it is.txt"]):
@@ -130,7 +129,7 @@ def test_json_takes_any_file_where_nothing_else_can_follow(folder: Path) -> None
     assert "cannot be written" in answer.stderr
 
 
-def test_what_is_misspelt_gets_what_is_like_it(folder: Path) -> None:
+def test_what_is_misspelt_gets_what_is_like_it(folder):
     """Commands, sub-commands, settings and URLs."""
     given = "--database", "sqlite:///crawl.db"
     for arguments, code, words in (
@@ -152,7 +151,7 @@ def test_what_is_misspelt_gets_what_is_like_it(folder: Path) -> None:
         assert words in answer.stderr
 
 
-def test_nothing_that_was_lies_in_the_future(folder: Path) -> None:
+def test_nothing_that_was_lies_in_the_future(folder):
     """What a running crawl did while the command was reading is said to be just now."""
     store = Store.open(f"sqlite:///{folder}/crawl.db", "running")
     now = time.time()

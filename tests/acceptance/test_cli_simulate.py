@@ -4,7 +4,6 @@ import csv
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -16,17 +15,17 @@ SMALL = ("--pages", "20", "30", "--horizon", "3", "--repetitions", "2")
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path, monkeypatch):
     """Run the command in an empty folder."""
     monkeypatch.setenv("COLUMNS", "120")
 
-    def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run_command(*arguments):
         return run_here(tmp_path, "simulate", *arguments)
 
     return run_command
 
 
-def test_a_figure_writes_its_numbers_and_its_picture(run: Run, tmp_path: Path) -> None:
+def test_a_figure_writes_its_numbers_and_its_picture(run, tmp_path):
     """Both files, the settings and a line for all of it; the folder is made."""
     answer = run("noisy-signals-2", *SMALL, "--out", "some/figures")
     assert answer.returncode == 0, answer.stderr
@@ -46,7 +45,7 @@ def test_a_figure_writes_its_numbers_and_its_picture(run: Run, tmp_path: Path) -
     assert own in answer.stdout.splitlines()
 
 
-def test_without_matplotlib_there_are_numbers_and_a_sentence(tmp_path: Path) -> None:
+def test_without_matplotlib_there_are_numbers_and_a_sentence(tmp_path):
     """The picture needs an extra; the rest does not."""
     command = [sys.executable, "-c", WITHOUT_MATPLOTLIB, "noisy-signals-2", *SMALL, "--out", tmp_path]
     said = children.output_of(*command)
@@ -62,7 +61,7 @@ sys.exit(main(["simulate", *sys.argv[1:]]))
 """
 
 
-def test_all_figures_are_listed(run: Run) -> None:
+def test_all_figures_are_listed(run):
     """By `list`, a line each."""
     assert "noisy-signals-4 " in run("list").stdout
 
@@ -78,16 +77,14 @@ def test_all_figures_are_listed(run: Run) -> None:
         ),
     ],
 )
-def test_what_is_not_possible_is_said_in_one_sentence(
-    run: Run, tmp_path: Path, arguments: list[str], sentence: str
-) -> None:
+def test_what_is_not_possible_is_said_in_one_sentence(run, tmp_path, arguments, sentence):
     """On standard error, with exit code 1, and nothing is written."""
     (tmp_path / "here.txt").touch()
     assert failed(run(*arguments)).startswith(sentence)
     assert [path.name for path in tmp_path.iterdir()] == ["here.txt"]
 
 
-def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path):
     """Ended by the keyboard in the middle of a run of hours, it has written nothing, and says 130."""
     command = [sys.executable, "-c", INTERRUPTED, "noisy-signals-2", "--out", tmp_path]
     answer = children.run(*command, timeout=180)

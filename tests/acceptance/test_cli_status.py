@@ -1,34 +1,37 @@
-"""`crawlsched status` and `crawlsched why`: what they say is what the planner decides by, over a real store."""
+"""`crawlsched status`, `why`, `whatif` and `sources`: they say what the planner decides by, over a real store."""
 
 import argparse
+import json
 import os
 import re
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from crawlsched.cli import add_commands
+from crawlsched.cli.sources import newest_report
 from crawlsched.cli.target import find_target
 from crawlsched.jobs.stored_planners import planners
 from crawlsched.planner import explain
-from crawlsched.store import Batch, Host, Store
+from crawlsched.planner.reports.outlook import Outlook
+from crawlsched.store import Batch, Host, NewPage, ObservationRow, Source, Store
+from crawlsched.wording import say_duration
 from tests.benchmarks.bench_store import fill
-from tests.commands import report, said
+from tests.commands import failed, report, run_here, said
 from tests.simulated import HOSTS, Simulated, crawl
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> str:
+def database(tmp_path_factory):
     return f"sqlite:///{tmp_path_factory.mktemp('status')}/crawl.db"
 
 
 @pytest.fixture(scope="module")
-def simulated(database: str) -> Iterator[Simulated]:
+def simulated(database) -> Iterator[Simulated]:
     """A collection that was crawled for three simulated days which end now."""
     store = Store.open(database, "news")
     yield crawl(store, time.time())
@@ -44,7 +47,7 @@ def running(store: Store, seconds: float = 0.0, **status: Any) -> Iterator[None]
     lease.release(time.time())
 
 
-def test_status_knows_the_pages_and_how_the_budget_was_used(simulated: Simulated, database: str) -> None:
+def test_status_knows_the_pages_and_how_the_budget_was_used(simulated: Simulated, database):
     """Pages by state, the last crawl's bandwidth, and the visits of the last hour and day are those of the crawl."""
     status = report("status", "--database", database)
     assert status["pages"] == {
@@ -60,7 +63,7 @@ def test_status_knows_the_pages_and_how_the_budget_was_used(simulated: Simulated
         assert sum(status[name]["outcomes"].values()) == len(recent)
 
 
-def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: Path) -> None:
+def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path):
     """What comes out is that of all pages, within four of its standard errors."""
     url = f"sqlite:///{tmp_path / 'large.db'}"
     store = Store.open(url, "bench", upgrade=True)
@@ -84,7 +87,7 @@ def test_of_very_many_pages_some_are_looked_at_and_the_error_is_said(tmp_path: P
     assert f"after {why['n_before']:,} pages that are worth more" in said("why", median, "--database", url)
 
 
-def test_status_fits_on_a_screen(simulated: Simulated, database: str) -> None:
+def test_status_fits_on_a_screen(simulated: Simulated, database):
     """For a person there are a few lines, with nothing of the machine in them."""
     shown = said("status", "--database", database)
     assert len(shown.splitlines()) < 24
@@ -94,7 +97,7 @@ def test_status_fits_on_a_screen(simulated: Simulated, database: str) -> None:
     assert not any(word in shown for word in ("nan", "None", "inf", "{"))
 
 
-def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path: Path) -> None:
+def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path):
     """Slots used, idle, without a free host and missed come from the heartbeat of the running crawl."""
     url = f"sqlite:///{tmp_path}/crawl.db"
     slots = {"used": 90, "idle": 6, "no_free_host": 3, "missed": 1, "paid": 7}
@@ -108,7 +111,7 @@ def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("page", [0, 5, 40, 61, 119])
-def test_why_says_what_the_planner_decides_by(simulated: Simulated, database: str, page: int) -> None:
+def test_why_says_what_the_planner_decides_by(simulated: Simulated, database, page):
     """Every estimate is the production planner's own explanation of the page at that time."""
     why = report("why", simulated.url(page), "--database", database)
     explained = explain(simulated.planner, page, why["time"]).to_dict()
@@ -123,7 +126,7 @@ def test_why_says_what_the_planner_decides_by(simulated: Simulated, database: st
     assert why["next_crawl_at"] >= why["time"]
 
 
-def test_why_shows_the_last_visits_newest_first(simulated: Simulated, database: str) -> None:
+def test_why_shows_the_last_visits_newest_first(simulated: Simulated, database):
     """The visits are those of the page, as many as asked for, and the counts agree with them."""
     why = report("why", simulated.url(4), "--visits", "3", "--database", database)
     own = [visit for visit in simulated.visits if visit.page == 4]
@@ -134,7 +137,7 @@ def test_why_shows_the_last_visits_newest_first(simulated: Simulated, database: 
     assert (by["kind"], by["url"], by["n_announced"]) == ("sitemap", f"http://{HOSTS[0]}/sitemap.xml", 3)
 
 
-def test_why_is_said_in_words(simulated: Simulated, database: str) -> None:
+def test_why_is_said_in_words(simulated: Simulated, database):
     """For a person there is the page, its changes, its worth, when it is crawled and what decides that."""
     shown = said("why", simulated.url(4), "--database", database)
     at_random = "if it changes at random, between"
@@ -144,7 +147,7 @@ def test_why_is_said_in_words(simulated: Simulated, database: str) -> None:
     assert not any(word in shown for word in ("nan", "None", " inf", "{"))
 
 
-def test_why_names_a_floor_that_binds(simulated: Simulated, database: str) -> None:
+def test_why_names_a_floor_that_binds(simulated: Simulated, database):
     """With an interval in the settings, what decides is that interval."""
     newest = simulated.visits[-1].page
     shortest = ("-s", 'CRAWLSCHED_PAGES=[["*", {"min_interval": "10d"}]]')
@@ -160,7 +163,7 @@ def test_why_names_a_floor_that_binds(simulated: Simulated, database: str) -> No
     )
 
 
-def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path: Path) -> None:
+def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path):
     """A host that asked to be left alone is what its pages wait for, or an interval that the crawl was started with."""
     url, rest_until = f"sqlite:///{tmp_path}/crawl.db", time.time() + 1000.0
     with closing(Store.open(url, "news")) as store:
@@ -178,7 +181,7 @@ def test_why_knows_of_a_host_that_rests_and_of_the_crawls_own_settings(tmp_path:
     assert report("why", simulated.url(5), "--database", url)["binds"] == "value"
 
 
-def test_a_page_waits_for_those_that_are_worth_more_than_the_threshold(tmp_path: Path) -> None:
+def test_a_page_waits_for_those_that_are_worth_more_than_the_threshold(tmp_path):
     """After a slow first crawl there are many of them, and one that would go by itself sooner goes after them."""
     url = f"sqlite:///{tmp_path / 'crawl.db'}"
     store = Store.open(url, "news")
@@ -195,3 +198,175 @@ def test_a_page_waits_for_those_that_are_worth_more_than_the_threshold(tmp_path:
     assert n_above > 4
     assert why["n_before"] == pytest.approx(n_above, abs=2)
     assert why["next_crawl_at"] == pytest.approx(why["time"] + 1e6 * why["n_before"], abs=60.0)
+
+
+HOUR = 3600.0
+
+
+# `crawlsched whatif`: the freshness of other bandwidths, and the bandwidth for a freshness.
+
+
+def test_whatif_is_the_outlook_of_the_planner_that_crawled(simulated: Simulated, database):
+    """What stands in the store gives the same numbers as the crawl's own planner, with its plan, in memory."""
+    found = report("whatif", "--database", database, "--bandwidths", "0.5x", "20/h", "2x")
+    assert (found["pages"], found["sample"], found["bandwidth"]) == (120, 120, 20 / HOUR)
+    outlook = Outlook(120 / found["bandwidth"])
+    outlook.add(simulated.planner, np.arange(120))
+    assert [one["bandwidth"] * HOUR for one in found["bandwidths"]] == pytest.approx([10, 20, 40])
+    for one in found["bandwidths"]:
+        assert one["freshness"] == pytest.approx(outlook.freshness(one["bandwidth"]), abs=1e-3)
+        assert one["freshness"] > one["freshness_in_turn"]
+    assert found["fresh_now"] == pytest.approx(simulated.freshness, abs=0.15)
+    sampled = report("whatif", "--database", database, "--bandwidths", "0.5x", "20/h", "2x", "--sample", "60")
+    assert sampled["sample"] == 60
+    for one, other in zip(sampled["bandwidths"], found["bandwidths"], strict=True):
+        assert one["freshness"] == pytest.approx(other["freshness"], abs=0.1)
+    assert "Computed from an even sample of 60 pages" in said("whatif", "--database", database, "--sample", "60")
+
+
+def test_the_bandwidth_for_a_freshness_gives_it(simulated: Simulated, database):
+    """Asked the other way round, the answer comes back."""
+    needed = report("whatif", "--database", database, "--freshness", "0.85", "95%")["needed"]
+    again = [f"{one['bandwidth']:.12f}/s" for one in needed]
+    found = report("whatif", "--database", database, "--bandwidths", *again)["bandwidths"]
+    assert [one["freshness"] for one in needed] == [0.85, 0.95]
+    assert [one["freshness"] for one in found] == pytest.approx([0.85, 0.95], abs=1e-3)
+
+
+def test_for_a_person_whatif_is_two_tables(simulated: Simulated, database):
+    """Bandwidths in the unit of the present one, and nothing of the machine."""
+    shown = said("whatif", "--database", database, "--bandwidths", "0.5x", "1x", "--freshness", "0.9", "0.99999999")
+    lines = [line.split() for line in shown.splitlines()]
+    assert "  120 pages to be kept fresh on 20/h" in shown.splitlines()
+    assert ["10/h", "0.5x"] in [words[:2] for words in lines]
+    assert ["20/h", "1x"] in [words[:2] for words in lines]
+    assert "not reached with" in shown
+    assert not any(word in shown for word in ("nan", "None", "inf", "{"))
+
+
+def test_sitemaps_take_their_share(tmp_path):
+    """A sitemap that is read every half hour takes 2 of the 5 requests an hour."""
+    url = f"sqlite:///{tmp_path}/crawl.db"
+    store = Store.open(url, "news")
+    now = time.time()
+    crawl(store, now, n_pages=10, days=1.0, bandwidth=5 / HOUR)
+    polled = Source(0, "sitemap", "http://127.0.0.1/sitemap.xml", "127.0.0.1", polled_at=now, next_poll_at=now + 1800)
+    store.save(Batch(since=now, sources={0: polled}))
+    store.close()
+    found = report("whatif", "--database", url, "--bandwidths", "5/h")
+    assert found["polls"] * HOUR == pytest.approx(2.0)
+    assert "on 5/h, 2/h of that for sitemaps" in said("whatif", "--database", url)
+
+
+def test_mistakes_are_one_sentence(simulated: Simulated, database, tmp_path):
+    """The sentence says what is wrong and what is allowed."""
+    for text in ("3y", "0x", "-1/h", "x"):
+        assert failed(run_here(tmp_path, "whatif", "--database", database, f"--bandwidths={text}")) == (
+            f"A bandwidth must be such as 5/s, 300/h or 20000/d, or 2x for twice the present one, got {text!r}."
+        )
+    url = f"sqlite:///{tmp_path}/empty.db"
+    Store.open(url, "news").close()
+    assert failed(run_here(tmp_path, "whatif", "--database", url)) == (
+        "The collection 'news' holds no page yet that is to be kept fresh; crawl first."
+    )
+    refused = run_here(tmp_path, "whatif", "--database", database, "--freshness", "1.2")
+    assert refused.returncode == 2
+    assert "must be a share from 0 to 1, such as 0.9 or 90%, got '1.2'." in refused.stderr
+
+
+N_PAGES, N_VISITS = 40, 1600
+
+
+def _filled(url: str) -> None:
+    """A sitemap that is honest about /news/ and says anything about /tags/."""
+    rng = np.random.default_rng(4)
+    store = Store.open(url, "test")
+    urls = [f"http://a/{'news' if page % 2 else 'tags'}/{page}" for page in range(N_PAGES)]
+    pages = {page: NewPage(page, urls[page], "a", bytes([page]) * 20, 0.0) for page in range(N_PAGES)}
+    quality: dict[str, Any] = {"announced": 500, "backwards": 3, "late": [700.0, 724.1, 800.0]}
+    sources = {0: Source(0, "sitemap", "http://a/map.xml", "a", problems={"bad-url": 2}, quality=quality)}
+    rows = []
+    for number in range(N_VISITS):
+        page = int(rng.integers(N_PAGES))
+        elapsed = float(rng.exponential(1000.0))
+        n = int(rng.poisson(0.001 * elapsed))
+        stale = 0.0001 * elapsed + (3.0 * n if page % 2 else 0.0)
+        changed = bool(rng.random() < 1 - np.exp(-stale))
+        rows.append(ObservationRow(number, page, 1000.0 + number, elapsed, n, 0, changed, "changed"))
+    listed = {(page, 0): (None, 0) for page in range(N_PAGES)}
+    store.save(Batch(new_pages=pages, sources=sources, observations=rows, announcements=listed))
+    store.close()
+
+
+def test_sources_are_shown_with_counts_and_intervals(tmp_path):
+    """By source, by site, and by part of the site, of which one is believed and the other is not."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    _filled(url)
+    told = report("sources", "--database", url)
+    [source] = told["sources"]
+    low, high = source["precision_interval"]
+    assert 0.0 < low < source["precision"] < high < 1.0
+    assert source["recall_interval"][0] < source["recall"] < source["recall_interval"][1]
+    rarest, most_often = source["false_per_day_interval"]
+    assert 0.0 < rarest < source["false_per_day"] < most_often
+    assert source["visits"] == N_VISITS
+    assert 0 < source["true"] < source["heard"] < N_VISITS
+    assert (source["announced"], source["backwards"], source["median_delay"]) == (500, 3, 724.1)
+    assert [site["host"] for site in told["sites"]] == ["a"]
+    precision = {part["part"]: part["precision_interval"] for part in told["parts"]}
+    assert precision["/news/"][0] < 1 - np.exp(-3.0) < precision["/news/"][1]
+    assert precision["/news/"][0] > 0.85
+    assert precision["/tags/"][1] < 0.15
+    assert source["dates"] == 3
+    text = said("sources", "--database", url)
+    assert f"{say_duration(724.1)} (of 3)" in text
+    assert "sitemap http://a/map.xml  (bad-url 2, 3 went back)" in text
+    assert "/tags/ of source 0" in text
+    # What the columns mean stands below them.
+    assert "true: how many visits after an announcement found a change." in " ".join(text.split())
+    assert "e-" not in text
+    assert "e+" not in text
+
+
+def test_one_figure_is_said_once(tmp_path):
+    """`sources`, `status` and `why` have the same precision and recall of a source, with the same bounds."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    _filled(url)
+    [source] = report("sources", "--database", url)["sources"]
+    [in_status] = report("status", "--database", url)["sources"]
+    [of_page] = report("why", "http://a/news/1", "--database", url)["announced_by"]
+    store = Store.open(url, "test")
+    [on_web] = newest_report(store)["sources"]
+    store.close()
+    names = ("precision", "precision_interval", "recall", "recall_interval", "true", "heard")
+    for other in (in_status, of_page, on_web):
+        assert [json.loads(json.dumps(other[name])) for name in names] == [source[name] for name in names]
+
+
+def test_what_is_not_known_yet_is_said_so_and_why(tmp_path):
+    """Of a feed whose every announcement was true, and which nobody visited without; of others that were not heard."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    store = Store.open(url, "test")
+    read = {"polled_at": 900.0, "next_poll_at": time.time() + 60.0}
+    quality = {"announced": 14, "document": "rss"}
+    feed = Source(0, "sitemap", "http://a/feed", "a", quality=quality, problems={"bad-url": 1}, **read)
+    others = [
+        Source(1, "sitemap", "http://a/1.xml", "a"),
+        Source(2, "sitemap", "http://a/2.xml", "a", **read),
+        Source(3, "sitemap", "http://a/3.xml", "a", quality={"announced": 3}, **read),
+    ]
+    pages = {page: NewPage(page, f"http://a/{page}", "a", bytes([page]) * 20, 0.0) for page in range(14)}
+    visits = [ObservationRow(n, n, 1000.0 + n, 40.0, 1, 0, True, "changed") for n in range(14)]
+    store.save(Batch(new_pages=pages, sources={one.source: one for one in (feed, *others)}, observations=visits))
+    store.close()
+    text = said("sources", "--database", url)
+    [line] = [line for line in text.splitlines() if "feed http://a/feed" in line]
+    assert line.split("  ")[1] == "not known yet (14 of 14 true)"
+    assert "%" not in line
+    assert "e-" not in text
+    assert "e+" not in text
+    reasons = {line.split()[-1]: line for line in text.splitlines() if "sitemap http://a/" in line}
+    assert "not known yet (not read yet)" in reasons["http://a/1.xml"]
+    assert "not known yet (has announced nothing yet)" in reasons["http://a/2.xml"]
+    assert "not known yet (3 announced, none visited since)" in reasons["http://a/3.xml"]
+    assert "not known yet (14 of 14 true)" in said("status", "--database", url)

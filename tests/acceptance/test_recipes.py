@@ -1,6 +1,7 @@
-"""The recipes of docs/how-to/import_history.md, word for word, each on a small input of its kind."""
+"""Guides of docs/how-to, word for word: each recipe of import_history.md on a small input, the Dockerfile of deploy.md.
 
-from __future__ import annotations
+Of the latter all but the build itself, in a project of `startproject`.
+"""
 
 import csv
 import dbm
@@ -8,17 +9,21 @@ import gzip
 import json
 import os
 import re
+import shlex
+import shutil
 import sys
-from collections.abc import Iterator
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
-from crawlsched.store import Store
 from tests import children
+from tests.databases import rows
 from tests.site import Site
+from tests.waiting import wait_until
 
 GUIDE = (children.ROOT / "docs/how-to/import_history.md").read_text()
 SECTION = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -46,17 +51,12 @@ def follow(folder: Path, recipe: str) -> None:
 
 def pages(folder: Path, collection: str = "news") -> dict[str, tuple[float, float, float, float]]:
     """Return of each URL: visits, changes, time of the last visit, importance."""
-    store = Store.open(f"sqlite:///{folder}/crawlsched.db", collection, read_only=True)
-    try:
-        block = next(store.load())
-        urls = [facts.url for facts in store.reader.facts(block["page"]) if facts is not None]
-        columns = [block[name].tolist() for name in ("n_crawls", "n_changes", "crawled_at", "importance")]
-        return dict(zip(urls, zip(*columns, strict=True), strict=True))
-    finally:
-        store.close()
+    asked = "SELECT url, n_crawls, n_changes, crawled_at, importance FROM pages JOIN collections USING (collection)"
+    found = rows(f"sqlite:///{folder}/crawlsched.db", f"{asked} WHERE name = :name", name=collection)
+    return {url: tuple(known) for url, *known in (page.values() for page in found)}
 
 
-def test_a_feed_of_scrapy_tells_of_visits(tmp_path: Path) -> None:
+def test_a_feed_of_scrapy_tells_of_visits(tmp_path):
     """A price that is another one is a change."""
     items = [("2026-01-01T00:00:00Z", 5), ("2026-01-02T00:00:00Z", 5), ("2026-01-03T00:00:00Z", 6)]
     lines = [json.dumps({"url": "http://a.example/1", "scraped_at": at, "price": price}) for at, price in items]
@@ -66,7 +66,7 @@ def test_a_feed_of_scrapy_tells_of_visits(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def cached(tmp_path: Path) -> Iterator[list[str]]:
+def cached(tmp_path):
     """Crawl a site with Scrapy's own HTTP cache."""
     with Site() as site:
         urls = [site.page(f"/{n}", f"<p>{n}</p>") for n in range(3)]
@@ -80,7 +80,7 @@ def cached(tmp_path: Path) -> Iterator[list[str]]:
         yield urls
 
 
-def test_the_cache_of_scrapy_tells_of_one_visit_a_page(cached: list[str], tmp_path: Path) -> None:
+def test_the_cache_of_scrapy_tells_of_one_visit_a_page(cached, tmp_path):
     """As Scrapy itself has written it."""
     follow(tmp_path, *RECIPES["From Scrapy's HTTP cache"])
     found = pages(tmp_path)
@@ -89,7 +89,7 @@ def test_the_cache_of_scrapy_tells_of_one_visit_a_page(cached: list[str], tmp_pa
 
 
 @pytest.mark.parametrize("key", [lambda digest: digest, lambda digest: digest.hex()], ids=["bytes", "digits"])
-def test_deltafetch_tells_when_pages_were_seen(key: object, tmp_path: Path) -> None:
+def test_deltafetch_tells_when_pages_were_seen(key, tmp_path):
     """It keeps fingerprints, as bytes or (before 2.1) as digits; a URL that it does not know is no page."""
     (tmp_path / ".scrapy/deltafetch").mkdir(parents=True)
     with dbm.open(str(tmp_path / ".scrapy/deltafetch/SPIDER.db"), "c") as seen:
@@ -99,7 +99,7 @@ def test_deltafetch_tells_when_pages_were_seen(key: object, tmp_path: Path) -> N
     assert pages(tmp_path) == {"http://a.example/1": (1, 0, 1700000000.25, 1)}
 
 
-def test_an_index_of_an_archive_tells_of_visits(tmp_path: Path) -> None:
+def test_an_index_of_an_archive_tells_of_visits(tmp_path):
     """Commas in URLs are no separators; an answer that is none is left out."""
     lines = [" CDX N b a m s k r M S V g"]
     for day, status, digest in ((1, 200, "AAA"), (2, 200, "BBB"), (3, 404, "CCC")):
@@ -109,7 +109,7 @@ def test_an_index_of_an_archive_tells_of_visits(tmp_path: Path) -> None:
     assert pages(tmp_path, "archive") == {"http://a.example/q?x=1,2": (2, 1, 1767312000.0, 1)}
 
 
-def test_an_archive_tells_of_visits(tmp_path: Path) -> None:
+def test_an_archive_tells_of_visits(tmp_path):
     """Record by record, as `warcio` and others write them."""
     with gzip.open(tmp_path / "a.warc.gz", "wb") as file:
         for n, (status, digest) in enumerate(((200, "AAA"), (200, "AAA"), (200, "BBB"), (500, "CCC")), 1):
@@ -119,7 +119,7 @@ def test_an_archive_tells_of_visits(tmp_path: Path) -> None:
     assert pages(tmp_path, "archive") == {"http://a.example/1": (3, 1, 1767398400.0, 1)}
 
 
-def test_a_dump_of_nutch_tells_of_the_last_visit(tmp_path: Path) -> None:
+def test_a_dump_of_nutch_tells_of_the_last_visit(tmp_path):
     """The time to come back, less the interval; a page that was never fetched was not visited."""
     heading = "Url,Status code,Status name,Fetch Time,Modified Time,Retries since fetch,Retry interval seconds"
     never = "Thu Jan 01 00:00:00 UTC 1970"
@@ -133,7 +133,7 @@ def test_a_dump_of_nutch_tells_of_the_last_visit(tmp_path: Path) -> None:
     assert pages(tmp_path) == {"http://a.example/1": (1, 0, 1767225600.0, 1)}
 
 
-def test_a_log_of_a_server_tells_what_pages_are_worth(tmp_path: Path) -> None:
+def test_a_log_of_a_server_tells_what_pages_are_worth(tmp_path):
     """How often each was asked for, and found."""
     line = '127.0.0.1 - - [25/Nov/2026:10:00:00 +0000] "{} {} HTTP/1.1" {} 99 "-" "curl"\n'
     asked = [("GET", "/a,b", 200), ("GET", "/a,b", 200), ("GET", "/c", 404), ("POST", "/d", 200), ("GET", "/e", 200)]
@@ -143,7 +143,7 @@ def test_a_log_of_a_server_tells_what_pages_are_worth(tmp_path: Path) -> None:
     assert worth == {"https://example.com/a,b": 2, "https://example.com/e": 1}
 
 
-def test_a_search_console_tells_what_pages_are_worth(tmp_path: Path) -> None:
+def test_a_search_console_tells_what_pages_are_worth(tmp_path):
     """Clicks and one."""
     rows = [["Top pages", "Clicks", "Impressions", "CTR", "Position"], ["https://a.example/x,y", 7, 90, "7.8%", 3.1]]
     with (tmp_path / "Pages.csv").open("w", newline="") as file:
@@ -155,7 +155,7 @@ def test_a_search_console_tells_what_pages_are_worth(tmp_path: Path) -> None:
     }
 
 
-def test_what_goes_out_comes_in_again(tmp_path: Path) -> None:
+def test_what_goes_out_comes_in_again(tmp_path):
     """The visits of an export make the same pages."""
     (tmp_path / "visits.csv").write_text(
         "url,time,changed\nhttp://a.example/1,1790000000,\nhttp://a.example/1,1790000900,1\n"
@@ -165,7 +165,7 @@ def test_what_goes_out_comes_in_again(tmp_path: Path) -> None:
     assert pages(tmp_path, "copy") == pages(tmp_path) == {"http://a.example/1": (2, 1, 1790000900.0, 1)}
 
 
-def test_every_recipe_is_followed() -> None:
+def test_every_recipe_is_followed():
     """A recipe more in the guide needs a test here."""
     assert {title: len(recipes) for title, recipes in RECIPES.items()} == {
         "From Scrapy's feeds": 1,
@@ -177,3 +177,50 @@ def test_every_recipe_is_followed() -> None:
         "Importance from a search console": 1,
         "Out again": 1,
     }
+
+
+DEPLOY = (children.ROOT / "docs/how-to/deploy.md").read_text()
+
+
+def _block(language: str, with_line: str) -> str:
+    blocks = re.findall(rf"```{language}\n(.*?)```", DEPLOY, re.DOTALL)
+    (found,) = [block for block in blocks if with_line in block]
+    return str(found)
+
+
+def test_the_lines_of_the_dockerfile_run_in_a_new_project(tmp_path):
+    """What is installed needs no package of the project; the copied project crawls, stops, and leaves its volume."""
+    scrapy = (sys.executable, "-m", "scrapy")
+    children.run(*scrapy, "startproject", "monitor", cwd=tmp_path)
+    project, image, volume = tmp_path / "monitor", tmp_path / "srv", tmp_path / "data"
+    children.run(*scrapy, "genspider", "news", "127.0.0.1", cwd=project)
+    settings = _block("python", "CRAWLSCHED_DATABASE_URL").replace("/data", str(volume))
+    with (project / "monitor/settings.py").open("a") as file:
+        file.write("\n" + settings)
+    lines = [shlex.split(line) for line in _block("dockerfile", "FROM").splitlines()]
+    assert [line[0] for line in lines] == ["FROM", "WORKDIR", "RUN", "COPY", "VOLUME", "STOPSIGNAL", "CMD"]
+    by_name = {name: rest for name, *rest in lines}
+    command, verb, *installed = by_name["RUN"]
+    assert (command, verb) == ("pip", "install")
+    for named in (argument for argument in installed if not argument.startswith("--")):
+        requirement = Requirement(named)  # and no folder: a new project has neither setup.py nor pyproject.toml
+        assert requirement.name == "crawlsched"
+        assert requirement.extras <= set(metadata("crawlsched").get_all("Provides-Extra"))
+    assert by_name["COPY"] == [".", "."]
+    shutil.copytree(project, image)
+    volume.mkdir()
+    assert by_name["VOLUME"] == ["/data"]
+    arguments = [argument.strip(",") for argument in shlex.split(" ".join(by_name["CMD"]).strip("[]"))]
+    assert arguments[0] == "scrapy"
+    with (tmp_path / "log").open("w") as log, children.all_ended():
+        crawl = children.start(*scrapy, *arguments[1:], cwd=image, stdout=log, stderr=log)
+        # Nobody answers at 443; it says so once it has asked.
+        wait_until(lambda: " ERROR: " in (tmp_path / "log").read_text(), say=(tmp_path / "log").read_text)
+        assert by_name["STOPSIGNAL"] == ["SIGTERM"]
+        crawl.terminate()
+        assert crawl.wait(30.0) == 0
+    said = (tmp_path / "log").read_text()
+    assert "Collection 'news' in sqlite" in said
+    assert "Spider closed (shutdown)" in said
+    assert "DEBUG" not in said
+    assert [file.name for file in volume.iterdir()] == ["crawlsched.db"]

@@ -4,12 +4,8 @@ Sixty pages with a price and a paragraph and no class but one, a clock in the fo
 every minute. What the site has served is the truth.
 """
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -17,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from tests.crawling import Project, spider
-from tests.site import Site
+from tests.site import Answer, Site
 
 SECONDS, PAGES, SEEDS = 90.0, 60, (7, 8)
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu"]
@@ -43,23 +39,22 @@ class Shop:
         every = 8.0 if page < 20 else 60.0 if page < 40 else None
         return 0 if every is None else int((time.monotonic() - self.opened_at) / every + self._phase[page])
 
-    def _page(self, page: int) -> Callable[[web.Request], web.Response]:
-        def answer(request: web.Request) -> web.Response:
+    def _page(self, page: int) -> Answer:
+        def answer(request: web.Request) -> str:
             version = self.version(page)
             self.served[page].append(version)
             words = " ".join(Random(page * 1_000 + version).choices(WORDS, k=60))
             links = " ".join(f'<a href="/p/{(page + step) % PAGES}">next {step}</a>' for step in (1, 7))
-            text = (
+            return (
                 f"<html><head><title>Page {page}</title></head><body><h1>Page {page}</h1><p class=price>Price {version}"
                 f"</p><p>{words}</p><footer>It is {time.time():.0f}</footer>{links}</body></html>"
             )
-            return web.Response(text=text, content_type="text/html")
 
         return answer
 
 
 @pytest.mark.statistics
-def test_what_a_small_fast_site_serves_reaches_the_spider_once(tmp_path: Path) -> None:
+def test_what_a_small_fast_site_serves_reaches_the_spider_once(tmp_path):
     """Of the versions served 95 %, and 3 % of the visits bring one that it has already: two runs at once, pooled."""
     with ExitStack() as stack:
         runs = []

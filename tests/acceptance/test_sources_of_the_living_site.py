@@ -1,11 +1,7 @@
 """A crawl of the living site, whose sitemaps are honest, late, partial, lying and absent, learns which is which."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -19,7 +15,7 @@ SECONDS = 32
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def port(tmp_path_factory):
     """The living site, in a process of its own."""
     truth = tmp_path_factory.mktemp("site") / "truth.jsonl"
     command = [sys.executable, "-m", "living_site", "--truth", truth, "--while-stdin-is-open"]
@@ -32,7 +28,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def sources(port, tmp_path_factory):
     """What `crawlsched sources` says of the sitemap of each host."""
     sitemaps = [
         f"http://{host}:{port}/sitemap.xml{'.gz' if host == HONEST else ''}"
@@ -46,7 +42,7 @@ def sources(port: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
     return {source["host"]: source for source in found if source["kind"] == "sitemap"}
 
 
-def test_the_sitemap_that_stamps_every_page_now_is_not_believed(sources: dict[str, dict[str, Any]]) -> None:
+def test_the_sitemap_that_stamps_every_page_now_is_not_believed(sources):
     """Its precision is below that of the honest one, beyond the intervals, and the crawl gives it less weight."""
     honest, lying = sources[HONEST], sources[LYING]
     assert lying["heard"] > 20
@@ -55,7 +51,7 @@ def test_the_sitemap_that_stamps_every_page_now_is_not_believed(sources: dict[st
     assert honest["signal_weight"] > 3 * lying["signal_weight"]
 
 
-def test_late_and_partial_sitemaps_are_believed_more_than_a_lying_one(sources: dict[str, dict[str, Any]]) -> None:
+def test_late_and_partial_sitemaps_are_believed_more_than_a_lying_one(sources):
     """What they say is true, though they say it late, or not of every change."""
     for host in (LATE, PARTIAL):
         assert sources[host]["heard"] > 10
@@ -63,7 +59,7 @@ def test_late_and_partial_sitemaps_are_believed_more_than_a_lying_one(sources: d
     assert sources[LATE]["median_delay"] > sources[HONEST]["median_delay"]
 
 
-def test_an_absent_sitemap_is_found_and_says_nothing(sources: dict[str, dict[str, Any]]) -> None:
+def test_an_absent_sitemap_is_found_and_says_nothing(sources):
     """The file is not there; it is asked for ever more rarely."""
     absent = sources[ABSENT]
     assert absent["heard"] == 0

@@ -13,7 +13,7 @@ TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial" / "first_crawl.md"
 BLOCK = re.compile(r"^(<!-- not tested:[^\n]*\n)?```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def test_the_tutorial_leads_to_the_first_changed_item(tmp_path: Path) -> None:
+def test_the_tutorial_leads_to_the_first_changed_item(tmp_path):
     """Its files are written and its commands run in their order; prices have changed, and the commands say so."""
     script = []
     for untested, language, title, text in BLOCK.findall(TUTORIAL.read_text()):
@@ -35,7 +35,7 @@ def test_the_tutorial_leads_to_the_first_changed_item(tmp_path: Path) -> None:
     said, _ = process.communicate(timeout=180)
     assert process.returncode == 0, said[-3000:]
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
-    prices: dict[str, list[str]] = {}
+    prices = {}
     for item in items:
         prices.setdefault(item["url"], []).append(item["price"])
     assert len(prices) == 20

@@ -14,6 +14,7 @@ import pytest
 from tests import children
 from tests.crawling import Project
 from tests.site import Site
+from tests.versions.pairs import QUICK, environment, release, run_core_set
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("crawlsched", "migrations", "pyproject.toml", "README.md", "LICENSE", "CHANGES.md", "Makefile")
@@ -46,7 +47,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """The wheel, built without a download from a copy of what goes into it."""
     source = tmp_path_factory.mktemp("source")
     for part in PARTS:
@@ -59,7 +60,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_the_wheel_holds_the_package_its_types_and_its_migrations(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_its_types_and_its_migrations(wheel):
     """Migrations, py.typed and the licence travel; tests and examples do not."""
     names = zipfile.ZipFile(wheel).namelist()
     assert "crawlsched/py.typed" in names
@@ -114,7 +115,7 @@ def imports_and_crawls(folder: Path, python: Path, *missing: str) -> str:
 
 
 @pytest.mark.parametrize("version", PYTHONS)
-def test_the_wheel_imports_and_crawls_on_every_python_found(wheel: Path, tmp_path: Path, version: str) -> None:
+def test_the_wheel_imports_and_crawls_on_every_python_found(wheel, tmp_path, version):
     """With what it needs and no extra, as `pip install crawlsched` gives it today."""
     python = installed(tmp_path, PYTHONS[version], wheel)
     ran = imports_and_crawls(tmp_path, python, "numba")
@@ -122,7 +123,7 @@ def test_the_wheel_imports_and_crawls_on_every_python_found(wheel: Path, tmp_pat
     assert ran.startswith(f"{version}.")
 
 
-def test_no_python_is_claimed_that_was_not_run() -> None:
+def test_no_python_is_claimed_that_was_not_run():
     """The classifiers name versions that the test above runs where the project's CI is, from the oldest allowed on."""
     claimed = re.findall(r"Python :: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), re.MULTILINE)
     assert PROJECT["requires-python"] == f">={claimed[0]}"
@@ -132,7 +133,7 @@ def test_no_python_is_claimed_that_was_not_run() -> None:
 
 
 @pytest.mark.skipif("3.11" not in PYTHONS, reason="needs the oldest Python allowed")
-def test_the_oldest_versions_allowed_are_enough(wheel: Path, tmp_path: Path) -> None:
+def test_the_oldest_versions_allowed_are_enough(wheel, tmp_path):
     """On the oldest Python, with the oldest of all that is needed and of all extras."""
     oldest = ["--resolution", "lowest-direct", "-r", str(ROOT / "pyproject.toml")]
     python = installed(tmp_path, PYTHONS["3.11"], *oldest, *(part for name in EXTRAS for part in ("--extra", name)))
@@ -147,3 +148,16 @@ def test_the_oldest_versions_allowed_are_enough(wheel: Path, tmp_path: Path) -> 
     for (name, bound), version in zip(bounds.items(), versions, strict=True):
         assert f"{version}.0.0".startswith(f"{bound}."), f"{name} {version} is not the oldest, {bound}"
     imports_and_crawls(tmp_path, python)
+
+
+def test_the_oldest_pair_crawls_restarts_and_reads_robots_txt(tmp_path):
+    """Scrapy 2.13 and SQLAlchemy 2.0.0: kill -9, credentials, 304 and sitemaps of robots.txt as with the newest."""
+    try:
+        python = environment(tmp_path, "oldest")
+    except AssertionError as error:
+        if "Failed to fetch" in str(error) and "CI" not in os.environ:
+            pytest.skip("no package registry is in reach")
+        raise
+    ran, failures = run_core_set(python, tmp_path, QUICK)
+    assert not failures, f"{ran}\n{failures}"
+    assert release(python, "scrapy").startswith("2.13.")

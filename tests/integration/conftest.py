@@ -1,7 +1,5 @@
 """A site to crawl, and the database of what several processes share."""
 
-from collections.abc import Callable, Iterator
-
 import pytest
 
 from crawlsched.store import schema
@@ -10,7 +8,7 @@ from tests.site import Site
 
 
 @pytest.fixture(scope="module")
-def database(make_postgresql_database: Callable[[], str]) -> Iterator[Database]:
+def database(make_postgresql_database):
     """Open a PostgreSQL database that has all tables, and nothing in them."""
     url = make_postgresql_database()
     schema.upgrade(url)
@@ -20,7 +18,7 @@ def database(make_postgresql_database: Callable[[], str]) -> Iterator[Database]:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    """Serve on loopback what the test adds."""
-    with Site() as site:
+def site():
+    """Serve on three addresses of loopback what the test adds."""
+    with Site(("127.0.0.1", "127.0.0.2", "127.0.0.3")) as site:
         yield site

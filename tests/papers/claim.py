@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from crawlsched.simulation.figures import Row, Table
-from crawlsched.simulation.figures.table import Label
+from crawlsched.simulation.figures.figure import Label
 
 # A difference of less than so many standard errors may be one of chance: that of one simulation in twenty is larger.
 _CHANCE = 2.0

@@ -7,16 +7,22 @@ from math import hypot, inf, isnan
 
 import numpy as np
 
-from crawlsched.estimators.visit_frequency import best_frequency_ratio, bias_reduced_moments
+from crawlsched.estimators.visit_counts import best_frequency_ratio, bias_reduced_moments
 from crawlsched.simulation.figures import Row, Table
-from crawlsched.simulation.figures.estimating import ERROR, ESTIMATE, SPREAD, TRAJECTORY
-from crawlsched.simulation.figures.frequency_curves import (
+from crawlsched.simulation.figures.figure import Label
+from crawlsched.simulation.figures.frequency_of_change import (
     BIAS,
+    CLOSER,
     CORRECTED,
     DATED_RATIOS,
     ENOUGH,
     FIRST,
+    NAIVE,
+    OFF,
+    OURS,
+    OVER_UNIFORM,
     REDUCED,
+    SHAPES,
     SIMULATED,
     UNIFORM,
     VARIATION,
@@ -24,10 +30,17 @@ from crawlsched.simulation.figures.frequency_curves import (
     WITHOUT_DATES,
     moment,
 )
-from crawlsched.simulation.figures.online_estimators import EDITED_STEPS, FAST, OFTEN, SELDOM
+from crawlsched.simulation.figures.online_estimators import (
+    EDITED_STEPS,
+    ERROR,
+    ESTIMATE,
+    FAST,
+    OFTEN,
+    SELDOM,
+    SPREAD,
+    TRAJECTORY,
+)
 from crawlsched.simulation.figures.optimal_crawl_rates import DISTANCE, ESTIMATORS, FRESHNESS, OPTIMUM, SHOWN, STEPS_6
-from crawlsched.simulation.figures.revisiting import CLOSER, NAIVE, OFF, OURS, OVER_UNIFORM, SHAPES
-from crawlsched.simulation.figures.table import Label
 from tests.papers.claim import Claim, Claims, last, said, unless_chance
 
 

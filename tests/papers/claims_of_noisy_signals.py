@@ -24,9 +24,9 @@ from crawlsched.simulation.figures.crawl_rates import (
     STEPS,
     values_of,
 )
+from crawlsched.simulation.figures.figure import Label
 from crawlsched.simulation.figures.instances import BASELINE
 from crawlsched.simulation.figures.signal_estimates import BIAS, EXACT, LIMIT, MEASURES, SIZE, TERMS, VALUE
-from crawlsched.simulation.figures.table import Label
 from tests.papers.claim import Claim, Claims, said, unless_chance
 
 # What is less apart than this counts as on par, or as close.

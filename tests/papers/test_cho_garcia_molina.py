@@ -14,7 +14,7 @@ from crawlsched.estimators import (
     best_frequency_ratio,
     best_visit_interval,
 )
-from crawlsched.estimators.visit_frequency import bias_reduced_moments, naive_moments
+from crawlsched.estimators.visit_counts import bias_reduced_moments, naive_moments
 
 DAY = 86_400.0
 

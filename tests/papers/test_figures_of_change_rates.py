@@ -10,7 +10,7 @@ import pytest
 from crawlsched.bandwidth import poisson_crawl_rates
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.simulation.figures import FIGURES, SimulationError, Table
-from crawlsched.simulation.figures.frequency_curves import SIMULATED
+from crawlsched.simulation.figures.frequency_of_change import SIMULATED
 from tests.papers.claims import claims_of
 
 # Smaller than printed, as far as a claim can still be seen.

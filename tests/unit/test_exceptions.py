@@ -12,7 +12,6 @@ from crawlsched.exceptions import (
     SettingError,
     StoreError,
     UnknownPage,
-    UnsupportedPlatform,
 )
 
 
@@ -21,7 +20,6 @@ from crawlsched.exceptions import (
     [
         (SettingError, ValueError),
         (UnknownPage, LookupError),
-        (UnsupportedPlatform, OSError),
         (StoreError, RuntimeError),
         (SchemaOutOfDate, StoreError),
         (CollectionInUse, StoreError),
@@ -62,6 +60,6 @@ def test_on_windows_no_command_no_crawl_and_no_collection_begins(
     assert capsys.readouterr() == ("", said + "\n")
     crawler = get_crawler(Spider)
     for begin in (lambda: Addon(crawler).update_settings(crawler.settings), lambda: Store.open(sqlite_url, "spider")):
-        with pytest.raises(UnsupportedPlatform) as refused:
+        with pytest.raises(CrawlschedError) as refused:
             begin()
         assert str(refused.value) == said

@@ -40,7 +40,6 @@ _TOOLS = [
 CORE_SET = [
     "tests/acceptance/test_demo.py::test_both_crawls_keep_the_rate",
     "tests/acceptance/test_small_fast_site.py",
-    "tests/integration/addon/test_crashes.py::test_kill_9_forgets_at_most_the_last_half_second",
     "tests/integration/addon/test_crashes.py::test_after_kill_9_the_rest_is_crawled_with_the_same_requests",
     "tests/integration/addon/test_crashes.py::test_a_change_that_was_not_delivered_comes_again_after_a_crash",
     "tests/integration/addon/test_credentials.py",

@@ -159,11 +159,11 @@ class Membership:
 
     @property
     def has_said_all(self) -> bool:
-        """Whether nothing that comes of no visit is on its way to another shard."""
+        """Whether every row for another shard has been written."""
         return not self._outgoing
 
     def hand_over(self, row: Outgoing) -> None:
-        """Leave something for another shard that comes of no visit."""
+        """Queue a row for another shard, beside those that visits cause."""
         self._outgoing.append(row)
         self._poked.set()
 

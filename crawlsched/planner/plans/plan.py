@@ -13,7 +13,7 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value.reaching import Grid
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
-from crawlsched.estimators.rate_grid import DAY
+from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION, pooled_sites, pooled_sources
 from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER, Parameters, SignalGroup, SignalGroups
 

@@ -8,14 +8,12 @@ Each module holds figures of one arrangement in a tuple ``FIGURES``; `FIGURES` h
 from crawlsched.simulation.figures import (
     accuracy,
     crawl_rates,
-    frequency_curves,
+    frequency_of_change,
     online_estimators,
     optimal_crawl_rates,
-    revisiting,
     signal_estimates,
 )
-from crawlsched.simulation.figures.figure import Figure, Progress, Settings, repeated
-from crawlsched.simulation.figures.table import Row, Table
+from crawlsched.simulation.figures.figure import Figure, Progress, Row, Settings, Table, repeated
 from crawlsched.simulation.history import SimulationError
 
 __all__ = ["FIGURES", "Figure", "Progress", "Row", "Settings", "SimulationError", "Table", "repeated"]
@@ -26,8 +24,7 @@ _MODULES = (
     signal_estimates,
     online_estimators,
     optimal_crawl_rates,
-    frequency_curves,
-    revisiting,
+    frequency_of_change,
 )
 
 

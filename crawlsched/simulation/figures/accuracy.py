@@ -9,7 +9,7 @@ import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, Run, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, Numbers, Run, Settings, repeated
 from crawlsched.simulation.figures.instances import (
     BANDWIDTH,
     BASELINE,
@@ -26,7 +26,6 @@ from crawlsched.simulation.figures.instances import (
     lognormal,
     uniform,
 )
-from crawlsched.simulation.figures.table import Numbers
 from crawlsched.simulation.history import History
 
 __all__ = ["FIGURES", "SIGNALS", "TRUE_SIGNALS", "corrupted", "draw_labelled"]

@@ -11,7 +11,7 @@ import numpy as np
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.figures.accuracy import SIGNALS, TRUE_SIGNALS
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, Run, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, Label, Numbers, Run, Settings, Table, repeated
 from crawlsched.simulation.figures.instances import (
     BANDWIDTH,
     BASELINE,
@@ -23,7 +23,6 @@ from crawlsched.simulation.figures.instances import (
     known,
     optimal_rates,
 )
-from crawlsched.simulation.figures.table import Label, Numbers, Table
 from crawlsched.simulation.history import History, Window, slot_times
 from crawlsched.simulation.measuring import fresh_spans
 from crawlsched.simulation.policies import make_arm

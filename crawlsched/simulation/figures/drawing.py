@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crawlsched.simulation.figures.table import Label, Row, Table
+from crawlsched.simulation.figures.figure import Label, Row, Table
 
 __all__ = ["Panel", "drawn"]
 

@@ -1,40 +1,134 @@
-"""Figures 1 to 5 of the online estimators' journal paper, and 1 and 3 of the conference paper: who is closest."""
+"""Figures 1 to 5 of the online estimators' journal paper, and 1 and 3 of the conference paper: who is closest.
+
+Banks of estimators learn from the same visits; compared are their errors after each visit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import nan
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from math import nan, sqrt
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from crawlsched.columns.array_types import FloatArray
-from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.estimating import (
-    CONFERENCE,
-    ERROR,
-    ESTIMATE,
-    JOURNAL,
-    SPREAD,
-    TRAJECTORY,
-    Steps,
-    VisitSamples,
-    bank,
-    error_rows,
-    follow,
-    generators,
-    marks_up_to,
-    random_visits,
-    words_of,
+from crawlsched.columns.array_types import BoolArray, FloatArray
+from crawlsched.estimators import (
+    LawOfLargeNumbers,
+    MaximumLikelihood,
+    Momentum,
+    Naive,
+    OutsideTheorem,
+    StochasticApproximation,
 )
-from crawlsched.simulation.figures.figure import Figure, Progress, Settings
-from crawlsched.simulation.figures.table import Label, Row, Table, summarize
-from crawlsched.simulation.history import SimulationError
-from crawlsched.simulation.reading import read_changes
+from crawlsched.estimators.estimator import Estimator
+from crawlsched.simulation.figures.drawing import Panel, drawn
+from crawlsched.simulation.figures.figure import Figure, Label, Progress, Row, Settings, Table, summarize
+from crawlsched.simulation.history import SimulationError, read_changes
 
 __all__ = ["FIGURES"]
 
+JOURNAL = "Avrachenkov, Patil, Thoppe (2022)"
+CONFERENCE = "Avrachenkov, Patil, Thoppe (2020)"
 
-# -- figures 2 to 4, and 1 of the conference paper: estimators that see the same visits to a page
+ESTIMATE = "estimate"
+ERROR = "root mean square error"
+SPREAD = "standard deviation"
+#: The estimates of the first repetition alone.
+TRAJECTORY = "trajectory"
+
+#: Estimators as the papers call them, and the parameters of each.
+Steps = Mapping[str, Mapping[str, Any]]
+
+_CLASSES: dict[str, type[Any]] = {
+    "Naive": Naive,
+    "MLE": MaximumLikelihood,
+    "LLN": LawOfLargeNumbers,
+    "SA": StochasticApproximation,
+    "SAM": Momentum,
+}
+
+
+#: Visits to one page in each repetition: the time since the visit before and whether it changed, shape
+#: (repetitions, n), and how many of them there are, shape (repetitions,).
+Visits = tuple[FloatArray, BoolArray, npt.NDArray[np.intp]]
+
+
+def generators(settings: Settings, case: int = 0) -> list[np.random.Generator]:
+    """Return a generator for each repetition; more repetitions leave those before as they were."""
+    children = np.random.SeedSequence([settings.seed, case]).spawn(settings.repetitions)
+    return [np.random.default_rng(child) for child in children]
+
+
+def random_visits(settings: Settings, change_rate: float, crawl_rate: float, n_visits: int) -> Visits:
+    """Draw visits and changes as Poisson processes; return each visit's interval and whether it found a change."""
+    elapsed = np.empty((settings.repetitions, n_visits))
+    chance = np.empty_like(elapsed)
+    for row, rng in enumerate(generators(settings)):
+        elapsed[row] = rng.exponential(1 / crawl_rate, n_visits)
+        chance[row] = rng.random(n_visits)
+    changed = chance < -np.expm1(-change_rate * elapsed)
+    return elapsed, changed, np.full(settings.repetitions, n_visits)
+
+
+def bank(name: str, n_pages: int, crawl_rate: float | FloatArray, parameters: Mapping[str, Any]) -> Estimator:
+    """Return the bank of an estimator by its name in the papers, a row for each page or repetition.
+
+    Where the papers' step sizes are outside of their theorems, they are so on purpose.
+    """
+    rate = {} if name in ("Naive", "MLE") else {"crawl_rate": crawl_rate}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutsideTheorem)
+        made: Estimator = _CLASSES[name](n_pages, **rate, **parameters)
+    return made
+
+
+def marks_up_to(n_visits: int) -> list[int]:
+    """Return the numbers of visits after which estimates are read: the first ones, then about fifty."""
+    marks = {*np.geomspace(1, n_visits, 16).astype(int), *np.linspace(1, n_visits, 41).astype(int)}
+    return sorted(int(mark) for mark in marks)
+
+
+def follow(banks: Mapping[str, Estimator], visits: Visits, marks: Sequence[int]) -> dict[str, FloatArray]:
+    """Let all banks learn from the visits one after the other; return their estimates, shape (marks, repetitions)."""
+    found: dict[str, list[FloatArray]] = {name: [] for name in banks}
+    wanted = set(marks)
+    elapsed, changed, number = visits
+    for k in range(marks[-1]):
+        rows = np.flatnonzero(number > k)
+        for name, one in banks.items():
+            one.update(rows, elapsed[rows, k], changed[rows, k])
+            if k + 1 in wanted:
+                found[name].append(np.asarray(one.change_rate()))
+    return {name: np.array(estimates) for name, estimates in found.items()}
+
+
+def error_rows(
+    estimates: Mapping[str, FloatArray], truth: float, marks: Sequence[int], labels: tuple[Label, ...] = ()
+) -> Iterable[Row]:
+    """Give for each estimator and mark the mean estimate, its spread, its error, and the first repetition's."""
+    for name, columns in estimates.items():
+        for mark, values in zip(marks, columns, strict=True):
+            place: tuple[Label, ...] = (*labels, mark, name)
+            yield from summarize({(ESTIMATE, *place): values})
+            n = values.size
+            spread = float(np.std(values, ddof=1)) if n > 1 else nan
+            # As for a normal distribution.
+            yield Row(SPREAD, place, spread, spread / sqrt(2 * (n - 1)) if n > 1 else nan, n)
+            (square,) = summarize({(ERROR, *place): (values - truth) ** 2})
+            root = sqrt(square.mean)
+            yield Row(ERROR, place, root, square.standard_error / (2 * root) if root else 0.0, n)
+            yield Row(TRAJECTORY, place, float(values[0]), nan, 1)
+
+
+def words_of(steps: Steps) -> dict[str, str]:
+    """Say the parameters of each estimator that has any."""
+    return {
+        name: ", ".join(f"{parameter} {value:g}" for parameter, value in parameters.items())
+        for name, parameters in steps.items()
+        if parameters
+    }
 
 
 def _comparison(name: str, authors: str, rates: tuple[float, float], steps: Steps, size: tuple[int, int]) -> Figure:
@@ -160,19 +254,20 @@ def _traces(settings: Settings) -> tuple[list[FloatArray], float]:
     return [hours[1:]] * settings.repetitions, (hours.size - 1) / hours[-1]
 
 
-def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case: int) -> VisitSamples:
+def _visit(traces: list[FloatArray], settings: Settings, crawl_rate: float, case: int) -> Visits:
     """Visit the page at random for as long as its history is."""
-    elapsed, changed = [], []
-    for times, rng in zip(traces, generators(settings, case), strict=True):
+    number = np.empty(settings.repetitions, np.intp)
+    drawn_visits = []
+    for row, (times, rng) in enumerate(zip(traces, generators(settings, case), strict=True)):
         visits = np.sort(rng.random(rng.poisson(crawl_rate * times[-1])) * times[-1])
-        elapsed.append(np.diff(visits, prepend=0.0))
-        changed.append(np.diff(times.searchsorted(visits, side="right"), prepend=0) > 0)
-    number = np.array([gaps.size for gaps in elapsed])
-    padded = (number.size, int(number.max(initial=1)))
-    found = VisitSamples(np.ones(padded), np.zeros(padded, bool), number)
-    for row, gaps in enumerate(elapsed):
-        found.elapsed[row, : gaps.size], found.changed[row, : gaps.size] = gaps, changed[row]
-    return found
+        found = np.diff(times.searchsorted(visits, side="right"), prepend=0) > 0
+        drawn_visits.append((np.diff(visits, prepend=0.0), found))
+        number[row] = visits.size
+    elapsed = np.ones((number.size, int(number.max(initial=1))))
+    changed = np.zeros(elapsed.shape, bool)
+    for row, (gaps, found) in enumerate(drawn_visits):
+        elapsed[row, : gaps.size], changed[row, : gaps.size] = gaps, found
+    return elapsed, changed, number
 
 
 def _edited_page(settings: Settings, progress: Progress) -> Table:
@@ -181,7 +276,7 @@ def _edited_page(settings: Settings, progress: Progress) -> Table:
     for case, rate in enumerate((OFTEN, SELDOM), 1):
         crawl_rate = rate * change_rate / _CHANGE_RATE
         visits = _visit(traces, settings, crawl_rate, case)
-        marks = marks_up_to(visits.elapsed.shape[1])
+        marks = marks_up_to(visits[0].shape[1])
         banks = {name: bank(name, settings.repetitions, crawl_rate, steps) for name, steps in EDITED_STEPS.items()}
         rows += error_rows(follow(banks, visits, marks), change_rate, marks, (rate,))
         progress(case, 2)

@@ -9,18 +9,17 @@ import numpy as np
 from crawlsched.bandwidth import poisson_crawl_rates
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.estimating import (
+from crawlsched.simulation.figures.figure import Figure, Numbers, Row, Settings, repeated
+from crawlsched.simulation.figures.online_estimators import (
     CONFERENCE,
     JOURNAL,
     Steps,
-    VisitSamples,
+    Visits,
     bank,
     follow,
     marks_up_to,
     words_of,
 )
-from crawlsched.simulation.figures.figure import Figure, Settings, repeated
-from crawlsched.simulation.figures.table import Numbers, Row
 
 __all__ = ["FIGURES", "mean_freshness"]
 
@@ -33,11 +32,11 @@ OPTIMUM = "optimum"
 _LEAST_RATE = 1e-9
 
 
-def _visit(rng: np.random.Generator, change_rate: FloatArray, crawl_rate: FloatArray | float, n: int) -> VisitSamples:
+def _visit(rng: np.random.Generator, change_rate: FloatArray, crawl_rate: FloatArray | float, n: int) -> Visits:
     """Visit each page n times at random."""
     elapsed = rng.exponential(1.0, (change_rate.size, n)) / np.reshape(crawl_rate, (-1, 1))
     changed = rng.random(elapsed.shape) < -np.expm1(-change_rate[:, np.newaxis] * elapsed)
-    return VisitSamples(elapsed, changed, np.full(change_rate.size, n))
+    return elapsed, changed, np.full(change_rate.size, n)
 
 
 def _best_rates(change_rate: FloatArray, importance: FloatArray | float, bandwidth: float) -> FloatArray:

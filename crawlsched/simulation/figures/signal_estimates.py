@@ -12,9 +12,8 @@ from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import greedy_ncis
 from crawlsched.estimators import SignalFit, SignalQuality
 from crawlsched.simulation.figures.drawing import Panel, drawn
-from crawlsched.simulation.figures.figure import Figure, Settings, repeated
+from crawlsched.simulation.figures.figure import Figure, Numbers, Settings, repeated
 from crawlsched.simulation.figures.instances import PAPER, REPETITIONS, poisson_events, uniform
-from crawlsched.simulation.figures.table import Numbers
 
 __all__ = ["FIGURES", "visits"]
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from crawlsched.feed import Change, Feed
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
-from crawlsched.web.views.context import Context, choice, empty, section
+from crawlsched.web.views import Context, choice, empty, section
 
 __all__ = ["change_line", "changes", "difference"]
 

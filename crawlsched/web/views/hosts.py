@@ -7,7 +7,7 @@ from urllib.parse import quote
 from crawlsched.crawl.validators import standings
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
-from crawlsched.web.views.context import Context, empty, section, table
+from crawlsched.web.views import Context, empty, section, table
 from crawlsched.web.vitals import say_failing
 
 __all__ = ["hosts"]

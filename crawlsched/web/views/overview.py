@@ -1,20 +1,21 @@
-"""Overview: does it do its work, how fresh are the pages, and what became of the requests, now and over time."""
+"""Overview: does a crawl do its work, how fresh are the pages, what became of the requests; and of all collections."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from crawlsched.feed import Feed
+from crawlsched.store import Store
 from crawlsched.store.records import joined, samples_since
 from crawlsched.web import words
-from crawlsched.web.chart import ChartLine, chart
-from crawlsched.web.html import Html, tag
+from crawlsched.web.chart import Line, chart
+from crawlsched.web.html import Html, Node, tag
+from crawlsched.web.views import Context, card, choice, columns, listed, section, table
 from crawlsched.web.views.changes import change_line
-from crawlsched.web.views.context import Context, card, choice, columns, listed, section
 from crawlsched.web.vitals import Vitals, checks, of_pages, slots_of, vitals
 
-__all__ = ["overview"]
+__all__ = ["collections", "overview"]
 
 _SPANS = {"1h": 3600.0, "24h": 86_400.0, "7d": 7 * 86_400.0, "90d": 90 * 86_400.0}
 _MOST_POINTS = 360
@@ -108,15 +109,17 @@ def _charts(rows: list[dict[str, Any]], span: str) -> list[Html]:
     spans = choice({name: f"?span={name}" for name in _SPANS}, span)
 
     def drawn(
-        title: str, label: str, lines: list[ChartLine], say: Callable[[float], str], low: float, high: float | None
+        title: str, label: str, lines: Sequence[Line], say: Callable[[float], str], low: float, high: float | None
     ) -> Html:
-        say_place = lambda time: words.clock(time)[clock]  # noqa: E731
-        shown = chart(times, lines, say_place=say_place, say_value=say, low=low, high=high, label=label)
-        return section(title, shown, more=spans if title == "Freshness" else None)
+        say_place, is_first = (lambda time: words.clock(time)[clock]), title == "Freshness"
+        shown = chart(
+            times, lines, say_place=say_place, say_value=say, low=low, high=high, label=label, has_area=is_first
+        )
+        return section(title, shown, more=spans if is_first else None)
 
-    of_slots = [ChartLine(name.replace("_", " "), style, part(name)) for name, style in slots.items()]
-    of_changes = [ChartLine(name, style, hourly(name)) for name, style in found.items()]
-    expected = [ChartLine("expected freshness, by importance", "c1", fresh, is_area=True)]
+    of_slots = [(name.replace("_", " "), style, part(name)) for name, style in slots.items()]
+    of_changes = [(name, style, hourly(name)) for name, style in found.items()]
+    expected = [("expected freshness, by importance", "c1", fresh)]
     label = "The share of the importance that was expected to be fresh, over time"
     a_hour = "Changes, deliveries and errors an hour, over time"
     return [
@@ -141,3 +144,34 @@ def _withheld(seen: Vitals) -> Html | None:
         if reason != "known"
     ]
     return tag("div", section("Held back", listed(lines, "")), id="withheld") if lines else None
+
+
+def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
+    """Return the middle of the page, from name, path of the views, and store of each."""
+    rows = [_row(name, path, store) for name, path, store in watched]
+    note = tag("p", "Budget and changes are those of the last hour.", class_="faint")
+    headings = [("collection", ""), ("expected to be fresh", ""), ("pages", "r"), ("bandwidth", "r w")]
+    headings += [("budget used", "r"), ("changes found", "r"), ("not delivered", "r w"), ("hosts resting", "r w")]
+    return tag("main", section("Collections", note, table(headings, rows)))
+
+
+def _row(name: str, path: str, store: Store) -> list[Node]:
+    seen = vitals(store)
+    ill = [check.sentence for check in checks(seen) if not check.is_well]
+    hour = samples_since(store, seen.time - 3600.0)
+    used, slots = sum(row["used"] or 0 for row in hour), sum(map(slots_of, hour))
+    share = seen.sample.get("expected_freshness")
+    bandwidth = seen.status.get("bandwidth")
+    return [
+        [
+            tag("a", tag("b", name), href=f"{path}/"),
+            tag("div", "; ".join(ill) or "crawling", class_=f"standing {'ill' if ill else 'well'}"),
+        ],
+        f"{words.share(share)}{of_pages(seen.sample)}",
+        words.short(seen.status.get("pages")),
+        f"{words.short(bandwidth)}/s" if bandwidth else "–",
+        words.share(used / slots if slots else None),
+        words.number(sum(row["changes"] or 0 for row in hour)),
+        words.number(seen.undelivered),
+        words.number(len(seen.resting)),
+    ]

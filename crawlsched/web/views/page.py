@@ -7,8 +7,8 @@ from typing import Any
 from crawlsched.content.kept_texts import differences
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
+from crawlsched.web.views import Context, card, columns, empty, listed, section, table
 from crawlsched.web.views.changes import difference
-from crawlsched.web.views.context import Context, card, columns, empty, listed, section, table
 from crawlsched.web.views.sources import source_link, trust_bar
 
 __all__ = ["page"]
@@ -19,7 +19,7 @@ _LINES = 80
 
 def page(context: Context) -> Html:
     """Return the middle of the page."""
-    report = context.reports.why(context.query.get("url", ""), _VISITS)
+    report = context.reports["why"](context.query.get("url", ""), _VISITS)
     return tag("main", *[_of(context, one) for one in (report, *report["variants"])])
 
 

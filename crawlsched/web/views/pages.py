@@ -15,7 +15,7 @@ from crawlsched.store.records import first_pages
 from crawlsched.store.rows import among, own
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
-from crawlsched.web.views.context import Context, choice, empty, section, table
+from crawlsched.web.views import Context, choice, empty, section, table
 
 __all__ = ["pages"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, link_to, tag
-from crawlsched.web.views.context import Context, empty, section, table
+from crawlsched.web.views import Context, empty, section, table
 from crawlsched.wording import say_trust
 
 __all__ = ["source_link", "sources", "trust_bar"]
@@ -16,7 +16,7 @@ _SHOWN = 200
 
 def sources(context: Context) -> Html:
     """Return the middle of the page."""
-    report = context.reports.sources()
+    report = context.reports["sources"]()
     now = context.now
     rows: list[list[Node]] = [
         [

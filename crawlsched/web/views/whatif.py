@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from crawlsched.web import words
-from crawlsched.web.chart import ChartLine, chart
+from crawlsched.web.chart import chart
 from crawlsched.web.html import Html, Node, tag
-from crawlsched.web.views.context import Context, card, columns, section, table
+from crawlsched.web.views import Context, card, columns, section, table
+from crawlsched.wording import say_rate
 
 __all__ = ["whatif"]
 
 
 def whatif(context: Context) -> Html:
     """Return the middle of the page."""
-    report = context.reports.whatif()
+    report = context.reports["whatif"]()
     present = report["bandwidth"]
     rows = report["bandwidths"]
     drawn = chart(
         [one["bandwidth"] for one in rows],
         [
-            ChartLine("by crawl value", "c1", [one["freshness"] for one in rows], is_area=True),
-            ChartLine("all pages in turn", "c5", [one["freshness_in_turn"] for one in rows]),
+            ("by crawl value", "c1", [one["freshness"] for one in rows]),
+            ("all pages in turn", "c5", [one["freshness_in_turn"] for one in rows]),
         ],
-        say_place=_say,
+        say_place=say_rate,
         say_value=words.share,
         low=0.0,
         high=1.0,
         marks=[(present, "now")],
         is_log=True,
+        has_area=True,
         label="Expected freshness by bandwidth",
     )
     needed: list[list[Node]] = [
         [
             words.share(one["freshness"]),
-            "not reached" if one["bandwidth"] is None else _say(one["bandwidth"]),
+            "not reached" if one["bandwidth"] is None else say_rate(one["bandwidth"]),
             "" if one["times_present"] is None else f"{one['times_present']:.3g}×",
         ]
         for one in report["needed"]
@@ -41,7 +43,7 @@ def whatif(context: Context) -> Html:
     cards = tag(
         "div",
         card("fresh now", words.share(report["fresh_now"]), f"of {words.short(report['pages'])} pages", style="main"),
-        card("in the long run", words.share(now_at["freshness"] if now_at else None), f"at {_say(present)}"),
+        card("in the long run", words.share(now_at["freshness"] if now_at else None), f"at {say_rate(present)}"),
         card("all in turn", words.share(now_at["freshness_in_turn"] if now_at else None), "at the same bandwidth"),
         class_="cards",
     )
@@ -55,10 +57,3 @@ def whatif(context: Context) -> Html:
             [section("To be so fresh", table(headings, needed))],
         ),
     )
-
-
-def _say(bandwidth: float) -> str:
-    for unit, seconds in (("s", 1.0), ("min", 60.0), ("h", 3600.0)):
-        if bandwidth * seconds >= 1.0:
-            return f"{words.short(bandwidth * seconds)}/{unit}"
-    return f"{words.short(bandwidth * 86_400)}/d"

@@ -1,10 +1,7 @@
 """One line installs everything, and where it does not, one line in the log says why."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,14 +14,13 @@ ITEM = 'yield {"url": response.url, "changed": response.meta.get("crawlsched_cha
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        site.page("/", "<p>hello</p>")
-        yield site
+def site(site):
+    site.page("/", "<p>hello</p>")
+    return site
 
 
 @pytest.mark.quick
-def test_one_line_in_the_settings_is_enough(site: Site, tmp_path: Path) -> None:
+def test_one_line_in_the_settings_is_enough(site, tmp_path):
     """The page is visited again and again, and the store knows it."""
     crawl = Project(tmp_path, spider([site.url("/")], ITEM), visits=5).run()
     assert crawl.stats["crawlsched/resolved/changed"] == 1
@@ -33,7 +29,7 @@ def test_one_line_in_the_settings_is_enough(site: Site, tmp_path: Path) -> None:
     assert list(crawl.outcomes()) == [site.url("/")]
 
 
-def test_a_scheduler_of_the_projects_own_is_left_in_its_place(site: Site, tmp_path: Path) -> None:
+def test_a_scheduler_of_the_projects_own_is_left_in_its_place(site, tmp_path):
     """Nothing of ours is half there, and one line says how to have crawlsched."""
     crawl = Project(tmp_path, [site.url("/")], SCHEDULER="scrapy.core.scheduler.Scheduler").run()
     assert crawl.stats["finish_reason"] == "finished"
@@ -42,14 +38,14 @@ def test_a_scheduler_of_the_projects_own_is_left_in_its_place(site: Site, tmp_pa
     assert "SCHEDULER is set to 'scrapy.core.scheduler.Scheduler'" in line
 
 
-def test_a_download_delay_that_limits_the_rate_is_said_once(site: Site, tmp_path: Path) -> None:
+def test_a_download_delay_that_limits_the_rate_is_said_once(site, tmp_path):
     """The startproject template writes DOWNLOAD_DELAY = 1; one line says what follows."""
     crawl = Project(tmp_path, [site.url("/")], DOWNLOAD_DELAY=1, visits=1).run()
     (line,) = [line for line in crawl.log.splitlines() if "DOWNLOAD_DELAY = 1" in line]
     assert "with 50 hosts or fewer the crawl stays below the 50 a second" in line
 
 
-def test_wrong_settings_stop_the_start_with_a_sentence_each(site: Site, tmp_path: Path) -> None:
+def test_wrong_settings_stop_the_start_with_a_sentence_each(site, tmp_path):
     """The crawl does not start, nothing is fetched, and each mistake has its sentence."""
     crawl = Project(tmp_path, [site.url("/")], bandwidth="-3", source_intervall=5).run()
     assert crawl.returncode == 1
@@ -83,9 +79,7 @@ def _run_in_a_project(folder: Path, site: Site, *arguments: str) -> subprocess.C
     ],
     ids=["fetch", "parse", "shell", "check"],
 )
-def test_commands_for_single_urls_end_as_without_us(
-    site: Site, tmp_path: Path, arguments: list[str], said: str
-) -> None:
+def test_commands_for_single_urls_end_as_without_us(site, tmp_path, arguments, said):
     """They fetch the one URL that they are told, if any, and make no database."""
     ran = _run_in_a_project(tmp_path, site, *(argument.replace("URL", site.url("/")) for argument in arguments))
     assert ran.returncode == 0
@@ -94,7 +88,7 @@ def test_commands_for_single_urls_end_as_without_us(
     assert not (tmp_path / "crawlsched.db").exists()
 
 
-def test_one_database_from_wherever_the_project_is_started(site: Site, tmp_path: Path) -> None:
+def test_one_database_from_wherever_the_project_is_started(site, tmp_path):
     """The path counts from where scrapy.cfg is; other arguments than those of the last crawl are said."""
     options = [f"-sCRAWLSCHED_{setting}" for setting in ("ONE_PASS=True", "PROBES=False", "BANDWIDTH=20/s")]
     first = _run_in_a_project(tmp_path, site, "crawl", "test", "-a", "tag=love", *options)
@@ -160,7 +154,7 @@ print(crawler.settings["SCHEDULER"].__module__)
 """
 
 
-def test_several_crawls_in_one_script(site: Site, tmp_path: Path) -> None:
+def test_several_crawls_in_one_script(site, tmp_path):
     """One spider twice with other arguments, another beside it: each its collection, and nothing is left behind.
 
     Nor does a visit that finds nothing new leave anything to the garbage collector.
@@ -187,7 +181,7 @@ print([crawler.stats.get_value("finish_reason") for crawler in crawlers])
 
 
 @pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])
-def test_a_second_crawl_of_a_collection_in_one_script_ends_at_once(site: Site, tmp_path: Path, process: str) -> None:
+def test_a_second_crawl_of_a_collection_in_one_script_ends_at_once(site, tmp_path, process):
     """The first goes on to its end; a sentence and the finish reason say why the second did not begin."""
     ran = _run_script(tmp_path, site, TWICE.replace("PROCESS", process))
     assert "ERROR: crawlsched cannot start: The collection 'first' is owned by another running" in ran.stderr
@@ -210,7 +204,7 @@ react(lambda reactor: deferred_from_coro(main(reactor)))
 """
 
 
-def test_crawls_of_a_collection_in_one_script_follow_one_another(site: Site, tmp_path: Path) -> None:
+def test_crawls_of_a_collection_in_one_script_follow_one_another(site, tmp_path):
     """What one has crawled the next goes on with."""
     ran = _run_script(tmp_path, site, IN_TURN)
     assert (ran.returncode, ran.stdout) == (0, "2\n"), ran.stderr[-3000:]

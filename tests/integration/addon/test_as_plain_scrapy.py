@@ -1,7 +1,5 @@
 """What plain Scrapy would have delivered is delivered: spiders of two dozen kinds, with and without the add-on."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import Counter
@@ -12,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from tests import children
-from tests.site import Site
+from tests.site import Site, html
 
 SITEMAP = "<urlset>{}</urlset>"
 
@@ -38,7 +36,7 @@ class Shop:
             "/flaky": self._flaky,
             "/gone": lambda request: web.Response(status=410, text=f"<p>gone {self.revision}</p>"),
         }.items():
-            site.page(path, self._as_html(answer))
+            site.page(path, answer)
         site.default = self._default
 
     def _word(self, name: str) -> str:
@@ -49,14 +47,6 @@ class Shop:
         revision = 0 if name == "0" else self.revision
         return blake2b(f"{name} {revision}".encode(), digest_size=4).hexdigest()
 
-    @staticmethod
-    def _as_html(answer: Any) -> Any:
-        def respond(request: web.Request) -> web.Response:
-            made = answer(request)
-            return made if isinstance(made, web.Response) else web.Response(text=made, content_type="text/html")
-
-        return respond
-
     def _flaky(self, request: web.Request) -> web.Response | str:
         self.n_flaky += 1
         return web.Response(status=503) if self.n_flaky % 2 else f"<p>{self.revision}</p>"
@@ -65,27 +55,25 @@ class Shop:
         links = (f'<a href="/item/{n}" data-price="{n + 10 * self.revision}">item {n}</a>' for n in range(4))
         return f"<p>list {self.revision}</p>{''.join(links)}"
 
-    async def _default(self, request: web.Request) -> web.StreamResponse:
+    async def _default(self, request: web.Request) -> web.StreamResponse | str:
         kind, _, rest = request.path[1:].partition("/")
         if kind == "item":
             return self._item(request, rest)
         if kind == "pages":
             number = int(rest)
             following = f'<a class="next" href="/pages/{number + 1}">next</a>' if number < 3 else ""
-            return self._html(
-                f'<p>page {rest} is {self._word(f"page{rest}")}</p>{following}<a href="/item/r{rest}">i{rest}</a>'
-            )
+            return f'<p>page {rest} is {self._word(f"page{rest}")}</p>{following}<a href="/item/r{rest}">i{rest}</a>'
         if kind == "shell":
             links = "".join(f'<a href="/shell/{n}">.</a>' for n in range(1, 6)) if rest == "0" else ""
             data = json.dumps({"id": rest, "price": self._word(f"shell{rest}")})
-            return self._html(
+            return (
                 f"<p>Loading, please wait</p><footer>All prices with taxes</footer>{links}"
                 f'<script id="data" type="application/json">{data}</script>'
             )
         if kind == "to":
             status, _, name = rest.partition("/")
             if status == "200":
-                return self._html(f'<meta http-equiv="refresh" content="0; url=/item/{name}">')
+                return f'<meta http-equiv="refresh" content="0; url=/item/{name}">'
             return web.Response(status=int(status), headers={"Location": f"/item/{name}"})
         if kind == "api":
             number = (await request.json())["number"]
@@ -102,28 +90,25 @@ class Shop:
             return web.Response(text=f"id,price\n1,{self.revision}\n", content_type="text/csv")
         return web.Response(status=404, text="not here")
 
-    def _html(self, text: str) -> web.Response:
-        return web.Response(text=text, content_type="text/html")
-
     def _item(self, request: web.Request, name: str) -> web.Response:
         etag = f'"{self._word(name)}"'
         if request.headers.get("If-None-Match") == etag:
             return web.Response(status=304, headers={"ETag": etag})
         text = f"<p>the item called {name} is {self._word(name)}</p>"
-        return web.Response(text=text, content_type="text/html", headers={"ETag": etag})
+        return html(text, headers={"ETag": etag})
 
-    async def _members(self, request: web.Request, kind: str, rest: str) -> web.StreamResponse:
+    async def _members(self, request: web.Request, kind: str, rest: str) -> web.StreamResponse | str:
         if kind == "login" and request.method == "POST":
             session = f"s{len(self.sessions)}"
             self.sessions.add(session)
-            answer = self._html("".join(f'<a href="/article/{n}">x</a>' for n in range(3)))
+            answer = html("".join(f'<a href="/article/{n}">x</a>' for n in range(3)))
             answer.set_cookie("sid", session)
             return answer
         if kind == "login":
-            return self._html('<p>Please log in</p><form method="post" action="/login"><input name="user"></form>')
+            return '<p>Please log in</p><form method="post" action="/login"><input name="user"></form>'
         if request.cookies.get("sid") not in self.sessions:
             return web.Response(status=302, headers={"Location": "/login"})
-        return self._html(f"<p>secret text number {rest} is {self._word(f'article{rest}')}</p>")
+        return f"<p>secret text number {rest} is {self._word(f'article{rest}')}</p>"
 
 
 def _items(site: Site, folder: Path, **settings: Any) -> dict[str, Counter[str]]:
@@ -147,7 +132,7 @@ OURS = {
 }
 
 
-def test_what_plain_scrapy_delivers_is_delivered(site: Site, tmp_path: Path) -> None:
+def test_what_plain_scrapy_delivers_is_delivered(site, tmp_path):
     """In the first run all of it; in a second one, when the site has changed and sessions ended, all that is new."""
     shop = Shop(site)
     plain, ours = _items(site, tmp_path), _items(site, tmp_path, **OURS)

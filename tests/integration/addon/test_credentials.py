@@ -1,13 +1,6 @@
 """Credentials: a page that needs them is never sent without, and they stand in the database only if they may."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
-from aiohttp import web
-
 from tests.crawling import Project, spider
-from tests.site import Site
 
 LOGS_IN = """
 async def start(self):
@@ -19,35 +12,34 @@ async def start(self):
 """
 
 
-def test_pages_with_credentials_wait_for_them_after_a_restart(tmp_path: Path) -> None:
+def test_pages_with_credentials_wait_for_them_after_a_restart(site, tmp_path):
     """They are kept by default; with False they are struck out, the page waits, is counted, and goes when asked for."""
-    with Site() as site:
-        sent: list[str | None] = []
+    sent = []
 
-        def mine(request: web.Request) -> web.Response:
-            sent.append(request.headers.get("Authorization"))
-            return web.Response(text="<p>mine</p>", content_type="text/html")
+    def mine(request):
+        sent.append(request.headers.get("Authorization"))
+        return "<p>mine</p>"
 
-        text = spider([site.page("/open", "<p>open</p>"), site.page("/mine", mine)], also=LOGS_IN)
-        project = Project(tmp_path, text, COOKIES_ENABLED=False, bandwidth="10/s", visits=5)
+    text = spider([site.page("/open", "<p>open</p>"), site.page("/mine", mine)], also=LOGS_IN)
+    project = Project(tmp_path, text, COOKIES_ENABLED=False, bandwidth="10/s", visits=5)
 
-        def secrets_on_disk() -> bool:
-            return any(b"s3cret" in file.read_bytes() for file in tmp_path.glob("crawl.db*"))
+    def secrets_on_disk():
+        return any(b"s3cret" in file.read_bytes() for file in tmp_path.glob("crawl.db*"))
 
-        kept = project.run(TEST_LOG_IN=True)
-        assert "CRAWLSCHED_KEEP_CREDENTIALS" in kept.log
-        assert secrets_on_disk()
-        sent.clear()
-        project.run()  # by what was kept
-        assert set(sent) == {"Bearer s3cret-token"}
+    kept = project.run(TEST_LOG_IN=True)
+    assert "CRAWLSCHED_KEEP_CREDENTIALS" in kept.log
+    assert secrets_on_disk()
+    sent.clear()
+    project.run()  # by what was kept
+    assert set(sent) == {"Bearer s3cret-token"}
 
-        sent.clear()
-        without = project.run(keep_credentials=False)
-        assert sent == []
-        assert without.stats["crawlsched/withheld/credentials"] == 1
-        assert not secrets_on_disk()
-        again = project.run(keep_credentials=False, TEST_LOG_IN=True, starts_first=0)
-        assert len(sent) >= 2
-        assert set(sent) == {"Bearer s3cret-token"}
-        assert not secrets_on_disk()
-        assert again.returncode == 0
+    sent.clear()
+    without = project.run(keep_credentials=False)
+    assert sent == []
+    assert without.stats["crawlsched/withheld/credentials"] == 1
+    assert not secrets_on_disk()
+    again = project.run(keep_credentials=False, TEST_LOG_IN=True, starts_first=0)
+    assert len(sent) >= 2
+    assert set(sent) == {"Bearer s3cret-token"}
+    assert not secrets_on_disk()
+    assert again.returncode == 0

@@ -1,51 +1,53 @@
-"""What a page is worth and how often it is visited: by rules, functions, requests and files; and what `why` says."""
+"""What a page is worth and how often it is visited: by rules, functions, requests, files and methods of the papers.
 
-from __future__ import annotations
+And what ends a growth without end: shares, how many URLs are pages, parameters that do not count, DEPTH_LIMIT.
+"""
 
 from collections import Counter
+from itertools import count
 from pathlib import Path
 
+import pytest
+
 from tests.commands import said
-from tests.crawling import Crawl, Project, spider
+from tests.crawling import FOLLOWS, Crawl, Project, spider
+from tests.databases import rows
 from tests.site import Site
 
 
 def importance_of(crawl: Crawl) -> dict[str, float]:
     """Return what each page is worth, by the last part of its URL."""
-    found = {}
-    for block in crawl.read(lambda store: list(store.load())):
-        found |= dict(zip(block["page"].tolist(), block["importance"].tolist(), strict=True))
-    return {url.rsplit("/", 1)[1]: found[page.page] for url, page in crawl.pages().items()}
+    found = rows(crawl.database_url, "SELECT url, importance FROM pages")
+    return {page["url"].rsplit("/", 1)[1]: page["importance"] for page in found}
 
 
-def test_rules_hold_for_new_and_for_stored_pages(tmp_path: Path) -> None:
+def test_rules_hold_for_new_and_for_stored_pages(site, tmp_path):
     """Importance and intervals go by pattern, a host has its share; other rules count from the next start on."""
-    with Site(("127.0.0.1", "127.0.0.2")) as site:
-        names = ["often", "seldom", "plain1", "plain2", "plain3"]
-        for name in names:
-            site.page(f"/{name}", f"<p>{name}")
-        urls = [site.url(f"/{name}") for name in names] + [site.url(f"/plain{n}", "127.0.0.2") for n in (1, 2, 3)]
-        rules = [["*/often", {"importance": 3, "max_interval": 0.2}], ["*/seldom", {"min_interval": "1h"}]]
-        project = Project(tmp_path, urls, bandwidth="16/s", visits=56)
-        crawl = project.run(pages=rules, host_shares={"127.0.0.2": 0.2})
-        visits = Counter(path for path, _ in site.requests)
-        hosts = Counter(headers["host"].partition(":")[0] for _, headers in site.requests)
-        assert visits["/seldom"] == 1
-        assert visits["/often"] >= 10  # 56 visits take 3.5 s
-        # A fifth of 16/s for 3.5 s, and its first request.
-        assert 7 <= hosts["127.0.0.2"] <= 14
-        assert crawl.stats["crawlsched/dispatched/overdue"] >= 3  # and some went by what they were worth
-        assert "CRAWLSCHED_PAGES, '*/often': importance 3, max_interval 0.2 s" in crawl.said("why", site.url("/often"))
-        of_host = crawl.said("why", site.url("/plain1", "127.0.0.2"))
-        assert "CRAWLSCHED_HOST_SHARES: at most 20 % of the bandwidth for its host" in of_host
-        why = crawl.report("why", site.url("/seldom"))
-        assert (why["importance"], why["binds"]) == (1, "min_interval")
+    names = ["often", "seldom", "plain1", "plain2", "plain3"]
+    for name in names:
+        site.page(f"/{name}", f"<p>{name}")
+    urls = [site.url(f"/{name}") for name in names] + [site.url(f"/plain{n}", "127.0.0.2") for n in (1, 2, 3)]
+    rules = [["*/often", {"importance": 3, "max_interval": 0.2}], ["*/seldom", {"min_interval": "1h"}]]
+    project = Project(tmp_path, urls, bandwidth="16/s", visits=56)
+    crawl = project.run(pages=rules, host_shares={"127.0.0.2": 0.2})
+    visits = Counter(path for path, _ in site.requests)
+    hosts = Counter(headers["host"].partition(":")[0] for _, headers in site.requests)
+    assert visits["/seldom"] == 1
+    assert visits["/often"] >= 10  # 56 visits take 3.5 s
+    # A fifth of 16/s, and its first request.
+    assert 7 <= hosts["127.0.0.2"] <= 0.2 * 16 * (site.times[-1] - site.times[0]) + 3
+    assert crawl.stats["crawlsched/dispatched/overdue"] >= 3  # and some went by what they were worth
+    assert "CRAWLSCHED_PAGES, '*/often': importance 3, max_interval 0.2 s" in crawl.said("why", site.url("/often"))
+    of_host = crawl.said("why", site.url("/plain1", "127.0.0.2"))
+    assert "CRAWLSCHED_HOST_SHARES: at most 20 % of the bandwidth for its host" in of_host
+    why = crawl.report("why", site.url("/seldom"))
+    assert (why["importance"], why["binds"]) == (1, "min_interval")
 
-        site.requests.clear()
-        crawl = project.run(pages=[["*/often", {"importance": 2}]])
-        assert len(site.visits("/seldom")) > 1
-        assert "crawlsched/dispatched/overdue" not in crawl.stats
-        assert importance_of(crawl)["often"] == 2
+    site.requests.clear()
+    crawl = project.run(pages=[["*/often", {"importance": 2}]])
+    assert len(site.visits("/seldom")) > 1
+    assert "crawlsched/dispatched/overdue" not in crawl.stats
+    assert importance_of(crawl)["often"] == 2
 
 
 WEIGHS = """
@@ -66,7 +68,7 @@ async def start(self):
 """
 
 
-def test_importance_follows_whoever_says_so(site: Site, tmp_path: Path) -> None:
+def test_importance_follows_whoever_says_so(site, tmp_path):
     """A changed function weighs all stored pages at the next start, but not those that somebody stated."""
     for name in ("a", "b", "c", "d", "stated"):
         site.page(f"/{name}", f"<p>{name}</p>")
@@ -88,3 +90,117 @@ def test_importance_follows_whoever_says_so(site: Site, tmp_path: Path) -> None:
     said("import", "weights.csv", "--database", project.database_url, folder=tmp_path)
     crawl = project.run(importance=first, visits=100)
     assert importance_of(crawl) == {"a": 0.25, "b": 1, "c": 1, "d": 9, "stated": 7}
+
+
+def links(*paths: str) -> str:
+    return "".join(f'<a href="{path}">{path}</a>' for path in paths)
+
+
+def crawl(folder: Path, site: Site, visits: int, **settings: object) -> Crawl:
+    given = {"bandwidth": "40/s", "visits": visits, **settings}
+    return Project(folder, spider([site.url("/")], FOLLOWS), **given).run(timeout=90.0)
+
+
+def withheld(run: Crawl) -> int:
+    (host,) = run.read(lambda store: store.reader.hosts())
+    return int(host.counts["withheld"]["max_pages"]["n"])
+
+
+def n_asked(site: Site, *paths: str) -> int:
+    return sum(len(site.visits(path)) > 0 for path in paths)
+
+
+def test_an_archive_leaves_known_pages_their_share(site, tmp_path):
+    """A crawl that finds an archive goes on with the pages that it knows."""
+    shelf, archive = ([f"/{place}/{number}" for number in range(n)] for place, n in (("shelf", 10), ("archive", 300)))
+    for path in (*shelf, *archive):
+        site.page(path, f"<p>{path}</p>")
+    site.page("/", links(*shelf))
+    crawl(tmp_path, site, 20, bandwidth="20/s")
+    site.page("/", links(*shelf, *archive))
+    before = sum(len(site.visits(path)) for path in shelf)
+    crawl(tmp_path, site, 150, bandwidth="20/s")
+    assert n_asked(site, *archive) >= 25  # a busy machine takes its time to take 310 links in
+    assert sum(len(site.visits(path)) for path in shelf) - before >= 10
+
+
+def test_of_a_pattern_at_most_so_many_are_pages_also_after_a_restart(site, tmp_path):
+    """What is not taken is counted, and said once."""
+    rule = [["*/calendar/*", {"max_pages": 5}]]
+    site.page("/", links("/news/1", "/calendar/0"))
+    site.page("/news/1", "<p>news</p>")
+    for day in range(30):
+        site.page(f"/calendar/{day}", links(f"/calendar/{day + 1}", f"/calendar/{day + 2}"))
+    crawl(tmp_path, site, 40, pages=rule)
+    site.page("/", links("/calendar/20", "/calendar/21"))
+    again = crawl(tmp_path, site, 40, pages=rule)
+    assert n_asked(site, *(f"/calendar/{day}" for day in range(32))) == 5
+    assert n_asked(site, "/news/1") == 1
+    assert withheld(again) > 2
+    assert again.log.count("are more than CRAWLSCHED_PAGES or CRAWLSCHED_MAX_PAGES lets in") == 1
+    assert again.stats["crawlsched/withheld/max_pages"] >= 1
+
+
+def test_urls_that_differ_in_ignored_parameters_are_one_page_asked_for_by_the_url_found_last(site, tmp_path):
+    """Also those that were found before the setting was made: the first of them stays."""
+    old = [f"/shelf?sid={number}" for number in range(10)]
+    site.page("/", links(*old))
+    site.page("/shelf", "<p>shelf</p>")
+    crawl(tmp_path, site, 15)
+    site.page("/", links("/shelf?sid=11"))
+    run = crawl(tmp_path, site, 15, ignore_parameters="sid")
+    n_old = [len(site.visits(path)) for path in old]
+    again = crawl(tmp_path, site, 10, ignore_parameters="sid")
+    assert [len(site.visits(path)) for path in old] == n_old
+    assert len(site.visits("/shelf?sid=11")) > 2
+    assert set(run.outcomes()) == set(again.outcomes()) == {site.url("/"), site.url("/shelf?sid=11")}
+    assert "9 pages differ from others by CRAWLSCHED_IGNORE_PARAMETERS only" in run.log
+    assert "by CRAWLSCHED_IGNORE_PARAMETERS only" not in again.log
+
+
+def test_depth_limit_holds_over_restarts(site, tmp_path):
+    """A page that is known has the depth at which it was found."""
+    for level in range(9):
+        site.page(f"/level/{level}" if level else "/", links(f"/level/{level + 1}"))
+    for _ in range(3):
+        crawl(tmp_path, site, 12, DEPTH_LIMIT=2)
+    assert [n_asked(site, f"/level/{level}") for level in range(1, 6)] == [1, 1, 0, 0, 0]
+
+
+N_PAGES = 6
+
+
+@pytest.fixture
+def changing(site):
+    """Pages 0, 1 and 2 are others at each visit, the rest stay."""
+    for number in range(N_PAGES):
+        numbers = count()
+
+        def answer(request, number=number, numbers=numbers):
+            words = f"edition {next(numbers)}" if number < 3 else "always the same"
+            return f"<p>{words} of page {number}</p>"
+
+        site.page(f"/{number}", answer)
+    return site
+
+
+def visits(site: Site, folder: Path, n: int, **settings: str) -> Counter[str]:
+    """Crawl until so many visits are resolved, and count those of each page."""
+    urls = [site.url(f"/{number}") for number in range(N_PAGES)]
+    crawl = Project(folder, urls, visits=n, **settings).run()
+    assert crawl.returncode == 0, crawl.log
+    return Counter(path for path, _ in site.requests)
+
+
+def test_pages_in_turn_through_the_same_slots(changing, tmp_path):
+    """By round robin each page gets as many visits as any other, however often it changes."""
+    found = visits(changing, tmp_path, 10 * N_PAGES, crawl_value="round_robin")
+    assert len(found) == N_PAGES
+    assert max(found.values()) - min(found.values()) <= 1
+
+
+def test_a_plan_gives_pages_their_rates(changing, tmp_path):
+    """By the square root of their change rates: what changes at each visit is visited more."""
+    found = visits(changing, tmp_path, 200, crawl_value="square_root", estimator="bias_reduced")
+    often, rarely = (sum(found[f"/{number}"] for number in some) for some in (range(3), range(3, N_PAGES)))
+    assert often > 1.5 * rarely > 0

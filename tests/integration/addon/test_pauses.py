@@ -1,15 +1,10 @@
 """Pauses: by hand, and by hours of the day. Nothing goes out, a restart changes nothing, and no watchdog barks."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from subprocess import Popen
 from types import SimpleNamespace
 
 import pytest
-from aiohttp import web
 
 from tests.commands import said
 from tests.crawling import YIELDS, Project, spider
@@ -67,11 +62,11 @@ class _Watched:
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+def seen(tmp_path_factory):
     """Two runs: hours without any, a bandwidth by hand, a pause; a start in the pause, and its end."""
     seen = SimpleNamespace()
     with Site() as site:
-        site.default = lambda request: web.Response(text="<p>x</p>", content_type="text/html")
+        site.default = lambda request: "<p>x</p>"
         site.page("/robots.txt", "")
         urls = [site.url(f"/{number}") for number in range(10)]
         ends = (time.time() // 60.0 + 2.0) * 60.0
@@ -110,20 +105,20 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
         yield seen
 
 
-def test_nothing_goes_out_at_hours_without_a_bandwidth(seen: SimpleNamespace) -> None:
+def test_nothing_goes_out_at_hours_without_a_bandwidth(seen):
     """From the minute on at which they begin, until a bandwidth is asked for by hand."""
     assert seen.by_hours == 0
     assert "By the hours of CRAWLSCHED_BANDWIDTH nothing goes out from now on." in seen.first.log
 
 
-def test_nothing_goes_out_in_a_pause_whatever_it_was_sent_by(seen: SimpleNamespace) -> None:
+def test_nothing_goes_out_in_a_pause_whatever_it_was_sent_by(seen):
     """Pages by slots, and what a component sends beside them; `status` says that it pauses."""
     assert seen.by_hand == 0
     assert "sends nothing until `crawlsched bandwidth resume`" in seen.said
     assert "paused since" in seen.status
 
 
-def test_a_pause_survives_a_restart_and_ends_without_a_burst(seen: SimpleNamespace) -> None:
+def test_a_pause_survives_a_restart_and_ends_without_a_burst(seen):
     """The next run says that it is paused, sends nothing, and goes on at its rate when it is let go."""
     assert "The crawl is paused and sends nothing" in seen.second.log
     assert seen.after_a_restart == 0
@@ -131,7 +126,7 @@ def test_a_pause_survives_a_restart_and_ends_without_a_burst(seen: SimpleNamespa
     assert most_in_a_second(seen.after_the_pause) <= seen.allowed
 
 
-def test_a_pause_is_no_failure(seen: SimpleNamespace) -> None:
+def test_a_pause_is_no_failure(seen):
     """Neither the guard nor the watchdog ends it, its slots are counted, and what it kept is released at the end."""
     for run in (seen.first, seen.second):
         assert run.returncode == 0
@@ -172,7 +167,7 @@ class PauseAtTheGate:
 """
 
 
-def test_a_page_that_was_held_in_a_pause_is_judged_like_any_other(site: Site, tmp_path: Path) -> None:
+def test_a_page_that_was_held_in_a_pause_is_judged_like_any_other(site, tmp_path):
     """Its visit is not given up while its request waits."""
     crawl = Project(
         tmp_path,

@@ -1,34 +1,27 @@
 """A PostgreSQL server that is away, or hangs, in a real crawl: a proxy between the two does as it is told."""
 
-from __future__ import annotations
-
 import re
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 from crawlsched.store import Store
 from tests.crawling import Project
 from tests.proxy import Proxy
-from tests.site import Site
 from tests.waiting import wait_until
 
 
 @pytest.fixture
-def proxy(postgresql_url: str) -> Iterator[Proxy]:
+def proxy(postgresql_url):
     """Give a proxy before an empty database."""
     with closing(Proxy(postgresql_url)) as proxy:
         yield proxy
 
 
-def test_a_server_that_is_away_is_waited_for_and_one_that_hangs_keeps_nobody(
-    site: Site, tmp_path: Path, postgresql_url: str, proxy: Proxy
-) -> None:
+def test_a_server_that_is_away_is_waited_for_and_one_that_hangs_keeps_nobody(site, tmp_path, postgresql_url, proxy):
     """Away: the crawl stops and goes on, and nothing is lost. Hanging: SIGTERM ends it within half a minute."""
     urls = [site.page(f"/{number}", "<p>x</p>") for number in range(20)]
     project = Project(tmp_path, urls, database_url=proxy.url, bandwidth="20/s", seconds=120)

@@ -1,14 +1,12 @@
 """What Scrapy does not document may change with its next release: a crawl goes on without it, and says so once."""
 
 import logging
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from crawlsched import scrapy_versions
 from tests.crawling import YIELDS, Project, spider
-from tests.site import Site
 
 DOWNLOADER = """
 from scrapy.core.downloader import Downloader as Scrapys
@@ -34,7 +32,7 @@ class Downloader:
 """
 
 
-def test_a_downloader_without_slots_and_handlers_loses_no_page(site: Site, tmp_path: Path) -> None:
+def test_a_downloader_without_slots_and_handlers_loses_no_page(site, tmp_path):
     """Each page is downloaded and delivered; each nicety that is lost is named in one line of the log."""
     urls = [site.page(f"/{n}", f"<p>Page {n}</p>") for n in range(12)]
     urls[0] = site.page("/old", "", status=302, Location=urls[0])
@@ -56,7 +54,7 @@ def test_a_downloader_without_slots_and_handlers_loses_no_page(site: Site, tmp_p
         (lambda crawler: scrapy_versions.switch_off_retries(crawler, "http"), None),
     ],
 )
-def test_what_is_missing_has_an_answer_that_ends_nothing(ask, without, caplog) -> None:
+def test_what_is_missing_has_an_answer_that_ends_nothing(ask, without, caplog):
     """An engine of another shape is asked; the answer is the one that costs no page."""
     with caplog.at_level(logging.WARNING):
         assert ask(SimpleNamespace(engine=SimpleNamespace())) == without

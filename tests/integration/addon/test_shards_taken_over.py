@@ -13,7 +13,7 @@ from crawlsched.store import schema
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me, new_token
 from tests.crawling import Project, spider
-from tests.site import Site
+from tests.site import Site, html
 from tests.waiting import wait_until
 
 N_SHARDS = 2
@@ -56,7 +56,7 @@ class AsksForAToken:
 WITH_IT = 'custom_settings = {"DOWNLOADER_MIDDLEWARES": {AsksForAToken: 543}}'
 
 
-def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp_path, site, shared) -> None:
+def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp_path, site, shared):
     """Half a second of another component lies between the slot of a request and the network; there it is stopped."""
     urls = [site.page(f"/{n}", "<p>One</p>") for n in range(40)] + [site.url(f"/{n}", HOSTS[1]) for n in range(40)]
     crawl = project(tmp_path, shared, "stopped", spider(urls, before=SLOW, also=WITH_IT))
@@ -81,10 +81,10 @@ def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp
     assert crawl.finish(process).returncode == 0
 
 
-def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_come(tmp_path, site, shared) -> None:
+def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_come(tmp_path, site, shared):
     """Scrapy waits for what is under way, which may be minutes, and nobody would crawl the shards meanwhile."""
 
-    async def slow(request: web.Request) -> web.Response:
+    async def slow(request):
         await asyncio.sleep(60.0)
         return web.Response(text="late")
 
@@ -113,24 +113,24 @@ def logged_in(self, response):
 """
 
 
-def test_who_takes_a_shard_over_is_logged_in_since_its_own_start(tmp_path, site, shared) -> None:
+def test_who_takes_a_shard_over_is_logged_in_since_its_own_start(tmp_path, site, shared):
     """Each process makes the log-ins of all hosts when it starts, before it crawls any page."""
 
-    async def login(request: web.Request) -> web.Response:
+    async def login(request):
         answer = web.Response(text="welcome")
         answer.set_cookie("session", await request.text())
         return answer
 
-    def page(request: web.Request) -> web.Response:
+    def page(request):
         known = request.cookies.get("session") == request.headers["User-Agent"]
-        return web.Response(text="<p>One</p>", content_type="text/html", status=200 if known else 403)
+        return html("<p>One</p>", status=200 if known else 403)
 
     site.answers["/login"], site.default = login, page
     logs_in = spider([site.url("/login", host) for host in HOSTS], also=LOGS_IN)
     crawls = {name: project(tmp_path, shared, name, logs_in) for name in ("first", "second")}
     processes = {}
 
-    def asked(is_login: bool) -> list[tuple[str, str]]:
+    def asked(is_login):
         found = [(h["user-agent"], h["host"].split(":")[0]) for p, h in site.requests if (p == "/login") == is_login]
         return sorted(set(found)) if not is_login else sorted(found)
 

@@ -1,13 +1,9 @@
 """A standby waits, in a process of its own, until the one that crawls the collection ends, and goes on in its place."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from sqlalchemy import make_url, text
@@ -26,19 +22,18 @@ N_PAGES = 40
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with Site() as site:
-        for number in range(N_PAGES):
-            site.page(f"/{number}", f"<p>{number}</p>")
-        yield site
+def site(site):
+    for number in range(N_PAGES):
+        site.page(f"/{number}", f"<p>{number}</p>")
+    return site
 
 
 @pytest.fixture
-def make_project(site: Site, tmp_path: Path, database_url: str) -> Callable[..., Project]:
+def make_project(site, tmp_path, database_url) -> Callable[..., Project]:
     """Make a project on the one database, in a folder of its own."""
     Store.open(database_url, "test", upgrade=True).close()
 
-    def make(name: str, **settings: Any) -> Project:
+    def make(name, **settings) -> Project:
         (tmp_path / name).mkdir()
         urls = [site.url(f"/{number}") for number in range(N_PAGES)]
         settings = {"database_url": database_url, "standby": True, "USER_AGENT": name, **settings}
@@ -54,9 +49,7 @@ def asked_by(site: Site, name: str) -> int:
 @pytest.mark.parametrize(
     ("database_url", "number"), [("postgresql", signal.SIGKILL), ("sqlite", signal.SIGTERM)], indirect=["database_url"]
 )
-def test_a_standby_goes_on_when_the_first_is_gone(
-    site: Site, make_project: Callable[..., Project], number: signal.Signals
-) -> None:
+def test_a_standby_goes_on_when_the_first_is_gone(site, make_project: Callable[..., Project], number):
     """Whether it was killed or gave its lease back: the standby asked for nothing before, and knows its pages then."""
     first, standby = make_project("first"), make_project("standby")
     owner = first.start()
@@ -83,9 +76,7 @@ def test_a_standby_goes_on_when_the_first_is_gone(
     [("sqlite", signal.SIGINT, "True"), ("postgresql", signal.SIGTERM, "False")],
     indirect=["database_url"],
 )
-def test_ctrl_c_ends_a_standby_at_once(
-    site: Site, make_project: Callable[..., Project], number: signal.Signals, reactor: str
-) -> None:
+def test_ctrl_c_ends_a_standby_at_once(site, make_project: Callable[..., Project], number, reactor):
     """With Twisted's reactor and without: it takes nothing, and the first goes on."""
     first, standby = make_project("first"), make_project("standby", TWISTED_REACTOR_ENABLED=reactor)
     owner = first.start()
@@ -103,7 +94,7 @@ def test_ctrl_c_ends_a_standby_at_once(
     assert first.finish(owner).returncode == 0
 
 
-def test_a_collection_with_shards_is_not_waited_for(tmp_path: Path, postgresql_url: str) -> None:
+def test_a_collection_with_shards_is_not_waited_for(tmp_path, postgresql_url):
     """Nobody's end would make it one process's: it is refused as without a standby."""
     schema.upgrade(postgresql_url)
     database = Database(postgresql_url)
@@ -116,9 +107,7 @@ def test_a_collection_with_shards_is_not_waited_for(tmp_path: Path, postgresql_u
     assert refused.returncode == 1
 
 
-def test_a_standby_goes_on_waiting_while_the_database_is_away(
-    site: Site, tmp_path: Path, postgresql_server: str, postgresql_url: str
-) -> None:
+def test_a_standby_goes_on_waiting_while_the_database_is_away(site, tmp_path, postgresql_server, postgresql_url):
     """It says so once, and once more for whom it waits then."""
     store = Store.open(postgresql_url, "test", upgrade=True)
     lease = store.take_lease("another")

@@ -1,14 +1,11 @@
 """Who goes first in a run, what a page waits for, and how a run ends: by real crawls that end by themselves."""
 
-from __future__ import annotations
-
 import signal
-from pathlib import Path
 
 from aiohttp import web
 
 from tests.crawling import Project, spider
-from tests.site import Site
+from tests.site import html
 from tests.waiting import wait_until
 
 LOG_IN = 'yield scrapy.Request(self.start_urls[0], self.after_login, method="POST", body="x", dont_filter=True)'
@@ -24,23 +21,23 @@ def article(self, response):
 """
 
 
-def test_a_start_request_logs_in_before_any_page_is_asked_for(site: Site, tmp_path: Path) -> None:
+def test_a_start_request_logs_in_before_any_page_is_asked_for(site, tmp_path):
     """Known pages wait for the log-in at every start; a page that the callback refuses counts for nothing."""
     texts = {"/a": "one", "/b": "two"}
     is_open = {"door": True}
 
-    def login(request: web.Request) -> web.Response:
+    def login(request):
         if request.method == "POST":
-            answer = web.Response(text="".join(f'<a href="{path}">x</a>' for path in texts), content_type="text/html")
+            answer = html("".join(f'<a href="{path}">x</a>' for path in texts))
             answer.set_cookie("sid", "1")
             return answer
         form = '<form method="post" action="/login"><input name="user"></form>'
-        return web.Response(text=f"<p>Log in</p>{form}", content_type="text/html")
+        return f"<p>Log in</p>{form}"
 
-    def article(request: web.Request) -> web.Response:
+    def article(request):
         if "sid" not in request.cookies or (request.path == "/b" and not is_open["door"]):
-            return web.Response(text="<p>Please log in</p><form></form>", content_type="text/html")
-        return web.Response(text=f"<p>{texts[request.path]}</p>", content_type="text/html")
+            return "<p>Please log in</p><form></form>"
+        return f"<p>{texts[request.path]}</p>"
 
     for path in texts:
         site.page(path, article)
@@ -71,7 +68,7 @@ def parse_detail(self, response, number):
 """
 
 
-def test_requests_that_are_no_pages_survive_a_stop(site: Site, tmp_path: Path) -> None:
+def test_requests_that_are_no_pages_survive_a_stop(site, tmp_path):
     """A list counts as delivered when its details are; stopped before, it is delivered again, and once in each run."""
     site.page("/detail", "<p>detail</p>")
     project = Project(tmp_path, spider([site.page("/", "<p>list</p>")], DETAILS, also=DETAIL), bandwidth="10/s")
@@ -103,15 +100,15 @@ def more(self, response):
 """
 
 
-def test_what_comes_by_post_behind_a_page_is_asked_for_again(site: Site, tmp_path: Path) -> None:
+def test_what_comes_by_post_behind_a_page_is_asked_for_again(site, tmp_path):
     """A GET page that stays the same leads to a price that does not: once in each run all behind it is new."""
     state = {"price": 1}
 
-    async def api(request: web.Request) -> web.Response:
+    async def api(request):
         number = (await request.json())["number"]
         return web.json_response({"number": number, "price": state["price"]})
 
-    def more(request: web.Request) -> web.Response:
+    def more(request):
         state["price"] += len(site.visits("/more")) == 2  # after the first two
         return web.json_response({"price": state["price"]})
 
@@ -146,9 +143,7 @@ yield {"url": response.url}
 """
 
 
-def test_what_is_on_its_way_is_not_sent_again_and_what_always_fails_ever_more_rarely(
-    site: Site, tmp_path: Path
-) -> None:
+def test_what_is_on_its_way_is_not_sent_again_and_what_always_fails_ever_more_rarely(site, tmp_path):
     """A pipeline slower than the next visit gets an item once; a callback that raises is named by the status."""
     urls = [site.page(f"/{name}", f"<p>{name}</p>") for name in ("fine", "broken")]
     pipelines = {"spider_under_test.Slow": 1}
@@ -163,13 +158,13 @@ def test_what_is_on_its_way_is_not_sent_again_and_what_always_fails_ever_more_ra
     assert owner.status["failing_callbacks"] == {"parse": n_failures}
 
 
-def test_one_pass_tries_every_page_once_and_recrawl_delivers_what_has_not_changed(site: Site, tmp_path: Path) -> None:
+def test_one_pass_tries_every_page_once_and_recrawl_delivers_what_has_not_changed(site, tmp_path):
     """Gone pages count after one try; a number ends the run after so many visits; recrawl takes a pattern."""
     urls = [site.page(f"/{number}", f"<p>{number}</p>", etag=f'"{number}"') for number in (1, 2, 3)]
     text = spider([*urls, site.url("/gone")], 'yield {"url": response.url[-1]}')
     project = Project(tmp_path, text, one_pass=True)
 
-    def delivered(**settings: object) -> str:
+    def delivered(**settings):
         return "".join(sorted(item["url"] for item in project.run(**settings).items))
 
     crawl = project.run()
@@ -199,7 +194,7 @@ if response.url.endswith("/2"):
 """
 
 
-def test_a_callback_that_closes_the_spider_has_finished_with_its_page(site: Site, tmp_path: Path) -> None:
+def test_a_callback_that_closes_the_spider_has_finished_with_its_page(site, tmp_path):
     """CloseSpider is the spider's word: the next run goes on behind that page, and does not begin with it again."""
     urls = [site.page(f"/{number}", f"<a href='/{number + 1}'>{number}</a>" * (number < 5)) for number in range(6)]
     project = Project(tmp_path, spider(urls[:1], CLOSES), one_pass=True, CONCURRENT_REQUESTS=1)
@@ -217,9 +212,9 @@ if self.page < 5:
 """
 
 
-def test_a_start_page_that_leads_to_nothing_is_named_once(site: Site, tmp_path: Path) -> None:
+def test_a_start_page_that_leads_to_nothing_is_named_once(site, tmp_path):
     """A counter in the spider stands still where known pages call nothing back; the first run has nothing to say."""
-    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
+    site.default = lambda request: f"<p>{request.path}</p>"
     project = Project(tmp_path, spider([site.url("/list/0")], COUNTS, also="page = 0"), one_pass=True)
     logs = [project.run().log, project.run().log, project.run(callback_on_unchanged=True).log]
     assert [log.count("asked for nothing but known pages") for log in logs] == [0, 1, 0]
@@ -235,12 +230,12 @@ def answered(self, response):
 """
 
 
-def test_a_crawl_by_post_that_is_stopped_again_and_again_goes_on(site: Site, tmp_path: Path) -> None:
+def test_a_crawl_by_post_that_is_stopped_again_and_again_goes_on(site, tmp_path):
     """What JOBDIR has kept goes before what the start page makes again, and what was not sent is kept."""
-    site.default = lambda request: web.Response(text=f"<p>{request.path}</p>", content_type="text/html")
+    site.default = lambda request: f"<p>{request.path}</p>"
     settings = {"JOBDIR": tmp_path / "job", "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_ITEMCOUNT": 3, "one_pass": True}
     project = Project(tmp_path, spider([site.url("/")], FORMS, also=ANSWERED), bandwidth="20/s", **settings)
-    found: set[str] = set()
+    found = set()
     for n in (3, 6, 9):
         found |= {item["url"] for item in project.run().items}
         assert len(found) == n

@@ -1,7 +1,5 @@
 """Every dispatched request is resolved exactly once, whatever becomes of it."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import socket
@@ -12,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from tests.crawling import Crawl, Project, spider
-from tests.site import Answer, Site
+from tests.site import Answer, Site, html
 
 AWKWARD = """
 from scrapy import signals
@@ -161,7 +159,7 @@ def _answers(site: Site) -> None:
 
     def error_then_ok(request: web.Request) -> web.Response:
         status = 503 if len(site.visits(request.path)) == 1 else 200
-        return web.Response(text="<p>now</p>", status=status, content_type="text/html")
+        return html("<p>now</p>", status=status)
 
     site.page("/bomb", zipped(gzip.compress(bytes(30_000_000))))
     site.page("/broken-gzip", zipped(b"\x1f\x8b\x08garbage garbage"))
@@ -180,7 +178,7 @@ def _project(folder: Path, urls: list[str], **settings: object) -> Project:
 
 
 @pytest.fixture(scope="module")
-def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Crawl]]:
+def awkward(tmp_path_factory) -> Iterator[tuple[Site, Crawl]]:
     """A crawl of one page of each kind, each visited once."""
     folder = tmp_path_factory.mktemp("awkward")
     with Site() as site, socket.socket() as closed_port:
@@ -193,7 +191,7 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Cr
         yield site, project.run()
 
 
-def test_every_kind_of_end_has_its_one_outcome(awkward: tuple[Site, Crawl]) -> None:
+def test_every_kind_of_end_has_its_one_outcome(awkward: tuple[Site, Crawl]):
     """Each page was visited once, and its visit has the outcome that its end should have."""
     site, crawl = awkward
     outcomes = crawl.outcomes()
@@ -208,7 +206,7 @@ def test_every_kind_of_end_has_its_one_outcome(awkward: tuple[Site, Crawl]) -> N
     ]
 
 
-def test_as_many_are_resolved_as_were_dispatched(awkward: tuple[Site, Crawl]) -> None:
+def test_as_many_are_resolved_as_were_dispatched(awkward: tuple[Site, Crawl]):
     """Dispatched, resolved, and the sum over the outcomes are the same number."""
     _, crawl = awkward
     by_outcome = {k: v for k, v in crawl.stats.items() if k.startswith("crawlsched/resolved/")}
@@ -216,7 +214,7 @@ def test_as_many_are_resolved_as_were_dispatched(awkward: tuple[Site, Crawl]) ->
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"] == sum(by_outcome.values())
 
 
-def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl]) -> None:
+def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl]):
     """Callbacks run for content, errbacks for failures, and the 304 is kept from both."""
     site, crawl = awkward
     parsed = {item.get("parsed") for item in crawl.items}
@@ -227,27 +225,25 @@ def test_the_spider_gets_what_it_would_get_without_us(awkward: tuple[Site, Crawl
     assert {item["failed"] for item in crawl.items if "failed" in item} == failed
 
 
-def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(tmp_path: Path) -> None:
+def test_a_host_that_answers_does_not_rest_for_errors_that_are_made_here(site, tmp_path):
     """Too large, stopped by the spider, broken here: one after another, and the pages after them go all the same."""
     kinds = ("too-large", "bomb", "broken-gzip", "stopped-as-a-failure", "error-in-a-middleware")
     kinds += ("response-error-in-a-middleware", "response-swallowed-by-a-middleware")
-    with Site() as site:
-        _answers(site)
-        broken = [site.url(f"/{kind}?{number}") for number in range(2) for kind in kinds]
-        fine = [site.url("/ok"), site.url("/empty")]
-        # Each is heard of before the next is asked for.
-        project = _project(tmp_path, [*broken, *fine], RETRY_ENABLED=False, CONCURRENT_REQUESTS_PER_DOMAIN=1)
-        outcomes = project.run().outcomes()
-        assert [["error"]] * len(broken) == [outcomes[url] for url in broken]
-        assert [outcomes[url] for url in fine] == [["changed"]] * 2
+    _answers(site)
+    broken = [site.url(f"/{kind}?{number}") for number in range(2) for kind in kinds]
+    fine = [site.url("/ok"), site.url("/empty")]
+    # Each is heard of before the next is asked for.
+    project = _project(tmp_path, [*broken, *fine], RETRY_ENABLED=False, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    outcomes = project.run().outcomes()
+    assert [["error"]] * len(broken) == [outcomes[url] for url in broken]
+    assert [outcomes[url] for url in fine] == [["changed"]] * 2
 
 
 @pytest.mark.parametrize(("status", "n_asked"), [(403, 12), (503, 8)])
-def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(tmp_path: Path, status: int, n_asked: int) -> None:
+def test_a_host_whose_sitemaps_fail_rests_like_one_whose_pages_do(site, tmp_path, status, n_asked):
     """Of twelve sitemaps that answer 503 eight are asked for; of twelve that are forbidden all."""
-    with Site() as site:
-        sitemaps = [site.page(f"/{number}.xml", "", status=status) for number in range(12)]
-        # Each is heard of before the next is asked for.
-        settings = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-        Project(tmp_path, [], source_urls=",".join(sitemaps), seconds=8, **settings).run()
-        assert len(site.requests) == n_asked
+    sitemaps = [site.page(f"/{number}.xml", "", status=status) for number in range(12)]
+    # Each is heard of before the next is asked for.
+    settings = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    Project(tmp_path, [], source_urls=",".join(sitemaps), seconds=8, **settings).run()
+    assert len(site.requests) == n_asked

@@ -1,14 +1,8 @@
 """Nothing is held back in silence: what suppresses a delivery is counted, shown, listed, and can be turned off."""
 
-from __future__ import annotations
-
 from hashlib import blake2b
-from pathlib import Path
-
-from aiohttp import web
 
 from tests.crawling import YIELDS, Project, spider
-from tests.site import Site
 
 N = 24
 PARSE = f"""
@@ -26,14 +20,13 @@ def parse_captcha(self, response):
 """
 
 
-def test_what_is_held_back_is_said_and_can_be_turned_off(site: Site, tmp_path: Path) -> None:
+def test_what_is_held_back_is_said_and_can_be_turned_off(site, tmp_path):
     """An edit of the template of a whole site, a lambda, a captcha: each by host and reason, with the setting."""
     menu = {"of": "spring and what it brings"}
 
-    def page(request: web.Request) -> web.Response:
+    def page(request):
         own = blake2b(request.path.encode(), digest_size=8).hexdigest()
-        text = f"<nav>the menu of {menu['of']}</nav><p>{own} and other words of this page</p>"
-        return web.Response(text=text, content_type="text/html")
+        return f"<nav>the menu of {menu['of']}</nav><p>{own} and other words of this page</p>"
 
     site.default = page
     text = spider([site.url("/")], PARSE, before="import crawlsched", also=ALSO)

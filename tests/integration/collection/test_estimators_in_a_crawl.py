@@ -1,12 +1,9 @@
 """A crawl by any estimator of the papers: its state is kept for each URL, as if the process had never ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,7 +79,7 @@ def begin_and_be_killed(folder: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def killed(tmp_path_factory):
     """Give the folder with the databases of crawls that were killed, one for each estimator."""
     folder = tmp_path_factory.mktemp("killed")
     code = f"from {__name__} import *; begin_and_be_killed({str(folder)!r})"
@@ -94,7 +91,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("how", ["closed", "killed"])
 @pytest.mark.parametrize("name", POINT_ESTIMATORS)
-def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url: str, killed: Path, name: str, how: str) -> None:
+def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url, killed, name, how):
     """Visits, the end of the process, further visits: state and values are those of the estimator that saw them all."""
     chosen = {"estimator": WITH_PARAMETERS.get(name, name)}
     visits = history()
@@ -118,7 +115,7 @@ def test_a_crawl_goes_on_as_if_it_had_never_ended(sqlite_url: str, killed: Path,
     assert [row["change_rate"] for row in kept] == alone.change_rate(np.arange(N_PAGES)).tolist()
 
 
-def test_another_estimator_learns_from_the_visits_that_are_kept(database_url: str) -> None:
+def test_another_estimator_learns_from_the_visits_that_are_kept(database_url):
     """Nothing is lost by a change of CRAWLSCHED_ESTIMATOR but what is older than the observations."""
     visits = history()
     collection = opened(database_url, START)
@@ -134,7 +131,7 @@ def test_another_estimator_learns_from_the_visits_that_are_kept(database_url: st
         collection.close(now)
 
 
-def test_by_default_no_estimator_costs_anything(sqlite_url: str) -> None:
+def test_by_default_no_estimator_costs_anything(sqlite_url):
     """The posterior has no second state, in memory or in the database."""
     collection = opened(sqlite_url, START)
     assert collection.planner.learned is None

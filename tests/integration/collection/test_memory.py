@@ -1,7 +1,5 @@
 """What a crawl needed once it does not keep: its threads share one heap, and timers that were cancelled go."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -29,7 +27,7 @@ print(sum(start % (64 << 20) == 0 for start in starts))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Only Linux shows the map of a process so.")
-def test_threads_that_begin_afterwards_have_no_heap_of_their_own() -> None:
+def test_threads_that_begin_afterwards_have_no_heap_of_their_own():
     """By default glibc makes one for each of them."""
     heaps = {how: int(children.output_of(sys.executable, "-c", THREADS, how)) for how in ("one", "each")}
     if not heaps["each"]:
@@ -62,7 +60,7 @@ reactor.run()
 """
 
 
-def test_cancelled_timers_are_thrown_away() -> None:
+def test_cancelled_timers_are_thrown_away():
     """Twisted alone keeps them until the first would have been due; asked from time to time, it keeps none."""
     before, after = children.output_of(sys.executable, "-c", TIMERS, timeout=30).split()
     assert int(before) >= 900

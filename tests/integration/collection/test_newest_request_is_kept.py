@@ -1,12 +1,9 @@
 """What a request says of its page is taken over and kept: a refresher over a real database, without a crawl."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,12 +26,12 @@ Open = Callable[[], Refresher]
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Open]:
+def opened(tmp_path):
     """Open it, again and again; what was open before ends first."""
     settings = parts.settings(f"sqlite:///{tmp_path / 'crawl.db'}")
     with ExitStack() as last:
 
-        def open_it() -> Refresher:
+        def open_it():
             last.close()
             refresher = parts.refresher(settings, clock=lambda: 1_000.0)
             last.callback(parts.close, refresher)
@@ -61,7 +58,7 @@ def _crawled(refresher: Refresher, page: int) -> None:
     refresher.planner.crawled(page, 1_000.0, None)
 
 
-def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
+def test_the_newest_request_is_kept_over_a_restart(opened):
     """Callback, headers and data of the last request for a page are those of its next visit."""
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse_item", "meta": {"price": 10}})
@@ -76,7 +73,7 @@ def test_the_newest_request_is_kept_over_a_restart(opened: Open) -> None:
     assert refresher.collection.request_digest(page) == digest
 
 
-def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(opened: Open) -> None:
+def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(opened):
     """Also where its site has named it, or an earlier run; importance that is stated always counts."""
     refresher = opened()
     first, later = {"callback": "item", "meta": {"shelf": 1}}, {"callback": "look", "errback": "failed"}
@@ -97,7 +94,7 @@ def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(
     assert refresher.collection.facts_of(pages[0]).template_data == {"callback": "parse_item"}
 
 
-def test_what_makes_a_variant(opened: Open) -> None:
+def test_what_makes_a_variant(opened):
     """Its name or its cookie jar, and nothing else that a request carries."""
     refresher = opened()
     pages = [
@@ -116,7 +113,7 @@ def test_what_makes_a_variant(opened: Open) -> None:
     assert known_pages(refresher, [URL])[0].tolist() == sorted(set(pages))
 
 
-def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_url_has_sixteen_variants_at_most(opened, caplog):
     """Further ones are crawled once, and that is said once."""
     refresher = opened()
     with caplog.at_level(logging.WARNING):
@@ -125,7 +122,7 @@ def test_a_url_has_sixteen_variants_at_most(opened: Open, caplog: pytest.LogCapt
     assert caplog.text.count("has 16 variants, and no more are kept fresh") == 1
 
 
-def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
+def test_a_page_that_links_to_itself_keeps_its_callback(opened):
     """Scrapy's filter would have refused that request; with dont_filter it goes out once."""
     refresher = opened()
     _, page = _ask(refresher, {"callback": "parse"})
@@ -136,7 +133,7 @@ def test_a_page_that_links_to_itself_keeps_its_callback(opened: Open) -> None:
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse"}
 
 
-def test_dont_filter_and_start_requests(opened: Open) -> None:
+def test_dont_filter_and_start_requests(opened):
     """A start request asks for a delivery, a second one of it goes out as it stands, as does any with dont_filter."""
     refresher = opened()
     start = {"is_start_request": True}
@@ -151,7 +148,7 @@ def test_dont_filter_and_start_requests(opened: Open) -> None:
     assert refresher.planner.pages.importance[page] == 3.0
 
 
-def test_what_is_owed_is_given_once(opened: Open) -> None:
+def test_what_is_owed_is_given_once(opened):
     """What is asked for while a delivery is under way is not lost; behind untracked requests it is once in each run."""
     refresher = opened()
     _, page = _ask(refresher)
@@ -175,7 +172,7 @@ def test_what_is_owed_is_given_once(opened: Open) -> None:
     assert book.owed(page) == UNTRACKED
 
 
-def test_pages_whose_visits_have_ended_are_not_remembered(opened: Open) -> None:
+def test_pages_whose_visits_have_ended_are_not_remembered(opened):
     """Nobody asks a crawl that goes on for ever whether it is quiet: it forgets by itself what that would need."""
     refresher = opened()
     for number in range(20):

@@ -1,13 +1,8 @@
 """A page keeps its number in the database, in whatever row of memory it comes to stand."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from crawlsched.crawl.collection import Collection
 from crawlsched.store import ChangeRow, Store
 from tests import parts
 from tests.rows import name_of
@@ -16,37 +11,23 @@ NOW = 1_000_000.0
 URLS = [f"http://a.example/{number}" for number in range(6)]
 
 
-class Opened:
-    """A collection that is opened again and again, with other pages forgotten in between."""
-
-    def __init__(self, folder: Path) -> None:
-        self.url = f"sqlite:///{folder / 'crawl.db'}"
-        self.settings = parts.settings(self.url)
-
-    def open(self, now: float = NOW) -> Collection:
-        return parts.collection(self.settings, now)
-
-    def store(self) -> Store:
-        return Store.open(self.url, "test")
-
-
 @pytest.fixture
-def opened(tmp_path: Path) -> Opened:
-    """Six pages, of which the second and the last were forgotten."""
-    found = Opened(tmp_path)
-    collection = found.open()
+def six_pages(tmp_path):
+    """The settings of a collection of six pages, of which the second and the last were forgotten."""
+    settings = parts.settings(f"sqlite:///{tmp_path / 'crawl.db'}")
+    collection = parts.collection(settings, NOW)
     collection.add_pages(parts.found(URLS), NOW)
     collection.close(NOW)
-    store = found.store()
+    store = Store.open(settings.database_url, "test")
     for url in (URLS[1], URLS[5]):
         store.forgetting.forget("url", url, NOW)
     store.close()
-    return found
+    return settings
 
 
-def test_rows_are_dense_and_numbers_stay(opened: Opened) -> None:
+def test_rows_are_dense_and_numbers_stay(six_pages):
     """After a restart nothing is left of forgotten pages in memory, and the others have the numbers that they had."""
-    collection = opened.open()
+    collection = parts.collection(six_pages, NOW)
     assert collection.planner.pages.n == 4
     kept = {url: collection.index.page(name_of(url)) for url in URLS}
     assert list(kept.values()) == [0, -1, 1, 2, 3, -1]
@@ -57,17 +38,17 @@ def test_rows_are_dense_and_numbers_stay(opened: Opened) -> None:
     collection.close(NOW)
 
 
-def test_a_number_is_not_given_again(opened: Opened) -> None:
+def test_a_number_is_not_given_again(six_pages):
     """Not even that of the newest page, which was forgotten: whoever remembers it would take another page for it."""
-    collection = opened.open()
+    collection = parts.collection(six_pages, NOW)
     (row,) = collection.add_pages(parts.found(["http://a.example/new"]), NOW)
     assert (row, collection.numbers.item(row)) == (4, 6)
     collection.close(NOW)
 
 
-def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) -> None:
+def test_what_is_learned_of_a_row_is_written_under_the_number(six_pages):
     """Columns, contents, texts, visits, changes and announcements are those of the page, and come back to it."""
-    collection = opened.open()
+    collection = parts.collection(six_pages, NOW)
     page = collection.index.page(name_of(URLS[3]))
     assert page != 3
     collection.planner.crawled(page, NOW + 5.0, None)
@@ -80,7 +61,7 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) ->
     source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)
     collection.unsaved.announcement(page, source.source, 7.0, 1, NOW + 5.0)
     collection.close(NOW + 5.0)
-    store = opened.store()
+    store = Store.open(six_pages.database_url, "test")
     (facts,) = store.reader.facts([3])
     assert (facts.url, facts.etag) == (URLS[3], "it")
     (visit,) = store.reader.observations_of(3)
@@ -88,7 +69,7 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) ->
     assert store.reader.announcements_of(3) == [(0, 7.0, 1)]
     assert store.reader.undelivered() == [3]
     store.close()
-    collection = opened.open(NOW + 6.0)
+    collection = parts.collection(six_pages, NOW + 6.0)
     page = collection.index.page(name_of(URLS[3]))
     assert collection.planner.pages.crawled_at[page] == NOW + 5.0
     assert np.count_nonzero(collection.planner.pages.crawled_at[:4] > 0.0) == 1
@@ -98,9 +79,9 @@ def test_what_is_learned_of_a_row_is_written_under_the_number(opened: Opened) ->
     collection.close(NOW)
 
 
-def test_what_is_forgotten_meanwhile_is_not_written(opened: Opened) -> None:
+def test_what_is_forgotten_meanwhile_is_not_written(six_pages):
     """What waits of a forgotten page goes; that of the page whose row has its number stays."""
-    collection = opened.open()
+    collection = parts.collection(six_pages, NOW)
     source = collection.sources.add("sitemap", "http://a.example/sitemap.xml", "a.example", NOW)
     for page in (2, 3):
         collection.unsaved.announcement(page, source.source, 7.0, 1, NOW)

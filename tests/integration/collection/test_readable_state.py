@@ -1,9 +1,6 @@
 """Whoever opens the database sees what is known: plain columns, the grid of rates, and queries that run."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +25,7 @@ def opened(url: str, now: float, **settings: Any) -> Collection:
 
 
 @pytest.fixture
-def crawled(database_url: str) -> Iterator[tuple[Collection, str]]:
+def crawled(database_url):
     """Three pages that were visited every hour for a day, and one that never was."""
     collection = opened(database_url, START)
     pages = collection.add_pages(parts.found(URLS), START)
@@ -49,7 +46,7 @@ def crawled(database_url: str) -> Iterator[tuple[Collection, str]]:
     collection.close(START + 24 * HOUR + 20)
 
 
-def test_the_columns_say_what_the_crawl_knows(crawled: tuple[Collection, str]) -> None:
+def test_the_columns_say_what_the_crawl_knows(crawled):
     """Rate, interval, freshness, precision and recall are those that `crawlsched why` gives."""
     collection, url = crawled
     for row in rows(url, "SELECT * FROM pages WHERE crawled_at IS NOT NULL ORDER BY page"):
@@ -69,7 +66,7 @@ def test_the_columns_say_what_the_crawl_knows(crawled: tuple[Collection, str]) -
     assert new["change_rate"] is new["expected_freshness"] is None
 
 
-def test_visits_keep_when_the_page_was_modified(crawled: tuple[Collection, str]) -> None:
+def test_visits_keep_when_the_page_was_modified(crawled):
     """Where it was told; otherwise it is NULL."""
     _, url = crawled
     found = rows(url, "SELECT page, changed, time_since_modified FROM observations")
@@ -84,7 +81,7 @@ def queries() -> list[Any]:
     return [pytest.param(query, id=title) for title, query in found]
 
 
-def test_the_queries_of_the_documentation_give_something(crawled: tuple[Collection, str]) -> None:
+def test_the_queries_of_the_documentation_give_something(crawled):
     """Each of the ten runs as it stands, and finds what is there."""
     _, url = crawled
     answers = {param.id: rows(url, param.values[0]) for param in queries()}

@@ -1,7 +1,5 @@
 """Shards of one collection in the memory of one process: each keeps its own numbers, and what leaves leaves nothing."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 
@@ -65,7 +63,7 @@ def process(database, request) -> Process:
     return Process(SharedCollection.open(database, request.node.name[:60], N_SHARDS, 10.0))
 
 
-def test_each_shard_gives_its_own_numbers(process: Process) -> None:
+def test_each_shard_gives_its_own_numbers(process: Process):
     """The first page of each is number 0 there, and all are found again under these by the next owner."""
     process.take(0, 1, 2, 3)
     pages = parts.found(f"http://{host}/{number}" for number in range(5) for host in HOSTS)
@@ -82,7 +80,7 @@ def test_each_shard_gives_its_own_numbers(process: Process) -> None:
         assert rows[2] == -1
 
 
-def test_of_a_shard_that_left_nothing_is_picked_known_or_written(process: Process) -> None:
+def test_of_a_shard_that_left_nothing_is_picked_known_or_written(process: Process):
     """The others are crawled on."""
     process.take(0, 1)
     collection = process.collection
@@ -104,7 +102,7 @@ def test_of_a_shard_that_left_nothing_is_picked_known_or_written(process: Proces
         assert columns["state"].tolist() == [NEW]
 
 
-def test_a_shard_that_comes_back_is_what_it_was(process: Process) -> None:
+def test_a_shard_that_comes_back_is_what_it_was(process: Process):
     """What was learned meanwhile in another process is there; announcements count for the source that they had."""
     process.take(0, 1)
     collection = process.collection
@@ -138,7 +136,7 @@ def test_a_shard_that_comes_back_is_what_it_was(process: Process) -> None:
     assert collection.announced_before(again[:1], source.source)[1].tolist() == [7.0]
 
 
-def test_rows_are_given_again_after_a_while(process: Process) -> None:
+def test_rows_are_given_again_after_a_while(process: Process):
     """A shard that goes to and fro for ever takes no more memory than once; nothing of the page before is left."""
     process.take(0, 1)
     collection = process.collection

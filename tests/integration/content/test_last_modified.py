@@ -1,12 +1,9 @@
 """Times that honest Last-Modified headers state reach the posterior of a real crawl, and those of others do not."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable
 from email.utils import formatdate
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +12,7 @@ from aiohttp import web
 from crawlsched.planner import Planner
 from crawlsched.store import ObservationRow
 from tests.crawling import Project
-from tests.site import Site
+from tests.site import Site, html
 
 HONEST, RESTLESS = "127.0.0.31", "127.0.0.32"
 CHANGING, CALM = range(4), range(4, 8)
@@ -32,7 +29,7 @@ def _answer(page: int, *, is_honest: bool) -> Callable[[web.Request], web.Respon
         modified = (now - SINCE if page in CHANGING else born) if is_honest else now
         headers = {"Date": formatdate(now, usegmt=True), "Last-Modified": formatdate(modified, usegmt=True)}
         # Pages that all changed in the same words would be taken for the site's template.
-        return web.Response(text=f"<p>{page}: version {page}.{number}</p>", headers=headers, content_type="text/html")
+        return html(f"<p>{page}: version {page}.{number}</p>", headers=headers)
 
     return answer
 
@@ -48,7 +45,7 @@ def _rate(planner: Planner, rows: list[ObservationRow], dated: list[bool]) -> fl
     return float(learned.posterior.change_rate(0))
 
 
-def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path: Path) -> None:
+def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path):
     """Three changes and three rests prove a host's header; from then on each change is one of `SINCE` seconds ago."""
     with Site((HONEST, RESTLESS)) as site:
         urls = []
@@ -71,7 +68,7 @@ def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path: Path)
     compared = sorted((row.time, url, row) for url in rows for row in rows[url] if row.changed is not None)
     for host in (HONEST, RESTLESS):
         moved = rested = 0
-        dated: dict[str, list[bool]] = {url: [False] for url in rows}  # the first visit tells nothing
+        dated = {url: [False] for url in rows}  # the first visit tells nothing
         for _, url, row in compared:
             if host in url:
                 moved, rested = moved + bool(row.changed), rested + (not row.changed)

@@ -1,15 +1,12 @@
 """What counts as a change in a crawl: recipes by host and request, flapping, small changes, wrong pages, kept texts."""
 
-from __future__ import annotations
-
 import itertools
+from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 from aiohttp import web
 
 from tests.crawling import Crawl, Project, spider
-from tests.site import Site
 
 CHANGED = 'yield {"changed": response.meta.get("crawlsched_changed")}'
 WITH_META = """
@@ -35,7 +32,7 @@ def article(number: int, edit: str = "water") -> str:
     )
 
 
-def test_recipes_are_chosen_by_pattern_host_and_request(site: Site, tmp_path: Path) -> None:
+def test_recipes_are_chosen_by_pattern_host_and_request(site, tmp_path):
     """JSON without its time does not change, raw bytes do, and the request's own word goes before both."""
     stamped = site.page("/api/1", in_turn(lambda n: f'{{"a": 1, "now": {n}}}', "application/json"))
     plain = site.page("/raw", in_turn(lambda n: f"<p>Tea</p><!-- {n} -->"))
@@ -52,7 +49,7 @@ def test_recipes_are_chosen_by_pattern_host_and_request(site: Site, tmp_path: Pa
     assert crawl.pages()[other].template_data == {"meta": meta}
 
 
-def test_a_page_that_rotates_between_two_variants_stops_being_changed(site: Site, tmp_path: Path) -> None:
+def test_a_page_that_rotates_between_two_variants_stops_being_changed(site, tmp_path):
     """Two fetches made at once show both variants: after a few visits nothing is delivered, and `why` says what."""
     url = site.page("/", in_turn(lambda n: article(1, "ab"[n % 2])))
     crawl = Project(tmp_path, spider([url], CHANGED), probes=True, visits=30).run()
@@ -61,7 +58,7 @@ def test_a_page_that_rotates_between_two_variants_stops_being_changed(site: Site
     assert len(crawl.items) <= 4
 
 
-def test_a_page_that_returns_to_what_it_said_is_delivered(site: Site, tmp_path: Path) -> None:
+def test_a_page_that_returns_to_what_it_said_is_delivered(site, tmp_path):
     """Sold out, and to be had again, and sold out: each time for several fetches, so each time it has changed."""
     url = site.page("/", in_turn(lambda n: article(1, "ab"[n // 6 % 2])))
     crawl = Project(tmp_path, [url], probes=True, visits=30).run()
@@ -69,10 +66,10 @@ def test_a_page_that_returns_to_what_it_said_is_delivered(site: Site, tmp_path: 
     assert "crawlsched/resolved/flapping" not in crawl.stats
 
 
-def test_small_changes_are_not_delivered_below_the_threshold(site: Site, tmp_path: Path) -> None:
+def test_small_changes_are_not_delivered_below_the_threshold(site, tmp_path):
     """Of a hundred words one changes at each visit: with a threshold of a third only every tenth visit or so counts."""
 
-    def text(n: int) -> str:
+    def text(n):
         return f"<p>{' '.join(f'word{k}' if k > 2 * n else f'edit{k}' for k in range(100))}</p>"
 
     url = site.page("/", in_turn(text))
@@ -85,20 +82,20 @@ def test_small_changes_are_not_delivered_below_the_threshold(site: Site, tmp_pat
     assert all(row.changed_share == 1.0 for row in rows if row.changed)
 
 
-def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: Path) -> None:
+def test_a_log_in_wall_is_neither_a_change_nor_delivered(site, tmp_path):
     """While the wall stands its pages back off; when it is gone they are as they were; in the end it stands again."""
     wall = "<h1>Please log in</h1><p>To read on you need an account, which costs nothing at all.</p>"
     asked = itertools.count()
 
-    def walled(text: str) -> Callable[[web.Request], web.Response]:
-        def answer(request: web.Request) -> web.Response:
+    def walled(text):
+        def answer(request):
             n = next(asked)
-            return web.Response(text=wall if 25 <= n < 50 or n >= 70 else text, content_type="text/html")
+            return wall if 25 <= n < 50 or n >= 70 else text
 
         return answer
 
     urls = [site.page(f"/paid/{n}", walled(article(n))) for n in range(6)]
-    site.default = lambda request: web.Response(text=wall, content_type="text/html")
+    site.default = lambda request: wall
     # Backing off doubles it at each visit: from 0.2 s on, a busy machine did not come to the last wall in time.
     settings = {"withhold": True, "error_interval": 0.02}
     crawl = Project(tmp_path, spider(urls, CHANGED), visits=100, seconds=60, **settings).run(timeout=90)
@@ -115,7 +112,7 @@ def test_a_log_in_wall_is_neither_a_change_nor_delivered(site: Site, tmp_path: P
     assert (host["host"], host["wrong_pages"]) == ("127.0.0.1", 1)
 
 
-def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_path: Path) -> None:
+def test_kept_texts_show_what_changed_and_stay_within_bounds(site, tmp_path):
     """`crawlsched why --diff` shows the line that went and the one that came; without texts it says how to get them."""
     url = site.page("/", in_turn(lambda n: article(1, "water" if n < 3 else "milk") + "<p>The same.</p>"))
     crawl = Project(tmp_path, [url], visits=6, kept_text_bytes=2000).run()
@@ -129,3 +126,47 @@ def test_kept_texts_show_what_changed_and_stay_within_bounds(site: Site, tmp_pat
     crawl = Project(tmp_path, [site.url("/new")], visits=4).run()
     refused = crawl.command("why", site.url("/new"), "--diff")
     assert refused.stderr.startswith(f"No text of {site.url('/new')} is kept; texts are kept of changes that are found")
+
+
+STOPS = """
+@classmethod
+def from_crawler(cls, crawler):
+    spider = super().from_crawler(crawler)
+    crawler.signals.connect(spider.stop_after_the_headers, scrapy.signals.headers_received)
+    return spider
+
+def stop_after_the_headers(self, request):
+    if request.url.endswith("/stopped"):
+        raise scrapy.exceptions.StopDownload(fail=False)
+"""
+PARSE = 'yield {"path": response.url[-6:], "is_cut": bool({"dataloss", "download_stopped"} & set(response.flags))}'
+# Which answers of each page are cut short, by their numbers.
+CUT = {"/first": {0, 1}, "/later": {1, 2, 4}, "/every": set(range(1000)), "/stopped": set()}
+
+
+def test_what_is_cut_short_is_delivered_once_and_counts_as_nothing(site, tmp_path):
+    """Where nothing was delivered before, as by plain Scrapy; the whole body follows, and nothing has changed."""
+    asked = Counter()
+
+    async def answer(request):
+        body = "".join(f"<p>paragraph {number} of {request.path}</p>" for number in range(60)).encode()
+        is_cut = asked[request.path] in CUT[request.path]
+        asked[request.path] += 1
+        response = web.StreamResponse(headers={"Content-Type": "text/html", "Content-Length": str(len(body))})
+        await response.prepare(request)
+        await response.write(body[: len(body) // (2 if is_cut else 1)])
+        if is_cut:
+            request.transport.close()
+        return response
+
+    urls = [site.page(path, answer) for path in CUT]
+    project = Project(tmp_path, spider(urls, PARSE, also=STOPS), bandwidth="5/s", seconds=16)
+    crawl = project.run(DOWNLOAD_FAIL_ON_DATALOSS=False)
+    items = Counter((item["path"], item["is_cut"]) for item in crawl.items)
+    first, other = {("/first", True): 1, ("/first", False): 1}, {("/later", False): 1}
+    assert items == {**first, **other, ("/every", True): 1, ("topped", True): 1}
+    assert "crawlsched/changes_found" not in crawl.stats
+    assert crawl.stats["crawlsched/truncated"] >= 8
+    assert crawl.log.count(" were cut short after an earlier body had been delivered") == 1
+    for path in ("/every", "/stopped"):
+        assert 3 <= asked[path] <= 6  # soon, and ever more rarely

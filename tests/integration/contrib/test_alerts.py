@@ -1,11 +1,8 @@
 """What lies in contrib/ speaks of metrics that there are, and each alert is fired by what it is about."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -42,7 +39,7 @@ def given() -> str:
     return metrics({'quotes " and \\ backslashes\n': seen, "news/3": seen}).decode()
 
 
-def test_dashboard_and_rules_name_metrics_that_there_are() -> None:
+def test_dashboard_and_rules_name_metrics_that_there_are():
     """No panel and no rule waits for a name that nobody gives; the labels they choose by are given, too."""
     text = given()
     names = set(re.findall(r"^(crawlsched_\w+?)\{", text, re.MULTILINE))
@@ -57,7 +54,7 @@ def test_dashboard_and_rules_name_metrics_that_there_are() -> None:
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="There is no promtool here (apt-get install prometheus).")
-def test_each_rule_fires_when_it_should_and_only_then(tmp_path: Path) -> None:
+def test_each_rule_fires_when_it_should_and_only_then(tmp_path):
     """`promtool test rules` fires all of them, and none for a crawl that is well; every rule has a test."""
     folder = CONTRIB / "prometheus"
     done = children.run(PROMTOOL, "test", "rules", "crawlsched.test.yml", cwd=folder)

@@ -10,15 +10,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from crawlsched.crawl.shared.membership import Membership
-from crawlsched.exceptions import CollectionInUse
 from crawlsched.jobs import refit as module
 from crawlsched.jobs.refit import refit
 from crawlsched.planner import Planner, plan
 from crawlsched.settings import Settings
-from crawlsched.store import Batch, Lease, Store, schema
-from crawlsched.store.database import Database
-from crawlsched.store.members import SharedCollection, about_me, new_token
+from crawlsched.store import Store, schema
 from crawlsched.store.records import save_plan
 from tests import parts
 from tests.commands import run_here
@@ -110,7 +106,7 @@ def small_parts(monkeypatch):
 
 
 @pytest.mark.parametrize("more", [{}, {"estimator": "last_modified"}, {"estimator": "naive"}])
-def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts, more) -> None:
+def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts, more):
     """From the visits alone, by other processes, in parts; the estimator of the papers that is set, too."""
     settings = crawled(database_url, **more)
     known = forgotten(database_url)
@@ -128,7 +124,7 @@ def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts
     assert all(row[4] > 0.0 for row in again)
 
 
-def test_pages_keep_what_visits_taught_that_were_pruned(sqlite_url, small_parts) -> None:
+def test_pages_keep_what_visits_taught_that_were_pruned(sqlite_url, small_parts):
     """Less would be known of them by the visits that are left; of which nothing is known, something is better."""
     settings = crawled(sqlite_url)
     asked(sqlite_url, "DELETE FROM observations WHERE page < 10 AND time < :time", time=START + 3 * HOUR)
@@ -142,7 +138,7 @@ def test_pages_keep_what_visits_taught_that_were_pruned(sqlite_url, small_parts)
     assert again[4][1] is not None
 
 
-def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_url, small_parts) -> None:
+def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_url, small_parts):
     """What the killed worker had under way is done by the other, and every page is known as before."""
     distributed = pytest.importorskip("distributed")
     settings = crawled(postgresql_url)
@@ -160,7 +156,7 @@ def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_ur
     assert close(known, asked(postgresql_url, _KNOWN))
 
 
-def test_the_command_learns_again_by_processes_of_its_own(tmp_path, sqlite_url) -> None:
+def test_the_command_learns_again_by_processes_of_its_own(tmp_path, sqlite_url):
     """The report counts pages and visits."""
     crawled(sqlite_url)
     known = forgotten(sqlite_url)
@@ -181,23 +177,3 @@ def test_the_command_learns_again_by_processes_of_its_own(tmp_path, sqlite_url) 
     assert "running process" in ran.stderr
     lease.release()
     store.close()
-
-
-def test_who_joins_meanwhile_is_not_written_over(postgresql_url) -> None:
-    """As soon as a process has claimed a shard, nothing more of it is written from outside."""
-    database = Database(postgresql_url)
-
-    schema.upgrade(postgresql_url)
-    shared = SharedCollection.open(database, "news", 4, 10.0)
-    store = shared.store(1)
-    store.lease = Lease(database, store.key, store.owner().token)
-    store.save(Batch())
-    membership = Membership(shared, new_token(), about_me("spider"))
-    membership.renew()
-    assert 1 in membership.mine()
-    with pytest.raises(CollectionInUse):
-        store.save(Batch())
-    shared.leave(membership.token)
-    with pytest.raises(CollectionInUse):
-        store.save(Batch())
-    database.close()

@@ -1,7 +1,5 @@
 """Pings reach a real crawl over HTTP; a flood of them neither starves it nor buys a page more than it is worth."""
 
-from __future__ import annotations
-
 import hmac
 import http.client
 import json
@@ -10,6 +8,7 @@ import socket
 import threading
 import time
 from contextlib import closing, suppress
+from math import inf
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -17,6 +16,7 @@ from aiohttp import web
 
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.receiver.receiver import MOST_CONNECTIONS
+from crawlsched.store import Source
 from crawlsched.store.records import last_plan
 from tests import children
 from tests.crawling import Project
@@ -43,13 +43,18 @@ def _body(urls: list[str], key: str = KEY) -> bytes:
     return json.dumps({"host": urlsplit(urls[0]).hostname, "key": key, "urlList": urls}).encode()
 
 
-def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_path: Path) -> None:
+def sources_of(project: Project) -> list[Source]:
+    """Return the sources of a crawl that goes on."""
+    return project.so_far().read(lambda store: store.reader.sources())
+
+
+def test_pings_become_change_signals_and_bad_ones_are_refused(site, tmp_path):
     """GET and POST count, a repetition does not; a wrong key gets 403, too large a body 413."""
     urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(4)]
-    project = _project(tmp_path, urls, pages=[["*", {"min_interval": 1000}]], seconds=9)
+    project = _project(tmp_path, urls, pages=[["*", {"min_interval": 1000}]], seconds=0)
     process = project.start()
     address = project.receiver_address()
-    time.sleep(3)
+    wait_until(lambda: site.requests and all(project.so_far().outcomes().get(url) for url in urls))
     found = [
         _ask(address, "GET", f"/IndexNow?url={quote(urls[0])}&key={KEY}"),
         _ask(address, "GET", f"/indexnow/?url={quote(urls[0])}&key={KEY}"),
@@ -58,6 +63,8 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_pa
         _ask(address, "POST", "/indexnow", b"x" * (3 * 1024 * 1024)),
         _ask(address, "GET", "/nothing"),
     ]
+    wait_until(lambda: any(one.kind == "ping" for one in sources_of(project)))
+    process.terminate()
     crawl = project.finish(process)
     assert [status for status, _ in found] == [202, 202, 202, 403, 413, 404]
     assert crawl.stats["crawlsched/change_signals/received"] == 4
@@ -69,14 +76,19 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site: Site, tmp_pa
     assert [source.url for source in sources if source.kind == "ping"] == ["indexnow 127.0.0.1"]
 
 
-def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_polls(site: Site, tmp_path: Path) -> None:
+def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_polls(site, tmp_path):
     """W3C WebSub, clause by clause, where somebody else posts the form to the hub."""
     page = site.page("/page", "<p>x</p>")
     feed = site.page("/feed.xml", f"<rss><channel><item><link>{page}</link></item></channel></rss>")
-    project = _project(tmp_path, [page], source_urls=feed, source_interval=100, seconds=9)
+    project = _project(tmp_path, [page], source_urls=feed, source_interval=100, seconds=0)
     process = project.start()
     address = project.receiver_address()
-    time.sleep(3)
+    # A notice right after a poll would be of no use.
+
+    def was_polled(one: Source) -> bool:
+        return one.url == feed and time.time() - (one.polled_at or inf) > 2.0
+
+    wait_until(lambda: site.requests and any(map(was_polled, sources_of(project))))
     form = subscription_form("http://here", 0, feed, KEY)
     callback = form["hub.callback"].removeprefix("http://here")
     asked = f"{callback}?hub.mode=subscribe&hub.challenge=abc&hub.lease_seconds=60&hub.topic="
@@ -107,8 +119,9 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
     notice = b"<rss>" + b" " * 5_000_000
     signature = hmac.new(form["hub.secret"].encode(), notice, "sha256").hexdigest()
     assert _ask(address, "POST", callback, notice, X_Hub_Signature=f"sha256={signature}")[0] == 202
+    wait_until(lambda: len(site.visits("/feed.xml")) == before + 1)
+    process.terminate()
     crawl = project.finish(process)
-    assert len(site.visits("/feed.xml")) == before + 1
     assert crawl.stats["crawlsched/pings/notices"] == 1
     assert "denies the subscription: 'no'" in crawl.log
 
@@ -146,7 +159,7 @@ class _Hub:
         return _ask((parts.hostname, parts.port), method, path, body, **headers)
 
 
-def test_the_crawl_subscribes_to_hubs_that_feeds_name(site: Site, tmp_path: Path) -> None:
+def test_the_crawl_subscribes_to_hubs_that_feeds_name(site, tmp_path):
     """Discovery in the feed and in a Link header; the topic is rel=self; the lease is kept; notices lead to polls."""
     hub = _Hub(site, "/hub", lease=3_600)
     page = site.page("/page", "<p>x</p>")
@@ -160,32 +173,33 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site: Site, tmp_path: Path
     port = children.free_port()
     receiver = {"address": port, "key": KEY, "url": f"http://127.0.0.1:{port}/"}
     settings = {"receiver": receiver, "source_urls": f"{feed},{other}", "source_interval": 100}
-    project = _project(tmp_path, [page], seconds=9, **settings)
+    project = _project(tmp_path, [page], seconds=0, **settings)
     process = project.start()
     wait_until(lambda: len(hub.confirmed) == 2)
     polls = len(site.visits("/feed.xml"))
     forms = {form["hub.topic"]: form for form in hub.forms}
     assert hub.notify(forms[site.url("/self")]) == 202
+    wait_until(lambda: len(site.visits("/feed.xml")) == polls + 1)
+    process.terminate()
     crawl = project.finish(process)
     assert {form["hub.mode"] for form in hub.forms} == {"subscribe"}
     assert set(forms) == {site.url("/self"), other}
     assert hub.confirmed == [(200, b"c")] * 2
     assert crawl.stats["crawlsched/websub/asked"] == crawl.stats["crawlsched/websub/subscribed"] == 2
-    assert len(site.visits("/feed.xml")) == polls + 1
     sources = crawl.read(lambda store: store.reader.sources())
     assert [source.quality["websub"]["lease"] for source in sources if source.kind == "sitemap"] == [3_600.0, 3_600.0]
 
 
-def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site: Site, tmp_path: Path) -> None:
+def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_path):
     """Eight senders ping one unchanging page hundreds of times a second, and others without a key."""
     urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(30)]
     project = _project(tmp_path, urls, bandwidth="15/s", seconds=18)
     process = project.start()
     address = project.receiver_address()
     until = time.monotonic() + 14
-    answers: list[int] = []
+    answers = []
 
-    def flood(key: str) -> None:
+    def flood(key):
         path = f"/indexnow?url={quote(urls[0])}&key={key}"
         while time.monotonic() < until:
             try:
@@ -227,7 +241,7 @@ def _is_open(connection: socket.socket) -> bool:
         return False
 
 
-def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_path: Path) -> None:
+def test_connections_that_say_nothing_make_room_and_are_ended(site, tmp_path):
     """Of 400 idle ones no more than 128 are kept, pings are answered beside them, and all are ended in a while."""
     url = site.page("/", "<p>x</p>")
     project = _project(tmp_path, [url], seconds=60)
@@ -256,13 +270,13 @@ def test_connections_that_say_nothing_make_room_and_are_ended(site: Site, tmp_pa
     assert crawl.stats["crawlsched/pings/urls"] == 2
 
 
-def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
+def test_half_sent_requests_shut_nobody_out(site, tmp_path):
     """Ninety senders that announce a body and send half of it, small ones and large ones: good pings are taken."""
     url = site.page("/", "<p>x</p>")
-    project = _project(tmp_path, [url], seconds=7)
+    project = _project(tmp_path, [url], seconds=0)
     process = project.start()
     address = project.receiver_address()
-    half: list[socket.socket] = []
+    half = []
     for number in range(90):
         connection = socket.create_connection(address, timeout=5)
         length = 1_000_000 if number % 3 == 0 else 100
@@ -271,13 +285,14 @@ def test_half_sent_requests_shut_nobody_out(site: Site, tmp_path: Path) -> None:
     answers = [_ask(address, "POST", "/indexnow", _body([url]))[0] for _ in range(10)]
     for connection in half:
         connection.close()
+    process.terminate()
     crawl = project.finish(process)
     assert answers == [202] * 10
     assert crawl.stats["crawlsched/pings/limited"] >= 22  # of thirty large ones eight are read at a time
     assert "Traceback" not in crawl.log
 
 
-def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site, tmp_path):
     """One line in the log."""
     url = site.page("/", "<p>x</p>")
     crawl = _project(tmp_path, [url], receiver={"address": site.port, "key": KEY}, visits=3).run()
@@ -285,7 +300,7 @@ def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site: Site, tmp_path
     assert crawl.stats["crawlsched/resolved"] >= 3
 
 
-def test_without_the_asyncio_reactor_it_is_said(site: Site, tmp_path: Path) -> None:
+def test_without_the_asyncio_reactor_it_is_said(site, tmp_path):
     """One line in the log, and the crawl goes on."""
     url = site.page("/", "<p>x</p>")
     crawl = _project(tmp_path, [url], TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor", visits=3).run()

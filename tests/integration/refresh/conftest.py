@@ -1,7 +1,5 @@
 """A collection that processes share."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from crawlsched.crawl.shared.membership import Membership
@@ -10,12 +8,12 @@ from tests.integration.refresh.processes import N_SHARDS
 
 
 @pytest.fixture
-def shared(database, request) -> SharedCollection:
+def shared(database, request):
     return SharedCollection.open(database, request.node.name[:60], N_SHARDS, 1000.0)
 
 
 @pytest.fixture
-def member(shared: SharedCollection) -> Iterator[Membership]:
+def member(shared):
     """A process that belongs to those which share it, once it has renewed its word."""
     membership = Membership(shared, new_token(), about_me("spider"))
     yield membership

@@ -59,7 +59,7 @@ def take_away(shared: SharedCollection, shard: int) -> None:
     asked_of(shared, f"UPDATE leases SET {given} WHERE collection = :n AND shard = :shard", shard=shard)
 
 
-def look_until(refresher: Refresher, what, seconds: float = 10.0) -> None:
+def look_until(refresher: Refresher, what, seconds: float = 60.0) -> None:
     """Do what the timers of a crawl do."""
 
     def is_so() -> bool:

@@ -136,7 +136,7 @@ def epochs(crawl) -> list[int]:
     return [row.epoch for row in crawl.near.look().shards.values()]
 
 
-def test_a_network_that_is_slow_costs_no_shard(crawl, proxy) -> None:
+def test_a_network_that_is_slow_costs_no_shard(crawl, proxy):
     """Each piece takes fifty milliseconds either way, as to another continent."""
     before = epochs(crawl)
     proxy.delay = 0.05
@@ -148,7 +148,7 @@ def test_a_network_that_is_slow_costs_no_shard(crawl, proxy) -> None:
 
 
 @pytest.mark.parametrize("how", ["drop", "client", "server"])
-def test_a_network_that_is_cut_is_met_again(crawl, proxy, how) -> None:
+def test_a_network_that_is_cut_is_met_again(crawl, proxy, how):
     """All connections are reset, or half-closed: towards the process, or towards the server."""
     before = epochs(crawl)
     for _ in range(2):
@@ -160,7 +160,7 @@ def test_a_network_that_is_cut_is_met_again(crawl, proxy, how) -> None:
 
 @pytest.mark.parametrize("is_passed_on", [True, False])
 @pytest.mark.parametrize("how", ["drop", "client", "server"])
-def test_a_commit_that_is_not_answered_is_made_once(crawl, proxy, how, is_passed_on) -> None:
+def test_a_commit_that_is_not_answered_is_made_once(crawl, proxy, how, is_passed_on):
     """Whether the server has heard of it or not; nobody else has the shards meanwhile."""
     before = epochs(crawl)
     for _ in range(3):
@@ -171,7 +171,7 @@ def test_a_commit_that_is_not_answered_is_made_once(crawl, proxy, how, is_passed
     assert epochs(crawl) == before
 
 
-def test_who_is_cut_off_stops_by_its_own_clock_and_comes_back(crawl, proxy) -> None:
+def test_who_is_cut_off_stops_by_its_own_clock_and_comes_back(crawl, proxy):
     """Its connections stay open, and nothing is heard on them. The other has its shards as soon as it has stopped."""
     far, near = crawl.processes
     far.sharing._database.answer_within = 2.0  # after that a connection on which nothing is heard is given up
@@ -197,7 +197,7 @@ def held(database: Database, lock: str) -> Iterator[None]:
         yield
 
 
-def test_while_renewals_wait_for_a_lock_the_grant_runs_on(crawl, database, caplog) -> None:
+def test_while_renewals_wait_for_a_lock_the_grant_runs_on(crawl, database, caplog):
     """They are given up after three seconds, and tried again; nobody has lost anything."""
     before = epochs(crawl)
     with held(database, "SELECT 1 FROM budgets FOR UPDATE"):
@@ -218,11 +218,11 @@ def test_while_renewals_wait_for_a_lock_the_grant_runs_on(crawl, database, caplo
         "SELECT 1 FROM leases FOR UPDATE",
     ],
 )
-def test_what_cannot_be_written_for_a_lock_is_written_later(crawl, database, caplog, lock) -> None:
+def test_what_cannot_be_written_for_a_lock_is_written_later(crawl, database, caplog, lock):
     """Of a table or of rows. It says so once, and pages are crawled on as long as memory may keep what they say."""
     before = epochs(crawl)
 
-    def set_timeout(connection, *_) -> None:
+    def set_timeout(connection, *_):
         connection.execute("SET lock_timeout = '300ms'")
         connection.commit()
 
@@ -239,7 +239,7 @@ def test_what_cannot_be_written_for_a_lock_is_written_later(crawl, database, cap
     assert "The database can be written again" in said[-1]
 
 
-def test_a_lock_on_the_row_of_the_collection_holds_no_visit_back(crawl, database) -> None:
+def test_a_lock_on_the_row_of_the_collection_holds_no_visit_back(crawl, database):
     """A visit writes to the rows of its page and its shard only."""
     with held(database, "SELECT 1 FROM collections FOR UPDATE"):
         crawl.goes_on()

@@ -1,7 +1,5 @@
 """Sites that fail and come back, in simulated time: how often they are asked, what is said, and when all are back."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -105,7 +103,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path) -> Iterator[World]:
     world = World(tmp_path)
     yield world
     if world.refresher.is_open:
@@ -113,9 +111,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.mark.parametrize("status", [403, 404, 503, 429, 302, 0])
-def test_a_site_that_is_away_for_an_hour_is_told_once_and_visited_soon_after(
-    status: int, world: World, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_site_that_is_away_for_an_hour_is_told_once_and_visited_soon_after(status, world: World, caplog):
     """It is asked at a small share of its rate; once it is back, each page is visited within five minutes."""
     caplog.set_level(logging.INFO, "crawlsched")
     world.run(600)
@@ -154,7 +150,7 @@ def test_a_site_that_is_away_for_an_hour_is_told_once_and_visited_soon_after(
     assert not any(host == "a.example" for kind, host in told if kind not in ("new", "changed"))
 
 
-def test_half_a_site_that_vanishes_for_an_hour_is_visited_soon_after(world: World) -> None:
+def test_half_a_site_that_vanishes_for_an_hour_is_visited_soon_after(world: World):
     """The other half answers all the while, so its host never rests; one page that is back brings the others."""
     world.run(600)
     began = world.now
@@ -170,7 +166,7 @@ def test_half_a_site_that_vanishes_for_an_hour_is_visited_soon_after(world: Worl
     assert sorted(first)[-1] - sorted(first)[0] < 120.0
 
 
-def test_pages_that_are_gone_for_good_make_no_host_fail(world: World) -> None:
+def test_pages_that_are_gone_for_good_make_no_host_fail(world: World):
     """After a day of tries a page is gone, and its host is what its other pages are."""
     world.run(600)
     world.answers = lambda host, number, now: 404 if host == "b.example" and number < 14 else 200

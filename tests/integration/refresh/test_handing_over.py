@@ -30,7 +30,7 @@ from tests.integration.refresh.processes import (
 from tests.parts import ask, asked
 
 
-def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared) -> None:
+def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared):
     """Where shards go from hand to hand faster than inboxes are read, a page would wait for as long as they do."""
     urls = [f"http://{host}/{page}" for host in HOSTS for page in range(20)]
     shared.hand_over([row(url, number) for number, url in enumerate(urls)])
@@ -40,7 +40,7 @@ def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared) -> 
     assert inbox(shared) == []
 
 
-def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared, caplog) -> None:
+def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared, caplog):
     """What another version or a fault has left is said once and deleted."""
     good, url = asked(f"http://{HOSTS[1]}/good").to_dict(), f"http://{HOSTS[1]}/x"
     damaged = [{}, {**good, "template": [1]}, {**good, "fingerprint": "xyz"}]
@@ -55,7 +55,7 @@ def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared
     assert "What was handed over (what is this) is damaged and left out" in caplog.text
 
 
-def test_what_is_taken_in_together_is_what_each_row_would_have_made(shared) -> None:
+def test_what_is_taken_in_together_is_what_each_row_would_have_made(shared):
     """A URL that comes again is one page, whatever its data, and what a signal announces came before it."""
     url, other = f"http://{HOSTS[1]}/twice", f"http://{HOSTS[1]}/announced"
     form = asked(url, callback="other").to_dict()
@@ -72,7 +72,7 @@ def test_what_is_taken_in_together_is_what_each_row_would_have_made(shared) -> N
     assert (len(found), found.count(url), found.count(other)) == (102, 1, 1)
 
 
-def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
+def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared):
     """It is read again until it is deleted; a database that does not take the batch makes no second signal of it."""
     url = f"http://{HOSTS[2]}/page"
     with process(shared) as refresher:
@@ -82,7 +82,7 @@ def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
         with shared.database.writing() as connection:
             # Whoever deletes the row waits for this transaction.
             connection.execute(text("SELECT * FROM inbox WHERE collection = :n FOR UPDATE"), {"n": shared.number})
-            look_until(refresher, lambda: refresher.stats["crawlsched/handed_over/received"], 10)
+            look_until(refresher, lambda: refresher.stats["crawlsched/handed_over/received"])
             until = time.monotonic() + 1.5
             look_until(refresher, lambda: time.monotonic() > until)
         look_until(refresher, lambda: not inbox(shared))
@@ -93,7 +93,7 @@ def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared) -> None:
         assert refresher.stats["crawlsched/change_signals/received"] == 1
 
 
-def test_a_shard_that_takes_nothing_in_keeps_nothing_from_the_others(shared) -> None:
+def test_a_shard_that_takes_nothing_in_keeps_nothing_from_the_others(shared):
     """Each is read up to a limit of its own, the oldest of it first."""
     shared.hand_over([row(f"http://{HOSTS[0]}/{number}", number) for number in range(30)])
     shared.hand_over([row(f"http://{HOSTS[3]}/", 100)])
@@ -101,7 +101,7 @@ def test_a_shard_that_takes_nothing_in_keeps_nothing_from_the_others(shared) -> 
     assert found == [*((0, number) for number in range(10)), (3, 100)]
 
 
-def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit(shared) -> None:
+def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit(shared):
     """Both are written in one transaction: a crash keeps both, or neither, and the visit is made again."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
@@ -114,7 +114,7 @@ def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit
         assert refresher.stats["crawlsched/handed_over"] == 0
 
 
-def test_what_a_visit_finds_for_a_shard_that_is_lost_is_handed_on(shared) -> None:
+def test_what_a_visit_finds_for_a_shard_that_is_lost_is_handed_on(shared):
     """The visit is written down, so nobody would find the link again; whoever has the shard next gets it."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with process(shared) as refresher:
@@ -149,7 +149,7 @@ def another(shared, *shards: int) -> Iterator[None]:
         shared.leave(token)
 
 
-def test_the_same_link_on_many_pages_is_handed_over_once(shared) -> None:
+def test_the_same_link_on_many_pages_is_handed_over_once(shared):
     """Scrapy puts the page that it stands on and that page's depth into each request; they say nothing new."""
     with another(shared, 1), process(shared) as refresher:
         call = visit(refresher, f"http://{HOSTS[0]}/")
@@ -165,7 +165,7 @@ def test_the_same_link_on_many_pages_is_handed_over_once(shared) -> None:
         look_until(refresher, lambda: len(inbox(shared)) == 2)
 
 
-def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(shared) -> None:
+def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(shared):
     """The row was in a batch of the shard; another process may have claimed it before the batch was written."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
     with another(shared, 1, 2, 3), process(shared) as refresher:
@@ -181,7 +181,7 @@ def test_what_is_lost_with_a_shard_is_handed_over_again_when_it_is_found_again(s
         look_until(refresher, lambda: 1 in {shard for shard, _ in inbox(shared)})
 
 
-def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared, member) -> None:
+def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared, member):
     """A database that is away at that moment would leave it to a process that lives and does not crawl it."""
     member.renew()
     assert set(member.mine()) == {0, 1, 2, 3}
@@ -194,7 +194,7 @@ def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared, m
     assert shared.look().shards[2].member is None
 
 
-def test_a_process_that_hangs_leaves_its_shards_to_others(shared) -> None:
+def test_a_process_that_hangs_leaves_its_shards_to_others(shared):
     """Its renewals come from a thread of their own, and would keep hosts that nobody crawls for as long as it hangs."""
     now = [100.0]
     member = Membership(shared, new_token(), about_me("spider"), clock=lambda: now[0])
@@ -216,7 +216,7 @@ def test_a_process_that_hangs_leaves_its_shards_to_others(shared) -> None:
     shared.leave(member.token)
 
 
-def test_a_spider_that_begins_with_very_many_pages_delays_no_renewal(shared, member) -> None:
+def test_a_spider_that_begins_with_very_many_pages_delays_no_renewal(shared, member):
     """What it hands over goes some at a time, in its order, and is kept while the database is away."""
     for number in range(5_000):
         member.hand_over(row(f"http://{HOSTS[0]}/{number}", number))
@@ -227,7 +227,7 @@ def test_a_spider_that_begins_with_very_many_pages_delays_no_renewal(shared, mem
     assert counts == [2_000, 4_000, 5_000]
 
 
-def test_nobody_crawls_on_while_too_much_waits_to_be_taken_in(shared) -> None:
+def test_nobody_crawls_on_while_too_much_waits_to_be_taken_in(shared):
     """Inboxes would grow without end where links are found faster than they are taken in."""
     many = """INSERT INTO inbox SELECT 2, :n, 'many', n, 'signal', '{"urls": [], "source": "x"}', n
         FROM generate_series(1, 101000) AS n"""
@@ -245,7 +245,7 @@ def test_nobody_crawls_on_while_too_much_waits_to_be_taken_in(shared) -> None:
     assert not shared.waits(100_000)
 
 
-def test_a_process_that_cannot_begin_keeps_no_shard(shared) -> None:
+def test_a_process_that_cannot_begin_keeps_no_shard(shared):
     """Its thread would renew for as long as the process lives, which may have other things to do."""
     with renamed(shared, "sources"), pytest.raises(StoreError), process(shared):
         pytest.fail("It has begun.")
@@ -256,7 +256,7 @@ def test_a_process_that_cannot_begin_keeps_no_shard(shared) -> None:
         assert len(refresher.collection.shards.here) == N_SHARDS
 
 
-def test_what_cannot_be_handed_over_yet_costs_no_grant(shared, member, caplog) -> None:
+def test_what_cannot_be_handed_over_yet_costs_no_grant(shared, member, caplog):
     """It is said once, and goes when it can."""
     with renamed(shared, "inbox"):
         member.hand_over(row(f"http://{HOSTS[0]}/", 1))
@@ -268,7 +268,7 @@ def test_what_cannot_be_handed_over_yet_costs_no_grant(shared, member, caplog) -
     assert inbox(shared) == [(0, 1)]
 
 
-def test_a_host_has_its_share_of_the_bandwidth_of_all_shards(shared) -> None:
+def test_a_host_has_its_share_of_the_bandwidth_of_all_shards(shared):
     """CRAWLSCHED_HOST_SHARES counts in a shared collection too, of the rate of all processes together."""
     with process(shared, host_shares=((HOSTS[0], 0.01),)) as refresher:
         refresher.sharing.look(refresher.clock())

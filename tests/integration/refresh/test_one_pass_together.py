@@ -42,7 +42,7 @@ def is_over(members) -> bool:
     return said
 
 
-def test_it_is_over_for_all_when_each_has_said_twice_that_it_has_nothing_to_do(shared, two) -> None:
+def test_it_is_over_for_all_when_each_has_said_twice_that_it_has_nothing_to_do(shared, two):
     """The second word comes after everybody's first, so nothing can have been under way between two of them."""
     assert two[0].pass_since == two[1].pass_since
     renew(two, DONE, DONE)
@@ -53,20 +53,20 @@ def test_it_is_over_for_all_when_each_has_said_twice_that_it_has_nothing_to_do(s
 
 
 @pytest.mark.parametrize("other", [{"is_done": False, "dispatched": 7}, {}])
-def test_who_has_something_to_do_keeps_all_others(shared, two, other) -> None:
+def test_who_has_something_to_do_keeps_all_others(shared, two, other):
     """A process may still find pages of the others, and one that has just begun may have much to say."""
     renew(two, DONE, other, times=4)
     assert not is_over(two)
 
 
-def test_who_has_sent_something_meanwhile_may_have_found_something(shared, two) -> None:
+def test_who_has_sent_something_meanwhile_may_have_found_something(shared, two):
     """Each time it has nothing to do when it is asked."""
     for n in range(5):
         renew(two, DONE, {"is_done": True, "dispatched": n})
     assert not is_over(two)
 
 
-def test_what_waits_to_be_taken_in_is_something_to_do(shared, two) -> None:
+def test_what_waits_to_be_taken_in_is_something_to_do(shared, two):
     """Its shard does not know of it yet."""
     shared.hand_over([row(f"http://{HOSTS[1]}/", 1)])
     renew(two, DONE, DONE, times=4)
@@ -76,7 +76,7 @@ def test_what_waits_to_be_taken_in_is_something_to_do(shared, two) -> None:
     assert is_over(two)
 
 
-def test_a_shard_that_nobody_crawls_keeps_all(shared, two) -> None:
+def test_a_shard_that_nobody_crawls_keeps_all(shared, two):
     """Somebody has to take it over first, and finds what the one before had not tried."""
     first = two[0]
     first.publish(2, shared.lease(2, first.token, first.mine()[2]).token, 1, ready=False)
@@ -84,7 +84,7 @@ def test_a_shard_that_nobody_crawls_keeps_all(shared, two) -> None:
     assert not is_over(two)
 
 
-def test_what_was_said_before_a_shard_was_loaded_is_not_of_that_shard(shared, two) -> None:
+def test_what_was_said_before_a_shard_was_loaded_is_not_of_that_shard(shared, two):
     """Its crawling thread may be busy for some renewals after that, and has not looked what there is to do."""
     first, second = two
     token = shared.lease(2, first.token, first.mine()[2]).token
@@ -99,7 +99,7 @@ def test_what_was_said_before_a_shard_was_loaded_is_not_of_that_shard(shared, tw
     assert is_over(two)
 
 
-def test_a_pass_goes_on_for_who_joins_and_a_new_one_begins_when_all_are_gone(shared, two) -> None:
+def test_a_pass_goes_on_for_who_joins_and_a_new_one_begins_when_all_are_gone(shared, two):
     """Those that are killed on the way and started again within a lease go on with the pass they were in."""
     since = two[0].pass_since
     assert shared.join_pass() == since

@@ -10,8 +10,7 @@ from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
 from crawlsched.store.lease import process_start
 from crawlsched.store.members import about_me, new_token
 from tests import children
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked_of, look_until, process
-from tests.parts import any_host, ask
+from tests.integration.refresh.processes import N_SHARDS, asked_of
 
 ALL = set(range(N_SHARDS))
 
@@ -34,7 +33,7 @@ def sleeper():
     return children.start(sys.executable, "-c", "import time; time.sleep(60)")
 
 
-def test_who_is_killed_is_replaced_at_once_on_its_own_machine(shared, heir, sleeper) -> None:
+def test_who_is_killed_is_replaced_at_once_on_its_own_machine(shared, heir, sleeper):
     """The kernel knows that it sends nothing any more; its lease need not run out, and its rate is free, too."""
     joins(shared, sleeper)
     heir.renew()
@@ -46,24 +45,8 @@ def test_who_is_killed_is_replaced_at_once_on_its_own_machine(shared, heir, slee
     assert shared.look().members.keys() == {heir.token}
 
 
-def test_that_a_process_was_killed_is_noticed_between_two_renewals(shared, heir, sleeper) -> None:
-    """Whatever its lease says: here it never ends."""
-    token, about = joins(shared, sleeper), about_me("spider") | {"pid": sleeper.pid}
-    heir.start()
-    heir.renewed.wait(10.0)
-    sleeper.kill()
-    sleeper.wait()
-    for number in range(2, 300):
-        if set(heir.mine()) == ALL:
-            break
-        shared.renew(Renewal(token, number, 0.0, 0.0), about, {})
-        time.sleep(0.1)
-    assert set(heir.mine()) == ALL
-    heir.end(5.0)
-
-
 @pytest.mark.parametrize("about", [{"machine": "elsewhere"}, {"process_started": ""}])
-def test_who_may_live_keeps_its_shards_until_its_lease_is_over(shared, heir, sleeper, about) -> None:
+def test_who_may_live_keeps_its_shards_until_its_lease_is_over(shared, heir, sleeper, about):
     """A pid says nothing of another machine, nor where the kernel does not tell when a process started."""
     sleeper_token = joins(shared, sleeper, **about)
     if about.keys() == {"machine"}:
@@ -74,7 +57,7 @@ def test_who_may_live_keeps_its_shards_until_its_lease_is_over(shared, heir, sle
     assert sleeper_token in shared.look().members
 
 
-def test_what_a_silent_process_has_is_claimed_right_after_its_lease(shared, heir, sleeper) -> None:
+def test_what_a_silent_process_has_is_claimed_right_after_its_lease(shared, heir, sleeper):
     """Renewals come every two seconds, and one more when the lease of another ends."""
     silent = joins(shared, sleeper, {0, 1}, rate=500.0)
     # It said so four seconds ago.
@@ -89,14 +72,14 @@ def test_what_a_silent_process_has_is_claimed_right_after_its_lease(shared, heir
     assert not shared.look().is_alive(silent)
 
 
-def test_who_is_given_a_shard_asks_for_it_soon(shared, heir, sleeper) -> None:
+def test_who_is_given_a_shard_asks_for_it_soon(shared, heir, sleeper):
     """Its owner writes it down within a second, and then nobody crawls it until it is claimed."""
     joins(shared, sleeper)
     assert heir.renew() < 0.5
     assert heir.mine() == {}
 
 
-def test_who_is_about_to_end_is_left_nothing(shared, heir) -> None:
+def test_who_is_about_to_end_is_left_nothing(shared, heir):
     """It claims nothing any more, and what was meant for it would be crawled by nobody."""
     leaving = Membership(shared, new_token(), about_me("spider"))
     leaving.leaves()
@@ -104,19 +87,3 @@ def test_who_is_about_to_end_is_left_nothing(shared, heir) -> None:
     heir.renew()
     assert set(heir.mine()) == ALL
     shared.leave(leaving.token)
-
-
-def test_a_shard_that_is_being_given_away_has_no_share(shared, sleeper) -> None:
-    """Nothing is sent for it any more, and the others have its part of the rate at once."""
-    with process(shared) as refresher:
-        joins(shared, sleeper)  # as one that has nothing
-        under_way = [ask(refresher, f"http://{host}/") for host in HOSTS]
-        assert under_way
-        for _ in HOSTS:
-            refresher.dispatcher.next_page(refresher.clock(), any_host)
-        look_until(refresher, lambda: refresher.sharing._holding._draining)
-        look_until(refresher, lambda: sum(row.ready for row in shared.look().shards.values()) == N_SHARDS - 1)
-        targets = refresher.sharing._membership.targets
-        assert list(targets.values()) == [pytest.approx(1000.0)]
-        assert len(refresher.collection.shards.here) == N_SHARDS
-        assert sum(row.ready for row in shared.look().shards.values()) == N_SHARDS - 1

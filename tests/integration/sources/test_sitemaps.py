@@ -1,9 +1,7 @@
 """Sitemaps are fetched under the rate, read off the event loop, and their lastmods become ChangeSignals."""
 
-from __future__ import annotations
-
 import gzip
-from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import web
@@ -21,12 +19,12 @@ def _sitemap(*entries: str) -> str:
 
 
 @pytest.fixture
-def start(site: Site) -> str:
+def start(site):
     """The page with which crawls begin."""
     return site.page("/", "<p>start</p>")
 
 
-def test_robots_index_and_gzip_lead_to_pages(site: Site, start: str, tmp_path: Path) -> None:
+def test_robots_index_and_gzip_lead_to_pages(site, start, tmp_path):
     """robots.txt names an index, in two spellings, that a gzipped sitemap, and its URLs become pages under the rate."""
     pages = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(5)]
     body = gzip.compress(_sitemap(*[f"<loc>{url}</loc>" for url in pages]).encode())
@@ -39,18 +37,18 @@ def test_robots_index_and_gzip_lead_to_pages(site: Site, start: str, tmp_path: P
     )
     site.page("/pages.xml.gz", lambda request: web.Response(body=body, content_type="application/gzip"))
     settings = {"ROBOTSTXT_OBEY": True, "find_sources": True, "source_interval": 2}
-    project = Project(tmp_path, spider([start], YIELDS), pages=SELDOM, seconds=5, **settings)
-    crawl = project.run()
+    project = Project(tmp_path, spider([start], YIELDS), pages=SELDOM, **settings)
+    # Polled again by the job, and the spider never saw a sitemap.
+    paths = [urlsplit(url).path for url in pages]
+    crawl = project.run_until(lambda: len(site.visits("/pages.xml.gz")) > 1 and all(map(site.visits, paths)))
     assert set(crawl.outcomes()) == {start, *pages}
     assert sorted(item["url"] for item in crawl.items) == sorted({start, *pages})
     sources = {source.url: source for source in crawl.read(lambda store: store.reader.sources())}
     assert set(sources) == {site.url("/index.xml"), site.url("/pages.xml.gz")}
     assert sources[site.url("/pages.xml.gz")].n_entries == 5
-    # Polled again by the job, and the spider never saw a sitemap.
-    assert len(site.visits("/pages.xml.gz")) >= 2
 
 
-def test_a_sitemap_that_has_moved_is_read_where_it_is_now(site: Site, start: str, tmp_path: Path) -> None:
+def test_a_sitemap_that_has_moved_is_read_where_it_is_now(site, start, tmp_path):
     """Redirects are followed, also to another host, whose pages it may speak of then; one that goes round ends."""
     elsewhere = f"http://localhost:{site.port}"
     pages = [site.page("/old/1", "<p>1"), site.page("/new/2", "<p>2").replace("127.0.0.1", "localhost")]
@@ -65,7 +63,7 @@ def test_a_sitemap_that_has_moved_is_read_where_it_is_now(site: Site, start: str
     assert crawl.stats["crawlsched/sources/failed"] == 1
 
 
-def test_without_discovery_unknown_urls_stay_unknown(site: Site, start: str, tmp_path: Path) -> None:
+def test_without_discovery_unknown_urls_stay_unknown(site, start, tmp_path):
     """They are counted, and nothing else."""
     site.page("/sitemap.xml", _sitemap(f"<loc>{site.url('/other')}</loc>"))
     settings = {"source_urls": site.url("/sitemap.xml"), "sitemap_discovery": False}
@@ -74,76 +72,78 @@ def test_without_discovery_unknown_urls_stay_unknown(site: Site, start: str, tmp
     assert crawl.stats["crawlsched/change_signals/unknown_url"] == 1
 
 
-def test_a_lastmod_that_differs_is_a_change_signal(site: Site, start: str, tmp_path: Path) -> None:
+# The days that a sitemap names for its page, one reading after the other, and the last for ever.
+DAYS = {
+    "differs": ["2099-11-01", "2099-11-01", "2099-11-02"],
+    "backwards": ["2099-11-03", "2099-11-02"],
+    "seen": ["2026-11-02", "2026-11-03"],
+}
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    """A site and its crawl: a sitemap for each of `DAYS`, and an index that names a later day for one of its two."""
+
+    def sitemap(name, days):
+        page, readings = site.page(f"/{name}", "<p>x</p>"), iter(days[:-1])
+
+        def answer(request):
+            return web.Response(text=_sitemap(f"<loc>{page}</loc><lastmod>{next(readings, days[-1])}</lastmod>"))
+
+        return site.page(f"/{name}.xml", answer)
+
+    def index(request):
+        day = "2026-11-01" if len(site.visits("/index.xml")) < 3 else "2026-11-02"
+        listed = [(children[0], "2026-11-01"), (children[1], day)]
+        named = "".join(f"<sitemap><loc>{url}</loc><lastmod>{day}</lastmod></sitemap>" for url, day in listed)
+        return web.Response(text=f"<sitemapindex>{named}</sitemapindex>")
+
+    with Site() as site:
+        urls = [site.page("/index.xml", index), *(sitemap(name, days) for name, days in DAYS.items())]
+        children = [
+            site.page(f"/{name}.xml", _sitemap(f"<loc>{site.page(f'/{name}', '<p>x</p>')}</loc>"))
+            for name in ("still", "moved")
+        ]
+        seldom = [[f"*/{name}", {"min_interval": 1000}] for name in ("backwards", "seen")]
+        settings = {"source_urls": ",".join(urls), "source_interval": 1, "pages": seldom}
+        folder = tmp_path_factory.mktemp("read")
+        project = Project(folder, [site.url("/differs")], bandwidth="20/s", **settings)
+        yield site, project.run_until(lambda: all(len(site.visits(urlsplit(url).path)) > 5 for url in urls))
+
+
+def test_a_lastmod_that_differs_is_a_change_signal(read):
     """First sight announces nothing, the same date nothing, another date one ChangeSignal."""
-    dates = iter(["2099-11-01", "2099-11-01"])
-
-    def answer(request: web.Request) -> web.Response:
-        return web.Response(text=_sitemap(f"<loc>{start}</loc><lastmod>{next(dates, '2099-11-02')}</lastmod>"))
-
-    site.page("/sitemap.xml", answer)
-    settings = {"source_urls": site.url("/sitemap.xml"), "source_interval": 1}
-    crawl = Project(tmp_path, [start], bandwidth="10/s", seconds=6, **settings).run()
-    assert len(site.visits("/sitemap.xml")) >= 4
-    assert crawl.stats["crawlsched/change_signals/received"] == 1
-    [(_, _, n)] = crawl.read(lambda store: store.reader.announcements_of(0))
-    assert (n, [row.n_signals for row in crawl.visits() if row.n_signals]) == (1, [1])
+    site, crawl = read
+    assert crawl.stats["crawlsched/change_signals/received"] == len(DAYS)
+    page = crawl.pages()[site.url("/differs")].page
+    [(_, _, n)] = crawl.read(lambda store: store.reader.announcements_of(page))
+    assert (n, [row.n_signals for row in crawl.visits(page) if row.n_signals]) == (1, [1])
 
 
-def test_an_index_spares_the_sitemaps_that_it_says_are_unchanged(site: Site, start: str, tmp_path: Path) -> None:
+def test_an_index_spares_the_sitemaps_that_it_says_are_unchanged(read):
     """One of two sitemaps gets a new date in the index, and only that one is fetched again."""
-    dates = {"still": "2026-11-01", "moved": "2026-11-01"}
-
-    def index(request: web.Request) -> web.Response:
-        dates["moved"] = "2026-11-01" if len(site.visits("/index.xml")) < 3 else "2026-11-02"
-        listed = "".join(
-            f"<sitemap><loc>{site.url(f'/{name}.xml')}</loc><lastmod>{date}</lastmod></sitemap>"
-            for name, date in dates.items()
-        )
-        return web.Response(text=f"<sitemapindex>{listed}</sitemapindex>")
-
-    site.page("/index.xml", index)
-    for name in dates:
-        site.page(f"/{name}.xml", _sitemap(f"<loc>{site.page(f'/{name}', '<p>x</p>')}</loc>"))
-    settings = {"source_urls": site.url("/index.xml"), "source_interval": 1}
-    Project(tmp_path, [start], bandwidth="10/s", seconds=7, **settings).run()
-    assert len(site.visits("/index.xml")) >= 4
+    site, _ = read
     assert len(site.visits("/moved.xml")) == 2
     assert len(site.visits("/still.xml")) == 1
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "counted"),
-    [("2099-11-03", "2099-11-02", "backwards"), ("2026-11-02", "2026-11-03", "seen")],
-)
-def test_a_doubtful_date_is_counted_and_worth_little(
-    site: Site, start: str, tmp_path: Path, before: str, after: str, counted: str
-) -> None:
+@pytest.mark.parametrize("kind", ["backwards", "seen"])
+def test_a_doubtful_date_is_counted_and_worth_little(read, kind):
     """One that went back, or names a day before the last visit, counts for a source of its own.
 
     That has little weight until visits have shown that it deserves more.
     """
-    dates = iter([before])
-
-    def answer(request: web.Request) -> web.Response:
-        return web.Response(text=_sitemap(f"<loc>{start}</loc><lastmod>{next(dates, after)}</lastmod>"))
-
-    site.page("/sitemap.xml", answer)
-    settings = {"source_urls": site.url("/sitemap.xml"), "source_interval": 1}
-    crawl = Project(tmp_path, [start], bandwidth="10/s", pages=SELDOM, seconds=5, **settings).run()
-    assert [crawl.stats[f"crawlsched/change_signals/{kind}"] for kind in ("backwards", "seen")] == [
-        counted == "backwards",
-        counted == "seen",
-    ]
-    assert crawl.stats["crawlsched/change_signals/received"] == 1
-    kinds = {source.kind: source.source for source in crawl.read(lambda store: store.reader.sources())}
+    site, crawl = read
+    assert crawl.stats[f"crawlsched/change_signals/{kind}"] == 1
+    sources = crawl.read(lambda store: store.reader.sources())
+    (doubtful,) = (one.source for one in sources if (one.kind, one.url) == ("backwards", site.url(f"/{kind}.xml")))
     heard = {source: n for _, source, n, *_ in crawl.read(lambda store: store.reader.further_sources())}
     plan = crawl.read(lambda store: last_plan(store))
-    assert heard[kinds["backwards"]] == 1
-    assert plan.data["signal_weights"][kinds["backwards"]] == 0.05
+    assert heard[doubtful] == 1
+    assert plan.data["signal_weights"][doubtful] == 0.05
 
 
-def test_many_sitemaps_leave_every_other_slot_to_pages(site: Site, tmp_path: Path) -> None:
+def test_many_sitemaps_leave_every_other_slot_to_pages(site, tmp_path):
     """An index lists far more sitemaps than there are slots; pages go on being crawled all the same."""
     pages = [site.page(f"/{number}", "<p>x</p>") for number in range(3)]
     listed = [site.page(f"/{number}.xml", _sitemap(f"<loc>{pages[0]}</loc>")) for number in range(200)]
@@ -155,3 +155,69 @@ def test_many_sitemaps_leave_every_other_slot_to_pages(site: Site, tmp_path: Pat
     visits = sum(len(site.visits(f"/{number}")) for number in range(3))
     assert polls > 10
     assert visits > 0.8 * polls
+
+
+TELLS = """
+if not self.told and response.url.endswith("/last"):
+    self.told = True
+    urls = [self.start_urls[0], "http://unknown.example/"]
+    self.crawler.stats.set_value("taken", self.crawler.engine.scheduler.signal(urls, source="shop system"))
+"""
+
+
+def test_feeds_and_texts_lead_to_pages_and_a_program_can_announce(site, tmp_path):
+    """RSS, Atom and text each bring their page; what did not change is answered 304; a call is one ChangeSignal."""
+    pages = {name: site.page(f"/{name}", f"<p>{name}</p>") for name in ("first", "last", "rss", "atom", "text")}
+    bodies = {
+        "rss.xml": f"<rss><channel><item><link>{pages['rss']}</link></item></channel></rss>",
+        "feed.atom": "<feed xmlns='http://www.w3.org/2005/Atom'><entry>"
+        f"<link href='{pages['atom']}'/><updated>2026-11-01T00:00:00Z</updated></entry></feed>",
+        "urls.txt": f"{pages['text']}\n",
+    }
+
+    def answer(name):
+        def of(request):
+            if request.headers.get("If-None-Match") == f'"{name}"':
+                return web.Response(status=304)
+            return web.Response(text=bodies[name], headers={"ETag": f'"{name}"'})
+
+        return of
+
+    sources = [site.page(f"/{name}", answer(name)) for name in bodies]
+    tells = spider([pages["first"], pages["last"]], TELLS, also="told = False")
+    settings = {"source_urls": ",".join(sources), "source_interval": 1}
+    project, paths = Project(tmp_path, tells, bandwidth="10/s", **settings), [*(f"/{name}" for name in pages)]
+    crawl = project.run_until(
+        lambda: all(map(site.visits, paths)) and all(len(site.visits(f"/{n}")) > 1 for n in bodies)
+    )
+    assert set(pages.values()) <= set(crawl.outcomes())
+    for name in bodies:
+        _, *again = site.visits(f"/{name}")
+        assert {headers.get("if-none-match") for headers in again} == {f'"{name}"'}
+    assert crawl.stats["taken"] == 1
+    told = {source.url: source.kind for source in crawl.read(lambda store: store.reader.sources())}
+    assert told["shop system"] == "ping"
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_feeds_and_sitemaps_that_pages_name_become_sources(site, tmp_path, is_wanted):
+    """The first feed of a page on its own site, and what `rel=sitemap` names; none with FIND_SOURCES = False."""
+    news = site.page("/news/1", "<p>news</p>")
+    old = site.page("/old/1", "<p>old</p>")
+    site.page("/feed", f"<rss><channel><item><link>{news}?utm_source=rss</link></item></channel></rss>")
+    site.page("/comments", "<rss><channel></channel></rss>")
+    site.page("/map.xml", f"<urlset><url><loc>{old}</loc></url></urlset>")
+    head = (
+        "<link rel='alternate' type='application/rss+xml' href='http://other.example/feed'>"
+        "<link rel=alternate type=application/rss+xml href=/feed>"
+        "<link rel=alternate type=application/rss+xml href=/comments>"
+        "<link rel='sitemap' href='/map.xml'><link rel='alternate' type='application/json' href='/wp-json/1'>"
+    )
+    starts = [site.page(f"/{n}", f"<html><head>{head}</head><body>{n}</body></html>") for n in range(3)]
+    crawl = Project(tmp_path, starts, bandwidth="10/s", find_sources=is_wanted, seconds=4).run()
+    sources = crawl.read(lambda store: store.reader.sources())
+    read = {source.url: source for source in sources if source.polled_at and source.kind != "robots"}
+    assert set(read) == ({site.url("/feed"), site.url("/map.xml")} if is_wanted else set())
+    assert ({news, old} <= set(crawl.outcomes())) == is_wanted
+    if is_wanted:
+        assert {source.quality["document"] for source in read.values()} == {"rss", "urlset"}

@@ -1,6 +1,5 @@
 """An empty collection, on SQLite and on PostgreSQL."""
 
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 
 import pytest
@@ -9,25 +8,25 @@ from crawlsched.store import Store
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
+def store(database_url):
     with closing(Store.open(database_url, "spider", upgrade=True)) as opened:
         yield opened
 
 
 @pytest.fixture
-def sqlite_store(sqlite_url: str) -> Iterator[Store]:
+def sqlite_store(sqlite_url):
     with closing(Store.open(sqlite_url, "spider")) as opened:
         yield opened
 
 
 @pytest.fixture
-def postgresql_store(postgresql_url: str) -> Iterator[Store]:
+def postgresql_store(postgresql_url):
     with closing(Store.open(postgresql_url, "spider", upgrade=True)) as opened:
         yield opened
 
 
 @pytest.fixture
-def beside(database_url: str) -> Iterator[Callable[..., Store]]:
+def beside(database_url):
     """Open the database of `store` once more, as another process does."""
     with ExitStack() as stack:
         yield lambda name="spider", **more: stack.enter_context(closing(Store.open(database_url, name, **more)))

@@ -33,7 +33,7 @@ OF_PAGES = {
 
 
 @pytest.fixture
-def crawled_url(sqlite_url) -> str:
+def crawled_url(sqlite_url):
     """A collection in SQLite, crawled for three simulated days, with something to keep of each kind."""
     store = Store.open(sqlite_url, "news")
     done = simulated.crawl(store, NOW, n_pages=N_PAGES, hosts=HOSTS)
@@ -94,7 +94,7 @@ def once(rows: list[dict], *names: str) -> dict[tuple, dict]:
     return {name: {k: v for k, v in row.items() if k not in ("shard", "collection")} for name, row in found.items()}
 
 
-def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url) -> None:
+def test_all_that_was_learned_goes_with_each_page(crawled_url, postgresql_url):
     """From SQLite into four shards, and eight: state, visits, signals, texts; each host in its shard."""
     before = all_rows(crawled_url)
     n_plans = len(before["plans"])
@@ -144,7 +144,7 @@ def shared(postgresql_url):
     database.close()
 
 
-def test_what_waits_for_a_shard_waits_for_the_right_one(shared) -> None:
+def test_what_waits_for_a_shard_waits_for_the_right_one(shared):
     """What was handed over and not taken in goes on to where its host is now; the rate and a pause stay."""
     rows = [handed_over(f"http://{host}/", number) for number, host in enumerate(HOSTS)]
     shared.hand_over([row._replace(shard=shard_of(HOSTS[row.number], 2)) for row in rows])
@@ -159,7 +159,7 @@ def test_what_waits_for_a_shard_waits_for_the_right_one(shared) -> None:
         shared.look()
 
 
-def test_pages_whose_source_is_elsewhere_are_pages_that_nobody_announces(shared) -> None:
+def test_pages_whose_source_is_elsewhere_are_pages_that_nobody_announces(shared):
     """A sitemap of one shard's host does not speak for pages of another: they are judged by their own changes."""
     here, there = (next(h for h in HOSTS if shard_of(h, 4) == shard) for shard in (0, 2))
     store = shared.store(0)
@@ -181,7 +181,7 @@ def test_pages_whose_source_is_elsewhere_are_pages_that_nobody_announces(shared)
     assert [(row["shard"], row["page"]) for row in after["announcements"]] == [(0, 0)]
 
 
-def test_what_cannot_be_divided_is_refused_in_a_sentence(shared, crawled_url) -> None:
+def test_what_cannot_be_divided_is_refused_in_a_sentence(shared, crawled_url):
     """While somebody crawls, on SQLite, into a number that is none; and nothing is changed."""
     shared.renew(Renewal("me", 1, 0.0, 5.0, (0,)), about_me("spider"), {})
     before = all_rows(shared.database.text)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sqlalchemy import event, select
 
-from crawlsched.store import Batch, Host, Store, commands, models
+from crawlsched.store import Batch, Host, commands, models
 from crawlsched.store.models import STATE_COLUMNS
 from crawlsched.store.records import last_plan, save_plan
 from crawlsched.store.rows import among
@@ -111,14 +111,6 @@ def test_facts_come_in_the_order_asked(store):
     assert store.reader.facts([]) == []
 
 
-def test_contents_change_only_what_is_named(store):
-    """A 304 may renew an ETag and nothing else."""
-    store.save(batch_of(1, contents={0: {"fingerprint": b"f", "etag": "a", "last_modified": "x"}}))
-    store.save(Batch(contents={0: {"etag": "b", "last_modified": None}}))
-    (facts,) = store.reader.facts([0])
-    assert (facts.fingerprint, facts.etag, facts.last_modified) == (b"f", "b", None)
-
-
 def test_pages_are_found_by_url_and_by_fingerprint(store):
     """A URL of 9,000 bytes and one outside ASCII are found like any other; what is not there is None."""
     long, foreign = "http://a.example/" + "x" * 9000, "http://a.example/страница?ü=日本"
@@ -128,14 +120,6 @@ def test_pages_are_found_by_url_and_by_fingerprint(store):
     assert store.reader.find(new_page(2).request_fingerprint) == 2
     assert store.reader.find("http://a.example/") is None
     assert store.reader.facts([1])[0].url == foreign
-
-
-def test_undelivered_pages_are_those_with_a_pending_fingerprint(store):
-    """A change that has not been through the pipelines is found again after a crash."""
-    store.save(batch_of(4, contents={3: {"pending_fingerprint": b"p"}, 1: {"pending_fingerprint": b"q"}}))
-    assert store.reader.undelivered() == [1, 3]
-    store.save(Batch(contents={3: {"pending_fingerprint": None, "fingerprint": b"p"}}))
-    assert store.reader.undelivered() == [1]
 
 
 def test_texts_that_no_database_can_hold_are_cleaned_and_counted(store):
@@ -214,13 +198,6 @@ def test_signal_observations_are_the_newest_with_a_source(store):
     assert all(len(column) == 0 for column in store.reader.signal_observations(NOW + 100).values())
 
 
-def test_observations_of_a_page_are_newest_first(store):
-    """The last visits, with their outcomes, as they were."""
-    visits = [observation(i, page=i % 2, changed=None, elapsed=None, status=404, outcome="gone") for i in range(6)]
-    store.save(Batch(observations=visits))
-    assert store.reader.observations_of(1, limit=2) == [visits[5], visits[3]]
-
-
 def test_pruning_goes_in_slices_and_keeps_the_rest(store, beside):
     """At most `limit` at once, the oldest first; nothing of another collection."""
     other = beside("other")
@@ -269,15 +246,6 @@ def test_a_command_is_answered_through_the_database(store, beside):
     assert commands.pending(store) == []
 
 
-def test_counts_are_by_host_state_and_source(store):
-    """What `status` shows first."""
-    store.save(batch_of(7, columns=columns([0, 3], state=[2, 3], source=[-1, 4])))
-    assert sorted(store.reader.counts()) == [
-        *(("host0.example", 1, -1, 1), ("host0.example", 2, -1, 1), ("host0.example", 3, 4, 1)),
-        *(("host1.example", 1, -1, 2), ("host2.example", 1, -1, 2)),
-    ]
-
-
 def test_a_store_that_is_read_only_reads_and_does_not_write(store, beside):
     """A second process may look at a running crawl's collection without changing anything."""
     store.save(batch_of(2))
@@ -287,8 +255,8 @@ def test_a_store_that_is_read_only_reads_and_does_not_write(store, beside):
         reader.save(batch_of(3))
 
 
-def test_a_page_is_found_through_an_index(sqlite_store):
-    """By URL, by fingerprint, and all of a URL: SQLite must not go through the pages in the order of their numbers."""
+def test_pages_are_found_through_an_index(sqlite_store):
+    """By URL, by fingerprint, all of a URL, many numbers: no statement of a visit goes through all pages."""
     store = sqlite_store
     store.save(batch_of(3))
     asked = []
@@ -303,16 +271,9 @@ def test_a_page_is_found_through_an_index(sqlite_store):
         for sql, given in questions:
             (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", given)
             assert "(url_digest=? AND" in plan.detail or "(request_fingerprint=? AND" in plan.detail
-
-
-def test_many_pages_are_found_by_their_keys(sqlite_url) -> None:
-    """Each visit asks for a page, and no statement that names pages goes through all of them."""
-    store = Store.open(sqlite_url, "news")
-    page = models.pages
-    wanted = select(page.c.url).where(*store.own(page), among(page.c.page, [5, 7]))
-    asked = wanted.compile(store.database.engine, compile_kwargs={"literal_binds": True})
-    with store.database.reading() as connection:
-        plan = " ".join(row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}"))
-    assert "SEARCH pages USING INDEX" in plan
-    assert "page=?" in plan
-    store.close()
+        page = models.pages
+        wanted = select(page.c.url).where(*store.own(page), among(page.c.page, [5, 7]))
+        many = wanted.compile(store.database.engine, compile_kwargs={"literal_binds": True})
+        plan = " ".join(row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {many}"))
+        assert "SEARCH pages USING INDEX" in plan
+        assert "page=?" in plan

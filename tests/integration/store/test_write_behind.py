@@ -5,15 +5,12 @@ import time
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event, text
+from sqlalchemy import event
 
 from crawlsched.store import Batch, Store, WriteBehind
-from tests.databases import connected
 from tests.integration.store.locks import locked
 from tests.rows import NOW, new_page, new_pages, observation
 from tests.waiting import wait_until
-
-END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
 
 
 def observations(first, n, page=0):
@@ -44,7 +41,7 @@ def test_many_batches_that_wait_cost_as_few_statements_as_one(store):
     writer, statements = WriteBehind(), []
     store.save(Batch(new_pages=new_pages(range(20))))
 
-    def written(first: int, n: int) -> int:
+    def written(first, n):
         """Return how many statements write `n` batches that wait together."""
         with store.turn:  # the writing thread waits for its turn meanwhile
             writer.submit((store, Batch(observations=observations(first, 1))))
@@ -113,47 +110,6 @@ def test_a_lock_of_another_process_is_waited_out(sqlite_url, monkeypatch, caplog
     store.close()
 
 
-def test_a_full_disk_is_named_and_nothing_is_lost(sqlite_store, caplog):
-    """SQLite says that the disk is full; batches wait, merged, until there is room."""
-    full = threading.Event()
-    full.set()
-
-    @event.listens_for(sqlite_store.database.engine, "begin")
-    def limit(connection):
-        # Asked for fewer pages than there are, SQLite takes as many as there are: not one more can be added.
-        connection.exec_driver_sql(f"PRAGMA max_page_count={1 if full.is_set() else 2**30}")
-
-    writer = WriteBehind(retry_interval=0.2)
-    for number in range(20):
-        batch = Batch(observations=observations(100 * number, 100))
-        batch.new_pages = {
-            page: new_page(page, f"http://a.example/{page}/{'x' * 2000}") for page in range(5 * number, 5 * number + 5)
-        }
-        writer.submit((sqlite_store, batch))
-    wait_until(lambda: writer.failure)
-    assert "the disk is full" in writer.failure
-    assert not writer.drain(0.5)
-    full.clear()
-    assert writer.drain(30)
-    assert ids(sqlite_store) == list(range(2000))
-    assert sum(len(block["page"]) for block in sqlite_store.load()) == 100
-    assert sum("the disk is full" in record.message for record in caplog.records) == 1
-    assert writer.n_rows == 2100  # each row once: what waited was merged, and not written again by itself
-    assert writer.close()
-
-
-def test_a_lost_connection_is_made_anew(postgresql_store):
-    """The server ends our connections (as at its restart); the batch is written by a new one."""
-    store, writer = postgresql_store, WriteBehind()
-    with connected(store.database.text) as server:
-        for number in range(20):
-            server.execute(text(f"{END} WHERE datname = current_database() AND pid <> pg_backend_pid()"))
-            writer.submit((store, Batch(observations=observations(10 * number, 10))))
-            time.sleep(0.02)
-    assert writer.close()
-    assert ids(store) == list(range(200))
-
-
 def test_facts_include_what_is_not_written_yet(sqlite_store):
     """A page asked for between a visit and its writing is known as the visit left it, and a new one is known at all."""
     sqlite_store.save(Batch(new_pages={0: new_page(0)}, contents={0: {"etag": "old", "recipe": "r"}}))
@@ -202,21 +158,6 @@ def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store)
         has_read.set()
         thread.join()
     assert writer.close()
-
-
-def test_closing_gives_up_when_the_time_is_over_and_says_what_is_not_written(sqlite_url, monkeypatch, caplog):
-    """The process must end even when the disk stays full; the log says how much was lost, and why."""
-    monkeypatch.setattr("crawlsched.store.database.BUSY_TIMEOUT", 0.1)
-    store = Store.open(sqlite_url, "spider")
-    writer = WriteBehind()
-    with locked(store.database.text):
-        writer.submit((store, Batch(observations=observations(0, 7))))
-        started = time.monotonic()
-        assert not writer.close(timeout=0.5)
-        assert time.monotonic() - started < 5
-    assert "7 rows could not be written within 0.5 s of the end and are lost: " in caplog.text
-    assert "another process holds the database locked" in caplog.text
-    store.close()
 
 
 def test_the_loss_of_the_lease_stops_the_writing(store, beside):

@@ -1,7 +1,5 @@
 """A collection with a history, served by `crawlsched web`: what the tests of the page look at."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -78,7 +76,7 @@ def fill(database: str) -> None:
 
 
 @pytest.fixture(scope="package")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory) -> Iterator[Served]:
     """The page about that collection, in a process of its own."""
     folder = tmp_path_factory.mktemp("web")
     database = f"sqlite:///{folder}/crawl.db"

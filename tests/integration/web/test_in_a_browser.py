@@ -1,9 +1,6 @@
 """The page in a real browser: narrow and wide, light and dark, with a page whose name and text would be a script."""
 
-from __future__ import annotations
-
 import asyncio
-from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -26,13 +23,13 @@ VIEWS = {
 }
 
 
-def test_every_view_fits_and_runs_nothing_that_a_site_chose(served: Served, tmp_path: Path) -> None:
+def test_every_view_fits_and_runs_nothing_that_a_site_chose(served: Served, tmp_path):
     """No view is wider than its window, asks another origin for anything, or makes the browser complain.
 
     The pictures are left in the folder of the test, for whoever wants to look at them.
     """
 
-    async def look() -> None:
+    async def look():
         async with browser() as tab:
             await tab.open(f"{served.address}?token={TOKEN}", 1400)
             grounds = set()
@@ -69,13 +66,13 @@ def test_every_view_fits_and_runs_nothing_that_a_site_chose(served: Served, tmp_
     asyncio.run(look())
 
 
-def test_the_lines_of_all_collections_fit_and_lead_to_their_views(tmp_path: Path) -> None:
+def test_the_lines_of_all_collections_fit_and_lead_to_their_views(tmp_path):
     """At both widths; a link goes to the collection, whose own links go on from there, and one goes back."""
     database = f"sqlite:///{tmp_path}/crawl.db"
     fill(database)
     Store.open(database, "<script>alert(7)</script> with a long name").close()
 
-    async def look(served: Served) -> None:
+    async def look(served: Served):
         async with browser() as tab:
             for width, dark in ((1400, False), (400, True)):
                 await tab.open(f"{served.address}?token={TOKEN}", width, dark=dark)

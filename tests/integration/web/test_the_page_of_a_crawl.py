@@ -1,12 +1,9 @@
 """A crawl that is told to starts its page, fills its figures, and leaves no process behind, however it ends."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket
 import urllib.request
-from pathlib import Path
 
 from crawlsched.store import Store
 from crawlsched.store.records import first_pages, samples_since
@@ -29,7 +26,7 @@ def _listens(address: str) -> bool:
         return probe.connect_ex(("127.0.0.1", int(address.rpartition(":")[2].strip("/")))) == 0
 
 
-def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path: Path) -> None:
+def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path):
     """Health is well while it runs, figures and first pages come by themselves; after kill -9 nobody listens."""
     with children.all_ended(), Site() as site:
         urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(12)]

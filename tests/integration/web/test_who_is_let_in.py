@@ -1,19 +1,23 @@
-"""Who sees the page, who may do something, and what machines are told."""
-
-from __future__ import annotations
+"""Who sees the page, of one collection or all, who may do something, and what machines are told."""
 
 import http.client
 import json
+import re
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import feedparser
 import pytest
 
-from crawlsched.store import Store
+from crawlsched.store import Batch, ChangeRow, NewPage, Store
+from crawlsched.store.members import SharedCollection
+from crawlsched.store.records import put_sample
+from crawlsched.web.vitals import checks, vitals
 from tests.commands import run_here
 from tests.integration.web.conftest import EVIL, TOKEN, Served, serve
+from tests.rows import name_of
 from tests.waiting import wait_until
 
 COOKIE = {"Cookie": f"crawlsched_token={TOKEN}"}
@@ -35,7 +39,7 @@ def settled(served: Served, path: str) -> Answer:
     return Answer(served, f"/{path}", **COOKIE)
 
 
-def test_the_page_wants_its_token_and_hands_it_over_as_a_cookie(served: Served) -> None:
+def test_the_page_wants_its_token_and_hands_it_over_as_a_cookie(served: Served):
     """Without: 401, and not a word of the collection. The token goes out of the address; a bearer's header will do."""
     without = Answer(served, "/pages", Accept="text/html")
     assert without.status == 401
@@ -51,14 +55,14 @@ def test_the_page_wants_its_token_and_hands_it_over_as_a_cookie(served: Served) 
     assert Answer(served, "/pages", Authorization=f"Bearer {TOKEN}").status == 200
 
 
-def test_names_of_elsewhere_do_not_lead_here(served: Served) -> None:
+def test_names_of_elsewhere_do_not_lead_here(served: Served):
     """A page whose name was made to point to this machine gets nothing, token or not (DNS rebinding)."""
     for path in ("/", "/healthz", "/metrics"):
         assert Answer(served, path, Host="evil.example", **COOKIE).status == 421
     assert Answer(served, "/pages", Host="localhost:1", **COOKIE).status == 200
 
 
-def test_nothing_can_be_done_from_the_page(served: Served) -> None:
+def test_nothing_can_be_done_from_the_page(served: Served):
     """It is there to be looked at; `crawlsched` steers."""
     origin = served.address.rstrip("/")
     for path in ("/act/pause", "/pages", "/"):
@@ -66,7 +70,7 @@ def test_nothing_can_be_done_from_the_page(served: Served) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "pages", "pages?q=script", "changes", "hosts", "sources", "page?url="])
-def test_everything_that_a_site_chose_is_text(served: Served, path: str) -> None:
+def test_everything_that_a_site_chose_is_text(served: Served, path):
     """Its URLs, texts and names of sources make no element, no attribute, and no link that runs something."""
     path = f"{path}{quote(EVIL, safe='')}" if path.endswith("=") else path
     shown = settled(served, path)
@@ -78,7 +82,7 @@ def test_everything_that_a_site_chose_is_text(served: Served, path: str) -> None
     assert shown.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
+def test_strange_questions_are_answered_with_a_sentence(served: Served):
     """A page that is none, a search in vain, numbers that are none; no traceback, no 500."""
     for path, status in (
         ("page?url=http://nowhere.example/", 404),
@@ -101,7 +105,7 @@ def test_strange_questions_are_answered_with_a_sentence(served: Served) -> None:
     assert "http://a.example/p/8" not in found
 
 
-def test_changes_are_given_to_programs(served: Served) -> None:
+def test_changes_are_given_to_programs(served: Served):
     """A line for each, with a cursor that leads on; Atom that feedparser reads without complaint, with the lines."""
     first = Answer(served, "/changes.jsonl?since=0:0&limit=5", **COOKIE)
     lines = [json.loads(line) for line in first.text.splitlines()]
@@ -119,7 +123,7 @@ def test_changes_are_given_to_programs(served: Served) -> None:
     assert TOKEN not in str(read)
 
 
-def test_metrics_and_health_say_what_check_says(served: Served) -> None:
+def test_metrics_and_health_say_what_check_says(served: Served):
     """No crawl runs: 503, `up` 0, exit code 1 and a sentence; what has a limit is named when it is passed."""
     health = Answer(served, "/healthz")
     assert health.status == 503
@@ -144,7 +148,7 @@ def test_metrics_and_health_say_what_check_says(served: Served) -> None:
     ]
 
 
-def test_views_of_what_is_not_there(tmp_path: Path) -> None:
+def test_views_of_what_is_not_there(tmp_path):
     """A collection that holds nothing yet has every view, too."""
     database = f"sqlite:///{tmp_path}/crawl.db"
     Store.open(database, "shop").close()
@@ -152,3 +156,122 @@ def test_views_of_what_is_not_there(tmp_path: Path) -> None:
         views = ("", "pages", "pages?order=undelivered", "changes", "hosts", "changes.jsonl", "changes.atom", "metrics")
         for path in views:
             assert Answer(empty, f"/{path}").status == 200
+
+
+def test_a_pass_has_to_have_ended_or_begun_lately(tmp_path):
+    """Between two runs of cron all is well; not if the last is too old, hangs or broke off. An import is no pass."""
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+
+    def passed(limit):
+        done = run_here(tmp_path, "check", "--database", url, "--last-pass", limit)
+        return done.returncode, done.stdout + done.stderr
+
+    store = Store.open(url, "test", upgrade=True)
+    assert passed("25h") == (1, "passed: it was never crawled\n")
+    began = store.clock()
+    lease = store.take_lease("news")
+    lease.heartbeat(None, {"last_sent_at": began})
+    assert passed("25h")[0] == 0
+    limits = {"last_pass": 25 * 3600.0}
+    running = vitals(store)
+    assert not checks(replace(running, time=began + 26 * 3600.0), **limits)[0].is_well
+    lease.release()
+    code, said = passed("25h")
+    assert code == 0
+    assert "passed: the last pass ended" in said
+    assert run_here(tmp_path, "check", "--database", url).returncode == 1
+    ended = vitals(store)
+    late = checks(replace(ended, time=began + 26 * 3600.0), **limits)[0]
+    assert (late.is_well, late.sentence) == (False, "the last pass ended 26 h ago, wanted: 25 h")
+    store.take_lease("crawlsched import").release()
+    imported = checks(replace(vitals(store), time=began + 26 * 3600.0), **limits)[0]
+    assert (imported.is_well, imported.sentence) == (False, "the last pass ended 26 h ago, wanted: 25 h")
+    store.take_lease("news")
+    broken = replace(vitals(store), is_running=False)
+    assert "broke off" in checks(broken, **limits)[0].sentence
+    store.close()
+    assert "such as 45s, 30m, 12h or 90d" in passed("soon")[1]
+
+
+def test_a_pause_that_somebody_forgot_is_not_well(tmp_path):
+    """A pause by hand is well for a day; whoever starts crawls again that are not well leaves it alone."""
+    store = Store.open(f"sqlite:///{tmp_path / 'crawl.db'}", "test", upgrade=True)
+    lease = store.take_lease("news")
+    lease.heartbeat(None, {"paused_since": store.clock()})
+    seen = vitals(store)
+    assert all(check.is_well for check in checks(seen))
+    (forgotten,) = [check for check in checks(replace(seen, time=seen.time + 90_000.0)) if not check.is_well]
+    assert (forgotten.name, forgotten.sentence) == ("pause", "paused by hand for 25 h")
+    assert not forgotten.is_of_process
+    lease.release()
+    store.close()
+
+
+STRANGE = "a/b <i>ü"
+
+
+def with_a_change(store: Store, now: float) -> None:
+    """Put a page with one change into it."""
+    url = f"http://{store.key[0]}.example/{store.name.encode().hex()}"
+    batch = Batch(new_pages={0: NewPage(0, url, url[7:16], name_of(url), now)})
+    batch.changes.append(ChangeRow(1, 0, now, "new", None))
+    store.save(batch)
+    put_sample(store, now, {"seconds": 60.0, "expected_freshness": 0.75, "used": 30.0, "idle": 30.0, "changes": 4.0})
+
+
+def test_each_collection_of_a_database_has_a_line_and_views_of_its_own(tmp_path):
+    """Names are text, whatever they are; metrics and health are of all; each has its feed, and its way back."""
+    database = f"sqlite:///{tmp_path}/crawl.db"
+    for name in ("news", STRANGE):
+        store = Store.open(database, name)
+        with_a_change(store, store.clock())
+        store.close()
+    for served in serve(tmp_path, database):
+        assert Answer(served, "/").status == 401
+        shown = Answer(served, "/", Accept="text/html", **COOKIE)
+        assert "<i>" not in shown.text
+        assert shown.text.count("75 %") == 2
+        assert shown.text.count("50 %") == 2
+        assert "it was never crawled" in shown.text
+        paths = re.findall(r'<a href="(c/[^"]+)"', shown.text)
+        assert paths == ["c/~2/", "c/news/"]
+        for path, name in (("/c/~2/", STRANGE), ("/c/news/", "news")):
+            assert Answer(served, path).status == 401
+            given = Answer(served, f"{path}?token={TOKEN}")
+            assert given.headers["Location"] == path
+            view = Answer(served, path, **COOKIE).text
+            assert 'href="../../"' in view
+            assert (
+                Answer(served, re.findall(r'href="../../(static/style.css)"', view)[0].join("/ ").strip()).status == 200
+            )
+            url = f"http://0.example/{name.encode().hex()}"
+            assert url in Answer(served, f"{path}pages?q=example", **COOKIE).text
+            (line,) = Answer(served, f"{path}changes.jsonl?token={TOKEN}").text.splitlines()
+            assert json.loads(line)["url"] == url
+            assert Answer(served, f"{path}pages?q=example").status == 401
+        assert Answer(served, "/c/nothing/", **COOKIE).status == 404
+        assert Answer(served, "/pages", **COOKIE).status == 404
+        metrics = Answer(served, "/metrics").text
+        assert metrics.count("# HELP crawlsched_up ") == 1
+        assert 'crawlsched_up{collection="news"} 0.0' in metrics
+        assert f'crawlsched_expected_freshness_ratio{{collection="{STRANGE}"}} 0.75' in metrics
+        health = Answer(served, "/healthz")
+        assert health.status == 503
+        assert set(json.loads(health.text)["collections"]) == {"news", STRANGE}
+        assert set(json.loads(Answer(served, "/healthz?collection=news").text)["collections"]) == {"news"}
+        assert Answer(served, "/healthz?collection=x").status == 400
+
+
+def test_each_shard_of_a_shared_collection_has_a_line(tmp_path, postgresql_url):
+    """Its views are its own; the feed is that of all shards."""
+    Store.open(postgresql_url, "alone", upgrade=True).close()
+    shared = SharedCollection.open(Store.open(postgresql_url, "alone").database, "news", 4, 1000.0)
+    for shard in range(4):
+        with_a_change(Store(shared.database, "news", (shard, shared.number)), 1e9)
+    for served in serve(tmp_path, postgresql_url):
+        paths = re.findall(r'<a href="(c/[^"]+)"', Answer(served, "/", Accept="text/html", **COOKIE).text)
+        assert paths == ["c/alone/", *(f"c/news/{shard}/" for shard in range(4))]
+        assert "http://2.example/" in Answer(served, "/c/news/2/pages?q=example", **COOKIE).text
+        assert "http://1.example/" not in Answer(served, "/c/news/2/pages?q=example", **COOKIE).text
+        assert len(Answer(served, f"/c/news/2/changes.jsonl?token={TOKEN}").text.splitlines()) == 4
+        assert 'crawlsched_delivered_changes_total{collection="news/3"} 1.0' in Answer(served, "/metrics").text

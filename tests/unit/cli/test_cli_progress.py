@@ -2,8 +2,8 @@
 
 import pytest
 
-from crawlsched.cli import progress
-from crawlsched.cli.progress import shown_progress
+from crawlsched.cli import parsing
+from crawlsched.cli.parsing import shown_progress
 
 
 def test_a_run_that_is_soon_done_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,7 +16,7 @@ def test_a_run_that_is_soon_done_shows_nothing(capsys: pytest.CaptureFixture[str
 
 def test_lines_say_how_far_a_run_has_come(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """How much is done, and about how long the rest takes; neither at the start nor at the end."""
-    monkeypatch.setattr(progress, "_FIRST", 0.0)
+    monkeypatch.setattr(parsing, "_FIRST", 0.0)
     move = shown_progress("figure")
     for done in range(3):
         move(done, 2)

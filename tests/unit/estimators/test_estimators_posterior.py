@@ -59,16 +59,12 @@ def test_weights_are_bayes_rule(history):
 @all_kinds
 @given(
     history=visits,
-    half_life=st.sampled_from([None, 1e5]),
-    discount=st.sampled_from([None, 0.9]),
     renewal=st.sampled_from([0.0, 0.01]),
 )
 @tries(60)
-def test_one_page_at_a_time_is_exactly_the_same(dtype, history, half_life, discount, renewal):
-    """update_one is update, to the last bit, forgetting included, with a prior of its own for each page."""
-    arrays, single = (
-        Posterior(4, dtype=dtype, half_life=half_life, discount=discount, renewal=renewal) for _ in range(2)
-    )
+def test_one_page_at_a_time_is_exactly_the_same(dtype, history, renewal):
+    """update_one is update, to the last bit, with or without renewal, with a prior of its own for each page."""
+    arrays, single = (Posterior(4, dtype=dtype, renewal=renewal) for _ in range(2))
     for elapsed, changed, evidence in history:
         seen = [(3, elapsed, changed), (1, elapsed / 7, not changed), (2, elapsed, changed)]
         arrays.update(*zip(*seen, strict=True), evidence=evidence, prior=PRIORS)
@@ -136,7 +132,7 @@ def test_the_counter_of_updates_wraps_without_harm():
 @all_kinds
 def test_no_rate_is_excluded_for_good(dtype):
     """A page that changed at a thousand visits and then stops is believed to have stopped, and the other way round."""
-    posterior = Posterior(2, dtype=dtype, discount=0.97 if dtype == np.float64 else None)
+    posterior = Posterior(2, dtype=dtype, renewal=0.003 if dtype == np.float64 else 0.0)
     for _ in range(1000):
         posterior.update([0, 1], 3600.0, [True, False])
     before = posterior.change_rate()
@@ -170,16 +166,6 @@ def test_whoever_counts_updates_elsewhere_saves_two_bytes_a_page_and_learns_the_
     again = Posterior(3, dtype=dtype, counts_updates=False)
     again.unpack(range(3), told.packed(range(3)))
     assert np.array_equal(again.codes(3), told.codes(3))
-
-
-def test_the_half_life_counts_seconds_of_observation():
-    """After one half-life the evidence counts half; the update itself counts in full."""
-    posterior = Posterior(1, half_life=10 * DAY)
-    posterior.update_one(0, DAY, True)
-    before = posterior.log_likelihood(0)
-    posterior.update_one(0, 10 * DAY, False)
-    expected = before / 2 - DEFAULT_RATES * 10 * DAY
-    assert posterior.log_likelihood(0) == pytest.approx(expected - expected.max(), rel=1e-12)
 
 
 def test_quantiles_cover_the_true_rate_as_often_as_they_say():
@@ -246,9 +232,7 @@ def test_the_default_grid_has_its_name():
         (lambda: Posterior(1, prior=[1.0]), "prior must have one probability per rate, shape (32,), got shape (1,)."),
         (lambda: Posterior(1, [1, 2], prior=[0, 0]), "prior must hold finite probabilities that are not negative and"),
         (lambda: Posterior(1, dtype=np.int8), "dtype must be numpy.float64, numpy.uint16 or numpy.uint8, got int8."),
-        (lambda: Posterior(1, half_life=0), "half_life must be seconds above 0 and finite, got 0."),
         (lambda: Posterior(1, renewal=1.0), "renewal must be a probability from 0 to below 1, got 1.0"),
-        (lambda: Posterior(1, discount=1.1), "discount must be a factor above 0 and at most 1, got 1.1."),
         (
             lambda: Posterior(1).update(0, 1.0, True, evidence=-1),
             "evidence must be nats that are not negative, got -1.0.",

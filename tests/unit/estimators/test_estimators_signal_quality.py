@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.estimators import SignalQuality
-from crawlsched.estimators.signal_likelihood import MAX_SIGNAL_WEIGHT
+from crawlsched.estimators.signal_fit import MAX_SIGNAL_WEIGHT
 from crawlsched.estimators.signal_quality import DIMENSIONLESS_EDGES
 from tests.inputs import tries
 

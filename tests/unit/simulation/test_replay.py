@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crawlsched.bandwidth import low_discrepancy_schedule, refresh_rates
-from crawlsched.cli.history_options import ESTIMATORS_HELP, POLICIES_HELP
+from crawlsched.cli.replay import ESTIMATORS_HELP, POLICIES_HELP
 from crawlsched.crawl_value import greedy, greedy_cis, greedy_ncis
 from crawlsched.estimators import LearnedRates
 from crawlsched.simulation import (

@@ -1,0 +1,369 @@
+"""The online estimators of Avrachenkov, Patil and Thoppe: large numbers, stochastic approximation, and momentum."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.estimators.estimator import Columns, Estimator
+from crawlsched.estimators.observations import Observations, check_n_pages, check_positive, per_page
+from crawlsched.estimators.visit_counts import VisitCounts, ratio
+
+__all__ = [
+    "LawOfLargeNumbers",
+    "Momentum",
+    "OutsideTheorem",
+    "StochasticApproximation",
+    "check_crawl_rate",
+    "check_initial",
+    "check_momentum_steps",
+    "check_steps",
+    "crawl_rates",
+    "step_size",
+]
+
+
+class OutsideTheorem(UserWarning):
+    """Step sizes that are allowed and may work well, but for which convergence is not proved."""
+
+
+def step_size(visits: FloatArray, exponent: float) -> FloatArray:
+    """Return (k + 1)^-exponent for k visits before this one."""
+    sizes: FloatArray = (visits + 1.0) ** -exponent
+    return sizes
+
+
+def check_steps(eta: float) -> float:
+    """Return the exponent of η_k = (k + 1)^-eta, checked against Theorem 2 of Avrachenkov et al.
+
+    Steps that do not shrink, or that stop the estimate on the way, raise ValueError; steps for which only convergence
+    in the mean is proved give an `OutsideTheorem` warning.
+    """
+    exponent = check_positive(eta, "eta", "an exponent")
+    if exponent > 1:
+        raise ValueError(
+            f"eta must be above 0 and at most 1, got {eta!r}: with a finite sum of steps the estimate stops on the way."
+        )
+    if exponent <= 0.5:
+        _warn(
+            f"eta = {eta:g} is at most 0.5, so that the sum of squared steps is infinite: Theorem 2 gives convergence "
+            "in the mean only, at rate k^(-eta/2)."
+        )
+    return exponent
+
+
+def check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float, float, float]:
+    """Return eta, beta and omega of (10), checked against Theorem 3 of Avrachenkov et al.
+
+    Steps that cannot converge raise ValueError. An `OutsideTheorem` warning says that neither case of the theorem
+    holds: 1/2 < beta <= 1 with eta = 2 beta, or with beta + 1/2 < eta < 2 beta.
+    """
+    eta, beta = check_positive(eta, "eta", "an exponent"), check_positive(beta, "beta", "an exponent")
+    omega = check_positive(omega, "omega", "a factor")
+    if omega > 2:
+        raise ValueError(f"omega must be above 0 and at most 2, got {omega!r}: the first steps would overshoot.")
+    if beta > 1:
+        raise ValueError(f"beta must be above 0 and at most 1, got {beta!r}: the estimate would stop on the way.")
+    if not beta <= eta <= beta + 1:
+        raise ValueError(
+            f"eta must lie between beta and beta + 1 ({beta:g} and {beta + 1:g}), got {eta!r}: "
+            "the steps eta_k / beta_k must neither grow nor have a finite sum."
+        )
+    if eta == beta and omega == 1:
+        check_steps(eta)  # without momentum: plain stochastic approximation
+    elif eta > 2 * beta:
+        _warn(f"eta = {eta:g} is above 2 beta = {2 * beta:g}: Theorem 3 says nothing about it.")
+    elif beta <= 0.5 or (eta <= beta + 0.5 and eta != 2 * beta):
+        _warn(
+            f"eta = {eta:g}, beta = {beta:g} lie outside Theorem 3 (1/2 < beta <= 1 and beta + 1/2 < eta <= 2 beta): "
+            "that they converge is a conjecture of the paper's, for beta < eta."
+        )
+    return eta, beta, omega
+
+
+def check_initial(initial_change_rate: float) -> float:
+    """Return where an online estimator starts, or raise `ValueError`."""
+    rate = float(initial_change_rate)
+    if not 0 <= rate < np.inf:
+        raise ValueError(
+            f"initial_change_rate must be changes per second, 0 or above and finite, got {initial_change_rate!r}."
+        )
+    return rate
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, OutsideTheorem, stacklevel=4)
+
+
+def check_crawl_rate(crawl_rate: npt.ArrayLike | None, n: int) -> FloatArray:
+    """Return one crawl rate per page, NaN where it is learned, or raise `ValueError`."""
+    rates = per_page(np.nan if crawl_rate is None else crawl_rate, n, "crawl_rate")
+    wrong = ~(np.isnan(rates) | ((rates > 0) & (rates < np.inf)))
+    if wrong.any():
+        raise ValueError(f"crawl_rate must be crawls per second above 0 and finite, got {rates[wrong][0]}.")
+    return rates
+
+
+def crawl_rates(columns: Mapping[str, npt.NDArray[Any]], pages: IndexArray) -> FloatArray:
+    """Return crawl rates of pages: the known one, or visits by time where that is NaN; 0 before the first visit."""
+    known = columns["known_crawl_rate"][pages]
+    learned = ratio(columns["visits"][pages], columns["time"][pages])
+    return np.where(np.isnan(known), learned, known)
+
+
+class LawOfLargeNumbers(VisitCounts):
+    """p Î / (k + α_k - Î), with Î changes found in k visits at rate p.
+
+    Parameters
+    ----------
+    crawl_rate : array_like, optional
+        Crawls per second (p), one or one per page; learned from the intervals by default.
+    alpha : float, str or callable, default 1
+        The stabilizing sequence α_k: a positive number, ``"log k"``, ``"sqrt k"``, ``"k^0.75"`` (any exponent from 0 to
+        below 1), or a function of an array of numbers of visits k = 1, 2, ... Where a sequence is 0 (log k at k = 1),
+        log 2 is taken.
+
+    Notes
+    -----
+    Equation (1) of [1]_. Theorem 1: almost surely convergent if α_k/k goes to 0, and then the mean error is
+    O(max(k^-1/2, α_k/k)); a constant or log k costs nothing in the long run, k^0.75 does.
+
+    The theory is for visits at random (exponential intervals at rate p). With α = 1 and p known its mean is exactly 1 -
+    μ^k of the truth, with μ = Δ/(Δ + p) the chance that a visit finds a change: practically unbiased once some visit
+    found none. With a greater α_k it is low by about the factor 1 - (α_k - 1)(1 + Δ/p)/k. For visits at *regular*
+    intervals I it converges to (e^{ΔI} - 1)/I: 5 % high at ΔI = 0.1, 72 % high at ΔI = 1. 0 for a page without visits
+    or without changes: not for scheduling by itself.
+
+    References
+    ----------
+    .. [1] Avrachenkov, Patil, Thoppe (2022), "Online algorithms for estimating change rates of web pages".
+
+    Examples
+    --------
+    >>> estimator = LawOfLargeNumbers(1, crawl_rate=0.5)
+    >>> for elapsed, changed in [(1.0, False), (3.0, True), (2.0, False), (2.0, True)]:
+    ...     estimator.update(0, elapsed, changed)
+    >>> round(estimator.change_rate(0), 4)  # 0.5 * 2 / (4 + 1 - 2)
+    0.3333
+    """
+
+    def __init__(
+        self,
+        n_pages: int,
+        crawl_rate: npt.ArrayLike | None = None,
+        alpha: float | str | Callable[[FloatArray], npt.ArrayLike] = 1.0,
+    ) -> None:
+        known = check_crawl_rate(crawl_rate, check_n_pages(n_pages))
+        self.crawl_rate = float(np.asarray(crawl_rate)) if crawl_rate is not None and np.ndim(crawl_rate) == 0 else None
+        self._alpha = _sequence(alpha)
+        super().__init__(n_pages)
+        self._columns["known_crawl_rate"][:] = known
+
+    def _new_rows(self, n: int) -> Columns:
+        known = np.full(n, np.nan if self.crawl_rate is None else self.crawl_rate)
+        return {**super()._new_rows(n), "known_crawl_rate": known}
+
+    def _estimate(self, pages: IndexArray) -> FloatArray:
+        visits, changes = self._columns["visits"][pages], self._columns["changes"][pages]
+        alpha = np.broadcast_to(np.asarray(self._alpha(np.maximum(visits, 1.0)), dtype=np.float64), visits.shape)
+        if not ((alpha >= 0) & (alpha < np.inf)).all():
+            raise ValueError("alpha must give positive finite numbers for k = 1, 2, ...; use 1, 'log k' or 'sqrt k'.")
+        alpha = np.where(alpha > 0, alpha, np.log(2.0))
+        return crawl_rates(self._columns, pages) * ratio(changes, visits + alpha - changes)
+
+
+def _sequence(alpha: Any) -> Callable[[FloatArray], npt.ArrayLike]:
+    """Return the function of k that `alpha` names."""
+    if callable(alpha):
+        return alpha  # type: ignore[no-any-return]
+    if isinstance(alpha, str):
+        if alpha == "log k":
+            return np.log
+        exponent = _exponent(alpha)
+        return lambda visits: visits**exponent
+    constant = float(alpha)
+    if not 0 < constant < np.inf:
+        raise ValueError(f"alpha must be positive and finite, got {alpha!r}; 1 is the paper's choice.")
+    return lambda visits: constant
+
+
+def _exponent(alpha: str) -> float:
+    text = "0.5" if alpha == "sqrt k" else alpha.removeprefix("k^")
+    try:
+        exponent = float(text)
+    except ValueError:
+        raise ValueError(f"alpha must be a number, 'log k', 'sqrt k', 'k^0.75' or a function, got {alpha!r}.") from None
+    if not 0 <= exponent < 1:
+        raise ValueError(f"alpha must grow more slowly than k (Theorem 1), exponent from 0 to below 1, got {alpha!r}.")
+    return exponent
+
+
+class StochasticApproximation(Estimator):
+    """y + η_k (I (y + p) - y) at each visit, with visits at rate p.
+
+    Parameters
+    ----------
+    crawl_rate : array_like, optional
+        Crawls per second (p), one or one per page; learned from the intervals by default.
+    eta : float, default 0.75
+        Exponent of the step sizes η_k = (k + 1)^-eta, above 0 and at most 1; up to 0.5 with a warning.
+    initial_change_rate : float, default 0
+        y_0, in changes per second.
+
+    Notes
+    -----
+    Equation (2) of [1]_. Theorem 2: almost surely convergent if Σ η_k diverges and Σ η_k² converges, and the mean error
+    is O(k^{-η/2}) for η in (0, 1).
+
+    Since y is linear in p and y_0, their two coefficients are kept, and p is put in when the estimate is read: a crawl
+    rate that is learned on the way applies to all visits. With η_0 = 1 the first visit erases y_0 unless it found a
+    change.
+
+    The theory is for visits at random (exponential intervals at rate p). Biased low at first where Δ is much greater
+    than p, since nearly every visit then adds only η_k p; for visits at *regular* intervals I it converges to
+    (e^{ΔI} - 1)/I. 0 is possible: not for scheduling by itself.
+
+    References
+    ----------
+    .. [1] Avrachenkov, Patil, Thoppe (2022), "Online algorithms for estimating change rates of web pages".
+
+    Examples
+    --------
+    >>> estimator = StochasticApproximation(1, crawl_rate=0.5)
+    >>> for elapsed, changed in [(1.0, False), (3.0, True), (2.0, False), (2.0, True)]:
+    ...     estimator.update(0, elapsed, changed)
+    >>> round(estimator.change_rate(0), 4)
+    0.3437
+    """
+
+    def __init__(
+        self,
+        n_pages: int,
+        crawl_rate: npt.ArrayLike | None = None,
+        eta: float = 0.75,
+        initial_change_rate: float = 0.0,
+    ) -> None:
+        known = check_crawl_rate(crawl_rate, check_n_pages(n_pages))
+        self.crawl_rate = float(np.asarray(crawl_rate)) if crawl_rate is not None and np.ndim(crawl_rate) == 0 else None
+        self.eta = check_steps(eta)
+        self.initial_change_rate = check_initial(initial_change_rate)
+        super().__init__(n_pages)
+        self._columns["known_crawl_rate"][:] = known
+
+    def _new_rows(self, n: int) -> Columns:
+        known = np.full(n, np.nan if self.crawl_rate is None else self.crawl_rate)
+        return {
+            "visits": np.zeros(n),
+            "time": np.zeros(n),
+            "known_crawl_rate": known,
+            "of_initial": np.ones(n),
+            "of_crawl_rate": np.zeros(n),
+        }
+
+    def _observe(self, seen: Observations) -> None:
+        columns, pages = self._columns, seen.pages
+        step = step_size(columns["visits"][pages], self.eta)
+        kept = np.where(seen.changed, 1.0, 1.0 - step)
+        columns["of_initial"][pages] *= kept
+        columns["of_crawl_rate"][pages] = columns["of_crawl_rate"][pages] * kept + step * seen.changed
+        columns["visits"][pages] += 1
+        columns["time"][pages] += seen.elapsed
+
+    def _estimate(self, pages: IndexArray) -> FloatArray:
+        columns = self._columns
+        of_rate = crawl_rates(columns, pages) * columns["of_crawl_rate"][pages]
+        estimates: FloatArray = columns["of_initial"][pages] * self.initial_change_rate + of_rate
+        return estimates
+
+
+class Momentum(Estimator):
+    """z + η_k (I (z + p) - z) + ζ_k (z - the z before) at each visit, with visits at rate p.
+
+    Parameters
+    ----------
+    crawl_rate : array_like, optional
+        Crawls per second (p), one or one per page; learned from the intervals by default.
+    eta : float, default 1.3
+        Exponent of the step sizes η_k = (k + 1)^-eta.
+    beta : float, default 0.75
+        Exponent of β_k = (k + 1)^-beta.
+    omega : float, default 1
+        Friction: ζ_k = (β_k - omega η_k) / β_{k-1}, and ζ_0 = 0. Above 0 and at most 2.
+    initial_change_rate : float, default 0
+        z_0, in changes per second.
+
+    Notes
+    -----
+    Equations (3) and (10) of [1]_; ζ_0 would need β_{-1} = 1/0, and there is no earlier z either. Theorem 3: almost
+    surely convergent for 1/2 < beta <= 1 and eta = 2 beta (one time scale) or beta + 1/2 < eta < 2 beta (two); other
+    choices with beta < eta <= 2 beta, which the paper's experiments use too, give an `OutsideTheorem` warning, and
+    those that cannot converge a `ValueError`. The rate is conjectured to be k^{-beta/2} but for logarithms.
+
+    z is linear in p and z_0: their coefficients are kept, as in `StochasticApproximation`. Momentum may carry z below
+    0 for a while, which counts as 0. The bias is that of `StochasticApproximation`, but ends sooner where Δ is much
+    greater than p. 0 is possible: not for scheduling by itself.
+
+    References
+    ----------
+    .. [1] Avrachenkov, Patil, Thoppe (2022), "Online algorithms for estimating change rates of web pages".
+
+    Examples
+    --------
+    >>> estimator = Momentum(1, crawl_rate=0.5)
+    >>> for elapsed, changed in [(1.0, False), (3.0, True), (2.0, False), (2.0, True)]:
+    ...     estimator.update(0, elapsed, changed)
+    >>> round(estimator.change_rate(0), 4)
+    0.3131
+    """
+
+    def __init__(
+        self,
+        n_pages: int,
+        crawl_rate: npt.ArrayLike | None = None,
+        eta: float = 1.3,
+        beta: float = 0.75,
+        omega: float = 1.0,
+        initial_change_rate: float = 0.0,
+    ) -> None:
+        known = check_crawl_rate(crawl_rate, check_n_pages(n_pages))
+        self.crawl_rate = float(np.asarray(crawl_rate)) if crawl_rate is not None and np.ndim(crawl_rate) == 0 else None
+        self.eta, self.beta, self.omega = check_momentum_steps(eta, beta, omega)
+        self.initial_change_rate = check_initial(initial_change_rate)
+        super().__init__(n_pages)
+        self._columns["known_crawl_rate"][:] = known
+
+    def _new_rows(self, n: int) -> Columns:
+        known = np.full(n, np.nan if self.crawl_rate is None else self.crawl_rate)
+        return {
+            "visits": np.zeros(n),
+            "time": np.zeros(n),
+            "known_crawl_rate": known,
+            "of_initial": np.ones(n),
+            "of_initial_before": np.ones(n),
+            "of_crawl_rate": np.zeros(n),
+            "of_crawl_rate_before": np.zeros(n),
+        }
+
+    def _observe(self, seen: Observations) -> None:
+        columns, pages = self._columns, seen.pages
+        visits = columns["visits"][pages]
+        step = step_size(visits, self.eta)
+        # Equation (10). There is no z before the first visit (it is set to z_0), and so nothing for ζ_0 to carry.
+        before = step_size(np.maximum(visits, 1.0) - 1.0, self.beta)
+        carried = (step_size(visits, self.beta) - self.omega * step) / before
+        kept = np.where(seen.changed, 1.0, 1.0 - step)
+        for name, added in (("of_initial", 0.0), ("of_crawl_rate", step * seen.changed)):
+            now, then = columns[name][pages], columns[f"{name}_before"][pages]
+            columns[name][pages] = now * kept + added + carried * (now - then)
+            columns[f"{name}_before"][pages] = now
+        columns["visits"][pages] += 1
+        columns["time"][pages] += seen.elapsed
+
+    def _estimate(self, pages: IndexArray) -> FloatArray:
+        columns = self._columns
+        of_rate = crawl_rates(columns, pages) * columns["of_crawl_rate"][pages]
+        estimates: FloatArray = np.maximum(columns["of_initial"][pages] * self.initial_change_rate + of_rate, 0.0)
+        return estimates

@@ -1,0 +1,194 @@
+"""Estimators that solve an equation over all intervals: maximum likelihood, and matching the unchanged visits."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
+from crawlsched.estimators.estimator import Columns, Estimator, sums
+from crawlsched.estimators.observations import Observations
+
+__all__ = ["MaximumLikelihood", "MomentMatching"]
+
+_ROUNDS = 100
+_TOLERANCE = 1e-14
+_SLICE = 4096
+
+
+class MaximumLikelihood(Estimator):
+    """The change rate that makes what visits found most likely.
+
+    Parameters
+    ----------
+    min_change_rate : float, default 0
+        Estimates below it are raised to it, also where no change was ever found.
+    max_change_rate : float, optional
+        Estimates above it are lowered to it; no limit by default.
+
+    Notes
+    -----
+    Solves equation (2) of Cho and Garcia-Molina [1]_, Σ_changed t / (e^{λ t} - 1) = Σ_unchanged t. It has no positive
+    solution where no visit found a change: the likelihood is greatest at 0. Its solution is infinite where all did:
+    half an unchanged visit of the mean interval is added then, which for regular visits gives log(2n + 1) per interval,
+    as `BiasReduced` does.
+
+    Biased high for few visits by a term of order 1/n, since changed visits in a row point to ever higher rates: one
+    change apart by 11 % with 10 visits and 3 % with 30 at regular intervals, by 22 and 5 % at random ones. Consistent
+    as n grows, whatever the intervals. Efficient: no other unbiased estimator is more precise for long histories. It
+    has to keep every interval that ended in a change, and each new visit means solving the equation anew: state grows
+    with the history (8 to 32 bytes per change).
+
+    References
+    ----------
+    .. [1] Cho, Garcia-Molina (2003), "Estimating frequency of change", section 4.3 and appendix C.
+
+    Examples
+    --------
+    The paper's Example 5, changes after 6 and 3 hours, none after 4 and 7:
+
+    >>> hour = 3_600.0
+    >>> estimator = MaximumLikelihood(1)
+    >>> for hours, changed in [(6, True), (4, False), (3, True), (7, False)]:
+    ...     estimator.update(0, hours * hour, changed)
+    >>> round(estimator.change_rate(0) * 20 * hour, 2)
+    2.67
+    """
+
+    _histories: ClassVar[tuple[str, ...]] = ("changed_intervals",)
+
+    def __init__(self, n_pages: int, min_change_rate: float = 0.0, max_change_rate: float | None = None) -> None:
+        self.min_change_rate = float(min_change_rate)
+        self.max_change_rate = None if max_change_rate is None else float(max_change_rate)
+        if not 0 <= self.min_change_rate < np.inf:
+            raise ValueError(f"min_change_rate must be changes per second from 0, and finite, got {min_change_rate}.")
+        if self.max_change_rate is not None and not self.min_change_rate <= self.max_change_rate < np.inf:
+            raise ValueError(
+                f"max_change_rate must be finite and at least min_change_rate = {min_change_rate}, "
+                f"got {max_change_rate}."
+            )
+        super().__init__(n_pages)
+
+    def _new_rows(self, n: int) -> Columns:
+        # Estimates are solved for when asked for, and kept until the next visit.
+        return {"unchanged_time": np.zeros(n), "estimate": np.zeros(n), "stale": np.zeros(n, dtype=np.bool_)}
+
+    def _observe(self, seen: Observations) -> None:
+        columns = self._columns
+        self._intervals["changed_intervals"].append(seen.pages[seen.changed], seen.elapsed[seen.changed])
+        columns["unchanged_time"][seen.pages] += np.where(seen.changed, 0.0, seen.elapsed)
+        columns["stale"][seen.pages] = True
+
+    def _estimate(self, pages: IndexArray) -> FloatArray:
+        estimates = _up_to_date(self._columns, pages, self._solve)
+        return np.clip(estimates, self.min_change_rate, self.max_change_rate)
+
+    def _solve(self, rows: IndexArray) -> FloatArray:
+        """Solve equation (2) for each row by Newton's method."""
+        intervals, n_changed = self._intervals["changed_intervals"].gather(rows)
+        changed_time = sums(intervals, n_changed)
+        some = n_changed > 0
+        unit = np.divide(changed_time, n_changed, out=np.ones(rows.size), where=some)
+        unchanged = self._columns["unchanged_time"][rows] / unit
+        unchanged[some & (unchanged == 0)] = 0.5
+        intervals = intervals / np.repeat(unit, n_changed)
+        # t / (e^y - 1) >= t (1/y - 1/2) gives a rate below the solution. The logarithm of the left side is convex and
+        # falls, so that Newton's method on it comes from below and never overshoots.
+        rate = np.divide(n_changed, unchanged + 0.5 * n_changed, out=np.zeros(rows.size), where=some)
+
+        def step(rate: FloatArray, active: BoolArray) -> FloatArray:
+            first = 1.0 / np.expm1(np.minimum(np.repeat(rate, n_changed) * intervals, 600.0))
+            left = sums(intervals * first, n_changed)[active]
+            fall = sums(intervals**2 * first * (1.0 + first), n_changed)[active]
+            return np.log(left / unchanged[active]) * left / fall
+
+        return _newton(rate, some, step) / unit
+
+
+class MomentMatching(Estimator):
+    """The change rate at which the unchanged visits are as many as expected.
+
+    Notes
+    -----
+    Solves Σ (1 - I_j) = Σ e^{-Δ τ_j} (Avrachenkov et al. [1]_, section 3.4, after Upadhyay et al. [2]_). Where no visit
+    found a change the solution is 0. Where all did it is infinite: half an unchanged visit is counted then, out of half
+    a visit more, which for regular visits gives log(2n + 1) per interval, as `BiasReduced` does.
+
+    Biased high by a term of order 1/n like `MaximumLikelihood` (for regular visits the two are the same, for random
+    ones one change apart it is 18 % with 10 visits and 5 % with 30), consistent as n grows; less precise than it where
+    intervals differ, since a change after a long interval counts as much as one after a short one. It has to keep every
+    interval, and each new visit means solving anew: state grows with the history (8 to 32 bytes per visit).
+
+    References
+    ----------
+    .. [1] Avrachenkov, Patil, Thoppe (2022), "Online algorithms for estimating change rates of web pages".
+    .. [2] Upadhyay, Busa-Fekete, Kotlowski, Pal, Szorenyi (2020), "Learning to crawl".
+
+    Examples
+    --------
+    Changes after 6 and 3 hours, none after 4 and 7:
+
+    >>> hour = 3_600.0
+    >>> estimator = MomentMatching(1)
+    >>> for hours, changed in [(6, True), (4, False), (3, True), (7, False)]:
+    ...     estimator.update(0, hours * hour, changed)
+    >>> round(estimator.change_rate(0) * 20 * hour, 2)
+    2.87
+    """
+
+    _histories: ClassVar[tuple[str, ...]] = ("intervals",)
+
+    def _new_rows(self, n: int) -> Columns:
+        # Estimates are solved for when asked for, and kept until the next visit.
+        return {"changes": np.zeros(n), "estimate": np.zeros(n), "stale": np.zeros(n, dtype=np.bool_)}
+
+    def _observe(self, seen: Observations) -> None:
+        self._intervals["intervals"].append(seen.pages, seen.elapsed)
+        self._columns["changes"][seen.pages] += seen.changed
+        self._columns["stale"][seen.pages] = True
+
+    def _estimate(self, pages: IndexArray) -> FloatArray:
+        return _up_to_date(self._columns, pages, self._solve)
+
+    def _solve(self, rows: IndexArray) -> FloatArray:
+        """Solve Σ e^{-Δ τ} = unchanged visits for each row by Newton's method."""
+        intervals, visits = self._intervals["intervals"].gather(rows)
+        changes = self._columns["changes"][rows]
+        some = changes > 0
+        unit = np.divide(sums(intervals, visits), visits, out=np.ones(rows.size), where=visits > 0)
+        intervals = intervals / np.repeat(unit, visits)
+        unchanged = np.where(changes == visits, 0.5 * visits / (visits + 0.5), visits - changes)
+        # The mean of e^{-Δτ} is at least e^{-Δ mean}, which gives a rate below the solution. The logarithm of the sum
+        # is convex and falls, so that Newton's method on it comes from below and never overshoots.
+        rate = np.zeros(rows.size)
+        rate[some] = np.log(visits[some] / unchanged[some])
+
+        def step(rate: FloatArray, active: BoolArray) -> FloatArray:
+            kept = np.exp(-np.minimum(np.repeat(rate, visits) * intervals, 600.0))
+            expected = sums(kept, visits)[active]
+            return np.log(expected / unchanged[active]) * expected / sums(kept * intervals, visits)[active]
+
+        return _newton(rate, some, step) / unit
+
+
+def _up_to_date(columns: Columns, pages: IndexArray, solve: Callable[[IndexArray], FloatArray]) -> FloatArray:
+    """Return the estimates of pages, after solving for those that were visited since."""
+    stale = np.unique(pages[columns["stale"][pages]])
+    for start in range(0, stale.size, _SLICE):
+        rows = stale[start : start + _SLICE]
+        columns["estimate"][rows] = solve(rows)
+    columns["stale"][stale] = False
+    estimates: FloatArray = columns["estimate"][pages]
+    return estimates
+
+
+def _newton(rate: FloatArray, active: BoolArray, step: Callable[[FloatArray, BoolArray], FloatArray]) -> FloatArray:
+    """Return the solution for each row that is active; `step` gives how far these go from their rates."""
+    for _ in range(_ROUNDS):
+        steps = np.zeros(rate.size)
+        steps[active] = step(rate, active)
+        rate = rate + steps
+        active = active & (np.abs(steps) > _TOLERANCE * rate)
+        if not active.any():
+            break
+    return rate
