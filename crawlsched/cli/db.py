@@ -68,20 +68,19 @@ _CHECKED = "{database} is sound and up to date (revision {revision})."
 
 def check(arguments: argparse.Namespace) -> dict[str, Any]:
     """Look at the database and change nothing."""
-    from crawlsched.store import Store, schema
+    from crawlsched.store import schema
     from crawlsched.store.database import Database
 
     url, _, _ = database_of(arguments)
     revision = schema.check(url)
-    # The check is of the whole database, whatever collections it holds; there is none with the number 0.
-    store = Store(Database(url, read_only=True), "", (0, 0))
+    database = Database(url, read_only=True)
     try:
-        problems = store.quick_check()
+        problems = schema.damage(database)
     finally:
-        store.close()
+        database.close()
     if problems:
-        raise StoreError(f"The database {store.database.name!r} is damaged; restore a backup: {'; '.join(problems)}.")
-    return {"database": store.database.name, "revision": revision, "sound": True}
+        raise StoreError(f"The database {database.name!r} is damaged; restore a backup: {'; '.join(problems)}.")
+    return {"database": database.name, "revision": revision, "sound": True}
 
 
 _BACKED_UP = "{database} was copied to {file} ({bytes:,} bytes)."

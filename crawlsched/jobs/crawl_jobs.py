@@ -33,7 +33,7 @@ from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
 from crawlsched.settings import Settings
-from crawlsched.store import Source, Store
+from crawlsched.store import Source, Store, schema
 from crawlsched.store.records import save_plan, thin_samples
 
 __all__ = ["CrawlJobs", "check_store", "make_plan", "placed", "plan_store", "prune", "visits_of_sources"]
@@ -149,7 +149,7 @@ def prune(store: Store, before: float) -> int:
 
 def check_store(store: Store) -> list[str]:
     """Return what is wrong with the database, as sentences; log them, too."""
-    problems = store.quick_check()
+    problems = schema.damage(store.database)
     for problem in problems:
         logger.error("The database is damaged: %s", problem)
     return problems

@@ -156,8 +156,7 @@ def require_sound(file: Path) -> str:
     revision = schema.current(url)
     if revision is None:
         raise StoreError(f"The file {str(file)!r} holds no tables of crawlsched.")
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-        found = [row[0] for row in opened.execute("PRAGMA quick_check")]
-    if found != ["ok"]:
-        raise StoreError(f"The file {str(file)!r} is damaged: {'; '.join(found)[:200]}.")
+    with closing(Database(url, read_only=True)) as opened:
+        if found := schema.damage(opened):
+            raise StoreError(f"The file {str(file)!r} is damaged: {'; '.join(found)[:200]}.")
     return revision

@@ -14,7 +14,7 @@ from sqlalchemy import CompoundSelect, Connection, delete, func, select, update
 
 from crawlsched.store import changes, models
 from crawlsched.store.lease import Access
-from crawlsched.store.reading import Reader, next_page
+from crawlsched.store.reading import Reader, next_page, size_of_texts
 from crawlsched.store.rows import among, digest, own, put, to_json, url_digest
 
 __all__ = ["FORGET_KINDS", "Forgetting", "Tombstone", "Tombstones", "host_of", "pattern"]
@@ -248,9 +248,14 @@ class Forgetting:
 
     def prune_texts(self, max_bytes: int) -> int:
         """Delete the oldest texts until the others have at most `max_bytes` bytes; return how many these have."""
-        while (left := self._reader.bytes_of_texts()) > max_bytes:
-            self._access.write_slice(partial(_prune_texts, key=self._access.key, share=1.0 - max_bytes / left))
-        return left
+        access, table = self._access, models.page_texts
+        total = func.sum(size_of_texts()).over(order_by=(table.c.seen_at.desc(), table.c.page))
+        kept = select(table.c.page, total.label("total")).where(*access.own(table)).subquery()
+        old = select(kept.c.page).where(kept.c.total > max_bytes).limit(_SLICE)
+        gone = delete(table).where(*access.own(table), table.c.page.in_(old))
+        while access.write_slice(lambda connection: connection.execute(gone).rowcount):
+            pass
+        return self._reader.bytes_of_texts()
 
 
 def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
@@ -279,15 +284,6 @@ def _delete_collection(connection: Connection, key: Key) -> None:
     for table in models.metadata.sorted_tables:
         if table.name not in _KEPT:
             connection.execute(delete(table).where(*own(table, key)))
-
-
-def _prune_texts(connection: Connection, key: Key, share: float) -> None:
-    """Delete about a share of the texts, at least one and at most a slice, those first that were seen longest ago."""
-    table = models.page_texts
-    n = connection.execute(select(func.count()).select_from(table).where(*own(table, key))).scalar_one()
-    limit = min(1 + int(share * n), _SLICE)
-    oldest = select(table.c.page).where(*own(table, key)).order_by(table.c.seen_at).limit(limit)
-    connection.execute(delete(table).where(*own(table, key), table.c.page.in_(oldest)))
 
 
 def _prune(connection: Connection, key: Key, before: float, limit: int) -> int:

@@ -30,7 +30,7 @@ from crawlsched.store.rows import (
     without_outliers,
 )
 
-__all__ = ["Reader", "next_number", "next_page"]
+__all__ = ["Reader", "next_number", "next_page", "size_of_texts"]
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -125,9 +125,7 @@ class Reader:
 
     def bytes_of_texts(self) -> int:
         """Count the bytes of all texts that are kept."""
-        table = models.page_texts
-        size = func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
-        return self._number(func.coalesce(func.sum(size), 0), table)
+        return self._number(func.coalesce(func.sum(size_of_texts()), 0), models.page_texts)
 
     def find(self, what: str | bytes) -> int | None:
         """Give the page with a URL (the first added, if there are several) or with a request fingerprint."""
@@ -398,6 +396,12 @@ def _columns(parts: Iterable[Sequence[Sequence[Any]]], types: Sequence[Any]) -> 
 def _further(value: str | None) -> tuple[tuple[int, int], ...]:
     pairs = json_like(value, [], "an observation's further sources")
     return tuple((s, n) for s, n in (pair for pair in pairs if isinstance(pair, list) and len(pair) == 2))
+
+
+def size_of_texts() -> Any:
+    """Reckon the bytes that are kept of the texts of a page."""
+    table = models.page_texts
+    return func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
 
 
 def next_page(connection: Connection, key: Key) -> int:

@@ -200,25 +200,27 @@ def prepared(batch: Batch, key: tuple[int, int], saved: Saved, forgotten: Collec
     return rows
 
 
-def write(connection: Connection, several: Sequence[Prepared]) -> None:
+def write(connection: Connection, several: Sequence[tuple[Prepared, Saved]]) -> None:
     """Write the rows of several batches, oldest first, with as few statements as can be.
 
     To a database that is far away each statement costs a round trip.
     """
     for number, (table, how, _, _) in enumerate(_STEPS):
-        for rows in _alike(row for prepared in several for row in prepared.get(number, ())):
+        for rows in _alike(row for prepared, _ in several for row in prepared.get(number, ())):
             put(connection, table, rows, how)
 
 
-def write_carefully(connection: Connection, prepared: Prepared, saved: Saved) -> None:
-    """Write rows so that one which is refused costs nothing but itself."""
-    for number, (table, how, _, _) in enumerate(_STEPS):
-        for rows in _alike(prepared.get(number, ())):
-            if _refusal(connection, table, rows, how) is not None:
-                for row in rows:
-                    if (error := _refusal(connection, table, [row], how)) is not None:
-                        numbers = ", ".join(str(value)[:40] for value in row.values() if isinstance(value, int))
-                        _refuse(saved, table.name, f"numbers {numbers}", error)
+def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Saved]]) -> None:
+    """Write the rows so that one which is refused costs nothing but itself."""
+    for prepared, saved in several:
+        for number, (table, how, _, _) in enumerate(_STEPS):
+            for rows in _alike(prepared.get(number, ())):
+                if _refusal(connection, table, rows, how) is not None:
+                    for row in rows:
+                        if (error := _refusal(connection, table, [row], how)) is not None:
+                            numbers = ", ".join(str(value)[:40] for value in row.values() if isinstance(value, int))
+                            _refuse(saved, table.name, f"numbers {numbers}", error)
+                            saved.rows -= 1
 
 
 def _alike(rows: Iterable[Row]) -> list[list[Row]]:

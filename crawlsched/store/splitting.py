@@ -106,10 +106,9 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
         n_before = shards_of(connection, number)
         n_after = 2 * (n_before or 1) if n_shards is None else n_shards
         if not is_number_of_shards(n_after) or n_after <= (n_before or 1):
-            has = "none" if n_before is None else f"{n_before} of them"
             raise StoreError(
-                f"The collection {name!r} cannot be divided into {n_after} shards; it has {has}, and takes a larger "
-                "power of two, up to 4096."
+                f"The collection {name!r} cannot be divided into {n_after}: it has {n_before or 'no'} shards, and "
+                "takes a larger power of two, up to 4096."
             )
         rate = _share_rate(connection, number, n_after, is_shared=n_before is not None, rate=rate)
         n_pages = _move(connection, number, n_before or 1, n_after)

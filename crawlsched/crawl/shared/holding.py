@@ -88,7 +88,7 @@ class Holding:
             if shard in self._here and shard not in self._draining:
                 self._draining[shard] = now + _LONGEST_DRAIN
                 # What is begun now would still be under way when another process asks the same host.
-                self._refresher.hosts.leaving.update(self._collection.shards.hosts_of(shard))
+                self._refresher.hosts.is_leaving = self._is_leaving
                 self._publish(shard, now, ready=False)
         for shard, until in list(self._draining.items()):
             if shard not in self._here:
@@ -159,12 +159,18 @@ class Holding:
 
     # -- one goes
 
+    def _is_leaving(self, host: int) -> bool:
+        """Say whether a host, also one that was found just now, is of a shard that is given away."""
+        shard = self._collection.shards.of_host(host)
+        return shard is not None and shard.number in self._draining
+
     def _stop_for(self, shard: int) -> None:
         """Send nothing more for a shard, and end what is under way."""
         self._membership.stops(shard, self._epochs.pop(shard))
         self._draining.pop(shard, None)
         self._refresher.ends(shard)
-        self._refresher.hosts.leaving.difference_update(self._collection.shards.hosts_of(shard))
+        if not self._draining:
+            self._refresher.hosts.is_leaving = None
         self._inbox.ended(shard)
 
     def _give_back(self, shard: int, now: float) -> None:

@@ -192,7 +192,7 @@ def test_what_cannot_be_divided_is_refused_in_a_sentence(shared, crawled_url):
     assert all_rows(shared.database.text) == before
     shared.leave("me")
     for n in (1, 2, 3, 8192):
-        with pytest.raises(StoreError, match=rf"into {n} shards; it has 2 of them, and takes a larger power of two"):
+        with pytest.raises(StoreError, match=rf"into {n}: it has 2 shards, and takes a larger power of two"):
             split(shared.database, "news", n)
     with pytest.raises(StoreError, match="has no collection 'olds'"):
         split(shared.database, "olds")
