@@ -13,7 +13,7 @@ PACKAGE = ROOT / "crawlsched"
 # Of a running crawl.
 PACKAGES = ("addon", "content", "crawl")
 # Nouns all the same.
-NOUNS = {"Finding", "Holding", "Standing"}
+NOUNS = {"Finding", "Holding"}
 
 
 def _classes(folder: Path) -> dict[str, list[str]]:

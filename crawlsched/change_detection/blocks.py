@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
@@ -108,9 +108,9 @@ class PageBlocks:
             del self.texts[MOST_BLOCKS:], self.paths[MOST_BLOCKS:]
 
     @cached_property
-    def page(self) -> int:
-        """A number for its URL."""
-        return digest_of(self.url)
+    def page(self) -> str:
+        """A short name for its URL."""
+        return f"{digest_of(self.url):x}"
 
     @cached_property
     def trace(self) -> Trace:
@@ -121,11 +121,6 @@ class PageBlocks:
                 names[place] = self.name_of(place)
         said = [digest_of(text) for text in self.texts]
         return Trace([*self.paths], [*self.texts], said, names, digest_of(self.rest))
-
-    @cached_property
-    def parents(self) -> Mapping[int, int]:
-        """The place around each place."""
-        return {path: above for path, (above, _) in self.steps.items()}
 
     @property
     def text(self) -> str:

@@ -14,7 +14,7 @@ from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
 from crawlsched.change_detection.page_data import parsed_json
 
-__all__ = ["GZIP", "body_blocks", "xml_text"]
+__all__ = ["GZIP", "body_blocks"]
 
 _KEY_AND_VALUE = re.compile(rf"\s*+(?:#\s*+)?+([A-Za-z][\w./-]{{0,{LONGEST_NAME}}}+)(?:;[^:]*+)?+\s*+[:=]\s*+\S")
 _TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
@@ -22,9 +22,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z_][^\s/<>]*+)([^<>]*+)>([^<]*+)")
 _SPECIAL = re.compile(r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|<!.*?(?:>|\Z)", re.DOTALL)
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _CDATA_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_FEED_ROOTS = frozenset({"rss", "RDF", "feed"})
-_FEED_ITEMS = frozenset({"item", "entry"})
-# Outside of its items, these say when a feed was made, and nothing about what is in it.
+# Directly below its root, or its channel, these say when a feed was made, and nothing about what is in it.
 _FEED_CHURN = frozenset(
     {"lastBuildDate", "pubDate", "updated", "modified", "date", "generator", "ttl", "docs", "cloud"}
 )
@@ -57,6 +55,8 @@ def body_blocks(
     >>> blocks = body_blocks(b'{"at": "12:01", "items": [1, 2]}', "application/json", None)
     >>> list(zip(map("".join, map(blocks.way_to, blocks.paths)), blocks.texts))
     [('json@at', '12:01'), ('json@items', '1'), ('json@items', '2')]
+    >>> body_blocks(b'<a x="1" b="2"><!-- now -->Fish <![CDATA[& chips]]></a>', "text/xml", None).texts
+    ['b="2" x="1" Fish & chips']
     """
     blocks = PageBlocks()
     inner = unpacked_gzip(body)
@@ -72,7 +72,8 @@ def body_blocks(
     text = decoded(body, content_type, encoding)
     if kind == "html":
         return page_blocks(text)
-    if kind == "json" and (value := parsed_json(text, ignored=frozenset(ignore_keys))) is not None:
+    value = parsed_json(text, ignored=frozenset(ignore_keys)) if kind == "json" else None
+    if isinstance(value, dict | list):
         for path, leaf in blocks.values(blocks.to(0, "json"), value):
             blocks.add(path, leaf or '""')
     elif kind == "json" or (kind == "xml" and text.count("<") > MOST_DENSE + len(text) // 40):
@@ -93,18 +94,28 @@ def _add_binary(blocks: PageBlocks, body: bytes) -> None:
         blocks.add(blocks.to(0, f"member@{name}"), digest)
 
 
-def _add_xml(blocks: PageBlocks, text: str) -> None:
-    paths = [blocks.to(0, "xml")]
-    lines = xml_text(text).split("\n")
-    blocks.rest = "\n".join(lines[MOST_BLOCKS:])
-    for line in lines[:MOST_BLOCKS]:
-        name, _, rest = line.partition(" ")
-        if name.startswith("/"):
-            if len(paths) > 1:
-                paths.pop()
-        else:
+def _add_xml(blocks: PageBlocks, markup: str) -> None:
+    """Add what an XML document says, in one way however it is spelled, but for when a feed was made."""
+    markup = _SPECIAL.sub(lambda special: (special[1] or "").translate(_CDATA_ESCAPES), markup)
+    root = blocks.to(0, "xml")
+    feeds = {blocks.to(root, "feed"), *(blocks.to(blocks.to(root, name), "channel") for name in ("rss", "RDF"))}
+    paths = [root]
+    for slash, qualified, attributes, text in _TAG.findall(markup):
+        name = qualified[qualified.rfind(":") + 1 :]
+        if paths[-1] in feeds and name in _FEED_CHURN:
+            continue
+        said: list[str] = []
+        if not slash:
             paths.append(blocks.to(paths[-1], name) if len(paths) < DEEPEST else paths[-1])
-        blocks.add(paths[-1], rest)
+            found = _ATTRIBUTE.findall(attributes) if "=" in attributes else ()
+            said = sorted(f'{key}="{normalised(value[1:-1])}"' for key, value in found)
+            if attributes.endswith("/"):  # <a/> is <a></a>
+                blocks.add(paths.pop(), " ".join(said))
+                said = []
+        elif len(paths) > 1:
+            paths.pop()
+        blocks.add(paths[-1], " ".join([*said, normalised(text)]).strip())
+    blocks.cut()
 
 
 def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
@@ -147,51 +158,6 @@ def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
             if 1 < len(names) <= MOST_BLOCKS and not line.startswith("#"):
                 return start, delimiter, [name.strip().strip('"')[:LONGEST_NAME] for name in names]
     return None
-
-
-def xml_text(markup: str) -> str:
-    """Say what an XML document says, in one way however it is spelled; one line for each element.
-
-    A line is the name without prefix, the attributes in order of their names, and the text behind the tag. Comments,
-    processing instructions and declarations do not count, nor when a feed was made.
-
-    Examples
-    --------
-    >>> print(xml_text('<a x="1" b="2"><!-- now -->Fish <![CDATA[& chips]]></a>'))
-    a b="2" x="1" Fish & chips
-    /a
-    >>> rss = "<rss><channel><lastBuildDate>{}</lastBuildDate><item><title>A</title></item></channel></rss>"
-    >>> xml_text(rss.format("12:01")) == xml_text(rss.format("12:02"))
-    True
-    """
-    markup = _SPECIAL.sub(lambda special: (special[1] or "").translate(_CDATA_ESCAPES), markup)
-    tags = _TAG.findall(markup)
-    is_feed = bool(tags) and _local(tags[0][1]) in _FEED_ROOTS
-    lines: list[str] = []
-    within_item = False
-    for slash, qualified, attributes, text in tags:
-        name = _local(qualified)
-        if is_feed:
-            if name in _FEED_ITEMS:
-                within_item = not slash
-            elif not within_item and name in _FEED_CHURN:
-                continue
-        parts = [slash + name]
-        if "=" in attributes:
-            found = _ATTRIBUTE.findall(attributes)
-            parts += sorted(f'{key}="{normalised(value[1:-1])}"' for key, value in found)
-        if attributes.endswith("/"):  # <a/> is <a></a>
-            lines.append(" ".join(parts))
-            parts = [f"/{name}"]
-        content = normalised(text)
-        if content:
-            parts.append(content)
-        lines.append(" ".join(parts))
-    return "\n".join(lines)
-
-
-def _local(name: str) -> str:
-    return name[name.rfind(":") + 1 :]
 
 
 def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:

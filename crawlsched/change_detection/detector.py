@@ -12,7 +12,7 @@ from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.trace import Difference, Trace, differences
 
-__all__ = ["Detector", "Finding", "are_comparable", "is_cut"]
+__all__ = ["Detector", "Finding", "are_comparable"]
 
 
 class Finding(NamedTuple):
@@ -25,7 +25,7 @@ class Finding(NamedTuple):
     reason: str = ""  # why a difference is no news: "noise", "template"; "" otherwise
     # Whether a second fetch at once has to decide; of noise, whether this page has not shown it itself.
     is_suspect: bool = False
-    changed_share: float = 0.0  # share of the blocks, then and now, that are new or gone
+    changed_share: float | None = 0.0  # share of the blocks, then and now, that are new or gone
 
 
 class Detector:
@@ -55,9 +55,10 @@ class Detector:
         if given is None:
             return Finding(True, False, "first")
         found = differences(given, seen.trace)
-        if learns and (not found or are_comparable(given, seen.trace)):
+        is_one_page = not found or are_comparable(given, seen.trace)
+        if learns and is_one_page:
             self.noise.learn_from_visit(seen.page, found, seen.trace, given)
-            self.shared.seen_again(seen.page, seen.trace, seen.parents, found, now if asked_at is None else asked_at)
+            self.shared.seen_again(seen, found, now if asked_at is None else asked_at)
         if not found:
             return Finding(False, False, "")
         n_blocks = len({(one.place, one.number, one.kind) for one in found})
@@ -70,9 +71,12 @@ class Detector:
         if not left:
             needs_look = self._needs_look(seen.page, found, proved)
             return Finding(False, False, "", told, "noise", is_suspect=needs_look, changed_share=share)
-        return self._judged(seen, left, told, now)._replace(changed_share=share)
+        finding = self._judged(seen, left, told, now)
+        # A page that ends in the middle was cut, or another one was served.
+        is_suspect = finding.is_suspect or (not is_one_page and len(given) > FEW)
+        return finding._replace(changed_share=share, is_suspect=is_suspect)
 
-    def _needs_look(self, page: int, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
+    def _needs_look(self, page: str, found: Sequence[Difference], proved: Mapping[int, Evidence]) -> bool:
         """Whether a second fetch has to tell if it is noise here: it was never seen to be, or stands still."""
         needs_look = False
         for number, why in proved.items():
@@ -82,7 +86,7 @@ class Detector:
         return needs_look
 
     def _judged(self, seen: PageBlocks, left: Sequence[Difference], told: tuple[str, ...], now: float) -> Finding:
-        of_site = self.shared.of_site(seen.page, left, seen.trace, seen.parents, now)
+        of_site = self.shared.of_site(seen, left, now)
         own = [one for one, is_of_site in zip(left, of_site, strict=True) if is_of_site is False]
         if not own:
             if None in of_site:  # this page is the first to show it
@@ -144,7 +148,7 @@ def are_comparable(one: Trace, two: Trace) -> bool:
     >>> compare("<h1>a<p>b", "<div><b class=k>c</b></div>")
     False
     """
-    if is_cut(one, two) or is_cut(two, one):
+    if _is_cut(one, two) or _is_cut(two, one):
         return False
     places = [{*trace.places} for trace in (one, two)]
     if len(places[0] & places[1]) < LEAST_SHARED * max(len(places[0] | places[1]), 1):
@@ -152,7 +156,7 @@ def are_comparable(one: Trace, two: Trace) -> bool:
     return max(len(one), len(two)) <= 2 * FEW or not {*one.digests}.isdisjoint(two.digests)
 
 
-def is_cut(page: Trace, whole: Trace) -> bool:
+def _is_cut(page: Trace, whole: Trace) -> bool:
     """Whether a page is another one up to some block, but for the last that it has, and does not end as it does."""
     n = len(page)
     if n >= len(whole) or n < 2 or page.rest or page.digests[-1] == whole.digests[-1]:

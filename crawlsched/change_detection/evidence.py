@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from math import log
 from typing import Any
 
@@ -31,37 +31,37 @@ _MOST_STATES = 8
 
 @dataclass(slots=True)
 class Evidence:
-    """What is known of tokens at one place of a template."""
+    """What is known of tokens at one place of a template, or, where visits are counted, of the place."""
 
     name: str = ""  # how to call the place
-    differed: int = 0  # fetches made at once that differed here, and that did not
+    differed: int = 0  # fetches made at once, or visits, that differed here, and that did not
     agreed: int = 0
     score: float = 0.0  # their evidence for noise
     only_digits: bool = True  # whether all that differed was digits; whether the block was there and was not
     toggles: bool = False
     is_noise: bool = False  # whether chance and edits are ruled out
     # How often two fetches of some pages differed here, and how often they did not.
-    pages: dict[int, list[int]] = field(default_factory=dict)
+    pages: dict[str, list[int]] = field(default_factory=dict)
     # Some of the texts, by their digests, that fetches at once have shown.
     states: list[int] = field(default_factory=list)
     # Where a whole text differs, the tokens that stood still in all pairs of fetches, digits as "#".
     kept: list[str] | None = None
     said: str = ""  # the text that was left out last
-    said_of: dict[int, int] = field(default_factory=dict)  # the same by page, as digests
+    said_of: dict[str, int] = field(default_factory=dict)  # the same by page, as digests
     since: float = 0.0  # when it came to be noise, POSIX seconds
 
-    def probed(self, page: int, *, differed: bool, now: float = 0.0, apart: float = 0.0) -> None:
+    def probed(self, page: str, *, differed: bool, now: float = 0.0, apart: float = 0.0) -> None:
         """Count two fetches made at once.
 
         Examples
         --------
         >>> clock = Evidence()
-        >>> for page in (1, 2, 3):
+        >>> for page in ("1", "2", "3"):
         ...     clock.probed(page, differed=True)
-        >>> clock.is_noise, clock.is_noise_of(1), clock.is_noise_of(9)
+        >>> clock.is_noise, clock.is_noise_of("1"), clock.is_noise_of("9")
         (True, True, True)
-        >>> clock.probed(9, differed=False)
-        >>> clock.is_noise_of(1), clock.is_noise_of(9)
+        >>> clock.probed("9", differed=False)
+        >>> clock.is_noise_of("1"), clock.is_noise_of("9")
         (True, False)
         """
         share = (self.differed + 0.5) / (self.differed + self.agreed + 1.0)
@@ -80,7 +80,7 @@ class Evidence:
         elif self.score <= 0.0:
             self.is_noise = False
 
-    def is_noise_of(self, page: int, *, least_others: int = 2) -> bool:
+    def is_noise_of(self, page: str, *, least_others: int = 2) -> bool:
         """Whether it is noise on a page: that has shown it itself, or has not said otherwise, as enough others have."""
         if not self.is_noise:
             return False
@@ -95,7 +95,7 @@ class Evidence:
         still = sum(not differed and agreeing**agreed < _LIKELY for differed, agreed in self.pages.values())
         return noisy >= least_others and noisy > still
 
-    def has_shown(self, page: int) -> bool:
+    def has_shown(self, page: str) -> bool:
         """Whether two fetches of this page differed here."""
         return self.pages.get(page, (0, 0))[0] > 0
 
@@ -111,7 +111,7 @@ class Evidence:
         self.states = [*self.states, digest][-_MOST_STATES:]
         return False
 
-    def leave_out(self, page: int, text: str) -> bool:
+    def leave_out(self, page: str, text: str) -> bool:
         """Leave a text of a page out; return whether it was the same the last time."""
         before, digest = self.said_of.get(page), digest_of(text)
         self.said, self.said_of[page] = text[:LONGEST_SHOWN], digest
@@ -120,16 +120,9 @@ class Evidence:
         return before == digest
 
     def to_list(self) -> list[Any]:
-        """Return it as plain data."""
-        values = (getattr(self, one.name) for one in fields(self))
-        return [[*value.items()] if isinstance(value, dict) else value for value in values]
-
-    @classmethod
-    def from_list(cls, data: Sequence[Any]) -> Evidence:
-        """Return what `to_list` gave."""
-        made = cls(*data)
-        made.pages, made.said_of = dict(made.pages), dict(made.said_of)
-        return made
+        """Return it as plain data, the arguments that make it."""
+        values = (getattr(self, name) for name in self.__slots__)
+        return [value.copy() if isinstance(value, dict) else value for value in values]
 
     def say(self) -> str:
         """Say what it rests on, in a few words."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
-__all__ = ["Fingerprint", "compare", "likeness", "sketch", "sketch_similarity"]
+__all__ = ["Fingerprint", "likeness", "sketch", "sketch_similarity"]
 
 _SIZE = 16
 _HASHES, _BYTES = 64, 4  # hashes that a sketch keeps, and bytes of each
@@ -50,25 +50,6 @@ class Fingerprint(NamedTuple):
     def is_empty(self) -> bool:
         """Whether the recipe found no content at all, as where no selector matched."""
         return self == Fingerprint.of(self.recipe, b"")
-
-
-def compare(previous: Fingerprint | None, current: Fingerprint) -> bool | None:
-    """Return whether content has changed between two visits; None at the first one, and after a change of recipe.
-
-    It cannot be told at the first visit, and after a change of recipe: an extraction library that sees a page in
-    another way after an upgrade would make every page of a site look changed.
-
-    Examples
-    --------
-    >>> before, after = Fingerprint.of("raw/1", b"a"), Fingerprint.of("raw/1", b"b")
-    >>> compare(before, after), compare(before, before), compare(None, after)
-    (True, False, None)
-    >>> compare(before, Fingerprint.of("text/1", b"b")) is None
-    True
-    """
-    if previous is None or previous.recipe != current.recipe:
-        return None
-    return previous.digest != current.digest
 
 
 def sketch(text: str) -> bytes:

@@ -35,21 +35,17 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
     match = None if is_json else _ASSIGNED.match(text)
     if match is None and not is_json:
         return None
-    return text if _is_dense(text) else parsed_json(text, match and match.end(), ignored)
-
-
-def _is_dense(text: str) -> bool:
-    # With more values than one in 25 of its characters it is no data that anybody wrote.
-    return sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // 25
+    return parsed_json(text, match and match.end(), ignored)
 
 
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:
-    """Parse JSON, numbers as they are written, without some keys; None where it is none, or has too many values.
+    """Parse JSON, numbers as they are written, without some keys; None where it is none.
 
-    From a start on, what follows does not matter.
+    From a start on, what follows does not matter. Of data with too many values it is the text.
     """
-    if _is_dense(text):
-        return None
+    # With more values than one in 25 of its characters it is no data that anybody wrote.
+    if sum(map(text.count, ",[{")) > MOST_DENSE + len(text) // 25:
+        return text
     try:
         text = text if start is not None else text.strip().removeprefix("\ufeff")
         value, end = _decoder(ignored, str).raw_decode(text, start or 0)

@@ -95,16 +95,12 @@ class PageParts:
     """
 
     def __init__(self, keep: Sequence[str], drop: Sequence[str] = ()) -> None:
-        self._arguments = list(keep), list(drop)
         self._keep = [compiled_selector("keep", number, text) for number, text in enumerate(keep)]
         self._drop = [compiled_selector("drop", number, text) for number, text in enumerate(drop)]
         #: Whether the time grows with the square of the elements side by side.
         self.looks_around = any(
             re.search(r"(?:preceding|following)(?:-sibling)?::", select.path) for select in self._keep + self._drop
         )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PageParts, self._arguments  # what lxml has compiled cannot be sent to another process
 
     def markup(self, markup: str) -> str:
         """Markup of the parts of a page that count."""
@@ -175,23 +171,20 @@ def _empty(part: Any) -> None:
 
 def _outermost(root: Any, parts: list[Any]) -> list[str]:
     """Markup of parts in the order of the page, each once; texts and attributes follow their elements."""
-    elements = {part for part in parts if isinstance(part, etree._Element)}
-    texts: dict[Any, dict[str, None]] = {}
+    order = {node: number for number, node in enumerate(root.iter())}
+    placed: dict[tuple[int, bool, str], Any] = {}
     for part in parts:
-        if not isinstance(part, etree._Element):
-            owner = part.getparent() if hasattr(part, "getparent") else None
-            texts.setdefault(owner, {})[f"<p>{escape(str(part))}</p>"] = None
-    pieces: list[str] = list(texts.pop(None, ()))
-    kept_until: Any = None
-    for event, node in etree.iterwalk(root, events=("start", "end")):
-        if event == "start":
-            if kept_until is None and node in elements:
-                kept_until = node
-                pieces.append(_markup_of(node))
-        else:
-            if node is kept_until:
-                kept_until = None
-            pieces.extend(texts.get(node, ()))
+        is_text = not isinstance(part, etree._Element)
+        owner = part if not is_text else part.getparent() if hasattr(part, "getparent") else None
+        placed[order.get(owner, -1), is_text, str(part) if is_text else ""] = part
+    pieces: list[str] = []
+    kept: set[Any] = set()
+    for (_, is_text, said), part in sorted(placed.items(), key=lambda item: item[0][:2]):
+        if is_text:
+            pieces.append(f"<p>{escape(said)}</p>")
+        elif kept.isdisjoint(part.iterancestors()):
+            kept.add(part)
+            pieces.append(_markup_of(part))
     return pieces
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+from crawlsched.change_detection.blocks import PageBlocks
 from crawlsched.change_detection.limits import FEW, MOST_PAGES, MOST_PLACES
-from crawlsched.change_detection.trace import Difference, Trace, digest_of
+from crawlsched.change_detection.trace import Difference, digest_of
 
 __all__ = ["SharedTexts"]
 
@@ -32,7 +33,7 @@ class _Shown:
     since: float
     around: int
     is_whole: bool = False
-    pages: dict[int, int] = field(default_factory=dict)
+    pages: dict[str, int] = field(default_factory=dict)
     n_without: int = 0
 
 
@@ -52,18 +53,17 @@ class SharedTexts:
         self._alike: dict[int, bool] = {}
         self.n_learned = 0
 
-    def seen_again(
-        self, page: int, trace: Trace, parents: Mapping[int, int], found: Iterable[Difference], asked_at: float
-    ) -> None:
+    def seen_again(self, seen: PageBlocks, found: Iterable[Difference], asked_at: float) -> None:
         """Learn whether a page that was asked for after edits of its site shows them.
 
         An answer that was asked for before an edit was first seen may come after it.
         """
+        trace = seen.trace
         places = trace.names.keys()
         open_edits = [
             (edit, shown)
             for edit, shown in self._edits.items()
-            if not shown.n_without and page not in shown.pages and asked_at >= shown.since
+            if not shown.n_without and seen.page not in shown.pages and asked_at >= shown.since
         ]
         if not open_edits:
             return
@@ -76,7 +76,7 @@ class SharedTexts:
             if edit in shows:
                 continue
             if place not in places:
-                is_without = kind == "+" and (shown.around in parents or not shown.around)
+                is_without = kind == "+" and (shown.around in seen.steps or not shown.around)
             elif kind == "order":
                 is_without = True
             elif shown.is_whole:
@@ -88,15 +88,13 @@ class SharedTexts:
                 self.n_learned += 1
                 self._alike[place] = False
 
-    def of_site(
-        self, page: int, found: Sequence[Difference], trace: Trace, parents: Mapping[int, int], now: float
-    ) -> list[bool | None]:
+    def of_site(self, seen: PageBlocks, found: Sequence[Difference], now: float) -> list[bool | None]:
         """Return for each difference whether it is the site's; None if this page may be the first to show it."""
         known: dict[int, list[_Edit]] = {}
         for edit in self._edits:
             known.setdefault(edit[0], []).append(edit)
-        whole = digest_of(repr(trace.digests))
-        texts = trace.texts_at({one.place for one in found})
+        whole = digest_of(repr(seen.trace.digests))
+        texts = seen.trace.texts_at({one.place for one in found})
         said = {place: Counter(there) for place, there in texts.items()}
         n_new = Counter((one.place, one.says) for one in found)
         n_said = {place: sum(map(len, there)) for place, there in texts.items()}
@@ -105,13 +103,12 @@ class SharedTexts:
             and one.kind != "rest"
             and (one.is_whole or n_said[one.place] <= _MOST_SEARCHED)
             and (one.n <= 1 or said[one.place][one.says] <= n_new[one.place, one.says])
-            and self._is_of_site(page, one, whole, parents.get(one.place, 0), now, known.setdefault(one.place, []))
+            and self._is_of_site(seen, one, whole, now, known.setdefault(one.place, []))
             for number, one in enumerate(found)
         ]
 
-    def _is_of_site(
-        self, page: int, one: Difference, whole: int, around: int, now: float, there: list[_Edit]
-    ) -> bool | None:
+    def _is_of_site(self, seen: PageBlocks, one: Difference, whole: int, now: float, there: list[_Edit]) -> bool | None:
+        page, (around, _) = seen.page, seen.steps.get(one.place, (0, ""))
         edit = _edit_of(one)
         is_alike = self._alike.get(one.place, False)
         shown = self._edits.get(edit)
@@ -144,18 +141,18 @@ class SharedTexts:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
         edits = [
-            (*edit, shown.around, shown.is_whole, list(shown.pages.items()), shown.n_without)
+            (*edit, shown.around, shown.is_whole, shown.pages.copy(), shown.n_without)
             for edit, shown in self._edits.items()
         ]
-        return {"version": 4, "edits": edits, "alike": list(self._alike.items())}
+        return {"version": 5, "edits": edits, "alike": list(self._alike.items())}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SharedTexts:
         """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
-        if data.get("version") == 4:
+        if data.get("version") == 5:
             for place, kind, text, around, is_whole, pages, n_without in data["edits"]:
-                made._edits[place, kind, text] = _Shown(-inf, around, is_whole, dict(pages), n_without)
+                made._edits[place, kind, text] = _Shown(-inf, around, is_whole, pages, n_without)
             made._alike = dict(data["alike"])
         return made
 

@@ -4,48 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from crawlsched.change_detection.evidence import Evidence
 from crawlsched.change_detection.limits import FEW, MOST_PAGES, MOST_PLACES
 from crawlsched.change_detection.trace import Difference, Trace, digest_of
 
-__all__ = ["Restless", "TemplateNoise"]
+__all__ = ["TemplateNoise"]
 
 _Key = tuple[int, str]
 """A place, and which of its blocks: the "only" one, "all", one by its number from the beginning or end, "order"."""
 _Where = tuple[int, str, str, str]
 """The same, and the tokens before and behind those that differ."""
-
-
-@dataclass(slots=True)
-class Restless:
-    """How often visits found a place changed, for a suggestion: it hides nothing."""
-
-    name: str  # how to call it
-    differed: int = 0  # visits since the last delivery that found it changed, and that did not
-    still: int = 0
-    pages: list[int] = field(default_factory=list)  # some of the pages where it differed
-    is_said: bool = False  # whether it was suggested
-
-    @property
-    def is_suggested(self) -> bool:
-        """Whether it differs at most visits of several pages."""
-        return self.differed >= 2 * FEW and len(self.pages) >= FEW and self.differed > self.still
-
-    def say(self) -> str:
-        """Say how often it differed, and which setting leaves it out."""
-        leaves = ""
-        if self.name.startswith("@"):
-            keys = [self.name[1:].rpartition(".")[2]]
-            leaves = f"; `CRAWLSCHED_FINGERPRINTS = {{'*': {{'ignore_keys': {keys!r}}}}}` leaves it out"
-        elif " " not in self.name or ">" in self.name or self.name.startswith("["):
-            leaves = f"; `CRAWLSCHED_FINGERPRINT_DROP = [{self.name!r}]` leaves it out"
-        return (
-            f"`{self.name.removeprefix('@')}` differed at {self.differed} of {self.differed + self.still} visits on "
-            f"{len(self.pages)} pages{' or more' * (len(self.pages) >= MOST_PAGES)} and is told each time{leaves}"
-        )
 
 
 class TemplateNoise:
@@ -60,8 +30,10 @@ class TemplateNoise:
 
     def __init__(self) -> None:
         self._evidence: dict[_Where, Evidence] = {}
-        self._visits: dict[int, Restless] = {}
-        self._pages: list[int] = []
+        #: How often visits found a place changed, for suggestions: it hides nothing.
+        self._visits: dict[int, Evidence] = {}
+        self._suggested: set[int] = set()
+        self._pages: list[str] = []
         self.n_probes = 0
         self.n_quiet = 0
         #: How often in a row a page that said what it had said before said so twice.
@@ -78,7 +50,7 @@ class TemplateNoise:
         """How many pages of the template have been visited again, up to twelve."""
         return len(self._pages)
 
-    def hidden(self, page: int, found: Sequence[Difference]) -> dict[int, Evidence]:
+    def hidden(self, page: str, found: Sequence[Difference]) -> dict[int, Evidence]:
         """Return which of some differences are noise, by their number, and what proves it."""
         proved = {}
         for number, one in enumerate(found):
@@ -107,10 +79,10 @@ class TemplateNoise:
         known, visits = self._speaking_for(one), self._visits.get(one.place)
         if known:
             return any(evidence.score > 0.0 for _, evidence in known)
-        return visits is not None and visits.is_suggested
+        return visits is not None and _is_restless(visits)
 
     def learn_at_once(
-        self, page: int, found: Sequence[Difference], trace: Trace, now: float, apart: float = 0.0,
+        self, page: str, found: Sequence[Difference], trace: Trace, now: float, apart: float = 0.0,
         *, may_be_old: bool = False,
     ) -> bool:  # fmt: skip
         """Learn from two fetches made at once; return whether they differed where that was not known.
@@ -148,7 +120,7 @@ class TemplateNoise:
         self.n_learned += 1
         return is_surprised
 
-    def learn_from_visit(self, page: int, found: Sequence[Difference], trace: Trace, before: Trace) -> None:
+    def learn_from_visit(self, page: str, found: Sequence[Difference], trace: Trace, before: Trace) -> None:
         """Count a visit of a page that had been visited before, for suggestions."""
         if page not in self._pages and len(self._pages) < MOST_PAGES:
             self._pages.append(page)
@@ -158,28 +130,21 @@ class TemplateNoise:
             if visits is None:
                 name = trace.names.get(place) or before.names.get(place, "?")
                 self._visits = _most_telling(self._visits)
-                visits = self._visits[place] = Restless(name)
+                visits = self._visits[place] = Evidence(name)
             visits.differed += 1
-            if page not in visits.pages and len(visits.pages) < MOST_PAGES:
-                visits.pages.append(page)
+            if len(visits.pages) < MOST_PAGES:
+                visits.pages.setdefault(page, [])
         for place in self._visits.keys() & trace.names.keys() - differing:
-            self._visits[place].still += 1
+            self._visits[place].agreed += 1
         self.n_learned += bool(differing)
 
-    def suggestions(self) -> list[str]:
-        """Return what differs at most visits without a proof that it is noise, and how to leave it out."""
-        return [one.say() for one in self._restless()]
-
-    def new_suggestions(self) -> list[str]:
-        """Return what was not returned yet."""
-        new = [one for one in self._restless() if not one.is_said]
-        for one in new:
-            one.is_said = True
-        return [one.say() for one in new]
-
-    def _restless(self) -> list[Restless]:
+    def suggestions(self, *, new: bool = False) -> list[str]:
+        """Return what differs at most visits without a proof that it is noise; if asked for, only what is `new`."""
         proved = {where[0] for where, evidence in self._evidence.items() if evidence.is_noise}
-        return [one for place, one in self._visits.items() if one.is_suggested and place not in proved]
+        said = proved | self._suggested if new else proved
+        found = {place: one for place, one in self._visits.items() if place not in said and _is_restless(one)}
+        self._suggested |= found.keys()
+        return [_suggestion(one) for one in found.values()]
 
     def known(self) -> Iterator[dict[str, Any]]:
         """Yield what is left out: how to call the place, since when, on what evidence, and what it said last."""
@@ -210,26 +175,42 @@ class TemplateNoise:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
-        places = [(*where, evidence.to_list()) for where, evidence in self._evidence.items()]
-        visits = [(place, v.name, v.differed, v.still, v.pages) for place, v in self._visits.items()]
         return {
-            "version": 4, "places": places, "visits": visits, "pages": self._pages,
-            "n_probes": self.n_probes, "n_quiet": self.n_quiet,
+            "version": 5,
+            "places": [(*where, evidence.to_list()) for where, evidence in self._evidence.items()],
+            "visits": [(place, visits.to_list()) for place, visits in self._visits.items()],
+            "pages": self._pages, "n_probes": self.n_probes, "n_quiet": self.n_quiet,
         }  # fmt: skip
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TemplateNoise:
         """Return what `to_dict` gave; of what earlier versions kept nothing can be used."""
         made = cls()
-        if data.get("version") == 4:
-            made._evidence = {
-                (place, which, left, right): Evidence.from_list(one)
-                for place, which, left, right, one in data["places"]
-            }
-            made._visits = {place: Restless(*one) for place, *one in data["visits"]}
+        if data.get("version") == 5:
+            made._evidence = {(*where,): Evidence(*one) for *where, one in data["places"]}
+            made._visits = {place: Evidence(*one) for place, one in data["visits"]}
             made._pages, made.n_probes, made.n_quiet = data["pages"], data["n_probes"], data["n_quiet"]
-            made.new_suggestions()  # they were returned when they were new
+            made.suggestions()  # they were said when they were new
         return made
+
+
+def _is_restless(visits: Evidence) -> bool:
+    """Whether a place differs at most visits of several pages."""
+    return visits.differed >= 2 * FEW and len(visits.pages) >= FEW and visits.differed > visits.agreed
+
+
+def _suggestion(visits: Evidence) -> str:
+    """Say how often a place differed, and which setting leaves it out."""
+    name, leaves = visits.name, ""
+    if name.startswith("@"):
+        keys = [name[1:].rpartition(".")[2]]
+        leaves = f"; `CRAWLSCHED_FINGERPRINTS = {{'*': {{'ignore_keys': {keys!r}}}}}` leaves it out"
+    elif " " not in name or ">" in name or name.startswith("["):
+        leaves = f"; `CRAWLSCHED_FINGERPRINT_DROP = [{name!r}]` leaves it out"
+    return (
+        f"`{name.removeprefix('@')}` differed at {visits.differed} of {visits.differed + visits.agreed} visits on "
+        f"{len(visits.pages)} pages{' or more' * (len(visits.pages) >= MOST_PAGES)} and is told each time{leaves}"
+    )
 
 
 def _most_telling(places: dict[Any, Any]) -> dict[Any, Any]:

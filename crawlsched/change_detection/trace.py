@@ -18,7 +18,7 @@ __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of"]
 
 _VERSION = 3
 # A text that is compared counts as so many characters more.
-_LEAST_COMPARED = 40
+_LEAST_COMPARED = 80
 
 
 Kind = Literal["replaced", "added", "removed", "order", "moved", "rest"]

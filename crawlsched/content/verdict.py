@@ -7,9 +7,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from crawlsched.change_detection.detector import Finding, are_comparable, is_cut
-from crawlsched.change_detection.fingerprint import Fingerprint, compare, sketch_similarity
-from crawlsched.change_detection.limits import FEW
+from crawlsched.change_detection.detector import Finding
+from crawlsched.change_detection.fingerprint import sketch_similarity
 from crawlsched.change_detection.trace import Trace
 from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
@@ -36,6 +35,8 @@ that its text and the one before have in common, of all that either has. Two tim
 """
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
+# Where a recipe has no blocks, whatever is another content is a change.
+_ANY_OTHER = Finding(True, True, "page", changed_share=None)
 _OUTCOMES = {
     **dict.fromkeys((404, 410), Outcome.GONE),
     **dict.fromkeys((401, 403, 407, 451), Outcome.REFUSED),
@@ -192,69 +193,46 @@ def _unless_under_way(verdict: Verdict, facts: PageFacts, around: Circumstances)
 def _of_content(
     facts: PageFacts, content: Content, validators: tuple[str | None, str | None], around: Circumstances
 ) -> Verdict:
-    finding, first = around.finding, around.first
+    finding, first = around.finding or _ANY_OTHER, around.first
     last = facts.pending_fingerprint or facts.fingerprint
-    facts_now = facts
-    if validators != (facts.etag, facts.last_modified):
-        facts_now = facts._replace(etag=validators[0], last_modified=validators[1])
+    facts_now = facts._replace(etag=validators[0], last_modified=validators[1])
     is_owed = facts.pending_fingerprint is not None
     if last is None or facts.recipe is None:
         return _told(facts_now, content, None, "first", [])
     if around.suspicion is Outcome.WRONG:
         return Verdict(Outcome.WRONG, reason="wrong_page")
-    changed = compare(Fingerprint(facts.recipe, last), content.fingerprint)
-    if changed is None:  # another recipe says nothing about the page: its new fingerprint is kept
+    if facts.recipe != content.fingerprint.recipe:  # it says nothing about the page, whose new fingerprint is kept
         if is_owed:
             return _told(facts_now, content, None, "page", [])
         return _withheld(_kept(facts_now, content, []), None, "recipe")
-    if changed and finding is not None and not finding.is_news:
-        changed = False
-    if not changed:
+    if last == content.fingerprint.digest or not finding.is_news:
         if is_owed:
             return _told(facts_now, content, False, "page", _history(facts))
-        ignored, reason = (finding.ignored, finding.reason) if finding is not None else ((), "")
+        reason = finding.reason
         if not reason and first is not None and _digest(first) in _history(facts)[:-1]:
             reason = "flapping"  # what came first was an earlier content, and at once this one came again
         kept = _kept(facts_now, content, _history(facts)) if reason == "template" else facts_now
-        return _withheld(kept, False, reason, ignored, _size(facts, content, finding) if reason else (None, None))
+        size = _size(facts, content, finding) if reason else (None, None)
+        return _withheld(kept, False, reason, finding.ignored, size)
     returned = not is_new(facts, content)
-    refetch = None if first is not None else _refetch(facts, content, around, returned=returned)
-    if refetch is not None:
+    is_in_doubt = finding.is_suspect or not around.knows_template or (returned and around.confirms_return)
+    if first is None and (refetch := _refetch(around, is_in_doubt=is_in_doubt and not is_owed)) is not None:
         return Verdict(Outcome.PROBED, refetch=refetch)
     size = _size(facts, content, finding)
-    ignored = finding.ignored if finding is not None else ()
     if returned and first is not None and not is_owed and first.fingerprint.digest != content.fingerprint.digest:
-        return _withheld(facts_now, False, "flapping", ignored, size)
+        return _withheld(facts_now, False, "flapping", finding.ignored, size)
     if size[1] is not None and 1.0 - size[1] < around.min_change and not is_owed:
-        return _withheld(facts_now, False, "minimum_change", ignored, size)
-    of_page = finding is None or finding.is_change
-    kind = "returned" if returned and of_page else finding.kind if finding is not None else "page"
-    return _told(facts_now, content, of_page, kind, _history(facts))._replace(size=size, ignored=ignored)
+        return _withheld(facts_now, False, "minimum_change", finding.ignored, size)
+    kind = "returned" if returned and finding.is_change else finding.kind
+    told = _told(facts_now, content, finding.is_change, kind, _history(facts))
+    return told._replace(size=size, ignored=finding.ignored)
 
 
-def _refetch(facts: PageFacts, content: Content, around: Circumstances, *, returned: bool) -> Refetch | None:
+def _refetch(around: Circumstances, *, is_in_doubt: bool) -> Refetch | None:
     """Return what has to be fetched before a page that looks changed is judged."""
     if around.suspicion is Refetch.IMPOSSIBLE_PAGE:
         return Refetch.IMPOSSIBLE_PAGE
-    if not around.may_refetch:
-        return None
-    is_owed, confirms = facts.pending_fingerprint is not None, returned and around.confirms_return
-    is_in_doubt = not around.knows_template or _is_in_doubt(facts, content, around.finding, confirms)
-    return Refetch.PAGE if around.suspicion is Refetch.PAGE or (is_in_doubt and not is_owed) else None
-
-
-def _is_in_doubt(facts: PageFacts, content: Content, finding: Finding | None, returned: bool) -> bool:
-    """Whether a second fetch at once has to tell."""
-    if returned or (finding is not None and finding.is_suspect):
-        return True
-    given = given_trace(facts, content)
-    # A page that ends in the middle was cut, or another one was served.
-    return (
-        given is not None
-        and content.seen is not None
-        and (is_cut(content.seen.trace, given) or not are_comparable(given, content.seen.trace))
-        and len(given) > FEW
-    )
+    return Refetch.PAGE if around.may_refetch and (around.suspicion is Refetch.PAGE or is_in_doubt) else None
 
 
 def _told(facts: PageFacts, content: Content, changed: bool | None, kind: str, history: list[bytes]) -> Verdict:
@@ -297,8 +275,7 @@ def _history(facts: PageFacts) -> list[bytes]:
     return [facts.history[start : start + _DIGEST] for start in range(0, len(facts.history), _DIGEST)]
 
 
-def _size(facts: PageFacts, content: Content, finding: Finding | None) -> Size:
+def _size(facts: PageFacts, content: Content, finding: Finding) -> Size:
     if not facts.text_sketch or not content.text_sketch:
         return None, None
-    similarity = sketch_similarity(facts.text_sketch, content.text_sketch)
-    return None if finding is None else finding.changed_share, similarity
+    return finding.changed_share, sketch_similarity(facts.text_sketch, content.text_sketch)

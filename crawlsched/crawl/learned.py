@@ -63,7 +63,7 @@ class Learned:
         """
         for name in template_and_site(url, recipe):
             known = self._known.get(name)
-            for suggestion in known.new_suggestions() if isinstance(known, TemplateNoise) else ():
+            for suggestion in known.suggestions(new=True) if isinstance(known, TemplateNoise) else ():
                 logger.info("Of pages like %s %s.", name, suggestion)
             if known is not None and known.n_learned > 1.1 * self._n_written.get(name, 0):
                 self._n_written[name] = known.n_learned

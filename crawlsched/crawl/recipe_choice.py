@@ -31,9 +31,9 @@ class Recipes:
     >>> chosen = {"*/api/*": "json", "a.example": "raw_bytes"}
     >>> recipes = Recipes(Settings.from_scrapy({"CRAWLSCHED_FINGERPRINTS": chosen}))
     >>> [recipes.of(url).id for url in ("http://a.example/api/1", "http://a.example/", "http://b.example/")]
-    ['json/2', 'raw_bytes/1', 'blocks/6']
+    ['json/3', 'raw_bytes/1', 'blocks/6']
     >>> recipes.of("http://b.example/", meant="visible_text").id
-    'visible_text/4'
+    'visible_text/5'
     """
 
     def __init__(self, settings: Settings) -> None:

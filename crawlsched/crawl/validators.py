@@ -6,9 +6,9 @@ from dataclasses import astuple, dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
-__all__ = ["Standing", "Tally", "ValidatorTrials", "seconds_since", "standings"]
+__all__ = ["Tally", "ValidatorTrials", "seconds_since", "standings"]
 
 KINDS = ("etag", "last_modified")
 _HEADERS = ("ETag", "Last-Modified")
@@ -24,13 +24,6 @@ _UNKNOWN_SHARE = 0.5
 _Validators = tuple[str | None, str | None]
 
 
-class Standing(NamedTuple):
-    """What is thought of one validator of a host."""
-
-    name: str
-    doubt: float  # probability that it stays as it was although the page has changed; 0 for an honest one
-
-
 @dataclass(slots=True)
 class Tally:
     """What trials of one validator found: visits without it that brought content to compare.
@@ -38,12 +31,12 @@ class Tally:
     Examples
     --------
     >>> tally = Tally()
-    >>> tally.standing.name, tally.standing.doubt
+    >>> tally.standing, tally.doubt
     ('unknown', 0.2)
     >>> for _ in range(3):
     ...     tally.count(changed=True, moved=True)
-    >>> tally.standing.name
-    'honest'
+    >>> tally.standing, tally.doubt
+    ('honest', 0.0)
     """
 
     moved: int = 0  # the page had changed: it had, too, or it had not
@@ -63,22 +56,23 @@ class Tally:
             self.restless, self.quiet = self.restless // 2, self.quiet // 2
 
     @property
-    def standing(self) -> Standing:
-        """What follows from it."""
+    def doubt(self) -> float:
+        """The probability that it stays as it was although the page has changed; 0 for an honest one."""
         doubt = (self.stale + _PRIOR_STALE) / (self.moved + self.stale + _PRIOR_CHANGES)
-        if self.moved >= _ENOUGH and doubt < _HONEST_BELOW:
-            return Standing("honest", 0.0)
-        return Standing("lying" if doubt > _LYING_ABOVE and self.stale > 1 else "unknown", doubt)
+        return 0.0 if self.moved >= _ENOUGH and doubt < _HONEST_BELOW else doubt
+
+    @property
+    def standing(self) -> str:
+        """What is thought of it: "honest", "lying" or "unknown"."""
+        if not self.doubt:
+            return "honest"
+        return "lying" if self.doubt > _LYING_ABOVE and self.stale > 1 else "unknown"
 
     @property
     def tells_time(self) -> bool:
         """Whether a Last-Modified is the time of the last change: it moves when the page does, and only then."""
         is_calm = self.quiet >= _ENOUGH and self.restless <= _HONEST_BELOW * (self.quiet + self.restless)
-        return self.standing.name == "honest" and is_calm
-
-    def to_list(self) -> list[int]:
-        """Return the arguments that make this tally."""
-        return [*astuple(self)]
+        return self.standing == "honest" and is_calm
 
 
 class ValidatorTrials:
@@ -92,30 +86,32 @@ class ValidatorTrials:
         self._share = share
         self._hosts: dict[int, tuple[Tally, Tally]] = {}
 
-    def of(self, host: int) -> tuple[Standing, Standing]:
-        """Return what is thought of a host's ETag and Last-Modified."""
-        etag, last_modified = self._hosts.get(host) or (Tally(), Tally())
-        return etag.standing, last_modified.standing
+    def of(self, host: int) -> tuple[Tally, Tally]:
+        """Return what trials of a host's ETag and Last-Modified found."""
+        return self._hosts.get(host) or (Tally(), Tally())
 
     def to_send(self, host: int, etag: str | None, last_modified: str | None) -> _Validators:
         """Return the validators with which a visit is made conditional; none if it puts them on trial."""
-        pairs = zip((etag, last_modified), self.of(host), strict=True)
-        sent = [value if standing.name != "lying" else None for value, standing in pairs]
-        decisive = self._decisive(host, *sent)
-        if decisive is None:
+        known = self.of(host)
+        etag, last_modified = (
+            value if tally.standing != "lying" else None
+            for value, tally in zip((etag, last_modified), known, strict=True)
+        )
+        if not etag and not last_modified:
             return None, None
-        share = self._share if decisive.name == "honest" or not self._share else max(self._share, _UNKNOWN_SHARE)
-        return (None, None) if self._rng.random() < share else (sent[0], sent[1])
+        is_honest = known[0 if etag else 1].standing == "honest"
+        share = self._share if is_honest or not self._share else max(self._share, _UNKNOWN_SHARE)
+        return (None, None) if self._rng.random() < share else (etag, last_modified)
 
     def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:
-        """Return the probability that a 304 comes although the page has changed; None if it is not to be believed."""
-        decisive = self._decisive(host, etag, last_modified)
-        return None if decisive is None or decisive.name == "lying" else decisive.doubt
+        """Return the probability that a 304 comes although the page has changed; None if it is not to be believed.
 
-    def _decisive(self, host: int, etag: str | None, last_modified: str | None) -> Standing | None:
-        """Return what is thought of what a server goes by: where both are sent, that is the ETag."""
-        pairs = zip((etag, last_modified), self.of(host), strict=True)
-        return next((standing for value, standing in pairs if value), None)
+        Where both are sent, a server goes by the ETag.
+        """
+        if not etag and not last_modified:
+            return None
+        decisive = self.of(host)[0 if etag else 1]
+        return None if decisive.standing == "lying" else decisive.doubt
 
     def compared(self, host: int, before: _Validators, now: _Validators, *, changed: bool) -> bool:
         """Compare the content of a visit without validators; return whether something was learned."""
@@ -133,8 +129,7 @@ class ValidatorTrials:
 
     def to_dict(self, host: int) -> dict[str, Any]:
         """Return what trials of a host found, as plain data for JSON."""
-        tallies = self._hosts.get(host)
-        return {} if tallies is None else dict(zip(KINDS, (tally.to_list() for tally in tallies), strict=True))
+        return dict(zip(KINDS, map(list, map(astuple, self._hosts.get(host, ()))), strict=False))
 
     def load(self, host: int, data: dict[str, Any]) -> None:
         """Take over what `to_dict` gave."""
@@ -149,7 +144,7 @@ def standings(data: dict[str, Any]) -> dict[str, str]:
     {'ETag': 'honest', 'Last-Modified': 'lying'}
     """
     tallies = {name: Tally(*data[kind]) for name, kind in zip(_HEADERS, KINDS, strict=True) if kind in data}
-    return {name: tally.standing.name for name, tally in tallies.items() if any(tally.to_list())}
+    return {name: tally.standing for name, tally in tallies.items() if any(astuple(tally))}
 
 
 def seconds_since(last_modified: str | None, date: str | None, now: float) -> float | None:

@@ -61,7 +61,7 @@ class WrongPages:
             return None
         known = self._host(host)
         known.n_visits += 1
-        if facts.fingerprint is None or not _is_replaced(facts, content) or _is_home(facts.url):
+        if facts.fingerprint is None or not self.is_replaced(facts, content) or _is_home(facts.url):
             return None
         if content.likeness in known.wrong:
             known.wrong.move_to_end(content.likeness)
@@ -89,9 +89,22 @@ class WrongPages:
         name = f"no-such-page-{self._rng.getrandbits(64):016x}_"
         return urljoin(url, name + splitext(urlsplit(url).path)[1])
 
-    def is_replaced(self, facts: PageFacts, content: Content) -> bool:
+    @staticmethod
+    def is_replaced(facts: PageFacts, content: Content) -> bool:
         """Whether next to nothing is left of what a page said."""
-        return self._enabled and _is_replaced(facts, content)
+        last = facts.pending_fingerprint or facts.fingerprint
+        recipe, digest = content.fingerprint
+        if last is None or facts.recipe != recipe or digest == last:
+            return False
+        if content.fingerprint.is_empty:
+            return not Fingerprint(recipe, last).is_empty
+        if (given := given_trace(facts, content)) is not None and content.seen is not None:
+            left = len({*given.digests}.intersection(content.seen.trace.digests))
+            if 2 * left >= len(given):  # most of what it said is there, so that nothing need be measured
+                return False
+        if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:
+            return False
+        return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED
 
     def passed(self, host: int, url: str, content: Content) -> bool:
         """Note that a replaced page is itself again at once; return whether the content is known for wrong now.
@@ -139,20 +152,3 @@ class WrongPages:
 def _is_home(url: str) -> bool:
     name, _ = splitext(urlsplit(url).path.strip("/").lower())
     return name in ("", "index", "default", "home")
-
-
-def _is_replaced(facts: PageFacts, content: Content) -> bool:
-    """Whether next to nothing is left of what a page said."""
-    last = facts.pending_fingerprint or facts.fingerprint
-    recipe, digest = content.fingerprint
-    if last is None or facts.recipe != recipe or digest == last:
-        return False
-    if content.fingerprint.is_empty:
-        return not Fingerprint(recipe, last).is_empty
-    if (given := given_trace(facts, content)) is not None and content.seen is not None:
-        left = len({*given.digests}.intersection(content.seen.trace.digests))
-        if 2 * left >= len(given):  # most of what it said is there, so that nothing need be measured
-            return False
-    if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:
-        return False
-    return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED

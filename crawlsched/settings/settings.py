@@ -105,7 +105,7 @@ def recipe_from(written: object) -> "Recipe":
     """Return the recipe that is written: a method, a function, its import path, or a mapping with options.
 
     >>> recipe_from("json").id, recipe_from({"method": "visible_text"}).id
-    ('json/2', 'visible_text/4')
+    ('json/3', 'visible_text/5')
     """
     from crawlsched.change_detection import Recipe
     from crawlsched.change_detection.recipes import RECIPE_OPTIONS

@@ -202,16 +202,17 @@ def test_output_that_nobody_reads_to_the_end_is_no_failure(run, database):
 
 def test_ctrl_c_is_quiet_wherever_it_comes(tmp_path):
     """While modules are loaded (half of the time that a command takes), while it works, and of each kind of command."""
-    database = f"sqlite:///{tmp_path / 'crawl.db'}"
-    Store.open(database, "news").close()
-    for waited, command in (
-        ("numpy", "status"),
-        ("sqlalchemy", "why"),
-        ("crawlsched.cli", "changes"),
+    database = "--database", f"sqlite:///{tmp_path / 'crawl.db'}"
+    Store.open(database[1], "news").close()
+    for waited, *command in (
+        ("numpy", "status", *database),
+        ("sqlalchemy", "why", "http://a.example/", *database),
+        ("crawlsched.cli", "changes", *database),
+        # Hours of work, of which nothing is written before its end.
+        ("crawlsched.simulation.figures", "simulate", "noisy-signals-2", "--out", tmp_path / "figures"),
     ):
-        arguments = [command, *(["http://a.example/"] if command == "why" else []), "--database", database]
         process = children.start(
-            *(sys.executable, "-X", "importtime", "-m", "crawlsched", *arguments),
+            *(sys.executable, "-X", "importtime", "-m", "crawlsched", *command),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
@@ -226,3 +227,4 @@ def test_ctrl_c_is_quiet_wherever_it_comes(tmp_path):
         assert process.returncode in (0, 1, 130, -signal.SIGINT)
         assert "KeyboardInterrupt" not in said
         assert "Traceback" not in said
+    assert not list(tmp_path.glob("figures/*"))

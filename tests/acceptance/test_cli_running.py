@@ -164,12 +164,6 @@ def test_what_is_forgotten_is_not_asked_for_again(running: Running):
     assert running.report("forget", "--list")["forgotten"] == []
 
 
-def test_a_second_crawl_is_refused_while_this_one_runs(running: Running, tmp_path):
-    """The sentence of the second start says which process owns the collection."""
-    crawl = Project(tmp_path, running.urls, database_url=running.project.database_url).run()
-    assert f"is owned by another running process: pid {running.pid} on host" in crawl.log
-
-
 def test_a_running_crawl_is_handed_pages(running: Running, tmp_path):
     """New URLs become pages, importance counts, wrong lines are named; visits are refused with a sentence."""
     lines = [f"{running.urls[5]},6", "http://127.0.0.1:1/handed,3", "/nothing,1"]

@@ -82,30 +82,3 @@ def test_what_is_not_possible_is_said_in_one_sentence(run, tmp_path, arguments, 
     (tmp_path / "here.txt").touch()
     assert failed(run(*arguments)).startswith(sentence)
     assert [path.name for path in tmp_path.iterdir()] == ["here.txt"]
-
-
-def test_an_interrupted_run_leaves_nothing_behind(tmp_path):
-    """Ended by the keyboard in the middle of a run of hours, it has written nothing, and says 130."""
-    command = [sys.executable, "-c", INTERRUPTED, "noisy-signals-2", "--out", tmp_path]
-    answer = children.run(*command, timeout=180)
-    assert (answer.returncode, answer.stdout, answer.stderr) == (130, "", "")
-    assert list(tmp_path.iterdir()) == []
-
-
-# Ctrl-C comes as soon as pages are crawled, in the first repetition.
-INTERRUPTED = """
-import os, signal, sys, threading, time
-from crawlsched.cli import main
-
-def interrupt():
-    frame = None
-    while frame is None:
-        time.sleep(0.01)
-        frame = sys._current_frames()[threading.main_thread().ident]
-        while frame is not None and frame.f_code.co_name != "crawl":
-            frame = frame.f_back
-    os.kill(os.getpid(), signal.SIGINT)
-
-threading.Thread(target=interrupt, daemon=True).start()
-sys.exit(main(["simulate", *sys.argv[1:]]))
-"""

@@ -26,7 +26,7 @@ class Site:
 
     def __init__(self) -> None:
         self.detector = Detector(TemplateNoise(), SharedTexts())
-        self.given: dict[int, Trace] = {}
+        self.given: dict[str, Trace] = {}
         self.now = 0.0
 
     def page(self, number: int, text: str = "", foot: str = "") -> PageBlocks:
@@ -250,7 +250,7 @@ def test_what_differs_at_most_visits_is_suggested_and_told() -> None:
     assert text.startswith("`p.sold` differed at 24 of 24 visits on 4 pages")
     assert "`CRAWLSCHED_FINGERPRINT_DROP = ['p.sold']` leaves it out" in text
     kept = TemplateNoise.from_dict(site.detector.noise.to_dict())
-    assert (kept.suggestions(), kept.new_suggestions()) == ([text], [])
+    assert (kept.suggestions(), kept.suggestions(new=True)) == ([text], [])
 
 
 def test_what_was_learned_is_the_same_when_it_is_read_back() -> None:

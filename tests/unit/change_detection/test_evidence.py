@@ -13,7 +13,7 @@ def known_after_each(rng: Random, share: float, n: int = 40) -> list[bool]:
     """Return what is known after each pair of fetches of pages that had changed, which differ in a share."""
     evidence, known = Evidence(), []
     for _ in range(n):
-        evidence.probed(rng.randrange(9), differed=rng.random() < share)
+        evidence.probed(f"{rng.randrange(9)}", differed=rng.random() < share)
         known.append(evidence.is_noise)
     return known
 
@@ -38,8 +38,8 @@ def test_what_stands_still_from_now_on_is_no_noise_after_few_fetches() -> None:
     """A slot of random words that becomes a notice."""
     evidence = Evidence()
     for page in range(12):
-        evidence.probed(page, differed=True)
+        evidence.probed(f"{page}", differed=True)
     for page in range(6):
         assert evidence.is_noise or page >= 4
-        evidence.probed(page, differed=False)
+        evidence.probed(f"{page}", differed=False)
     assert not evidence.is_noise

@@ -23,7 +23,7 @@ def test_an_etag_that_moves_with_three_changes_is_honest() -> None:
     """Its 304s are then believed without doubt."""
     on_trial = trials()
     compared(on_trial, 3, etag_moves=True, changed=True)
-    assert on_trial.of(0)[0] == ("honest", 0.0)
+    assert on_trial.of(0)[0].standing == "honest"
     assert on_trial.doubt(0, '"a"', None) == 0.0
 
 
@@ -31,7 +31,7 @@ def test_an_etag_that_stays_at_two_changes_lies() -> None:
     """It is neither sent nor believed; Last-Modified still is."""
     on_trial = trials(share=0.0)
     compared(on_trial, 2, etag_moves=False, changed=True)
-    assert on_trial.of(0)[0].name == "lying"
+    assert on_trial.of(0)[0].standing == "lying"
     assert on_trial.to_send(0, '"always"', "Sat") == (None, "Sat")
     assert on_trial.doubt(0, '"always"', None) is None
 
@@ -40,7 +40,8 @@ def test_pages_that_never_change_prove_nothing() -> None:
     """An ETag that stays while nothing changes may be a constant: it is unknown, and 304s count with doubt."""
     on_trial = trials()
     compared(on_trial, 100, etag_moves=False, changed=False)
-    assert on_trial.of(0)[0] == ("unknown", pytest.approx(0.2))
+    assert on_trial.of(0)[0].standing == "unknown"
+    assert on_trial.doubt(0, '"always"', None) == pytest.approx(0.2)
 
 
 def test_a_server_that_mends_its_ways_is_believed_again() -> None:
@@ -48,7 +49,7 @@ def test_a_server_that_mends_its_ways_is_believed_again() -> None:
     on_trial = trials()
     compared(on_trial, 10, etag_moves=False, changed=True)
     needed = 0
-    while on_trial.of(0)[0].name != "honest":
+    while on_trial.of(0)[0].standing != "honest":
         compared(on_trial, 1, etag_moves=True, changed=True)
         needed += 1
         assert needed <= 200
@@ -76,7 +77,7 @@ def test_last_modified_tells_the_time_only_if_it_rests_when_the_page_does() -> N
         now = f"Sat, {number}"
         on_trial.compared(0, (None, "Fri"), (None, now), changed=number % 2 == 0)  # moves always
         on_trial.compared(1, (None, "Fri"), (None, now if number % 2 == 0 else "Fri"), changed=number % 2 == 0)
-    assert on_trial.of(0)[1].name == on_trial.of(1)[1].name == "honest"
+    assert on_trial.of(0)[1].standing == on_trial.of(1)[1].standing == "honest"
     assert not on_trial.tells_time(0)
     assert on_trial.tells_time(1)
     assert not on_trial.tells_time(2)
