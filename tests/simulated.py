@@ -11,6 +11,7 @@ from scrapy.utils.request import fingerprint
 
 from crawlsched.planner import Planner, plan
 from crawlsched.store import Batch, NewPage, ObservationRow, Source, Store
+from crawlsched.store.records import save_plan
 
 __all__ = ["HOSTS", "Simulated", "World", "crawl"]
 
@@ -125,7 +126,7 @@ def _save(
         )
     )
     made = plan(planner.snapshot(), planner.bandwidth, store.reader.signal_observations(0.0))
-    store.plans.save(made.to_dict(hosts), now)
+    save_plan(store, made.to_dict(hosts), now)
     planner.adopt(made, now)
     while planner.work(now):
         pass

@@ -5,11 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from crawlsched.cli import refit, shards, split
+from crawlsched.cli import refit
+from crawlsched.cli.members import say_processes, sharing
 from crawlsched.cli.parsing import Option, add_command, add_commands_below, confirm, option, shown_progress
+from crawlsched.cli.stores import open_stores
 from crawlsched.cli.table_files import new_file
-from crawlsched.cli.target import common_options, database_of
+from crawlsched.cli.target import common_options, database_of, find_target
 from crawlsched.exceptions import CrawlschedError, StoreError
+from crawlsched.settings import format_bandwidth
+from crawlsched.wording import or_dash, say_table
 
 __all__ = ["EXAMPLES", "HELP", "add_actions"]
 
@@ -25,7 +29,7 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     for name, action in _ACTIONS.items():
         if isinstance(action, _Action):
             action = action._replace(EXAMPLES=(f"crawlsched db {name}{_EXAMPLES.get(name, '')}",))
-        common = None if name == "copy" else whole if isinstance(action, _Action) else common_options()
+        common = None if name == "copy" else common_options() if name in _OF_A_COLLECTION else whole
         add_command(actions, name, action, common)
 
 
@@ -64,20 +68,19 @@ _CHECKED = "{database} is sound and up to date (revision {revision})."
 
 def check(arguments: argparse.Namespace) -> dict[str, Any]:
     """Look at the database and change nothing."""
-    from crawlsched.store import Store, schema
+    from crawlsched.store import schema
     from crawlsched.store.database import Database
 
     url, _, _ = database_of(arguments)
     revision = schema.check(url)
-    # The check is of the whole database, whatever collections it holds; there is none with the number 0.
-    store = Store(Database(url, read_only=True), "", (0, 0))
+    database = Database(url, read_only=True)
     try:
-        problems = store.quick_check()
+        problems = schema.damage(database)
     finally:
-        store.close()
+        database.close()
     if problems:
-        raise StoreError(f"The database {store.database.name!r} is damaged; restore a backup: {'; '.join(problems)}.")
-    return {"database": store.database.name, "revision": revision, "sound": True}
+        raise StoreError(f"The database {database.name!r} is damaged; restore a backup: {'; '.join(problems)}.")
+    return {"database": database.name, "revision": revision, "sound": True}
 
 
 _BACKED_UP = "{database} was copied to {file} ({bytes:,} bytes)."
@@ -86,7 +89,7 @@ _BACKED_UP = "{database} was copied to {file} ({bytes:,} bytes)."
 def backup(arguments: argparse.Namespace) -> dict[str, Any]:
     """Copy the database as it is now."""
     from crawlsched.store import schema
-    from crawlsched.store.backup import copy_database
+    from crawlsched.store.copying import copy_file
     from crawlsched.store.database import Database
 
     url, _, _ = database_of(arguments)
@@ -99,7 +102,7 @@ def backup(arguments: argparse.Namespace) -> dict[str, Any]:
         with new_file(file) as unfinished:
             # Cookies and passwords may stand in it, as in the database.
             unfinished.touch(mode=0o600)
-            copy_database(database, unfinished, shown_progress("Copying"))
+            copy_file(database, unfinished, shown_progress("Copying"))
     finally:
         database.close()
     return {"database": database.name, "file": str(file), "bytes": file.stat().st_size, "revision": revision}
@@ -110,7 +113,7 @@ _RESTORED = "{database} is what {file} holds now (revision {revision})."
 
 def restore(arguments: argparse.Namespace) -> dict[str, Any]:
     """Put a copy in the place of the database, which no crawl may use meanwhile."""
-    from crawlsched.store.backup import copy_database, require_sound
+    from crawlsched.store.copying import copy_file, require_sound
     from crawlsched.store.database import Database, database_url
 
     url, _, _ = database_of(arguments)
@@ -131,7 +134,7 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
         source = Database(f"sqlite:///{file.absolute()}", read_only=True)
         try:
             with target.explained("written"):
-                copy_database(source, path, shown_progress("Copying"))
+                copy_file(source, path, shown_progress("Copying"))
         finally:
             source.close()
     finally:
@@ -169,6 +172,66 @@ def say_copy(report: dict[str, Any]) -> str:
     )
 
 
+def shards(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Gather the shards of a collection, and who has them."""
+    with open_stores(arguments) as stores:
+        if stores.shared is None:
+            stores.whole("db shards")
+            return {"collection": stores.name, "n_shards": None, "shards": []}
+        shared = sharing(stores.shared)
+    owners = {member["token"]: f"{member['host']}:{member['pid']}" for member in shared["members"]}
+    return {
+        "collection": stores.name,
+        **{name: shared[name] for name in ("n_shards", "rate", "paused_since", "waiting")},
+        "processes": len(owners),
+        "shards": [{**row, "owner": owners.get(row["member"])} for row in shared["shards"]],
+    }
+
+
+def say_shards(report: dict[str, Any]) -> str:
+    """Say who crawls which shard."""
+    if report["n_shards"] is None:
+        return (
+            f"{report['collection']}: no shards; one process crawls it (CRAWLSCHED_SHARDS makes one that several share)"
+        )
+    processes, rate = say_processes(report["processes"]), format_bandwidth(report["rate"])
+    lines = [f"{report['collection']}: {report['n_shards']} shards on {processes}; {rate} for all"]
+    rows = [["shard", "process", "pages", "waiting", "owners so far"]]
+    for shard in report["shards"]:
+        loading = "" if shard["ready"] or shard["owner"] is None else " (loading)"
+        counts = [f"{shard[name]:,}" for name in ("pages", "waiting", "epoch")]
+        rows.append([f"{shard['shard']}", f"{or_dash(shard['owner'], '{}')}{loading}", *counts])
+    return "\n".join([*lines, *say_table(rows, right="rlrrr")])
+
+
+def split(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Divide a collection among more shards."""
+    from crawlsched.store import schema
+    from crawlsched.store.database import Database
+    from crawlsched.store.splitting import split as split_collection
+
+    target = find_target(arguments)
+    schema.check(target.database)
+    # What takes long is no sign that the server hangs.
+    database = Database(target.database, answer_within=None)
+    try:
+        done = split_collection(database, target.collection, arguments.n, target.settings.bandwidth)
+    finally:
+        database.close()
+    return {"collection": target.collection, **done}
+
+
+def say_split(report: dict[str, Any]) -> str:
+    """Say what was divided, and what is left to do."""
+    pages, n_after = report["n_pages"], report["n_after"]
+    before = "one process" if report["n_before"] == 1 else f"{report['n_before']} shards"
+    return (
+        f"{report['collection']}: {sum(pages):,} pages of {before} are in {n_after} shards now, {min(pages):,} to "
+        f"{max(pages):,} in each; {format_bandwidth(report['rate'])} for all.\n"
+        f"Crawls of it need CRAWLSCHED_SHARDS = {n_after}."
+    )
+
+
 _FILE = option("FILE", "of the copy", Path)
 _ACTIONS = {
     "upgrade": _Action("make the tables of this version, keeping what is in them", upgrade, say_upgrade),
@@ -190,11 +253,21 @@ _ACTIONS = {
         ),
     ),
     "refit": refit,
-    "shards": shards,
-    "split": split,
+    "shards": _Action(
+        "the shards of a collection that processes share: who crawls each, and how large it is", shards, say_shards
+    ),
+    "split": _Action(
+        "divide a collection among more shards, or one of a single process for the first time",
+        split,
+        say_split,
+        (option("N", "how many there are to be: a power of two; twice as many by default", int, nargs="?"),),
+    ),
 }
+_OF_A_COLLECTION = frozenset(("refit", "shards", "split"))
 _EXAMPLES = {
     "backup": " crawlsched-backup.db",
     "restore": " crawlsched-backup.db",
     "copy": " sqlite:///crawlsched.db postgresql://crawl@db.example/crawls",
+    "shards": " --database postgresql://crawler@db.example/crawls",
+    "split": " 64 --database postgresql://crawler@db.example/crawls",
 }

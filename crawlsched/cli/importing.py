@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crawlsched.crawl.importing import Histories, Import
     from crawlsched.crawl.project import Requests
     from crawlsched.store import Store
-    from crawlsched.store.tombstones import Tombstone
+    from crawlsched.store.forgetting import Tombstone
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
@@ -228,7 +228,7 @@ def _plan(store: "Store", target: Target, importing: "Import") -> None:
 
 def say(report: dict[str, Any]) -> str:
     """Say what was taken over, and name the wrong lines."""
-    from crawlsched.store.tombstones import Tombstone
+    from crawlsched.store.forgetting import Tombstone
 
     known, now = report["pages"] - report["new"], time.time()
     lines = [
@@ -283,10 +283,12 @@ class RunningImport:
 
     def take(self, named: "Sequence[FoundPage]", histories: Any = None) -> None:
         """Hand pages over; waits where the crawl has many of them before it."""
+        from crawlsched.store import commands
+
         for start in range(0, len(named), _PAGES_AT_ONCE):
             some = named[start : start + _PAGES_AT_ONCE]
             asked = {"pages": {page.url: page.importance if page.importance_stated else None for page in some}}
-            self._sent.append(self._store.commands.send("import", asked, time.time()))
+            self._sent.append(commands.send(self._store, "import", asked, time.time()))
             self.counts["pages"] += len(some)
             if len(self._sent) > _MOST_WAITING:
                 self._collect()
@@ -297,7 +299,9 @@ class RunningImport:
             self._collect()
 
     def _collect(self) -> None:
-        answer = self._store.commands.wait_for(self._sent.popleft(), _ANSWER_WITHIN)
+        from crawlsched.store import commands
+
+        answer = commands.wait_for(self._store, self._sent.popleft(), _ANSWER_WITHIN)
         if answer is None:
             raise CrawlschedError(
                 f"The crawl of the collection {self._store.name!r} did not answer within {_ANSWER_WITHIN:g} s; it "

@@ -77,7 +77,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _of_store(store: "Store", settings: Settings, now: float) -> dict[str, Any]:
-    owner, plan = store.owner(), store.plans.newest()
+    from crawlsched.store.records import last_plan
+
+    owner, plan = store.owner(), last_plan(store)
     counts, counted_at = _counted(store)
     return {
         "status": owner.status if owner is not None else {},
@@ -97,8 +99,9 @@ def _counted(store: "Store") -> "tuple[PageCounts, float | None]":
     """Count the pages; of very many return what the newest plan counted, if there is one, and when that was."""
     from crawlsched.pages import STATE_NAMES
     from crawlsched.pages.pages import PageCounts
+    from crawlsched.store.records import last_plan
 
-    plan = store.plans.newest()
+    plan = last_plan(store)
     if plan is not None and "page_counts" in plan.data and store.reader.next_page() > _ALL_COUNTED:
         found = plan.data["page_counts"]
         return PageCounts(found["states"], dict(found["sources"]), found["hosts"]), plan.made_at

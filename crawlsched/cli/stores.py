@@ -91,15 +91,17 @@ class Stores:
         self, wanted: "Sequence[tuple[Store, dict[str, Any]]]", command: str, *, timeout: float = _ANSWER_WITHIN
     ) -> list[dict[str, Any] | None]:
         """Send a command to the owners of stores at once, and return their answers (None: no owner, it waits)."""
+        from crawlsched.store import commands
+
         until = time.monotonic() + timeout
         running = [owner_now(store) is not None for store, _ in wanted]
-        sent = [store.commands.send(command, arguments, time.time()) for store, arguments in wanted]
+        sent = [commands.send(store, command, arguments, time.time()) for store, arguments in wanted]
         answers: list[dict[str, Any] | None] = []
         for (store, _), number, is_running in zip(wanted, sent, running, strict=True):
-            answer = store.commands.wait_for(number, max(until - time.monotonic(), 1.0)) if is_running else None
+            answer = commands.wait_for(store, number, max(until - time.monotonic(), 1.0)) if is_running else None
             if is_running and answer is None:
                 # Withdrawn, so that a crawl which starts tomorrow does not do it then.
-                store.commands.finish(number, {"error": "Nobody did it in time."}, time.time())
+                commands.finish(store, number, {"error": "Nobody did it in time."}, time.time())
                 raise CrawlschedError(
                     f"The crawl of the collection {self.name!r} did not answer within {timeout:g} s, so nothing was "
                     "done; look at its log."

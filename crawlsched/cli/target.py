@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL
 
     from crawlsched.store import Store
-    from crawlsched.store.tombstones import Tombstone
+    from crawlsched.store.forgetting import Tombstone
 
 __all__ = [
     "Target",
@@ -230,7 +230,7 @@ def not_found(store: "Store", url: str) -> UnknownPage:
 def why_forgotten(stone: "Tombstone", now: float) -> str:
     """Say when and by what something was forgotten, and which command takes that back.
 
-    >>> from crawlsched.store.tombstones import Tombstone
+    >>> from crawlsched.store.forgetting import Tombstone
     >>> print(why_forgotten(Tombstone("host", "a.org", 1700000000.0), now=1700000060.0))
     the host a.org was forgotten (2023-11-14 22:13:20 UTC, 60 s ago); take that back with `crawlsched ...
     """

@@ -21,7 +21,7 @@ from crawlsched.planner import forecast
 from crawlsched.settings import parse_bandwidth
 from crawlsched.showing import in_words
 from crawlsched.store import host_of
-from crawlsched.store.commands import Command
+from crawlsched.store.commands import Command, pending
 from crawlsched.store.forgetting import FORGET_KINDS
 
 __all__ = ["obey_pending", "obey_waiting"]
@@ -47,13 +47,13 @@ def obey_pending(refresher: Refresher, shard: Shard) -> None:
         shard.commands_under_way &= {command.id for command in commands}
         _obey(refresher, shard, commands)
 
-    collection.aside.run(f"reading commands ({shard.number})", shard.store.commands.pending, found)
+    collection.aside.run(f"reading commands ({shard.number})", partial(pending, shard.store), found)
 
 
 def obey_waiting(refresher: Refresher) -> None:
     """Do what was asked for while no crawl ran, before the first slot: a pause lets nothing go out."""
     for shard in refresher.collection.shards:
-        _obey(refresher, shard, shard.store.commands.pending())
+        _obey(refresher, shard, pending(shard.store))
 
 
 def _obey(refresher: Refresher, shard: Shard, commands: Iterable[Command]) -> None:

@@ -15,6 +15,7 @@ from crawlsched.freshness import estimated
 from crawlsched.pages import ERROR, LIVE, NEW
 from crawlsched.planner.reports.outlook import known_fresh, wanted
 from crawlsched.planner.sampling import evenly
+from crawlsched.store.records import put_first_pages, put_sample
 
 __all__ = ["FIRST_PAGES", "VIEWS", "Figures"]
 
@@ -94,7 +95,7 @@ class Figures:
             "wanted": float(rows.size * every),
         }
         store, figures = refresher.collection.store, self.newest
-        refresher.collection.aside.run("the sample", lambda: store.samples.put(now, figures))
+        refresher.collection.aside.run("the sample", lambda: put_sample(store, now, figures))
 
     def _ranking(self) -> Iterator[None]:
         planner = self._refresher.planner
@@ -126,7 +127,7 @@ class Figures:
         times = ("oldest", "new")
         store, numbers = self._refresher.collection.store, self._refresher.collection.numbers
         ranked = [(v, numbers.of(pages).tolist(), (-x if v in times else x).tolist()) for v, (pages, x) in best.items()]
-        self._refresher.collection.aside.run("the first pages", lambda: store.first_pages.put(ranked))
+        self._refresher.collection.aside.run("the first pages", lambda: put_first_pages(store, ranked))
 
 
 def _first(pages: Any, values: Any) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -72,8 +72,8 @@ class Hosts:
         self._shares = dict(shares or {})
         self._share: dict[int, float] = {}
         self._due: dict[int, float] = {}
-        #: Hosts that another process is about to ask: this one begins nothing more.
-        self.leaving: set[int] = set()
+        #: Says of a host whether another process is about to ask it, and this one begins nothing more; None: of none.
+        self.is_leaving: Callable[[int], bool] | None = None
         #: Seconds between two requests to any host, which somebody else sees to: DOWNLOAD_DELAY.
         self.least_delay = 0.0
         #: Crawls per second; `shares` are shares of it.
@@ -182,9 +182,9 @@ class Hosts:
     def free_at(self, host: int, now: float, *, has_begun: bool = False) -> float:
         """Return the earliest time at which the host may be asked, as far as its own wishes go; `now` if it may be.
 
-        One that is `leaving` is asked for what has begun only, such as the page that a redirect leads to.
+        One that `is_leaving` is asked for what has begun only, such as the page that a redirect leads to.
         """
-        if self.leaving and host in self.leaving and not has_begun:
+        if self.is_leaving is not None and not has_begun and self.is_leaving(host):
             return float("inf")
         free = max(now, self._rest_until.get(host, 0.0)) if self._rest_until else now
         if self._errors:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.change_signals import ascii_host
 from crawlsched.settings import Settings, recipe_from
 from crawlsched.store import host_of
-from crawlsched.store.tombstones import pattern
+from crawlsched.store.forgetting import pattern
 
 if TYPE_CHECKING:
     from crawlsched.change_detection import Recipe

@@ -21,7 +21,7 @@ from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.planner import Plan
 from crawlsched.store import Host, Source, Store
-from crawlsched.store.plans import StoredPlan
+from crawlsched.store.records import StoredPlan, last_plan
 
 __all__ = ["LOADED_AT_ONCE", "ShardPages", "StoredShard"]
 
@@ -99,7 +99,7 @@ class ShardPages:
             reader.undelivered(),
             reader.learned(),
             reader.bytes_of_texts(),
-            store.plans.newest(),
+            last_plan(store),
         )
 
     def take_in(self, stored: StoredShard, now: float) -> Iterator[None]:

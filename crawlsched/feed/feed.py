@@ -17,7 +17,6 @@ from crawlsched.content.kept_texts import differences
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.settings.values import read_date, read_seconds
 from crawlsched.store import Store, changes
-from crawlsched.store.access import Access
 from crawlsched.store.reading import Reader
 
 __all__ = ["LONGEST_DIFF", "Change", "Cursor", "Feed", "atom", "read_since"]
@@ -217,7 +216,7 @@ class Feed:
             )
 
     def _diff(self, key: tuple[int, int], row: changes.DeliveredChange) -> list[str] | None:
-        kept = Reader(Access(self._store.database, self._store.name, key)).text_of(row.page)
+        kept = Reader(self._store.database, key).text_of(row.page)
         # Of a page that has changed again since, the texts are those of a later change.
         if kept is None or kept.before is None or row.found_at is None or abs(kept.seen_at - row.found_at) > 1e-3:
             return None

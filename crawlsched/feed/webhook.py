@@ -17,6 +17,7 @@ from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.feed.feed import Change, Cursor, Feed
 from crawlsched.showing import in_words, without_secrets
 from crawlsched.store import Store
+from crawlsched.store.records import position_of, put_position
 
 __all__ = ["SIGNATURE", "Webhook", "signature"]
 
@@ -70,8 +71,8 @@ class Webhook:
 
     def start(self) -> None:
         """Begin where it ended; a new address gets what is delivered from now on."""
-        if self._store.followers.position_of(self.name) is None:
-            self._store.followers.put_position(self.name, self._feed.end()[self._store.key[0]])
+        if position_of(self._store, self.name) is None:
+            put_position(self._store, self.name, self._feed.end()[self._store.key[0]])
         self._thread.start()
 
     def stop(self, timeout: float = _LAST_POSTS) -> None:
@@ -111,7 +112,7 @@ class Webhook:
     def _post_next(self) -> bool:
         """Post the next batch, if there is one; return whether there may be more."""
         shard = self._store.key[0]
-        position, oldest = self._store.followers.position_of(self.name) or 0, self._feed.start()[shard]
+        position, oldest = position_of(self._store, self.name) or 0, self._feed.start()[shard]
         if position < oldest:
             logger.error(
                 "%d changes are no longer kept (CRAWLSCHED_OBSERVATION_RETENTION) and never reached the webhook.",
@@ -122,7 +123,7 @@ class Webhook:
         if not changes:
             return False
         self._post(changes)
-        self._store.followers.put_position(self.name, changes[-1].id)
+        put_position(self._store, self.name, changes[-1].id)
         self._count("posts")
         self._count("changes", len(changes))
         return True

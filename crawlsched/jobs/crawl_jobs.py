@@ -33,7 +33,8 @@ from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
 from crawlsched.settings import Settings
-from crawlsched.store import Source, Store
+from crawlsched.store import Source, Store, schema
+from crawlsched.store.records import save_plan, thin_samples
 
 __all__ = ["CrawlJobs", "check_store", "make_plan", "placed", "plan_store", "prune", "visits_of_sources"]
 
@@ -97,7 +98,7 @@ def make_plan(
             of_sources = [(shard.source_numbers.get(source, -1), n) for source, n in counts.sources.items()]
             data["page_counts"] = {**counts._asdict(), "sources": of_sources}
         try:
-            shard.store.plans.save(data, now)
+            save_plan(shard.store, data, now)
         except CollectionInUse:  # its next owner makes one
             if shards.n is None:
                 raise
@@ -148,7 +149,7 @@ def prune(store: Store, before: float) -> int:
 
 def check_store(store: Store) -> list[str]:
     """Return what is wrong with the database, as sentences; log them, too."""
-    problems = store.quick_check()
+    problems = schema.damage(store.database)
     for problem in problems:
         logger.error("The database is damaged: %s", problem)
     return problems
@@ -246,7 +247,7 @@ class CrawlJobs:
             try:
                 await run_in_thread(prune, shard.store, before)
                 await run_in_thread(shard.store.forgetting.prune_templates)
-                await run_in_thread(shard.store.samples.thin, self._refresher.clock())
+                await run_in_thread(thin_samples, shard.store, self._refresher.clock())
             except CollectionInUse:
                 continue  # it is another process's by now
 

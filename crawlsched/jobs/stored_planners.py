@@ -54,8 +54,9 @@ def settings_of(store: "Store", settings: Settings) -> Settings:
 def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None) -> "Plan | None":
     """Return the plan that was made last; None if there is none yet."""
     from crawlsched.planner import Plan
+    from crawlsched.store.records import last_plan
 
-    stored = store.plans.newest()
+    stored = last_plan(store)
     return None if stored is None else Plan.from_dict(stored.data, host_number)
 
 

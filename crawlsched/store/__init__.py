@@ -14,10 +14,10 @@ from crawlsched.store.batch import (
     PageFacts,
     Source,
 )
+from crawlsched.store.forgetting import host_of
 from crawlsched.store.lease import Lease
 from crawlsched.store.models import Outcome
 from crawlsched.store.store import Store
-from crawlsched.store.tombstones import host_of
 from crawlsched.store.write_behind import WriteBehind
 
 __all__ = [

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, func, select, update
 
 from crawlsched.store import models
-from crawlsched.store.access import Part
-from crawlsched.store.statements import own, put, same
+from crawlsched.store.rows import own, same
 
 __all__ = [
     "DeliveredChange",
-    "Followers",
     "after",
     "before_time",
     "kept",
@@ -141,18 +139,3 @@ def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
     owner = models.collections
     connection.execute(update(owner).where(*own(owner, key)).values(changes_pruned=old[-1]))
     return len(old)
-
-
-class Followers(Part):
-    """How far those who follow the changes of a collection have read them."""
-
-    def position_of(self, follower: str) -> int | None:
-        """Give the number of the last change that arrived at a follower; None: it has not begun."""
-        table = models.followers
-        rows = self._access.rows(select(table.c.position).where(*self._access.own(table), table.c.name == follower))
-        return rows[0].position if rows else None
-
-    def put_position(self, follower: str, position: int) -> None:
-        """Note how far a follower has come."""
-        row = self._access.row(name=follower, position=position)
-        self._access.write(lambda connection: put(connection, models.followers, [row]))

@@ -1,8 +1,10 @@
-"""Copying: every row of a database into an empty one of another kind, all of them or none, and looked at afterwards."""
+"""Copying: a database into an empty one of another kind, or an SQLite file to a file while crawls go on."""
 
+import sqlite3
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice, zip_longest
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Table, Text, collate, func, insert, inspect, select, text
@@ -13,9 +15,10 @@ from crawlsched.store.database import Database, is_row_error, reason
 from crawlsched.store.lease import require_idle
 from crawlsched.store.models import metadata
 
-__all__ = ["copy_all"]
+__all__ = ["copy_all", "copy_file", "require_sound"]
 
 _ROWS_AT_ONCE = 5_000
+_PAGES_AT_ONCE = 2_000
 
 Shown = Callable[[int, int], None]
 
@@ -125,3 +128,35 @@ def _named(table: Table, source: str, target: str) -> Iterator[None]:
 def _key_of(table: Table, row: tuple[Any, ...]) -> str:
     values = dict(zip((column.name for column in table.columns), row, strict=True))
     return ", ".join(f"{column.name} {values[column.name]!r:.80}" for column in table.primary_key.columns)
+
+
+def copy_file(source: Database, file: Path, shown: Shown = lambda done, total: None) -> None:
+    """Copy a database to a file, in place of what the file holds.
+
+    What is written meanwhile is not in the copy, and no writer waits. ``shown(done, total)`` counts pages of the file.
+    """
+    if not source.is_sqlite:
+        raise StoreError(f"The database {source.name!r} is PostgreSQL's; pg_dump copies it, pg_restore puts it back.")
+    path = Path(str(source.url.database)).absolute()
+    with (
+        source.explained("copied"),
+        closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)) as reading,
+        closing(sqlite3.connect(file, timeout=source.busy_timeout)) as writing,
+    ):
+        # One transaction for all of it: or each write of the crawl would make the copy begin anew.
+        reading.execute("BEGIN")
+        reading.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        reading.backup(writing, pages=_PAGES_AT_ONCE, progress=lambda _, left, total: shown(total - left, total))
+        reading.execute("COMMIT")
+
+
+def require_sound(file: Path) -> str:
+    """Return a database file's revision, or raise StoreError if it is not ours and whole."""
+    url = f"sqlite:///{file.absolute()}"
+    revision = schema.current(url)
+    if revision is None:
+        raise StoreError(f"The file {str(file)!r} holds no tables of crawlsched.")
+    with closing(Database(url, read_only=True)) as opened:
+        if found := schema.damage(opened):
+            raise StoreError(f"The file {str(file)!r} is damaged: {'; '.join(found)[:200]}.")
+    return revision

@@ -107,18 +107,18 @@ def reason(error: BaseException) -> str:
     original = getattr(error, "orig", None) or error
     said = " ".join((getattr(original, "strerror", None) or str(original) or type(original).__name__).split())
     lowered = said.lower()
-    known = (words for words, needles in _WORDS.items() if any(needle in lowered for needle in needles))
-    words = next(known, None)
+    words = next((words for words, needles in _WORDS.items() if any(needle in lowered for needle in needles)), None)
     return said if words is None else f"{words} ({said})"
 
 
+# What drivers say, in our words.
 _WORDS = {
     "the disk is full": ("database or disk is full", "no space left"),
     "the disk quota is used up": ("disk quota",),
     "another process holds the database locked": ("is locked", "lock timeout"),
     "the database is read-only": ("readonly database", "read-only transaction"),
     "the file is not a database": ("file is not a database",),
-    "the database is damaged": ("malformed", "string or blob too big"),
+    "the database is damaged": ("malformed", "string or blob too big", "codec can't decode"),
     "the file cannot be opened": ("unable to open database file",),
     "the user or the password is wrong": ("password authentication failed",),
     "no server answers there": ("connection refused",),
@@ -142,7 +142,6 @@ class Database:
         url: str,
         *,
         read_only: bool = False,
-        cache_size: int = 8 * 2**20,
         busy_timeout: float | None = None,
         answer_within: float | None = ANSWER_WITHIN,
         application: str = "crawlsched",
@@ -152,7 +151,6 @@ class Database:
         self.url = url_of_pool.difference_update_query(["pgbouncer"])
         self.is_pooled = url_of_pool.query.get("pgbouncer") == "true"
         self.read_only = read_only
-        self.cache_size = cache_size
         self.busy_timeout = BUSY_TIMEOUT if busy_timeout is None else busy_timeout
         self.answer_within = answer_within
         self.application = application
@@ -200,42 +198,40 @@ class Database:
         """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row to write."""
         try:
             yield
-        except (DBAPIError, sqlite3.Error, OSError) as error:
-            if what == "written" and is_row_error(error):
+        except (
+            DBAPIError,
+            sqlite3.Error,
+            OSError,
+            UnicodeDecodeError,
+        ) as error:  # the last about a schema that is none
+            if what == "written" and is_row_error(error) and not isinstance(error, UnicodeDecodeError):
                 raise
             why = without_secrets(reason(error), *self._secrets())
             # The driver's own words may repeat what it was given, so they do not come along.
             raise StoreError(f"The database {self.name!r} cannot be {what}: {why}; {_remedy(why)}") from (
                 error if self.is_sqlite else None
             )
-        except UnicodeDecodeError as error:  # SQLite, about a schema that is none
-            raise StoreError(
-                f"The database {self.name!r} cannot be {what}: the database is damaged (a text in it is none); "
-                f"{_remedy('damaged')}"
-            ) from error
         except (NoSuchModuleError, ImportError) as error:
-            raise StoreError(_no_driver(self.name)) from error
+            raise StoreError(
+                f"The database {self.name!r} needs the driver psycopg, which is not installed; "
+                'install it with pip install "crawlsched[postgresql]".'
+            ) from error
 
     def clock(self, connection: Connection) -> float:
         """Return the time in POSIX seconds by the clock of the database, which all that share it have in common."""
-        said = "SELECT (julianday('now') - 2440587.5) * 86400.0"
-        return float(
-            connection.exec_driver_sql(
-                said if self.is_sqlite else "SELECT extract(epoch FROM clock_timestamp())"
-            ).scalar_one()
-        )
+        of_sqlite = "SELECT (julianday('now') - 2440587.5) * 86400.0"
+        of_postgresql = "SELECT extract(epoch FROM clock_timestamp())"
+        return float(connection.exec_driver_sql(of_sqlite if self.is_sqlite else of_postgresql).scalar_one())
 
     def check_identity(self) -> None:
         """See that an SQLite file is still the one that was opened first, or raise `DatabaseReplaced`."""
         if not self.is_sqlite:
             return
-        path = Path(str(self.url.database))
-        identity = None
         try:
-            found = path.stat()
+            found = Path(str(self.url.database)).stat()
             identity = (found.st_dev, found.st_ino)
         except FileNotFoundError:
-            pass
+            identity = None
         except OSError:
             return  # a disk that cannot be read now
         if self._identity is None:
@@ -285,7 +281,7 @@ class Database:
         if not self.read_only:
             cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=NORMAL")
-        cursor.execute(f"PRAGMA cache_size=-{self.cache_size // 1024}")
+        cursor.execute("PRAGMA cache_size=-8192")  # kibibytes
         cursor.execute("PRAGMA wal_autocheckpoint=10000")
         cursor.execute("PRAGMA temp_store=MEMORY")
         cursor.close()
@@ -312,16 +308,14 @@ class Database:
         else:
             limits |= {"default_transaction_read_only": "on"} if self.read_only else {}
             options["options"] = " ".join(f"-c {name}={value}" for name, value in limits.items())
-        try:
-            # paramstyle: rows reach the driver as plain tuples. pre_ping: a server that was restarted is met again.
+        # paramstyle: rows reach the driver as plain tuples. pre_ping: a server that was restarted is met again.
+        with self.explained("opened"):
             engine = create_engine(self.url, paramstyle="format", pool_pre_ping=True, connect_args=options)
-            event.listen(engine, "do_connect", self._connect_patiently)
-            if self.is_pooled and limits:
-                said = "; ".join(f"SET LOCAL {name} = {value}" for name, value in limits.items())
-                event.listen(engine, "begin", lambda connection: _limit(connection, said))
-            return engine
-        except (NoSuchModuleError, ImportError) as error:
-            raise StoreError(_no_driver(self.name)) from error
+        event.listen(engine, "do_connect", self._connect_patiently)
+        if self.is_pooled and limits:
+            said = "; ".join(f"SET LOCAL {name} = {value}" for name, value in limits.items())
+            event.listen(engine, "begin", lambda connection: _limit(connection, said))
+        return engine
 
     def _connect_patiently(self, dialect: Any, record: object, arguments: Any, options: Any) -> Any:
         if self.answer_within is not None:
@@ -346,13 +340,6 @@ def _limit(connection: Connection, limits: str) -> None:
     """Set limits for one transaction; what is committed at once is none."""
     if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
         connection.exec_driver_sql(limits)
-
-
-def _no_driver(name: str) -> str:
-    return (
-        f"The database {name!r} needs the driver psycopg, which is not installed; "
-        'install it with pip install "crawlsched[postgresql]".'
-    )
 
 
 def _remedy(why: str) -> str:

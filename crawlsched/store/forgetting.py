@@ -1,34 +1,120 @@
-"""Forgetting: pages deleted for good, and old observations deleted after their time; in slices, never in one go."""
+"""Forgetting: pages deleted for good, what keeps them from coming back, and what is deleted by age; in slices."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import numpy as np
 from sqlalchemy import CompoundSelect, Connection, delete, func, select, update
 
 from crawlsched.store import changes, models
-from crawlsched.store.access import Access
-from crawlsched.store.reading import Reader, next_page
-from crawlsched.store.rows import digest, to_json, url_digest
-from crawlsched.store.statements import among, own, put
-from crawlsched.store.tombstones import KINDS, Tombstones, pattern
+from crawlsched.store.lease import Access
+from crawlsched.store.reading import Reader, next_page, size_of_texts
+from crawlsched.store.rows import among, digest, own, put, to_json, url_digest
 
-__all__ = ["FORGET_KINDS", "Forgetting"]
+__all__ = ["FORGET_KINDS", "Forgetting", "Tombstone", "Tombstones", "host_of", "pattern"]
 
 Key = tuple[int, int]
 _SLICE = 1000
 _TEMPLATES_AT_ONCE = 500
+# What can be forgotten for good: one URL, every URL of a pattern, every URL of a host.
+_KINDS = ("url", "pattern", "host")
 #: The kinds of `forget`: those of tombstones, or everything.
-FORGET_KINDS = (*KINDS, "collection")
-
-
+FORGET_KINDS = (*_KINDS, "collection")
 # Of a collection that is forgotten these stay: its name, its lease, its commands, and who shares it.
 _KEPT = frozenset(("collections", "leases", "commands", "followers", "budgets", "members", "inbox"))
+
+
+def host_of(url: str) -> str:
+    """Give a URL's host in lower case, without port and user.
+
+    >>> host_of("https://me@Example.com:8080/a")
+    'example.com'
+    """
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Make a pattern over whole URLs, in which ``*`` stands for anything and all else for itself.
+
+    >>> found = pattern("https://example.com/old/*?id=*")
+    >>> bool(found.fullmatch("https://example.com/old/a?id=1")), bool(found.fullmatch("https://example.com/old/a"))
+    (True, False)
+    """
+    first, *others = (re.escape(part) for part in text.split("*"))
+    if not others:
+        return re.compile(first)
+    # The first place that fits is as good as any other, so nothing is tried twice, whatever the URL.
+    between = "".join(f"(?>.*?{part})" for part in others[:-1])
+    return re.compile(f"{first}{between}.*{others[-1]}", re.DOTALL)
+
+
+class Tombstone(NamedTuple):
+    """What was forgotten: its kind (URL, pattern or host), which one, and when, in POSIX seconds."""
+
+    kind: str
+    value: str
+    created_at: float
+
+
+class Tombstones:
+    """Finds out quickly which URLs were forgotten.
+
+    Examples
+    --------
+    >>> stones = Tombstones([Tombstone("host", "example.com", 5.0), Tombstone("pattern", "*/private/*", 6.0)])
+    >>> stones.cover(["http://example.com/a", "http://b.org/", "http://b.org/private/x"])
+    [True, False, True]
+    >>> stones.covering("http://b.org/private/x")
+    Tombstone(kind='pattern', value='*/private/*', created_at=6.0)
+    """
+
+    def __init__(self, stones: Iterable[Tombstone] = ()) -> None:
+        self._stones: dict[tuple[str, str], Tombstone] = {}
+        self._patterns: dict[Tombstone, re.Pattern[str]] = {}
+        for stone in stones:
+            self.add(*stone)
+
+    def add(self, kind: str, value: str, created_at: float) -> None:
+        """Add one."""
+        if kind not in _KINDS:
+            raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(_KINDS)}.")
+        stone = Tombstone(kind, value, created_at)
+        self._stones[stone[:2]] = stone
+        if kind == "pattern":
+            # A new dictionary: another thread may be going through the old one.
+            self._patterns = {**self._patterns, stone: pattern(value)}
+
+    def take(self, kind: str, value: str) -> bool:
+        """Take one away; say whether it was there."""
+        found = self._stones.pop((kind, value), None)
+        self._patterns = {stone: compiled for stone, compiled in self._patterns.items() if stone != found}
+        return found is not None
+
+    def __len__(self) -> int:
+        return len(self._stones)
+
+    def __iter__(self) -> Iterator[Tombstone]:
+        return iter(sorted(self._stones.values(), key=lambda stone: stone.created_at))
+
+    def cover(self, urls: Sequence[str]) -> list[bool]:
+        """Say for each URL whether it was forgotten."""
+        return [self.covering(url) is not None for url in urls]
+
+    def covering(self, url: str) -> Tombstone | None:
+        """Return what a URL was forgotten by; None: it was not."""
+        if not self._stones:
+            return None
+        found = self._stones.get(("url", url)) or self._stones.get(("host", host_of(url)))
+        return found or next((stone for stone, compiled in self._patterns.items() if compiled.fullmatch(url)), None)
 
 
 class Forgetting:
@@ -40,8 +126,8 @@ class Forgetting:
     def __init__(self, access: Access, tombstones: Tombstones) -> None:
         self.pages: set[int] = set()
         self._access = access
+        self._reader = Reader(access.database, access.key)
         self._tombstones = tombstones
-        self._reader = Reader(access)
         # Request templates that were written while unused ones are looked for; None: nobody looks.
         self._templates: set[bytes] | None = None
 
@@ -127,15 +213,16 @@ class Forgetting:
             self._templates = written = set[bytes]()
         # Looking through all pages takes long, and must not keep others from writing.
         unused = [name for (name,) in access.rows(_unused_templates(access.key).limit(limit))]
-        deleted = 0
-        for start in range(0, len(unused), _TEMPLATES_AT_ONCE):
-            began = time.monotonic()
-            with access.turn:
-                # A page may have come to one of them meanwhile.
-                some = [one for one in unused[start : start + _TEMPLATES_AT_ONCE] if one not in written]
-                access.write(partial(_delete_templates, key=access.key, digests=some))
-                deleted += len(some)
-            access.rest(began)
+
+        def delete_some(connection: Connection, some: list[bytes]) -> int:
+            # A page may have come to one of them meanwhile.
+            unused = [digest for digest in some if digest not in written]
+            _delete_templates(connection, access.key, unused)
+            return len(unused)
+
+        starts = range(0, len(unused), _TEMPLATES_AT_ONCE)
+        slices = (unused[start : start + _TEMPLATES_AT_ONCE] for start in starts)
+        deleted = sum(access.write_slice(partial(delete_some, some=some)) for some in slices)
         with access.turn:
             self._templates = None
         return deleted
@@ -161,9 +248,14 @@ class Forgetting:
 
     def prune_texts(self, max_bytes: int) -> int:
         """Delete the oldest texts until the others have at most `max_bytes` bytes; return how many these have."""
-        while (left := self._reader.bytes_of_texts()) > max_bytes:
-            self._access.write_slice(partial(_prune_texts, key=self._access.key, share=1.0 - max_bytes / left))
-        return left
+        access, table = self._access, models.page_texts
+        total = func.sum(size_of_texts()).over(order_by=(table.c.seen_at.desc(), table.c.page))
+        kept = select(table.c.page, total.label("total")).where(*access.own(table)).subquery()
+        old = select(kept.c.page).where(kept.c.total > max_bytes).limit(_SLICE)
+        gone = delete(table).where(*access.own(table), table.c.page.in_(old))
+        while access.write_slice(lambda connection: connection.execute(gone).rowcount):
+            pass
+        return self._reader.bytes_of_texts()
 
 
 def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
@@ -192,15 +284,6 @@ def _delete_collection(connection: Connection, key: Key) -> None:
     for table in models.metadata.sorted_tables:
         if table.name not in _KEPT:
             connection.execute(delete(table).where(*own(table, key)))
-
-
-def _prune_texts(connection: Connection, key: Key, share: float) -> None:
-    """Delete about a share of the texts, at least one and at most a slice, those first that were seen longest ago."""
-    table = models.page_texts
-    n = connection.execute(select(func.count()).select_from(table).where(*own(table, key))).scalar_one()
-    limit = min(1 + int(share * n), _SLICE)
-    oldest = select(table.c.page).where(*own(table, key)).order_by(table.c.seen_at).limit(limit)
-    connection.execute(delete(table).where(*own(table, key), table.c.page.in_(oldest)))
 
 
 def _prune(connection: Connection, key: Key, before: float, limit: int) -> int:

@@ -2,27 +2,28 @@
 
 import os
 import socket
+import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Executable, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.store import models
 from crawlsched.store.database import Database
-from crawlsched.store.rows import json_like, to_json
-from crawlsched.store.statements import own
+from crawlsched.store.rows import json_like, own, to_json
 
 __all__ = [
     "NOT_LONG_IDLE",
+    "Access",
     "Lease",
     "LeaseRow",
-    "ShardLease",
     "lease_row",
     "me",
     "process_has_ended",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 Key = tuple[int, int]
+T = TypeVar("T")
 
 #: Seconds without a heartbeat after which a lease counts as abandoned.
 STALE_AFTER = 30.0
@@ -88,15 +90,19 @@ class LeaseRow:
 class Lease:
     """The right to write a collection, held by this process.
 
-    Made by `Lease.take`; `Store.take_lease` keeps it, and a store writes only while the lease is still its own.
+    Made by `Lease.take`; `Store.take_lease` keeps it, and a store writes only while the lease is still its own. That of
+    a shard `is_shared`: it holds until the next claim, and a writer looks at its epoch inside its transaction.
     """
 
-    def __init__(self, database: Database, key: Key, token: str, notes: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, database: Database, key: Key, token: str, notes: dict[str, Any] | None = None, *, is_shared: bool = False
+    ) -> None:
         #: What the owner before has left in its status for the next: when it sent its last request, whether it pauses.
         self.notes = notes or {}
         self._database = database
         self.key = key
         self.token = token
+        self.is_shared = is_shared
 
     @classmethod
     def take(
@@ -116,7 +122,7 @@ class Lease:
         """
         try:
             with database.explained("written"), database.writing() as connection:
-                time = database.clock(connection) if now is None else now
+                at = database.clock(connection) if now is None else now
                 row = lease_row(connection, key, lock=True)
                 if (n_shards := shards_of(connection, key[1])) is not None:
                     raise CollectionInUse(
@@ -127,11 +133,11 @@ class Lease:
                 kept = {name: row.status[name] for name in _NOTES if name in row.status} if row is not None else {}
                 mine = {
                     **{"token": uuid.uuid4().hex, **me(spider), "status": to_json(kept)},
-                    **{"started_at": time, "heartbeat_at": time, "released_at": None},
+                    **{"started_at": at, "heartbeat_at": at, "released_at": None},
                 }
                 if row is None:
                     connection.execute(insert(models.leases).values(shard=key[0], collection=key[1], **mine))
-                elif row.is_held(time) and not force:
+                elif row.is_held(at) and not force:
                     is_us = all(getattr(row, name) == mine[name] for name in ("machine", "pid", "process_started"))
                     owner = None if is_us else f"pid {row.pid} on host {row.host!r}"
                     raise CollectionInUse(_in_use(name, row), owner)
@@ -151,33 +157,19 @@ class Lease:
         return self._change(now, ["heartbeat_at"], status=to_json(status))
 
     def release(self, now: float | None = None) -> None:
-        """Give the collection back; who owned it last stays readable."""
-        self._change(now, ["heartbeat_at", "released_at"])
+        """Give the collection or the shard back; who owned it last stays readable."""
+        self._change(now, ["heartbeat_at", "released_at"], member=None)
 
     def _change(self, now: float | None, times: Sequence[str], **values: Any) -> bool:
         with self._database.explained("written"), self._database.writing() as connection:
-            time = self._database.clock(connection) if now is None else now
+            at = self._database.clock(connection) if now is None else now
             change = _update(self.key).where(models.leases.c.token == self.token)
-            return connection.execute(change.values(**values, **dict.fromkeys(times, time))).rowcount == 1
-
-
-class ShardLease(Lease):
-    """The right to write a shard, which a member of a shared collection has claimed.
-
-    It holds until the next claim: a writer looks at the epoch inside its transaction, which takes some seconds at most.
-    """
-
-    def __init__(self, database: Database, key: Key, member: str, epoch: int, notes: dict[str, Any]) -> None:
-        super().__init__(database, key, f"{member}:{epoch}", notes)
-
-    def release(self, now: float | None = None) -> None:
-        """Give the shard back: the next member that has room for it claims it."""
-        self._change(now, ["heartbeat_at", "released_at"], member=None)
+            return connection.execute(change.values(**values, **dict.fromkeys(times, at))).rowcount == 1
 
 
 def still_own(connection: Connection, leases: Sequence[Lease]) -> list[bool]:
     """Say of leases of a collection whether nobody has taken them since; they stay so until the transaction's end."""
-    if any(isinstance(lease, ShardLease) for lease in leases):
+    if any(lease.is_shared for lease in leases):
         connection.exec_driver_sql(NOT_LONG_IDLE)
     table, shards = models.leases, [lease.key[0] for lease in leases]
     wanted = select(table.c.shard, table.c.token).where(table.c.collection.in_({lease.key[1] for lease in leases}))
@@ -186,6 +178,56 @@ def still_own(connection: Connection, leases: Sequence[Lease]) -> list[bool]:
     locked = wanted.where(table.c.shard.in_(shards)).order_by(table.c.shard).with_for_update(read=True, key_share=True)
     tokens = {row.shard: row.token for row in connection.execute(locked)}
     return [tokens.get(lease.key[0]) == lease.token for lease in leases]
+
+
+class Access:
+    """What everything shares that reads and writes a collection, or one shard of it.
+
+    Under a `lease` something is written only as long as the lease is this process's. Two threads of one process take
+    turns to write (`turn`), instead of waiting for each other's locks in the database.
+    """
+
+    def __init__(self, database: Database, name: str, key: Key) -> None:
+        self.database = database
+        self.name = name
+        self.key = key
+        self.lease: Lease | None = None
+        self.turn = threading.RLock()
+
+    def own(self, table: Any) -> tuple[Any, Any]:
+        """Make the conditions that keep a question to this collection."""
+        return own(table, self.key)
+
+    def rows(self, wanted: Executable) -> list[Any]:
+        """Read rows."""
+        with self.database.reading() as connection:
+            return list(connection.execute(wanted))
+
+    def row(self, **values: Any) -> dict[str, Any]:
+        """Make a row of this collection."""
+        return {"shard": self.key[0], "collection": self.key[1], **values}
+
+    def write(self, change: Callable[[Connection], T]) -> T:
+        """Change something, if this process still may; the error of a row that is refused is given on as it is."""
+        with self.turn, self.database.explained("written"), self.database.writing() as connection:
+            if self.lease is not None and not all(still_own(connection, [self.lease])):
+                raise self.taken_over()
+            return change(connection)
+
+    def taken_over(self) -> CollectionInUse:
+        """Return the error of who writes what is another process's."""
+        shard = f"shard {self.key[0]} of the " if self.lease is not None and self.lease.is_shared else ""
+        return CollectionInUse(
+            f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "
+            f"this one{'' if shard else '; stop this crawl'} (crawlsched status shows the new owner)."
+        )
+
+    def write_slice(self, change: Callable[[Connection], T]) -> T:
+        """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
+        began = time.monotonic()
+        result = self.write(change)
+        time.sleep(min(1.0, time.monotonic() - began))
+        return result
 
 
 def shards_of(connection: Connection, collection: int) -> int | None:

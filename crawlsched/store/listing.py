@@ -6,12 +6,12 @@ from itertools import islice
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, case, select
+from sqlalchemy import ColumnElement, Connection, Text, case, select
 
 from crawlsched.pages import STATE_NAMES
 from crawlsched.store import models
-from crawlsched.store.statements import same
-from crawlsched.store.tombstones import pattern
+from crawlsched.store.forgetting import pattern
+from crawlsched.store.rows import same
 
 __all__ = ["OPERATORS", "TABLES", "Condition", "Kind", "listed"]
 
@@ -39,63 +39,45 @@ class Condition(NamedTuple):
     value: float | str | None
 
 
-def _kinds(table: Any, **names: str) -> dict[str, Kind]:
-    return {name: Kind(table.c[name], kind) for name, kind in names.items()}
+# What is no number and no text.
+_OTHERS = {
+    **dict.fromkeys(("first_seen", "crawled_at", "changed_at", "not_before", "time", "lastmod"), "time"),
+    **dict.fromkeys(("polled_at", "next_poll_at", "rest_until", "robots_seen_at"), "time"),
+    **{"state": "state", "changed": "truth"},
+}
+
+
+def _kinds(table: Any, names: str) -> dict[str, Kind]:
+    columns = {name: table.c[name] for name in names.split()}
+    return {
+        name: Kind(column, _OTHERS.get(name, "text" if isinstance(column.type, Text) else "number"))
+        for name, column in columns.items()
+    }
 
 
 _page, _visit = models.pages, models.observations
-
-_PAGES = {
-    **_kinds(
-        _page,
-        url="text",
-        importance="number",
-        host="text",
-        state="state",
-        first_seen="time",
-        crawled_at="time",
-        changed_at="time",
-        n_crawls="number",
-        n_changes="number",
-        n_errors="number",
-        n_signals_total="number",
-        change_rate="number",
-        change_rate_low="number",
-        change_rate_high="number",
-        expected_freshness="number",
-        precision="number",
-        recall="number",
-        not_before="time",
-        depth="number",
-        variant="text",
-        recipe="text",
-        etag="text",
-        last_modified="text",
-        moved_to="text",
-    ),
-    "undelivered": Kind(case((_page.c.pending_fingerprint.is_not(None), 1), else_=0), "truth"),
-}
-
-_OF_A_PAGE = {"url": Kind(_page.c.url, "text")}
+_OF_A_PAGE = _kinds(_page, "url")
 
 #: What can be listed: by table and name, in the order in which it is written.
 TABLES: dict[str, dict[str, Kind]] = {
-    "pages": _PAGES,
+    "pages": {
+        **_kinds(_page, "url importance host state first_seen crawled_at changed_at n_crawls n_changes n_errors"),
+        **_kinds(_page, "n_signals_total change_rate change_rate_low change_rate_high expected_freshness precision"),
+        **_kinds(_page, "recall not_before depth variant recipe etag last_modified moved_to"),
+        "undelivered": Kind(case((_page.c.pending_fingerprint.is_not(None), 1), else_=0), "truth"),
+    },
     "visits": {
         **_OF_A_PAGE,
-        **_kinds(_visit, time="time", changed="truth", outcome="text", status="number", size="number"),
-        **_kinds(_visit, elapsed="number", n_signals="number", changed_share="number", similarity="number"),
-        **_kinds(_visit, time_since_modified="number"),
+        **_kinds(_visit, "time changed outcome status size elapsed n_signals changed_share similarity"),
+        **_kinds(_visit, "time_since_modified"),
     },
     "announcements": {
         **_OF_A_PAGE,
         "source": Kind(models.sources.c.url, "text"),
-        **_kinds(models.announcements, lastmod="time", n="number"),
+        **_kinds(models.announcements, "lastmod n"),
     },
-    "sources": _kinds(
-        models.sources, url="text", kind="text", host="text", polled_at="time", next_poll_at="time", n_entries="number"
-    ),
-    "hosts": _kinds(models.hosts, host="text", rest_until="time", crawl_delay="number", robots_seen_at="time"),
+    "sources": _kinds(models.sources, "url kind host polled_at next_poll_at n_entries"),
+    "hosts": _kinds(models.hosts, "host rest_until crawl_delay robots_seen_at"),
 }
 _ORDERS = {"pages": _page.c.page, "visits": _visit.c.id}
 

@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, and_, case, func, literal, select
 
 from crawlsched.store import models
-from crawlsched.store.statements import own
+from crawlsched.store.rows import own
 
 __all__ = ["page_blocks", "wanted_pages"]
 

@@ -19,10 +19,9 @@ from crawlsched.sharing import LEASE, Answer, Renewal, is_number_of_shards
 from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
 from crawlsched.store.database import Database
-from crawlsched.store.lease import NOT_LONG_IDLE, ShardLease, me, process_has_ended
-from crawlsched.store.rows import json_like, to_json
+from crawlsched.store.lease import NOT_LONG_IDLE, Lease, me, process_has_ended
+from crawlsched.store.rows import OWN, among, json_like, own, put, to_json
 from crawlsched.store.schema import ADVISORY_LOCK
-from crawlsched.store.statements import OWN, among, own, put
 from crawlsched.store.store import Store
 
 __all__ = [
@@ -239,9 +238,9 @@ class SharedCollection:
         ended = text("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = :name")
         return int(self._at_once(ended, name=application_of(member))[0])
 
-    def lease(self, shard: int, member: str, epoch: int) -> ShardLease:
+    def lease(self, shard: int, member: str, epoch: int) -> Lease:
         """Return the right to write a shard that a member has claimed."""
-        return ShardLease(self.database, (shard, self.number), member, epoch, {})
+        return Lease(self.database, (shard, self.number), f"{member}:{epoch}", is_shared=True)
 
     def publish(self, shard: int, token: str, *, n_pages: int, ready: bool = True) -> None:
         """Say whether a shard is loaded, and how large it is."""

@@ -12,13 +12,25 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, select
 from crawlsched.change_signals import FurtherRow, attributed
 from crawlsched.exceptions import DamagedRow
 from crawlsched.store import changes, models
-from crawlsched.store.access import Part
 from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
-from crawlsched.store.rows import from_json, json_like, url_digest
-from crawlsched.store.soundness import fitting, kinds_of, misfit, only_sound, without_outliers
-from crawlsched.store.statements import among, among_those, json_list, own, same
+from crawlsched.store.database import Database
+from crawlsched.store.rows import (
+    among,
+    among_those,
+    fitting,
+    from_json,
+    json_like,
+    json_list,
+    kinds_of,
+    misfit,
+    only_sound,
+    own,
+    same,
+    url_digest,
+    without_outliers,
+)
 
-__all__ = ["Reader", "next_number", "next_page"]
+__all__ = ["Reader", "next_number", "next_page", "size_of_texts"]
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -28,21 +40,26 @@ T = TypeVar("T")
 _ROWS_AT_ONCE = 5_000
 
 
-class Reader(Part):
+class Reader:
     """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence."""
 
+    def __init__(self, database: Database, key: Key) -> None:
+        self._database = database
+        self._key = key
+
     def _own(self, table: Any) -> tuple[Any, Any]:
-        return self._access.own(table)
+        return own(table, self._key)
 
     def _all(self, wanted: Select[Any]) -> list[Any]:
-        return self._access.rows(wanted)
+        with self._database.reading() as connection:
+            return list(connection.execute(wanted))
 
     def _ask(self, question: Callable[[Connection, Key], T]) -> T:
-        with self._access.database.reading() as connection:
-            return question(connection, self._access.key)
+        with self._database.reading() as connection:
+            return question(connection, self._key)
 
     def _parts(self, wanted: Select[Any]) -> Iterator[Sequence[Row[Any]]]:
-        with self._access.database.reading() as connection:
+        with self._database.reading() as connection:
             yield from connection.execute(wanted).partitions(_ROWS_AT_ONCE)
 
     def _number(self, of: Any, table: Any) -> int:
@@ -54,8 +71,10 @@ class Reader(Part):
 
         `WriteBehind.facts` adds what is not written yet.
         """
-        with self._access.database.reading() as connection:
-            asked = connection.execute(_FACTS_WANTED, self._access.row(pages=json_list(pages)))
+        shard, collection = self._key
+        with self._database.reading() as connection:
+            wanted = {"shard": shard, "collection": collection, "pages": json_list(pages)}
+            asked = connection.execute(_FACTS_WANTED, wanted)
             found = {row.page: _facts(row) for row in asked}
         return [found.get(int(number)) for number in pages]
 
@@ -106,9 +125,7 @@ class Reader(Part):
 
     def bytes_of_texts(self) -> int:
         """Count the bytes of all texts that are kept."""
-        table = models.page_texts
-        size = func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
-        return self._number(func.coalesce(func.sum(size), 0), table)
+        return self._number(func.coalesce(func.sum(size_of_texts()), 0), models.page_texts)
 
     def find(self, what: str | bytes) -> int | None:
         """Give the page with a URL (the first added, if there are several) or with a request fingerprint."""
@@ -379,6 +396,12 @@ def _columns(parts: Iterable[Sequence[Sequence[Any]]], types: Sequence[Any]) -> 
 def _further(value: str | None) -> tuple[tuple[int, int], ...]:
     pairs = json_like(value, [], "an observation's further sources")
     return tuple((s, n) for s, n in (pair for pair in pairs if isinstance(pair, list) and len(pair) == 2))
+
+
+def size_of_texts() -> Any:
+    """Reckon the bytes that are kept of the texts of a page."""
+    table = models.page_texts
+    return func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
 
 
 def next_page(connection: Connection, key: Key) -> int:

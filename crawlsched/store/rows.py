@@ -1,29 +1,52 @@
-"""Rows: values of Python and numpy made into what both databases take, and back."""
+"""Rows: values of Python and numpy made into rows of either database, and back.
+
+SQLite takes any value in any column, and a damaged file has a text where a number was. A damaged row costs that row:
+nothing is allocated by a number that stands in it, and nothing below the store meets a value that it cannot take.
+"""
 
 import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
+from sqlalchemy import ColumnElement, Connection, Table, Text, and_, bindparam, delete, func, literal, update
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NullType
 
 from crawlsched.exceptions import DamagedRow
 
 __all__ = [
+    "OWN",
     "PLAIN",
+    "among",
+    "among_those",
     "clean",
     "column_values",
     "digest",
+    "fitting",
     "from_json",
     "json_like",
+    "json_list",
+    "kinds_of",
     "likelihood_rows",
+    "misfit",
+    "only_sound",
+    "own",
     "plain",
+    "put",
+    "same",
+    "sound_pages",
     "to_json",
     "url_digest",
+    "without_outliers",
 ]
-
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -135,3 +158,188 @@ def likelihood_rows(log_likelihood: np.ndarray) -> list[bytes]:
     array = np.ascontiguousarray(log_likelihood, dtype="<u2")
     buffer, width = array.tobytes(), array.shape[1] * 2
     return [buffer[start : start + width] for start in range(0, len(buffer), width)] if width else [b""] * len(array)
+
+
+# Columns of JSON, which has no part in whether its row is sound: what is damaged in it is left out alone.
+_JSON = frozenset(("problems", "quality", "hosts", "counts"))
+
+# States of pages, as `crawlsched.pages` numbers them.
+_LAST_STATE = 6
+_LARGEST_TIME = 1e12
+
+
+def kinds_of(table: Table, *names: str) -> dict[str, tuple[type, ...]]:
+    """Return the kinds of values that columns of a table have, by default all but the two that each table has.
+
+    >>> from crawlsched.store import models
+    >>> kinds_of(models.hosts, "host", "crawl_delay")
+    {'host': (<class 'str'>,), 'crawl_delay': (<class 'float'>, <class 'int'>, <class 'NoneType'>)}
+    """
+    named = names or [name for name in table.columns.keys()[2:] if name not in _JSON]
+    kinds = {name: [table.c[name].type.python_type] for name in named}
+    return {
+        name: (*kind, *[int] * (float in kind), *[type(None)] * bool(table.c[name].nullable))
+        for name, kind in kinds.items()
+    }
+
+
+def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a row; None if every value is of one of the kinds of its column, and finite.
+
+    >>> misfit({"url": "https://a.example/", "depth": 3}, {"url": str, "depth": int})
+    >>> misfit({"url": 7.5}, {"url": str})
+    'url is 7.5'
+    """
+    for name, kind in kinds.items():
+        value = values[name]
+        if not isinstance(value, kind) or (isinstance(value, float) and not isfinite(value)):
+            shown = repr(value)
+            return f"{name} is {shown[:60]}{'...' if len(shown) > 60 else ''}"
+    return None
+
+
+def fitting(rows: Sequence[Sequence[Any]], kinds: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    """Return the rows without misfits; their numbers stand in the order of `kinds`, and others may follow.
+
+    Columns are looked at as a whole, which takes a tenth of the time, and rows where one does not fit.
+
+    >>> fitting([(3, 0.5), (4, float("nan")), ("5", 1.5)], {"page": int, "elapsed": (int, float)})
+    [(3, 0.5)]
+    """
+    for column, kind in zip(zip(*rows, strict=True), kinds.values(), strict=False):
+        types = {*map(type, column)}
+        is_sound = types.issubset(kind if isinstance(kind, tuple) else (kind,))
+        if not is_sound or (float in types and not all(map(isfinite, column))):
+            return [row for row in rows if misfit(dict(zip(kinds, row, strict=False)), kinds) is None]
+    return rows
+
+
+def only_sound(
+    rows: Iterable[dict[str, Any]], kinds: Mapping[str, Any], what: str, name: str
+) -> Iterator[dict[str, Any]]:
+    """Give the rows that are sound; each other one costs a line in the log, with `what` and the value of `name`."""
+    for row in rows:
+        wrong = misfit(row, kinds)
+        if wrong is None:
+            yield row
+        else:
+            logger.error("The %s %.60r is left out: its row in the database is damaged (%s).", what, row[name], wrong)
+
+
+def without_outliers(numbers: Iterable[int], gap: int) -> int | None:
+    """Return the largest number that can be meant, of the largest ones of a column, largest first; None: there is none.
+
+    >>> without_outliers([2**31 - 1, 12, 11, 10], 100_000), without_outliers([3, 2, 1], 100_000)
+    (12, 3)
+    """
+    listed = [number for number in numbers if isinstance(number, int) and number >= 0]
+    for number, below in zip(listed, [*listed[1:], -1], strict=False):
+        if number - below <= gap:
+            return number
+    return None
+
+
+def sound_pages(block: dict[str, np.ndarray], n_sources: int) -> dict[str, np.ndarray]:
+    """Return a block of pages without those that cannot be meant; each costs a line in the log.
+
+    No source has a number from `n_sources` on.
+    """
+    page, importance = block["page"], block["importance"]
+    sound = (page >= 0) & (block["state"] >= 1) & (block["state"] <= _LAST_STATE)
+    sound &= np.isfinite(importance) & (importance >= 0.0)
+    for name in ("true_signals", "false_signals"):
+        sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
+    for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
+        # Never is nan or, of a crawl, before all time.
+        sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
+    block["source"] = np.where(block["source"] < n_sources, block["source"], -1)
+    if sound.all():
+        return block
+    for number in page[~sound].tolist():
+        logger.error("The page number %d is left out: its row in the database is damaged.", number)
+    return {name: column[sound] for name, column in block.items()}
+
+
+#: What stands before the name of a column by which `put` finds a row to change or to delete.
+OWN = "own_"
+
+
+def own(table: Table, key: tuple[int, int]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Make the conditions that keep to a collection, or one shard of it."""
+    return table.c.shard == key[0], table.c.collection == key[1]
+
+
+def same(one: Table, other: Table, *names: str) -> ColumnElement[bool]:
+    """Make the condition that two tables are joined by: rows of one collection, alike in some columns."""
+    return and_(*[one.c[name] == other.c[name] for name in ("shard", "collection", *names)])
+
+
+class _Among(FunctionElement[Any]):
+    type = NullType()  # of a truth value SQLAlchemy would ask whether it is 1, and then no index helps
+    inherit_cache = True
+
+
+@compiles(_Among)
+def _among(condition: Any, compiler: Any, **options: Any) -> str:
+    column, numbers = (compiler.process(part, **options) for part in condition.clauses)
+    return f"{column} = ANY(ARRAY(SELECT value::bigint FROM json_array_elements_text(CAST({numbers} AS json))))"
+
+
+@compiles(_Among, "sqlite")
+def _among_sqlite(condition: Any, compiler: Any, **options: Any) -> str:
+    column, numbers = (compiler.process(part, **options) for part in condition.clauses)
+    return f"{column} IN (SELECT value FROM json_each({numbers}))"
+
+
+def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray) -> ColumnElement[Any]:
+    """Make the condition that a column is one of many integers, with a single parameter however many they are."""
+    return _Among(column, literal(json_list(values), Text()))
+
+
+def among_those(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
+    """Make the same condition for a statement that is kept: a parameter of that name takes what `json_list` makes."""
+    return _Among(column, bindparam(name, type_=Text()))
+
+
+def json_list(values: Sequence[int] | np.ndarray) -> str:
+    """Make integers into one parameter."""
+    return json.dumps([int(value) for value in values])
+
+
+def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], how: str = "upsert") -> None:
+    """Write rows that all have the same columns.
+
+    What is there already is changed by "upsert" and left by "insert". "update" and "delete" find rows by the columns
+    whose names begin with `OWN`. "next text" keeps a page's present text as the one before, unless it is the same or
+    newer.
+    """
+    if rows:
+        connection.execute(_statement(table, how, tuple(rows[0]), connection.dialect.name), rows)
+
+
+@lru_cache(maxsize=256)
+def _statement(table: Table, how: str, names: tuple[str, ...], dialect: str) -> Any:
+    if how in ("update", "delete"):
+        own = [name for name in names if name.startswith(OWN)]
+        found = [table.c[name.removeprefix(OWN)] == bindparam(name) for name in own]
+        return (update(table) if how == "update" else delete(table)).where(*found)
+    new = _insert(table, dialect)
+    keys = [column.name for column in table.primary_key]
+    if how == "insert":
+        return new.on_conflict_do_nothing(index_elements=keys)
+    changes = {name: new.excluded[name] for name in names if name not in keys}
+    if how == "upsert":
+        return new.on_conflict_do_update(index_elements=keys, set_=changes)
+    changes["before"] = func.coalesce(new.excluded.before, table.c.text)
+    changes["before_seen_at"] = func.coalesce(new.excluded.before_seen_at, table.c.seen_at)
+    is_newer = table.c.seen_at < new.excluded.seen_at
+    return new.on_conflict_do_update(index_elements=keys, set_=changes, where=is_newer)
+
+
+def _insert(table: Table, dialect: str) -> Any:
+    # To load the module of PostgreSQL takes as long as a short command does, and it needs no other.
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    return sqlite.insert(table)

@@ -8,7 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Table
@@ -17,8 +17,18 @@ from crawlsched.change_signals import part_number
 from crawlsched.store import models
 from crawlsched.store.batch import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Outgoing
 from crawlsched.store.database import is_row_error, reason
-from crawlsched.store.rows import PLAIN, clean, column_values, digest, likelihood_rows, plain, to_json, url_digest
-from crawlsched.store.statements import OWN, put
+from crawlsched.store.rows import (
+    OWN,
+    PLAIN,
+    clean,
+    column_values,
+    digest,
+    likelihood_rows,
+    plain,
+    put,
+    to_json,
+    url_digest,
+)
 
 __all__ = ["Prepared", "Saved", "prepared", "write", "write_carefully"]
 
@@ -43,15 +53,6 @@ class Saved:
     rows: int = 0  # rows handed to the database
     refused: "Counter[str]" = field(default_factory=Counter)  # rows which the database refused, by table
     cleaned: int = 0  # texts that had something which no database can hold (NUL, lone surrogates)
-
-
-class _Step(NamedTuple):
-    """Which rows of a batch are written next: where, how, out of what, and how one of them becomes a row."""
-
-    table: Table
-    how: str
-    items: Callable[[Batch], Iterable[Any]]
-    row: Callable[[Any], Row]
 
 
 def _named(*names: str) -> Callable[[Any], Row]:
@@ -147,28 +148,28 @@ def _retracted(item: tuple[int, str]) -> Row:
 
 
 _FURTHER = models.further_sources.c.keys()[2:]
-#: In the order in which they are written.
-_STEPS = (
-    _Step(models.request_templates, "insert", lambda batch: batch.templates.items(), _named("digest", "data")),
+# Which rows of a batch are written next: where, how, out of what, and how one of them becomes a row.
+_STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any], Row]], ...] = (
+    (models.request_templates, "insert", lambda batch: batch.templates.items(), _named("digest", "data")),
     # Changed, not left: the same page may come again with newer numbers when a batch is repeated.
-    _Step(models.pages, "upsert", _new_pages, _new_page),
-    _Step(models.pages, "insert", _new_pages_alone, _new_page),
-    _Step(models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _state),
-    _Step(models.pages, "update", lambda batch: batch.contents.items(), _content),
-    _Step(models.page_traces, "upsert", lambda batch: batch.traces.items(), _of_page),
-    _Step(models.page_texts, "next text", lambda batch: batch.texts.items(), _named("page", *KeptText._fields)),
-    _Step(models.noise_masks, "upsert", lambda batch: batch.masks.items(), _named("template", "data")),
-    _Step(models.observations, "insert", lambda batch: batch.observations, _observation),
-    _Step(models.changes, "insert", lambda batch: batch.changes, _change),
-    _Step(models.announcements, "upsert", lambda batch: batch.announcements.items(), _announcement),
-    _Step(models.further_sources, "upsert", lambda batch: batch.further_sources.items(), _named(*_FURTHER)),
-    _Step(models.sources, "upsert", lambda batch: batch.sources.values(), lambda source: {**vars(source)}),
-    _Step(models.hosts, "upsert", lambda batch: batch.hosts.values(), _host),
-    _Step(models.tombstones, "insert", lambda batch: batch.tombstones.items(), _tombstone),
-    _Step(models.commands, "update", lambda batch: batch.finished.items(), _finished),
-    _Step(models.observations, "update", lambda batch: batch.retracted.items(), _retracted),
-    _Step(models.inbox, "insert", lambda batch: batch.outgoing, Outgoing._asdict),
-    _Step(models.inbox, "delete", lambda batch: batch.received, _named(OWN + "sender", OWN + "number")),
+    (models.pages, "upsert", _new_pages, _new_page),
+    (models.pages, "insert", _new_pages_alone, _new_page),
+    (models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _state),
+    (models.pages, "update", lambda batch: batch.contents.items(), _content),
+    (models.page_traces, "upsert", lambda batch: batch.traces.items(), _of_page),
+    (models.page_texts, "next text", lambda batch: batch.texts.items(), _named("page", *KeptText._fields)),
+    (models.noise_masks, "upsert", lambda batch: batch.masks.items(), _named("template", "data")),
+    (models.observations, "insert", lambda batch: batch.observations, _observation),
+    (models.changes, "insert", lambda batch: batch.changes, _change),
+    (models.announcements, "upsert", lambda batch: batch.announcements.items(), _announcement),
+    (models.further_sources, "upsert", lambda batch: batch.further_sources.items(), _named(*_FURTHER)),
+    (models.sources, "upsert", lambda batch: batch.sources.values(), lambda source: {**vars(source)}),
+    (models.hosts, "upsert", lambda batch: batch.hosts.values(), _host),
+    (models.tombstones, "insert", lambda batch: batch.tombstones.items(), _tombstone),
+    (models.commands, "update", lambda batch: batch.finished.items(), _finished),
+    (models.observations, "update", lambda batch: batch.retracted.items(), _retracted),
+    (models.inbox, "insert", lambda batch: batch.outgoing, Outgoing._asdict),
+    (models.inbox, "delete", lambda batch: batch.received, _named(OWN + "sender", OWN + "number")),
 )
 
 
@@ -199,25 +200,27 @@ def prepared(batch: Batch, key: tuple[int, int], saved: Saved, forgotten: Collec
     return rows
 
 
-def write(connection: Connection, several: Sequence[Prepared]) -> None:
+def write(connection: Connection, several: Sequence[tuple[Prepared, Saved]]) -> None:
     """Write the rows of several batches, oldest first, with as few statements as can be.
 
     To a database that is far away each statement costs a round trip.
     """
-    for number, (table, how, *_) in enumerate(_STEPS):
-        for rows in _alike(row for prepared in several for row in prepared.get(number, ())):
+    for number, (table, how, _, _) in enumerate(_STEPS):
+        for rows in _alike(row for prepared, _ in several for row in prepared.get(number, ())):
             put(connection, table, rows, how)
 
 
-def write_carefully(connection: Connection, prepared: Prepared, saved: Saved) -> None:
-    """Write rows so that one which is refused costs nothing but itself."""
-    for number, (table, how, *_) in enumerate(_STEPS):
-        for rows in _alike(prepared.get(number, ())):
-            if _refusal(connection, table, rows, how) is not None:
-                for row in rows:
-                    if (error := _refusal(connection, table, [row], how)) is not None:
-                        numbers = ", ".join(str(value)[:40] for value in row.values() if isinstance(value, int))
-                        _refuse(saved, table.name, f"numbers {numbers}", error)
+def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Saved]]) -> None:
+    """Write the rows so that one which is refused costs nothing but itself."""
+    for prepared, saved in several:
+        for number, (table, how, _, _) in enumerate(_STEPS):
+            for rows in _alike(prepared.get(number, ())):
+                if _refusal(connection, table, rows, how) is not None:
+                    for row in rows:
+                        if (error := _refusal(connection, table, [row], how)) is not None:
+                            numbers = ", ".join(str(value)[:40] for value in row.values() if isinstance(value, int))
+                            _refuse(saved, table.name, f"numbers {numbers}", error)
+                            saved.rows -= 1
 
 
 def _alike(rows: Iterable[Row]) -> list[list[Row]]:

@@ -1,8 +1,6 @@
 """The schema: which revision a database has, whether it is ours, and how it is brought to this version's."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, func, inspect, select, text
@@ -10,8 +8,9 @@ from sqlalchemy import Connection, func, inspect, select, text
 import crawlsched
 from crawlsched.exceptions import SchemaOutOfDate, StoreError
 from crawlsched.store.database import Database, database_url
+from crawlsched.store.models import metadata
 
-__all__ = ["check", "current", "head", "prepare", "upgrade"]
+__all__ = ["check", "current", "damage", "head", "prepare", "upgrade"]
 
 #: Alembic's table has a name of ours, so that another program's migrations are never taken for ours.
 VERSION_TABLE = "crawlsched_version"
@@ -60,12 +59,11 @@ def current(url: str) -> str | None:
 
 def check(url: str) -> str:
     """Return the revision if it is this version's, or raise `SchemaOutOfDate` with what to do."""
-    revision = current(url)
-    _refuse_unknown(revision, database_url(url).render_as_string())
+    revision = _known(url)
     if revision != head():
-        state = "has no tables yet" if revision is None else f"is behind: at revision {revision}, this version's is"
         name = database_url(url).render_as_string()
-        state = f"{state} {head()}" if revision is not None else state
+        behind = f"is behind: at revision {revision}, this version's is {head()}"
+        state = "has no tables yet" if revision is None else behind
         raise SchemaOutOfDate(f"The database {name!r} {state}; run: crawlsched db upgrade")
     return revision
 
@@ -81,9 +79,18 @@ def upgrade(url: str) -> str:
 
     One that is ahead, too old, or another program's raises `SchemaOutOfDate`, and is not changed.
     """
-    revision = current(url)
-    _refuse_unknown(revision, database_url(url).render_as_string())
-    return head() if revision == head() else _run(url)
+    if _known(url) == head():
+        return head()
+    database = Database(url, busy_timeout=_PATIENCE, answer_within=None)
+    try:
+        with database.explained("upgraded"), database.writing() as connection:
+            if not database.is_sqlite:
+                connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK)))
+            if _revision(connection, database.name) != head():  # no other process was first
+                migrate(connection)
+            return head()
+    finally:
+        database.close()
 
 
 def migrate(connection: Connection) -> None:
@@ -99,43 +106,15 @@ def migrate(connection: Connection) -> None:
         command.upgrade(config, "head")
 
 
-def _run(url: str) -> str:
-    """Upgrade under a lock against other processes, in one transaction."""
-    database = Database(url, busy_timeout=_PATIENCE, answer_within=None)
-    try:
-        with database.explained("upgraded"), _locked(database) as connection:
-            found = _revision(connection, database.name)  # again: another process may have been first
-            _refuse_unknown(found, database.name)
-            if found != head():
-                migrate(connection)
-            return head()
-    finally:
-        database.close()
-
-
-@contextmanager
-def _locked(database: Database) -> Iterator[Connection]:
-    """Open a writing transaction that no other upgrade can be in at the same time."""
-    if database.is_sqlite:
-        with database.writing() as connection:
-            yield connection
-        return
-    if database.is_pooled:
-        raise StoreError(
-            f"The tables of {database.name!r} cannot be changed through a pool of connections, which loses the lock "
-            "that keeps other upgrades out; give `crawlsched db upgrade` the URL of PostgreSQL itself, without "
-            "?pgbouncer=true."
-        )
-    with database.engine.connect() as connection:
-        # A lock of the session, not of the transaction: a later migration may have to commit on its way.
-        connection.execute(select(func.pg_advisory_lock(ADVISORY_LOCK)))
-        connection.commit()
-        try:
-            with connection.begin():
-                yield connection
-        finally:
-            connection.execute(select(func.pg_advisory_unlock(ADVISORY_LOCK)))
-            connection.commit()
+def damage(database: Database) -> list[str]:
+    """Look for damage; gives one sentence for each finding, none if all is well."""
+    with database.reading() as connection:
+        if database.is_sqlite:
+            lines = "\n".join(connection.execute(text("PRAGMA quick_check")).scalars()).splitlines()
+            return [line for line in lines if line != "ok" and not line.startswith("***")]
+        for table in metadata.sorted_tables:
+            connection.execute(select(table).limit(1)).all()
+    return []
 
 
 def _exists(path: Path, url: str) -> bool:
@@ -162,10 +141,11 @@ def _revision(connection: Connection, name: str) -> str | None:
     return None
 
 
-def _refuse_unknown(revision: str | None, name: str) -> None:
-    known = _revisions()
+def _known(url: str) -> str | None:
+    """Return a database's revision, or refuse one that this version does not know."""
+    revision, known, name = current(url), _revisions(), database_url(url).render_as_string()
     if revision is None or revision in known:
-        return
+        return revision
     if revision < min(known):
         raise SchemaOutOfDate(
             f"The database {name!r} was written by an earlier version of crawlsched (revision {revision}), from which "

@@ -1,32 +1,24 @@
 """The store: one collection, or one shard of it, in one database, with what reads and writes it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from contextlib import ExitStack
 
 import numpy as np
-from sqlalchemy import insert, select, text
+from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
 from crawlsched.exceptions import StoreError, require_posix
 from crawlsched.store import models, saving, schema
-from crawlsched.store.access import Access
 from crawlsched.store.batch import Batch
-from crawlsched.store.changes import Followers
-from crawlsched.store.commands import Commands
 from crawlsched.store.database import Database, is_row_error
-from crawlsched.store.forgetting import Forgetting
-from crawlsched.store.lease import Lease, LeaseRow, lease_row
+from crawlsched.store.forgetting import Forgetting, Tombstone, Tombstones
+from crawlsched.store.lease import Access, Lease, LeaseRow, lease_row, still_own
 from crawlsched.store.loading import page_blocks, wanted_pages
-from crawlsched.store.plans import FirstPages, Plans
 from crawlsched.store.reading import Reader
-from crawlsched.store.samples import Samples
+from crawlsched.store.rows import among
 from crawlsched.store.saving import Prepared, Saved
-from crawlsched.store.statements import among
-from crawlsched.store.tombstones import Tombstone, Tombstones
 
-__all__ = ["Store"]
-
-T = TypeVar("T")
+__all__ = ["Store", "save_all"]
 
 
 class Store(Access):
@@ -41,13 +33,8 @@ class Store(Access):
         table = models.tombstones
         stones = self.rows(select(*[table.c[name] for name in Tombstone._fields]).where(*self.own(table)))
         self.tombstones = Tombstones(Tombstone(*stone) for stone in stones)
-        self.reader = Reader(self)
-        self.commands = Commands(self)
+        self.reader = Reader(database, key)
         self.forgetting = Forgetting(self, self.tombstones)
-        self.plans = Plans(self)
-        self.samples = Samples(self)
-        self.first_pages = FirstPages(self)
-        self.followers = Followers(self)
 
     def take_lease(self, spider: str, now: float | None = None, *, force: bool = False) -> Lease:
         """Become the one process that writes this collection; see `Lease.take`, from which the arguments are."""
@@ -61,23 +48,18 @@ class Store(Access):
         collection: str,
         shard: int = 0,
         *,
-        upgrade: bool | None = None,
+        upgrade: bool = True,
         read_only: bool = False,
         create: bool | None = None,
     ) -> "Store":
         """Open a collection.
 
-        `upgrade` brings the database to this version's schema first; by default on SQLite, and where there are no
-        tables. Without `create` a missing collection is an error; by default only with `read_only`. Where anything is
-        wrong, nothing is changed.
+        `upgrade` brings the database to this version's schema first, on SQLite and where there are no tables. Without
+        `create` a missing collection is an error; by default only with `read_only`. Where anything is wrong, nothing is
+        changed.
         """
         require_posix()
-        if upgrade is None and not read_only:
-            schema.prepare(url)
-        elif upgrade and not read_only:
-            schema.upgrade(url)
-        else:
-            schema.check(url)
+        (schema.prepare if upgrade and not read_only else schema.check)(url)
         database = Database(url, read_only=read_only)
         try:
             if not read_only:
@@ -136,32 +118,50 @@ class Store(Access):
 
         If another process took the lease over (`CollectionInUse`) or the database fails, nothing is written.
         """
-        with self.turn:
-            saved = Saved()
-            rows = self.prepared(batch, saved)
-            try:
-                self.write(lambda connection: saving.write(connection, [rows]))
-            except Exception as error:
-                if not is_row_error(error):
-                    raise
-                self.write(lambda connection: saving.write_carefully(connection, rows, saved))
-        saved.rows -= sum(saved.refused.values())
-        return saved
+        saved, left_out = save_all([(self, batch)])
+        if left_out:
+            raise self.taken_over()
+        return saved[0]
 
     def prepared(self, batch: Batch, saved: Saved) -> Prepared:
         """Make a batch into rows, to be written before the `turn` is given away."""
         self.forgetting.note_templates(batch.templates)
         return saving.prepared(batch, self.key, saved, self.forgetting.pages)
 
-    def quick_check(self) -> list[str]:
-        """Look for damage; gives one sentence for each finding, none if all is well."""
-        with self.database.reading() as connection:
-            if self.database.is_sqlite:
-                lines = "\n".join(connection.execute(text("PRAGMA quick_check")).scalars()).splitlines()
-                return [line for line in lines if line != "ok" and not line.startswith("***")]
-            for table in models.metadata.sorted_tables:
-                connection.execute(select(table).limit(1)).all()
-        return []
+
+def save_all(parts: Sequence[tuple[Store, Batch]]) -> tuple[list[Saved], list[Batch]]:
+    """Write batches in one transaction, the older first, and return what became of them.
+
+    Those that are for shards of another process by now are left out, and returned, too. A row that the database refuses
+    costs nothing but itself.
+    """
+    stores = {store.key: store for store, _ in parts}
+    database = parts[0][0].database
+    with ExitStack() as turns:
+        for store in stores.values():
+            turns.enter_context(store.turn)
+        for write in (saving.write, saving.write_carefully):
+            try:
+                with database.explained("written"), database.writing() as connection:
+                    own = _still_own(connection, list(stores.values()))
+                    mine = [(store, batch, Saved()) for store, batch in parts if store.key in own]
+                    write(connection, [(store.prepared(batch, saved), saved) for store, batch, saved in mine])
+                break
+            except Exception as error:
+                if write is saving.write_carefully or not is_row_error(error):
+                    raise
+    return [saved for _, _, saved in mine], [batch for store, batch in parts if store.key not in own]
+
+
+def _still_own(connection: Connection, stores: Sequence[Store]) -> set[tuple[int, int]]:
+    """Return the keys of those stores that this process may write; a collection of its own that it lost is an error."""
+    leases = {store.lease: store for store in stores if store.lease is not None}
+    owns = still_own(connection, list(leases)) if leases else []
+    lost = [store for store, is_own in zip(leases.values(), owns, strict=True) if not is_own]
+    for store in lost:
+        if store.lease is not None and not store.lease.is_shared:
+            raise store.taken_over()
+    return {store.key for store in stores} - {store.key for store in lost}
 
 
 def _require_writable(database: Database) -> None:

@@ -5,17 +5,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-
-from sqlalchemy import Connection
 
 from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
-from crawlsched.store import saving
 from crawlsched.store.batch import Batch, PageFacts, facts_with
-from crawlsched.store.database import is_row_error
-from crawlsched.store.lease import ShardLease, still_own
 from crawlsched.store.saving import Saved
-from crawlsched.store.store import Store
+from crawlsched.store.store import Store, save_all
 
 __all__ = ["WriteBehind"]
 
@@ -138,7 +132,7 @@ class WriteBehind:
                 waiting = list(self._waiting)
             began = time.monotonic()
             try:
-                found, left_out = _write(waiting)
+                found, left_out = save_all([part for parts in waiting for part in parts])
             except (CollectionInUse, DatabaseReplaced) as error:
                 with self._changed:
                     self.lost = str(error)
@@ -182,44 +176,3 @@ class WriteBehind:
                 exc_info=None if expected else error,
             )
             self._on_event("failed", self.failure)
-
-
-def _write(waiting: Sequence[Parts]) -> tuple[list[Saved], list[Batch]]:
-    """Write what waits in one transaction; return what became of it, and what is not this process's any more."""
-    stores = {store.key: store for parts in waiting for store, _ in parts}
-    with ExitStack() as turns:
-        for store in stores.values():
-            turns.enter_context(store.turn)
-        first = next(iter(stores.values()))
-        try:
-            with first.database.explained("written"), first.database.writing() as connection:
-                own = _still_own(connection, list(stores.values()))
-                saved = [(Saved(), part) for parts in waiting for part in parts if part[0].key in own]
-                saving.write(connection, [store.prepared(batch, told) for told, (store, batch) in saved])
-            left_out = [batch for parts in waiting for store, batch in parts if store.key not in own]
-            return [told for told, _ in saved], left_out
-        except Exception as error:
-            if not is_row_error(error):
-                raise
-        # One row is refused, or more: each batch by itself, so that they cost no other.
-        found, left_out = [], []
-        for store, batch in (part for parts in waiting for part in parts):
-            try:
-                found.append(store.save(batch))
-            except CollectionInUse:
-                if not isinstance(store.lease, ShardLease):
-                    raise
-                left_out.append(batch)
-        return found, left_out
-
-
-def _still_own(connection: Connection, stores: Sequence[Store]) -> set[tuple[int, int]]:
-    """Return the keys of those stores that this process may write."""
-    leased = {store.lease: store for store in stores if store.lease is not None}
-    found = {store.key for store in stores if store.lease is None}
-    for (lease, store), is_own in zip(leased.items(), still_own(connection, list(leased)), strict=True):
-        if is_own:
-            found.add(store.key)
-        elif not isinstance(lease, ShardLease):
-            raise store.taken_over()
-    return found

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from crawlsched.feed import Feed
 from crawlsched.store import Host, Store, models
 from crawlsched.store.lease import LeaseRow
+from crawlsched.store.records import samples_since
 from crawlsched.wording import say_count, say_duration, say_share
 
 __all__ = ["Check", "Vitals", "checks", "of_pages", "say_failing", "slots_of", "vitals"]
@@ -53,7 +54,7 @@ def vitals(store: Store) -> Vitals:
     for host in hosts:
         for reason, row in host.counts.get("withheld", {}).items():
             withheld[reason] = withheld.get(reason, 0) + int(row.get("n", 0))
-    samples = store.samples.since(now - 3 * 60.0)
+    samples = samples_since(store, now - 3 * 60.0)
     return Vitals(
         time=now,
         owner=owner,

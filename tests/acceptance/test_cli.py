@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from crawlsched.store import Store, schema
+from crawlsched.store import Store, commands, schema
 from tests import children, simulated
 from tests.commands import failed, run_here
 from tests.databases import rows
@@ -184,7 +184,7 @@ def test_a_page_is_found_by_another_spelling_and_an_unknown_one_is_said(run, dat
     answer = run("signal", url_of(1), "--source", "cms", "--database", database)
     assert answer.stdout == "The announcement of 1 page waits for the next crawl; none is running now.\n"
     store = Store.open(database, "news", read_only=True)
-    waiting = [(command.name, command.arguments) for command in store.commands.pending()]
+    waiting = [(command.name, command.arguments) for command in commands.pending(store)]
     store.close()
     assert waiting == [("recrawl", {"urls": [url_of(1)]}), ("signal", {"urls": [url_of(1)], "source": "cms"})]
     sentence = failed(run("recrawl", "http://127.0.0.1/none", "--database", database))

@@ -18,8 +18,9 @@ from crawlsched.crawl.url_lines import UrlLine
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Planner, explain, plan
 from crawlsched.settings import Settings
-from crawlsched.store import Store, backup
+from crawlsched.store import Store, copying
 from crawlsched.store.database import Database
+from crawlsched.store.records import last_plan
 from tests import simulated
 from tests.commands import failed, report, run_here, said
 from tests.crawling import Project, spider
@@ -123,14 +124,14 @@ def test_a_backup_is_of_one_moment_while_others_write(folder, tmp_path, monkeypa
         with database.writing() as connection:
             connection.exec_driver_sql(f"UPDATE collections SET changes_given = {done}")
 
-    monkeypatch.setattr(backup, "_PAGES_AT_ONCE", 5)
-    backup.copy_database(Database(f"sqlite:///{tmp_path}/crawl.db", read_only=True), tmp_path / "copy.db", write)
+    monkeypatch.setattr(copying, "_PAGES_AT_ONCE", 5)
+    copying.copy_file(Database(f"sqlite:///{tmp_path}/crawl.db", read_only=True), tmp_path / "copy.db", write)
     database.close()
     assert len(heard) > 3
     assert heard == sorted(heard)
     (kept,) = sqlite3.connect(tmp_path / "copy.db").execute("SELECT changes_given FROM collections").fetchone()
     assert kept is None
-    assert backup.require_sound(tmp_path / "copy.db")
+    assert copying.require_sound(tmp_path / "copy.db")
 
 
 def test_a_restore_that_cannot_be_right_is_refused(folder, tmp_path):
@@ -262,7 +263,7 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path):
     assert imported(tmp_path, "\n".join(lines))["visits"] == n_pages * n_visits
 
     with closing(Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")) as store:
-        newest = store.plans.newest()
+        newest = last_plan(store)
     assert newest.data["threshold"] == pytest.approx(made.threshold, rel=0.15)
     listed = said("pages", "--columns", "url,change_rate", "--csv", "--database", "sqlite:///crawl.db", folder=tmp_path)
     pages = [line.split(",") for line in listed.splitlines()[1:]]

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import psutil
 from aiohttp import web
 
+from crawlsched.store import schema
 from tests.crawling import Project
 from tests.site import Site
 
@@ -55,7 +56,7 @@ def crash_loop(kills: int, seed: int = 1) -> None:
             process.kill()
             crawl = project.finish(process)
             refused += "cannot start" in crawl.log
-            findings, n_now = crawl.read(lambda store: (store.quick_check(), store.reader.next_page()))
+            findings, n_now = crawl.read(lambda store: (schema.damage(store.database), store.reader.next_page()))
             assert findings == []
             assert n_now >= n_pages
             n_pages = n_now

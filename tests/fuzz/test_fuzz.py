@@ -30,7 +30,8 @@ from crawlsched.exceptions import SettingError
 from crawlsched.receiver.pings import PingRefused, read_indexnow
 from crawlsched.settings import SETTINGS, Settings
 from crawlsched.showing import shown, without_secrets
-from crawlsched.store import Store
+from crawlsched.store import Store, commands
+from crawlsched.store.records import last_plan
 from crawlsched.store.rows import json_like
 from tests.simulated import crawl
 
@@ -172,7 +173,7 @@ def test_a_damaged_row_costs_that_row(sound: Path, tmp_path: Path) -> None:
                 for _ in load_pages(stored, planner, time.time(), numbers=PageNumbers()):
                     pass
                 Sources(3600.0).load(store.reader.sources())
-                store.reader.hosts(), store.plans.newest(), store.reader.undelivered(), store.commands.pending()
+                store.reader.hosts(), last_plan(store), store.reader.undelivered(), commands.pending(store)
                 store.reader.signal_observations(0.0), store.reader.further_sources(), store.owner()
                 store.reader.facts(range(30))
             finally:

@@ -1,5 +1,5 @@
-"""Several shards in one process: one crawl for Scrapy, made of a refresher for each shard that this process owns.
+"""Several processes, one collection: this process's part in it.
 
-Begin reading with `refresher`; `membership` speaks with the database, `turns` says whose slot it is, and `routing`
-finds what belongs to a visit.
+Begin reading with `shared_crawl`; `membership` speaks with the database, `holding` has the shards that are here, and
+`inbox` takes in what other processes have found for them.
 """

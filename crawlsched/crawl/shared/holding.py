@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.shard_pages import LOADED_AT_ONCE, StoredShard
-from crawlsched.crawl.shared.inbox import Inbox
-from crawlsched.crawl.shared.membership import Membership, Published
+from crawlsched.crawl.shared.inbox import AT_ONCE, Inbox
+from crawlsched.crawl.shared.membership import Membership
 from crawlsched.crawl.side_thread import Aside, give_memory_back
 from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
@@ -31,11 +30,8 @@ _GROWN, _BETWEEN_NEWS = 0.1, 2.0
 _TAKEN_AT_ONCE = 500
 
 
-class _Loaded(NamedTuple):
-    """What another thread has read of a shard, and what waits there to be taken in."""
-
-    stored: StoredShard
-    waiting: list[Outgoing]
+# What another thread has read of a shard, and what waits there to be taken in.
+_Loaded = tuple[StoredShard, list[Outgoing]]
 
 
 class Holding:
@@ -92,7 +88,7 @@ class Holding:
             if shard in self._here and shard not in self._draining:
                 self._draining[shard] = now + _LONGEST_DRAIN
                 # What is begun now would still be under way when another process asks the same host.
-                self._refresher.hosts.leaving.update(self._collection.shards.hosts_of(shard))
+                self._refresher.hosts.is_leaving = self._is_leaving
                 self._publish(shard, now, ready=False)
         for shard, until in list(self._draining.items()):
             if shard not in self._here:
@@ -117,7 +113,7 @@ class Holding:
         store = self._shared.store(shard)
         store.lease = self._shared.lease(shard, self._membership.token, epoch)
         stored = self._refresher.shard_pages.read(Shard(store), at_once=at_once)
-        return _Loaded(stored, self._inbox.waiting(shard))
+        return stored, self._shared.received([shard], AT_ONCE)
 
     def _load(self, shard: int, epoch: int) -> None:
         self._moving.add(shard)
@@ -146,11 +142,12 @@ class Holding:
     def _taking_in(self, shard: int, epoch: int, loaded: _Loaded) -> Iterator[None]:
         """Take a shard in, step by step; then it gets its share."""
         now = self._refresher.clock()
-        yield from self._refresher.shard_pages.take_in(loaded.stored, now)
+        stored, waiting = loaded
+        yield from self._refresher.shard_pages.take_in(stored, now)
         self._moving.discard(shard)
         self._epochs[shard] = epoch
-        self._refresher.came(loaded.stored.shard)
-        self._inbox.begun(shard, loaded.waiting)
+        self._refresher.came(stored.shard)
+        self._inbox.begun(shard, waiting)
         self._publish(shard, now)
         self._refresher.count("crawlsched/shards/claimed")
 
@@ -158,16 +155,22 @@ class Holding:
         token = self._shared.lease(shard, self._membership.token, self._epochs[shard]).token
         n_pages = self._here[shard].n_pages
         self._published[shard] = (now, n_pages)
-        self._membership.publish(Published(shard, token, n_pages, ready))
+        self._membership.publish(shard, token, n_pages, ready=ready)
 
     # -- one goes
+
+    def _is_leaving(self, host: int) -> bool:
+        """Say whether a host, also one that was found just now, is of a shard that is given away."""
+        shard = self._collection.shards.of_host(host)
+        return shard is not None and shard.number in self._draining
 
     def _stop_for(self, shard: int) -> None:
         """Send nothing more for a shard, and end what is under way."""
         self._membership.stops(shard, self._epochs.pop(shard))
         self._draining.pop(shard, None)
         self._refresher.ends(shard)
-        self._refresher.hosts.leaving.difference_update(self._collection.shards.hosts_of(shard))
+        if not self._draining:
+            self._refresher.hosts.is_leaving = None
         self._inbox.ended(shard)
 
     def _give_back(self, shard: int, now: float) -> None:

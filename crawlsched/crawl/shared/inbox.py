@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import inf
-from typing import NamedTuple
 
 from crawlsched.crawl.commands import obey_pending
 from crawlsched.crawl.pings import announce, known_pages
@@ -17,7 +16,7 @@ from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
 from crawlsched.store.members import SharedCollection
 
-__all__ = ["SIGNAL", "Inbox"]
+__all__ = ["AT_ONCE", "SIGNAL", "Inbox"]
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 SIGNAL = "signal"
 _INTERVAL = 0.5
 # A shard that has half of these under way is read again when they are written: who cannot keep up is not buried.
-_AT_ONCE = 1_000
+AT_ONCE = 1_000
 _IN_ONE_STEP = 32
 # So many of the rows that are deleted are remembered of each shard: a sender that has lost the answer writes its batch
 # again, and with it rows that were taken in meanwhile.
@@ -37,16 +36,10 @@ _MOST_WAITING = 100_000
 Name = tuple[str, int]
 
 
-class _Stay(NamedTuple):
-    """A shard that is here when a reading begins.
-
-    A shard may leave and come back before the reading ends; what was read before that may have been deleted since.
-    """
-
-    #: The same object as long as the shard stays.
-    under_way: dict[Name, int]
-    #: Rows that are deleted by now: a reading that begins from now on brings them only if they were written again.
-    written: list[Name]
+# A shard that is here when a reading begins: what is under way, the same object as long as the shard stays, for it may
+# leave and come back before the reading ends; and the rows that are deleted by then, which a reading that begins from
+# now on brings only if they were written again.
+_Stay = tuple[dict[Name, int], list[Name]]
 
 
 class Inbox:
@@ -69,10 +62,6 @@ class Inbox:
         # Of each shard the rows that were taken in, by the batch that deletes them; 0: their turn is to come.
         self._under_way: dict[int, dict[Name, int]] = {}
         self._deleted: dict[int, dict[Name, None]] = {}
-
-    def waiting(self, shard: int) -> list[Outgoing]:
-        """Read what waits for a shard that is being loaded; any thread may."""
-        return self._shared.received([shard], _AT_ONCE)
 
     def begun(self, shard: int, rows: Sequence[Outgoing]) -> None:
         """Take in the rows that have waited for a shard, as its first work.
@@ -98,8 +87,8 @@ class Inbox:
         self._aside.collect()
         if now - self._read_at >= _INTERVAL and self._shards.here:
             self._read_at = now
-            stays = {shard: _Stay(rows, self._written(shard)) for shard, rows in self._under_way.items()}
-            wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < _AT_ONCE // 2]
+            stays = {shard: (rows, self._written(shard)) for shard, rows in self._under_way.items()}
+            wanted = [shard for shard, (rows, written) in stays.items() if len(rows) - len(written) < AT_ONCE // 2]
             read = partial(self._read, wanted, list(self._shards.here))
             self._aside.run("reading what was handed over", read, partial(self._took, stays))
 
@@ -113,7 +102,7 @@ class Inbox:
 
     def _read(self, wanted: list[int], here: list[int]) -> tuple[list[Outgoing], list[int], bool]:
         shared = self._shared
-        return shared.received(wanted, _AT_ONCE), shared.commanded(here), shared.waits(_MOST_WAITING)
+        return shared.received(wanted, AT_ONCE), shared.commanded(here), shared.waits(_MOST_WAITING)
 
     def _took(self, stays: dict[int, _Stay], found: tuple[list[Outgoing], list[int], bool]) -> None:
         rows, commanded, is_full = found
@@ -125,14 +114,14 @@ class Inbox:
         self.is_full = is_full
         for here in [self._shards.here[shard] for shard in commanded if shard in self._shards.here]:
             self._guard.run("obeying commands", partial(obey_pending, self._refresher, here))
-        stayed = {shard: stay for shard, stay in stays.items() if self._under_way.get(shard) is stay.under_way}
+        stayed = {shard: stay for shard, stay in stays.items() if self._under_way.get(shard) is stay[0]}
         self._refresher.has_read_commands = True
         for shard in stayed.keys() - set(commanded):
             self._shards.here[shard].commands_under_way.clear()
-        for shard, stay in stayed.items():
+        for shard, (under_way, written) in stayed.items():
             deleted = self._deleted[shard]
-            for name in stay.written:
-                del stay.under_way[name]
+            for name in written:
+                del under_way[name]
                 deleted[name] = None
             for name in list(deleted)[: max(len(deleted) - _REMEMBERED, 0)]:
                 del deleted[name]

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from crawlsched.exceptions import CrawlschedError, StoreError
 from crawlsched.sharing import RENEWAL_INTERVAL, Grant, Renewal, assigned, divided, read_curve
@@ -20,7 +20,7 @@ from crawlsched.showing import in_words
 from crawlsched.store import Outgoing
 from crawlsched.store.members import Seen, SharedCollection
 
-__all__ = ["Membership", "Published"]
+__all__ = ["Membership"]
 
 logger = logging.getLogger(__name__)
 
@@ -62,15 +62,6 @@ def _staying(seen: Seen) -> set[str]:
 def _complain(sentence: str, error: Exception) -> None:
     expected = isinstance(error, CrawlschedError)
     logger.error("%s, which is tried again: %s", sentence, in_words(error), exc_info=None if expected else error)
-
-
-class Published(NamedTuple):
-    """What the others have to know of a shard."""
-
-    shard: int
-    token: str
-    n_pages: int
-    ready: bool = True
 
 
 class Membership:
@@ -116,7 +107,7 @@ class Membership:
         self._done_with: dict[int, int] = {}
         self._given_up: dict[int, float] = {}
         self._passed_by: set[int] = set()
-        self._published: deque[Published] = deque()
+        self._published: deque[tuple[int, str, int, bool]] = deque()
         self._outgoing: deque[Outgoing] = deque()
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
@@ -158,12 +149,12 @@ class Membership:
         # The answer to a renewal may be older than our word that we stop.
         return {shard: epoch for shard, epoch in self.owned.items() if epoch > self._released.get(shard, 0)}
 
-    def publish(self, said: Published) -> None:
+    def publish(self, shard: int, token: str, n_pages: int, *, ready: bool = True) -> None:
         """Tell the others of a shard: while it is ready, that is loaded and not given away, it gets a share."""
-        if said.ready and said.shard not in self._ready:
+        if ready and shard not in self._ready:
             self.status = {**self.status, "is_done": False}  # what was said last is not of this shard
-        (self._ready.add if said.ready else self._ready.discard)(said.shard)
-        self._published.append(said)
+        (self._ready.add if ready else self._ready.discard)(shard)
+        self._published.append((shard, token, n_pages, ready))
         self._poked.set()
 
     @property
@@ -318,8 +309,8 @@ class Membership:
     def _say(self) -> bool:
         """Write down what the crawling thread wants the others to know; return whether that was all."""
         while self._published:
-            said = self._published[0]
-            self._shared.publish(said.shard, said.token, n_pages=said.n_pages, ready=said.ready)
+            shard, token, n_pages, ready = self._published[0]
+            self._shared.publish(shard, token, n_pages=n_pages, ready=ready)
             self._published.popleft()
         rows = [self._outgoing.popleft() for _ in range(min(len(self._outgoing), _HANDED_OVER_AT_ONCE))]
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from crawlsched.feed import Feed
 from crawlsched.store import Store
-from crawlsched.store.samples import joined
+from crawlsched.store.records import joined, samples_since
 from crawlsched.web import words
 from crawlsched.web.chart import Line, chart
 from crawlsched.web.html import Html, Node, tag
@@ -28,7 +28,7 @@ def overview(context: Context) -> Html:
     """Return the middle of the page."""
     seen = vitals(context.store)
     span = asked if (asked := context.query.get("span")) in _SPANS else "24h"
-    samples = context.store.samples.since(context.now - _SPANS[span])
+    samples = samples_since(context.store, context.now - _SPANS[span])
     at_once = max(1, -(-len(samples) // _MOST_POINTS))
     rows = with_gaps([joined(samples[start : start + at_once]) for start in range(0, len(samples), at_once)])
     hour = [row for row in rows if row["time"] >= context.now - 3600.0]
@@ -158,7 +158,7 @@ def collections(watched: Sequence[tuple[str, str, Store]]) -> Html:
 def _row(name: str, path: str, store: Store) -> list[Node]:
     seen = vitals(store)
     ill = [check.sentence for check in checks(seen) if not check.is_well]
-    hour = store.samples.since(seen.time - 3600.0)
+    hour = samples_since(store, seen.time - 3600.0)
     used, slots = sum(row["used"] or 0 for row in hour), sum(map(slots_of, hour))
     share = seen.sample.get("expected_freshness")
     bandwidth = seen.status.get("bandwidth")

@@ -11,7 +11,8 @@ from sqlalchemy import select
 from crawlsched.pages import STATE_NAMES
 from crawlsched.store import Store, models
 from crawlsched.store.listing import Condition, listed
-from crawlsched.store.statements import among, own
+from crawlsched.store.records import first_pages
+from crawlsched.store.rows import among, own
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views import Context, choice, empty, section, table
@@ -55,7 +56,7 @@ def _ordered(context: Context, order: str) -> list[Node]:
     if order == "undelivered":
         ranked: list[tuple[int, float]] = [(page, 0.0) for page in store.reader.undelivered()[offset:][:_AT_ONCE]]
     else:
-        ranked = store.first_pages.read(order, offset, _AT_ONCE)
+        ranked = first_pages(store, order, offset, _AT_ONCE)
     rows = _by_number(store, [page for page, _ in ranked])
     if not rows:
         return [empty("Every change was delivered." if order == "undelivered" else "None as of the last plan.")]

@@ -9,7 +9,7 @@ from tests.waiting import wait_until
 
 # Everything that a timer, a callback or a job of a crawl calls, by the flow that it belongs to.
 CALLS = [
-    *("store.reading.Reader.facts", "store.store.Store.prepared", "store.commands.Commands.pending"),
+    *("store.reading.Reader.facts", "store.store.Store.prepared", "crawl.commands.pending"),
     *("store.lease.Lease.heartbeat", "store.write_behind.WriteBehind.submit"),
     *("store.write_behind.WriteBehind.facts", "store.write_behind.WriteBehind.oldest_unsaved_at"),
     *("planner.planner.Planner.pick", "planner.planner.Planner.columns", "planner.planner.Planner.peek"),

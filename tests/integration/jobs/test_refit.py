@@ -15,6 +15,7 @@ from crawlsched.jobs.refit import refit
 from crawlsched.planner import Planner, plan
 from crawlsched.settings import Settings
 from crawlsched.store import Store, schema
+from crawlsched.store.records import save_plan
 from tests import parts
 from tests.commands import run_here
 from tests.databases import rows
@@ -34,7 +35,7 @@ def crawled(database_url: str, **more) -> Settings:
         for page in range(40):
             other.crawled(page, START + day * 24 * HOUR + 1, None if day == 0 else page % 3 == 0)
     made = plan(other.snapshot(), 1.0)
-    collection.store.plans.save(made.to_dict([f"o{n}.example" for n in range(40)]), START)
+    save_plan(collection.store, made.to_dict([f"o{n}.example" for n in range(40)]), START)
     planner.adopt(made, START)
     pages = collection.add_pages(parts.found(f"http://h{number}.example/" for number in range(N)), START)
     while planner.work(START + 1.0):

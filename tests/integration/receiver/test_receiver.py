@@ -17,6 +17,7 @@ from aiohttp import web
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.receiver.receiver import MOST_CONNECTIONS
 from crawlsched.store import Source
+from crawlsched.store.records import last_plan
 from tests import children
 from tests.crawling import Project
 from tests.site import Site
@@ -223,7 +224,7 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_pa
     flooded, n_visits = visits[urls[0]], sum(visits.values())
     mean = (n_visits - flooded) / (len(visits) - 1)
     # While the sender's precision is being learned each ping may bring a visit; once it is, none does.
-    plan = crawl.read(lambda store: store.plans.newest())
+    plan = crawl.read(lambda store: last_plan(store))
     [source] = [one for one in crawl.read(lambda store: store.reader.sources()) if one.kind == "ping"]
     assert plan.data["signal_weights"][source.source] < 0.2
     assert flooded < 6 * mean

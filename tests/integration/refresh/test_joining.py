@@ -9,6 +9,7 @@ import pytest
 from crawlsched.content.reading import Body
 from crawlsched.crawl.probes import Probe
 from crawlsched.exceptions import StoreError
+from crawlsched.sharing import shard_of
 from crawlsched.store import Outcome, Store
 from tests.commands import run_here
 from tests.integration.refresh.processes import HOSTS, N_SHARDS, look_until, process, row
@@ -47,7 +48,7 @@ def test_a_process_that_joins_has_its_share_at_once(shared):
 
 
 def test_a_shard_that_is_given_away_begins_nothing_more(shared):
-    """What is under way ends first, and the next process asks its hosts only then: no host is asked by two."""
+    """What is under way ends first, and the next process asks its hosts, also new ones, only then: not two at once."""
     with process(shared) as first:
         for url in [f"http://{host}/{page}" for host in HOSTS for page in range(20)]:
             ask(first, url)
@@ -68,7 +69,10 @@ def test_a_shard_that_is_given_away_begins_nothing_more(shared):
                 return {n for n, row in shared.look().shards.items() if not row.ready} & shards.here.keys()
 
             look_until(second, given_away)
-            leaving, others = given_away(), begun(40)
+            leaving = given_away()
+            found = next(host for n in range(99) if shard_of(host := f"found{n}.example", N_SHARDS) in leaving)
+            ask(first, f"http://{found}/")
+            others = begun(40)
             assert others
             assert not others & leaving
 

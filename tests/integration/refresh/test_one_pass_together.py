@@ -2,7 +2,7 @@
 
 import pytest
 
-from crawlsched.crawl.shared.membership import Membership, Published
+from crawlsched.crawl.shared.membership import Membership
 from crawlsched.store.members import about_me, new_token
 from tests.integration.refresh.processes import HOSTS, asked_of, row
 
@@ -15,7 +15,7 @@ def joined(shared) -> Membership:
 
 def loads(shared, member: Membership) -> None:
     for shard, epoch in member.mine().items():
-        member.publish(Published(shard, shared.lease(shard, member.token, epoch).token, 1))
+        member.publish(shard, shared.lease(shard, member.token, epoch).token, 1)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_what_waits_to_be_taken_in_is_something_to_do(shared, two):
 def test_a_shard_that_nobody_crawls_keeps_all(shared, two):
     """Somebody has to take it over first, and finds what the one before had not tried."""
     first = two[0]
-    first.publish(Published(2, shared.lease(2, first.token, first.mine()[2]).token, 1, ready=False))
+    first.publish(2, shared.lease(2, first.token, first.mine()[2]).token, 1, ready=False)
     renew(two, DONE, DONE, times=4)
     assert not is_over(two)
 
@@ -88,9 +88,9 @@ def test_what_was_said_before_a_shard_was_loaded_is_not_of_that_shard(shared, tw
     """Its crawling thread may be busy for some renewals after that, and has not looked what there is to do."""
     first, second = two
     token = shared.lease(2, first.token, first.mine()[2]).token
-    first.publish(Published(2, token, 1, ready=False))
+    first.publish(2, token, 1, ready=False)
     renew(two, DONE, DONE)
-    first.publish(Published(2, token, 1))
+    first.publish(2, token, 1)
     for _ in range(4):
         first.renew()
         renew([second], DONE)

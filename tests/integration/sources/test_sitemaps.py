@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
+from crawlsched.store.records import last_plan
 from tests.crawling import YIELDS, Project, spider
 from tests.site import Site
 
@@ -137,7 +138,7 @@ def test_a_doubtful_date_is_counted_and_worth_little(read, kind):
     sources = crawl.read(lambda store: store.reader.sources())
     (doubtful,) = (one.source for one in sources if (one.kind, one.url) == ("backwards", site.url(f"/{kind}.xml")))
     heard = {source: n for _, source, n, *_ in crawl.read(lambda store: store.reader.further_sources())}
-    plan = crawl.read(lambda store: store.plans.newest())
+    plan = crawl.read(lambda store: last_plan(store))
     assert heard[doubtful] == 1
     assert plan.data["signal_weights"][doubtful] == 0.05
 

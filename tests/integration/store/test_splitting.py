@@ -10,10 +10,11 @@ from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.pages.pages import counted
 from crawlsched.planner import Plan
 from crawlsched.sharing import Renewal, shard_of
-from crawlsched.store import Batch, Host, KeptText, Source, Store, schema
+from crawlsched.store import Batch, Host, KeptText, Source, Store, commands, schema
 from crawlsched.store.batch import ChangeRow
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection, about_me
+from crawlsched.store.records import last_plan, save_plan
 from crawlsched.store.splitting import split
 from tests import simulated
 from tests.commands import said
@@ -59,8 +60,8 @@ def crawled_url(sqlite_url):
         )
     )
     store.forgetting.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
-    store.plans.save({**store.plans.newest().data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
-    store.commands.send("recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
+    save_plan(store, {**last_plan(store).data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
+    commands.send(store, "recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
     lease.heartbeat(NOW, {"bandwidth": 3.0})
     lease.release(NOW)
     store.close()
@@ -149,7 +150,7 @@ def test_what_waits_for_a_shard_waits_for_the_right_one(shared):
     shared.hand_over([row._replace(shard=shard_of(HOSTS[row.number], 2)) for row in rows])
     shared.set_rate(7.0)
     since = shared.pause(paused=True)
-    assert split(shared.database, "news", 16)[:3] == (2, 16, 7.0)
+    assert list(split(shared.database, "news", 16).values())[:3] == [2, 16, 7.0]
     now = SharedCollection.open(shared.database, "news", 16)
     assert (now.n_shards, now.look().paused_since) == (16, since)
     found = now.received(range(16), 100)
@@ -191,7 +192,7 @@ def test_what_cannot_be_divided_is_refused_in_a_sentence(shared, crawled_url):
     assert all_rows(shared.database.text) == before
     shared.leave("me")
     for n in (1, 2, 3, 8192):
-        with pytest.raises(StoreError, match=rf"into {n} shards; it has 2 of them, and takes a larger power of two"):
+        with pytest.raises(StoreError, match=rf"into {n}: it has 2 shards, and takes a larger power of two"):
             split(shared.database, "news", n)
     with pytest.raises(StoreError, match="has no collection 'olds'"):
         split(shared.database, "olds")

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sqlalchemy import event, select
 
-from crawlsched.store import Batch, Host, models
+from crawlsched.store import Batch, Host, commands, models
 from crawlsched.store.models import STATE_COLUMNS
-from crawlsched.store.statements import among
+from crawlsched.store.records import last_plan, save_plan
+from crawlsched.store.rows import among
 from tests.databases import rows
 from tests.rows import NOW, name_of, new_page, new_pages, observation
 
@@ -134,8 +135,8 @@ def test_texts_that_no_database_can_hold_are_cleaned_and_counted(store):
 def test_json_holds_what_no_text_column_could(store):
     """NUL, surrogates, numpy's numbers and infinities in plans and commands come back."""
     data = {"a\0": "\udcff", "n": np.float64(1.5), "m": np.arange(3), "inf": float("inf")}
-    store.plans.save(data, NOW)
-    assert store.plans.newest().data == {"a\0": "\udcff", "n": 1.5, "m": [0, 1, 2], "inf": float("inf")}
+    save_plan(store, data, NOW)
+    assert last_plan(store).data == {"a\0": "\udcff", "n": 1.5, "m": [0, 1, 2], "inf": float("inf")}
 
 
 @pytest.mark.parametrize(
@@ -220,29 +221,29 @@ def test_collections_and_shards_do_not_see_each_other(store, beside):
     assert len(loaded(others[1])["page"]) == len(loaded(store)["page"]) == 2
 
 
-def test_only_the_newest_plans_are_kept(store):
+def test_only_the_last_plans_are_kept(store):
     """The newest is found, and one that is already known is not given again."""
-    assert store.plans.newest() is None
-    numbers = [store.plans.save({"n": n}, NOW + n) for n in range(8)]
-    assert store.plans.newest() == (numbers[-1], NOW + 7, {"n": 7})
-    assert store.plans.newest(after=numbers[-1]) is None
+    assert last_plan(store) is None
+    numbers = [save_plan(store, {"n": n}, NOW + n) for n in range(8)]
+    assert last_plan(store) == (numbers[-1], NOW + 7, {"n": 7})
+    assert last_plan(store, after=numbers[-1]) is None
     assert rows(store.database.text, "SELECT count(*) AS n FROM plans") == [{"n": 5}]
 
 
 def test_a_command_is_answered_through_the_database(store, beside):
     """Sent by one process, seen by the other, answered alone or with a batch; waiting ends by itself."""
     other = beside()
-    first, second = other.commands.send("bandwidth", {"bandwidth": "5/s"}, NOW), other.commands.send("poll", {}, NOW)
-    assert [(command.id, command.name, command.arguments) for command in store.commands.pending()] == [
+    first, second = commands.send(other, "bandwidth", {"bandwidth": "5/s"}, NOW), commands.send(other, "poll", {}, NOW)
+    assert [(command.id, command.name, command.arguments) for command in commands.pending(store)] == [
         (first, "bandwidth", {"bandwidth": "5/s"}),
         (second, "poll", {}),
     ]
-    assert other.commands.wait_for(first, timeout=0.1) is None
-    store.commands.finish(first, {"bandwidth": 5.0}, NOW + 1)
+    assert commands.wait_for(other, first, timeout=0.1) is None
+    commands.finish(store, first, {"bandwidth": 5.0}, NOW + 1)
     store.save(Batch(finished={second: (NOW + 2, {"sources": 3})}))
-    assert other.commands.wait_for(first, timeout=5).result == {"bandwidth": 5.0}
-    assert other.commands.wait_for(second, timeout=5).result == {"sources": 3}
-    assert store.commands.pending() == []
+    assert commands.wait_for(other, first, timeout=5).result == {"bandwidth": 5.0}
+    assert commands.wait_for(other, second, timeout=5).result == {"sources": 3}
+    assert commands.pending(store) == []
 
 
 def test_a_store_that_is_read_only_reads_and_does_not_write(store, beside):

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import select, text
 
 from crawlsched.store import Batch, Source, models
+from crawlsched.store.records import save_plan
 from tests.rows import NOW, new_page, observation
 
 
@@ -114,7 +115,7 @@ def test_emptying_a_collection_leaves_nothing_of_it(store):
     """Pages, sources, hosts, plans, tombstones and templates go; the collection may begin anew."""
     fill(store, ["http://a.example/"], template=b"a")
     store.save(Batch(sources={0: Source(0, "sitemap", "http://a.example/s.xml", "a.example")}))
-    store.plans.save({}, NOW)
+    save_plan(store, {}, NOW)
     store.forgetting.forget("collection", "spider", NOW)
     for table in (models.pages, models.observations, models.announcements, models.sources, models.plans):
         assert rows(store, table) == 0

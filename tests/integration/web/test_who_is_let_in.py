@@ -13,6 +13,7 @@ import pytest
 
 from crawlsched.store import Batch, ChangeRow, NewPage, Store
 from crawlsched.store.members import SharedCollection
+from crawlsched.store.records import put_sample
 from crawlsched.web.vitals import checks, vitals
 from tests.commands import run_here
 from tests.integration.web.conftest import EVIL, TOKEN, Served, serve
@@ -215,7 +216,7 @@ def with_a_change(store: Store, now: float) -> None:
     batch = Batch(new_pages={0: NewPage(0, url, url[7:16], name_of(url), now)})
     batch.changes.append(ChangeRow(1, 0, now, "new", None))
     store.save(batch)
-    store.samples.put(now, {"seconds": 60.0, "expected_freshness": 0.75, "used": 30.0, "idle": 30.0, "changes": 4.0})
+    put_sample(store, now, {"seconds": 60.0, "expected_freshness": 0.75, "used": 30.0, "idle": 30.0, "changes": 4.0})
 
 
 def test_each_collection_of_a_database_has_a_line_and_views_of_its_own(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.crawl.recipe_choice import Recipes
 from crawlsched.settings import Settings, recipe_from
-from crawlsched.store.tombstones import pattern
+from crawlsched.store.forgetting import pattern
 
 
 def test_every_way_to_write_a_recipe_gives_one() -> None:

@@ -1,0 +1,263 @@
+"""Sharing: one collection, one rate, many processes, as rules without a database, a clock or Scrapy.
+
+`shard_of` says to which shard a host belongs, `assigned` which member should own which shard, `divided` how much of the
+rate each gets. A member renews its grant (`Renewal`, `Answer`), and a `Grant` is what it makes of that; `store.members`
+brings both to PostgreSQL.
+
+What the database decides is a function there (the first migration has it); the tests hold it against the same rule in
+Python, and that one against clocks that differ, lost answers, pauses and deaths. Its call is serialised by a lock on
+the budget's row, so that the sum of the grants which have not expired never exceeds the rate. A higher rate is written
+into the row first, and used after the answer. A lower one is used first, and written by the next renewal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from math import inf
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "LARGEST_NUMBER",
+    "LEASE",
+    "LEVELS",
+    "MARGIN",
+    "RENEWAL_INTERVAL",
+    "Answer",
+    "Grant",
+    "Renewal",
+    "assigned",
+    "divided",
+    "is_number_of_shards",
+    "read_curve",
+    "shard_of",
+    "written_curve",
+]
+
+FloatArray = NDArray[np.float64]
+Name = TypeVar("Name", str, int)
+
+LARGEST_NUMBER = 4096
+#: Seconds for which a grant is valid by the database's clock, and by which its holder stops sooner by its own.
+LEASE, MARGIN = 6.0, 0.5
+#: Seconds between two renewals.
+RENEWAL_INTERVAL = 2.0
+#: The crawl values at which every curve is published, rising; importance times seconds.
+LEVELS: FloatArray = np.geomspace(1e-4, 1e8, 97)
+# Each shard gets this part of an equal share at least, so that no shard is blind for its changes.
+_LEAST_SHARE = 0.002
+# Below this a demand is as good as none; logarithms are taken of it.
+_NOTHING = 1e-12
+# What was reckoned for less than this share of the pages says nothing of the rest.
+_LEAST_KNOWN = 0.1
+# Loads that differ by less than this share of a fair one are left as they are: each move costs a loading.
+_TOLERANCE = 0.1
+# What moves weighs less than the gap by this factor: loads that only change places would do so for ever.
+_LESS = 1.0 - 1e-6
+
+
+def is_number_of_shards(n: int) -> bool:
+    """Say whether a collection may have this number of shards: a power of two from 2 to 4096."""
+    return 2 <= n <= LARGEST_NUMBER and n & (n - 1) == 0
+
+
+def shard_of(host: str, n_shards: int) -> int:
+    """Return the shard of a host, the same on every machine and in every version; `n_shards` is a power of two.
+
+    Twice as many shards leave a host where it is, or move it from shard ``s`` to ``s + n_shards``.
+
+    >>> shard_of("example.com", 8), shard_of("example.com", 16)
+    (6, 6)
+    """
+    digest = blake2b(host.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") & (n_shards - 1)
+
+
+def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: Collection[str]) -> dict[int, str]:
+    """Give each shard a member, moving no more than fairness asks for; `weights` is what each costs its owner.
+
+    >>> assigned({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, {0: "a", 1: "a", 2: "a", 3: "a"}, ["a", "b"])
+    {0: 'b', 1: 'b', 2: 'a', 3: 'a'}
+    >>> assigned({0: 1.0, 1: 1.0, 2: 1.0}, {0: "a", 1: "b"}, ["a", "b"])
+    {0: 'a', 1: 'b', 2: 'a'}
+    """
+    if not members:
+        return {}
+    order = sorted(members)
+    given = {shard: owners[shard] for shard in sorted(weights) if owners.get(shard) in order}
+    load = dict.fromkeys(order, 0.0)
+    for shard, member in given.items():
+        load[member] += weights[shard]
+    vacant = [shard for shard in weights if shard not in given]
+    for shard in sorted(vacant, key=lambda shard: (-weights[shard], shard)):
+        least = min(order, key=lambda member: (load[member], member))
+        given[shard] = least
+        load[least] += weights[shard]
+    _move(weights, given, load, _TOLERANCE * sum(weights.values()) / len(order))
+    return {shard: given[shard] for shard in sorted(given)}
+
+
+def _move(weights: Mapping[int, float], given: dict[int, str], load: dict[str, float], tolerance: float) -> None:
+    """Move shards from the member that has most to the one that has least, as long as that evens them out."""
+    # Each move lessens the sum of squares of the loads by more than roundings change it, so it ends.
+    while True:
+        most = max(load, key=lambda member: (load[member], member))
+        least = min(load, key=lambda member: (load[member], member))
+        gap = load[most] - load[least]
+        if gap <= tolerance:
+            return
+        fitting = [shard for shard, member in given.items() if member == most and 0.0 < weights[shard] < _LESS * gap]
+        if not fitting:
+            return
+        # The one that leaves the two nearest to each other.
+        shard = min(fitting, key=lambda shard: (abs(gap - 2.0 * weights[shard]), shard))
+        given[shard] = least
+        load[most] -= weights[shard]
+        load[least] += weights[shard]
+
+
+def written_curve(demand: FloatArray, n_planned: int, n_pages: int) -> str | None:
+    """Pack a demand curve (`Plan.demand`) of `n_planned` pages at the common levels, for the `n_pages` that there are.
+
+    None: it says too little of so many.
+
+    >>> demand = np.array([[10.0, 1.0], [1.0, 4.0]])
+    >>> float(np.interp(1.0, LEVELS, read_curve(written_curve(demand, n_planned=10, n_pages=30))).round(2))
+    12.0
+    >>> written_curve(demand, n_planned=10, n_pages=1000) is None
+    True
+    """
+    if not len(demand) or n_planned < _LEAST_KNOWN * n_pages:
+        return None
+    level, rate = np.log(demand[::-1, 0]), np.log(np.maximum(demand[::-1, 1], _NOTHING))
+    asked = np.log(LEVELS)
+    curve = np.exp(np.interp(asked, level, rate)) * n_pages / n_planned
+    # Above its highest value nothing is wanted; below its lowest, no more than there.
+    curve[asked > level[-1]] = 0.0
+    return curve.astype("<f4").tobytes().hex()
+
+
+def read_curve(packed: object) -> FloatArray | None:
+    """Unpack what `written_curve` has packed; None if it is something else."""
+    try:
+        curve = np.frombuffer(bytes.fromhex(packed), "<f4").astype(np.float64)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    if curve.size != LEVELS.size:
+        return None
+    return curve if np.isfinite(curve).all() and (curve >= 0).all() else None
+
+
+def divided(rate: float, curves: Mapping[Name, FloatArray | None], n_pages: Mapping[Name, int]) -> dict[Name, float]:
+    """Divide a rate so that the last crawl of each shard is worth the same; without its curve it gets one by pages.
+
+    Examples
+    --------
+    >>> busy, calm = (np.maximum(1e3 - LEVELS, 0) * n for n in (3.0, 1.0))
+    >>> shares = divided(8.0, {"a": busy, "b": calm}, {"a": 10, "b": 10})
+    >>> round(shares["a"] / shares["b"], 1), round(sum(shares.values()), 6)
+    (3.0, 8.0)
+    >>> divided(8.0, {"a": None, "b": None}, {"a": 2, "b": 0})
+    {'a': 6.0, 'b': 2.0}
+    """
+    if not curves:
+        return {}
+    weights = {name: n_pages.get(name, 0) + 1.0 for name in curves}
+    total = sum(weights.values())
+    shares = {name: rate * weights[name] / total for name in curves if curves[name] is None}
+    known = [name for name in curves if name not in shares]
+    left = rate - sum(shares.values())
+    if known:
+        least = _LEAST_SHARE * rate / len(curves)
+        floors = min(least * len(known), left)
+        for name, share in zip(known, _at_one_level(left - floors, known, curves, weights), strict=True):
+            shares[name] = share + floors / len(known)
+    return {name: float(shares[name]) for name in curves}
+
+
+def _at_one_level(
+    rate: float, known: list[Name], curves: Mapping[Name, FloatArray | None], weights: Mapping[Name, float]
+) -> FloatArray:
+    wanted = np.array([curves[name] for name in known], np.float64)
+    total = wanted.sum(axis=0)
+    pages = np.array([weights[name] for name in known])
+    if not total.max() > 0.0:
+        by_pages: FloatArray = rate * pages / pages.sum()
+        return by_pages
+    # The totals fall as the level rises; the level at which they are the rate is found between two of them.
+    level = np.interp(-rate, -total, np.arange(total.size))
+    below = min(int(level), total.size - 2)
+    share = level - below
+    got: FloatArray = wanted[:, below] * (1 - share) + wanted[:, below + 1] * share
+    if not got.sum() > 0.0:  # the rate is less than what the most valuable pages alone want
+        got = wanted[:, int(np.flatnonzero(total)[-1])]
+    shares: FloatArray = rate * got / got.sum()
+    return shares
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """What a member reports."""
+
+    member: str  # its token, made at its start
+    number: int  # higher than that of any renewal before
+    using: float  # the highest rate at which it may be sending now; 0 after its own deadline
+    wants: float  # the rate that it would like to have
+    claims: tuple[int, ...] = ()  # the shards that it takes if they are vacant
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the database answers."""
+
+    granted: float  # the rate that the member may use from now on
+    shards: dict[int, int]  # the shards that it owns, with their epochs
+    paused_since: float | None = None  # by the database's clock
+
+
+class Grant:
+    """What a member may send.
+
+    No clock but the member's own monotonic one counts here, and it is read before the database is asked: however long
+    the answer takes, the grant ends here before it ends there. Clocks may differ in their rates by 8 percent.
+
+    Examples
+    --------
+    >>> grant = Grant()
+    >>> grant.ask(now=100.0), grant.using(100.0)
+    (1, 0.0)
+    >>> grant.answered(1, 5.0)
+    >>> grant.using(105.4), grant.using(105.5)
+    (5.0, 0.0)
+    """
+
+    def __init__(self, lease: float = LEASE, margin: float = MARGIN) -> None:
+        self.rate = 0.0
+        self.deadline = -inf
+        self.number = 0
+        self._valid_for = lease - margin
+        self._asked_at = -inf
+
+    def ask(self, now: float) -> int:
+        """Give the number of a renewal that begins now."""
+        self.number += 1
+        self._asked_at = now
+        return self.number
+
+    def answered(self, number: int, granted: float) -> None:
+        """Take over the answer to a renewal, unless a later one was answered before."""
+        if number == self.number:
+            # The deadline last: whoever reads both without a lock never sees the higher rate under the new deadline
+            # before it is so, nor an old rate after a lower one was promised.
+            if granted < self.rate:
+                self.rate = granted
+            self.deadline = self._asked_at + self._valid_for
+            self.rate = granted
+
+    def using(self, now: float) -> float:
+        """Return the rate that may be in use now; 0 after the deadline."""
+        return self.rate if now < self.deadline else 0.0

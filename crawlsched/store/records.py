@@ -1,0 +1,167 @@
+"""Records: what is kept of a crawl itself: plans, first pages in several orders, figures, positions in the feed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, insert, select
+
+from crawlsched.store import models
+from crawlsched.store.commands import insert_numbered
+from crawlsched.store.rows import among, json_like, put, to_json
+from crawlsched.store.store import Store
+
+__all__ = [
+    "StoredPlan",
+    "first_pages",
+    "joined",
+    "last_plan",
+    "position_of",
+    "put_first_pages",
+    "put_position",
+    "put_sample",
+    "samples_since",
+    "save_plan",
+    "thin_samples",
+    "thinned",
+]
+
+_DAY = 86_400
+# From this age on, the rows of these seconds become one; after the last, none is kept.
+_LEVELS = ((2 * _DAY, 600), (14 * _DAY, 3_600))
+_KEPT = 730 * _DAY
+# Figures that are counts of the seconds before; all others are of their moment.
+_COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"))
+
+
+class StoredPlan(NamedTuple):
+    """A plan as it was kept; the newest one is what the next crawl, and every command, begins with."""
+
+    id: int
+    made_at: float
+    data: dict[str, Any]
+
+
+def save_plan(store: Store, data: dict[str, Any], now: float, keep: int = 5) -> int:
+    """Keep a plan (JSON) and the newest few before it; gives its id."""
+    table = models.plans
+    number = insert_numbered(store, table.c.id, {"made_at": now, "data": to_json(data)})
+    old = delete(table).where(*store.own(table), table.c.id <= number - keep)
+    store.write(lambda connection: connection.execute(old))
+    return number
+
+
+def last_plan(store: Store, after: int = -1) -> StoredPlan | None:
+    """Give the newest plan; None if there is none with an id above `after`."""
+    table = models.plans
+    query = select(table.c.id, table.c.made_at, table.c.data).where(*store.own(table), table.c.id > after)
+    for row in store.rows(query.order_by(table.c.id.desc()).limit(1)):
+        if data := json_like(row.data, {}, f"the plan number {row.id}"):
+            return StoredPlan(row.id, row.made_at, data)
+    return None
+
+
+def put_first_pages(store: Store, ranked: Sequence[tuple[str, Sequence[int], Sequence[float]]]) -> None:
+    """Keep the first pages of several orders, with their values; they replace those that are there."""
+    table = models.first_pages
+
+    def replace(connection: Connection) -> None:
+        for view, pages, values in ranked:
+            connection.execute(delete(table).where(*store.own(table), table.c.view == view))
+            places = enumerate(zip(pages, values, strict=True))
+            rows = [store.row(view=view, place=place, page=page, value=value) for place, (page, value) in places]
+            if rows:
+                connection.execute(insert(table), rows)
+
+    store.write(replace)
+
+
+def first_pages(store: Store, view: str, offset: int = 0, limit: int = 100) -> list[tuple[int, float]]:
+    """Give some of the first pages of an order as of the last plan, with their values."""
+    table = models.first_pages
+    wanted = select(table.c.page, table.c.value).where(*store.own(table), table.c.view == view)
+    wanted = wanted.where(table.c.place >= offset).order_by(table.c.place).limit(limit)
+    return [(page, value) for page, value in store.rows(wanted)]
+
+
+def put_sample(store: Store, time: float, figures: Mapping[str, float | None]) -> None:
+    """Keep the figures of a moment, by the names of `models.FIGURES`; those of the same second are replaced."""
+    row = _sample(store, {**figures, "time": int(time)})
+    store.write(lambda connection: put(connection, models.samples, [row]))
+
+
+def _sample(store: Store, figures: Mapping[str, Any]) -> dict[str, Any]:
+    return store.row(**{name: figures.get(name) for name in ("time", *models.FIGURES)})
+
+
+def samples_since(store: Store, time: float) -> list[dict[str, Any]]:
+    """Give the figures since a time, oldest first."""
+    table = models.samples
+    wanted = select(table.c.time, *[table.c[name] for name in models.FIGURES])
+    wanted = wanted.where(*store.own(table), table.c.time >= int(time)).order_by(table.c.time)
+    return [row._asdict() for row in store.rows(wanted)]
+
+
+def thin_samples(store: Store, now: float) -> int:
+    """Make several old rows into one, and delete very old ones; give how many rows fewer there are."""
+    table = models.samples
+    known = {row["time"]: row for row in samples_since(store, 0.0) if row["time"] < now - _LEVELS[0][0]}
+    kept = {row["time"]: row for row in thinned(list(known.values()), now)}
+    joined_rows = [_sample(store, row) for time, row in kept.items() if row != known[time]]
+
+    def thin(connection: Connection) -> None:
+        gone = among(table.c.time, list(known.keys() - kept.keys()))
+        connection.execute(delete(table).where(*store.own(table), gone))
+        put(connection, table, joined_rows)
+
+    store.write(thin)
+    return len(known) - len(kept)
+
+
+def position_of(store: Store, follower: str) -> int | None:
+    """Give the number of the last change that arrived at a follower; None: it has not begun."""
+    table = models.followers
+    rows = store.rows(select(table.c.position).where(*store.own(table), table.c.name == follower))
+    return rows[0].position if rows else None
+
+
+def put_position(store: Store, follower: str, position: int) -> None:
+    """Note how far a follower has come."""
+    row = store.row(name=follower, position=position)
+    store.write(lambda connection: put(connection, models.followers, [row]))
+
+
+def thinned(rows: Sequence[Mapping[str, Any]], now: float) -> list[dict[str, Any]]:
+    """Return rows joined by their age: counts are added up, other figures averaged over the time that they stand for.
+
+    >>> rows = [{"time": 60 * n, "seconds": 60.0, "visits": n, "pages": 10.0} for n in (1, 2, 3)]
+    >>> thinned(rows, now=3 * 86_400)
+    [{'time': 180, 'seconds': 180.0, 'visits': 6, 'pages': 10.0}]
+    """
+    groups: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        age = now - row["time"]
+        if age < _KEPT:
+            length = max((seconds for level, seconds in _LEVELS if age >= level), default=0)
+            groups.setdefault((length, row["time"] // length if length else row["time"]), []).append(row)
+    return [joined(group) for _, group in sorted(groups.items(), key=lambda item: item[1][-1]["time"])]
+
+
+def joined(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return neighbouring rows as one."""
+    if len(rows) == 1:
+        return dict(rows[0])
+    one: dict[str, Any] = {"time": rows[-1]["time"]}
+    for name in rows[0]:
+        if name == "time":
+            continue
+        known = [(row[name], row["seconds"] or 0.0) for row in rows if row[name] is not None]
+        weight = sum(seconds for _, seconds in known)
+        if name in _COUNTS:
+            one[name] = sum(value for value, _ in known)
+        elif weight:
+            one[name] = sum(value * seconds for value, seconds in known) / weight
+        else:
+            one[name] = known[-1][0] if known else None
+    return one
