@@ -78,15 +78,13 @@ def shard_of(host: str, n_shards: int) -> int:
 
 
 def assigned(weights: Mapping[int, float], owners: Mapping[int, str], members: Collection[str]) -> dict[int, str]:
-    """Give each shard a member, moving no more than fairness asks for; `weights` is what each costs its owner.
+    """Give each shard one of some members, moving no more than fairness asks for; `weights` is what each costs.
 
     >>> assigned({0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}, {0: "a", 1: "a", 2: "a", 3: "a"}, ["a", "b"])
     {0: 'b', 1: 'b', 2: 'a', 3: 'a'}
     >>> assigned({0: 1.0, 1: 1.0, 2: 1.0}, {0: "a", 1: "b"}, ["a", "b"])
     {0: 'a', 1: 'b', 2: 'a'}
     """
-    if not members:
-        return {}
     order = sorted(members)
     given = {shard: owners[shard] for shard in sorted(weights) if owners.get(shard) in order}
     load = dict.fromkeys(order, 0.0)
@@ -147,9 +145,8 @@ def read_curve(packed: object) -> FloatArray | None:
         curve = np.frombuffer(bytes.fromhex(packed), "<f4").astype(np.float64)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
-    if curve.size != LEVELS.size:
-        return None
-    return curve if np.isfinite(curve).all() and (curve >= 0).all() else None
+    is_sound = curve.size == LEVELS.size and np.isfinite(curve).all() and (curve >= 0).all()
+    return curve if is_sound else None
 
 
 def divided(rate: float, curves: Mapping[Name, FloatArray | None], n_pages: Mapping[Name, int]) -> dict[Name, float]:
@@ -164,8 +161,6 @@ def divided(rate: float, curves: Mapping[Name, FloatArray | None], n_pages: Mapp
     >>> divided(8.0, {"a": None, "b": None}, {"a": 2, "b": 0})
     {'a': 6.0, 'b': 2.0}
     """
-    if not curves:
-        return {}
     weights = {name: n_pages.get(name, 0) + 1.0 for name in curves}
     total = sum(weights.values())
     shares = {name: rate * weights[name] / total for name in curves if curves[name] is None}
@@ -235,11 +230,10 @@ class Grant:
     (5.0, 0.0)
     """
 
-    def __init__(self, lease: float = LEASE, margin: float = MARGIN) -> None:
+    def __init__(self) -> None:
         self.rate = 0.0
         self.deadline = -inf
         self.number = 0
-        self._valid_for = lease - margin
         self._asked_at = -inf
 
     def ask(self, now: float) -> int:
@@ -255,7 +249,7 @@ class Grant:
             # before it is so, nor an old rate after a lower one was promised.
             if granted < self.rate:
                 self.rate = granted
-            self.deadline = self._asked_at + self._valid_for
+            self.deadline = self._asked_at + LEASE - MARGIN
             self.rate = granted
 
     def using(self, now: float) -> float:

@@ -15,11 +15,11 @@ from sqlalchemy import Connection, delete, extract, func, insert, select, text, 
 
 import crawlsched
 from crawlsched.exceptions import CollectionInUse, StoreError
-from crawlsched.sharing import LEASE, Answer, Renewal, is_number_of_shards
+from crawlsched.sharing import LEASE, Answer, Renewal
 from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
 from crawlsched.store.database import Database
-from crawlsched.store.lease import NOT_LONG_IDLE, Lease, me, process_has_ended
+from crawlsched.store.lease import NOT_LONG_IDLE, Lease, process_has_ended
 from crawlsched.store.rows import OWN, among, json_like, own, put, to_json
 from crawlsched.store.schema import ADVISORY_LOCK
 from crawlsched.store.store import Store
@@ -29,7 +29,6 @@ __all__ = [
     "Seen",
     "ShardSeen",
     "SharedCollection",
-    "about_me",
     "add_leases",
     "application_of",
     "new_token",
@@ -129,17 +128,14 @@ class SharedCollection:
             )
         with database.reading() as connection:
             found = _find(connection, database, name)
-        if found is None and n_shards is None:
-            raise StoreError(f"The database {database.name!r} has no collection {name!r} that processes share.")
         if found is None:
-            assert n_shards is not None
+            if n_shards is None:
+                raise StoreError(f"The database {database.name!r} has no collection {name!r} that processes share.")
             found = cls._make(database, name, n_shards, rate)
         return cls(database, name, *found)
 
     @staticmethod
     def _make(database: Database, name: str, n_shards: int, rate: float) -> tuple[int, int]:
-        if not is_number_of_shards(n_shards):
-            raise ValueError(f"n_shards must be a power of two from 2 to 4096, got {n_shards!r}.")
         with database.explained("written"), database.writing() as connection:
             connection.exec_driver_sql(NOT_LONG_IDLE)
             connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK + 1)))  # two that make it at once
@@ -212,8 +208,8 @@ class SharedCollection:
         row = self._at_once(
             _RENEW,
             **{**vars(said), "claims": list(said.claims), "collection": self.number},
-            **{"lease": LEASE, "about": to_json(dict(about)), "status": to_json(dict(status))},
-            **{"at": at, "started_at": started_at},
+            **{"lease": LEASE, "about": to_json({**about, "version": crawlsched.__version__})},
+            **{"status": to_json(dict(status)), "at": at, "started_at": started_at},
         )
         return None if row is None else Answer(row.answer, dict(zip(row.shards, row.epochs, strict=True)), row.paused)
 
@@ -339,11 +335,6 @@ def new_token() -> str:
 def application_of(member: str) -> str:
     """Name the connections of a member."""
     return f"crawlsched {member}"
-
-
-def about_me(spider: str) -> dict[str, Any]:
-    """Describe this process, for its row among the members."""
-    return {**me(spider), "version": crawlsched.__version__}
 
 
 def _find(connection: Connection, database: Database, name: str) -> tuple[int, int] | None:

@@ -108,7 +108,7 @@ class Membership:
         self._given_up: dict[int, float] = {}
         self._passed_by: set[int] = set()
         self._published: deque[tuple[int, str, int, bool]] = deque()
-        self._outgoing: deque[Outgoing] = deque()
+        self.outgoing: deque[Outgoing] = deque()  # what is not written yet of that for other shards
         self._moved_at = self._clock()
         self._owners: dict[int, str | None] = {}
         self.is_leaving = False  # whether this process is ending, and claims nothing any more
@@ -132,11 +132,6 @@ class Membership:
         self.status = status
         self._heard_at = self._clock()
 
-    @property
-    def hangs(self) -> bool:
-        """Whether the crawling thread has said nothing for too long."""
-        return self._heard_at is not None and self._clock() - self._heard_at > _LONGEST_SILENCE
-
     def may_send(self, rate: float, shard: int | None = None) -> bool:
         """Say whether a request may go out now, at this rate and for this shard (None: it is of none)."""
         # In this order: a shard that was lost leaves `owned` before the deadline is put off.
@@ -157,14 +152,9 @@ class Membership:
         self._published.append((shard, token, n_pages, ready))
         self._poked.set()
 
-    @property
-    def has_said_all(self) -> bool:
-        """Whether every row for another shard has been written."""
-        return not self._outgoing
-
     def hand_over(self, row: Outgoing) -> None:
         """Queue a row for another shard, beside those that visits cause."""
-        self._outgoing.append(row)
+        self.outgoing.append(row)
         self._poked.set()
 
     def stops(self, shard: int, epoch: int, *, failed: bool = False) -> None:
@@ -205,8 +195,8 @@ class Membership:
             self._shared.leave(self.token)
         except CrawlschedError as error:
             logger.warning("The others notice only after some seconds that this process has ended: %s", error)
-        if self._outgoing:
-            logger.error("%d links and signals for other shards are lost with this process.", len(self._outgoing))
+        if self.outgoing:
+            logger.error("%d links and signals for other shards are lost with this process.", len(self.outgoing))
 
     # -- the thread
 
@@ -239,7 +229,7 @@ class Membership:
 
     def renew(self) -> float:
         """Say that this member lives, and take over the answer; return in how many seconds to come again."""
-        if self.hangs:
+        if self._heard_at is not None and self._clock() - self._heard_at > _LONGEST_SILENCE:
             raise StoreError(
                 f"The crawl has done nothing for {_LONGEST_SILENCE:g} s (a callback that blocks?), and others take its "
                 "shards over; it goes on by itself."
@@ -312,13 +302,13 @@ class Membership:
             shard, token, n_pages, ready = self._published[0]
             self._shared.publish(shard, token, n_pages=n_pages, ready=ready)
             self._published.popleft()
-        rows = [self._outgoing.popleft() for _ in range(min(len(self._outgoing), _HANDED_OVER_AT_ONCE))]
+        rows = [self.outgoing.popleft() for _ in range(min(len(self.outgoing), _HANDED_OVER_AT_ONCE))]
         try:
             self._shared.hand_over(rows)
         except BaseException:
-            self._outgoing.extendleft(reversed(rows))
+            self.outgoing.extendleft(reversed(rows))
             raise
-        return not self._outgoing
+        return not self.outgoing
 
     def _follow_hours(self, seen: Seen) -> None:
         if self._rate_now is None:

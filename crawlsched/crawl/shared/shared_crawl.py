@@ -22,7 +22,8 @@ from crawlsched.exceptions import StoreError
 from crawlsched.sharing import written_curve
 from crawlsched.store import Batch, host_of, schema
 from crawlsched.store.database import Database
-from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
+from crawlsched.store.lease import me
+from crawlsched.store.members import SharedCollection, application_of, new_token
 
 __all__ = ["SharedCrawl", "refresher_of"]
 
@@ -49,6 +50,8 @@ class SharedCrawl:
     ----------
     handing_over : Handover
         Numbers what is for shards of other processes; there from `open` on.
+    pass_since : float, optional
+        When the pass began that this process takes part in; there from `open` on.
     """
 
     handing_over: Handover
@@ -85,13 +88,14 @@ class SharedCrawl:
         n = collection.shards.n = self.shared.n_shards
         self.handing_over = Handover(self._token, n)
         self._inbox = Inbox(self.shared, self._refresher)
+        self.pass_since = None if self._refresher.one_pass is None else self.shared.join_pass()
         hours = settings.hours
         self._membership = Membership(
             SharedCollection(self._renewing, self.shared.name, self.shared.number, n),
             self._token,
-            about_me(self._spider),
+            me(self._spider),
             rate_now=None if hours is None else hours.rate_at,
-            pass_since=None if self._refresher.one_pass is None else self.shared.join_pass(),
+            pass_since=self.pass_since,
         )
         self._holding = Holding(self._refresher, self.shared, self._membership, self._inbox, self._aside)
         self._membership.status = self._aims
@@ -233,7 +237,7 @@ class SharedCrawl:
     def _is_done(self, now: float) -> bool:
         """Whether nothing is left to try here, and nothing is on its way that may lead to more."""
         refresher = self._refresher
-        if len(refresher.book) or refresher.has_requests() or not self._membership.has_said_all:
+        if len(refresher.book) or refresher.has_requests() or self._membership.outgoing:
             return False
         return refresher.nothing_is_left(now) and not refresher.collection.unsaved_for(now)
 
@@ -260,11 +264,6 @@ class SharedCrawl:
     def pass_is_over(self) -> bool:
         """Whether the pass of the collection is over, and not only that of the shards that are here."""
         return self._membership.pass_is_over
-
-    @property
-    def pass_since(self) -> float | None:
-        """When the pass began that this process takes part in."""
-        return self._membership.pass_since
 
     def may_send(self, shard: int | None) -> bool:
         """Say whether a request for a shard (None: it is of none) may be written at this moment."""

@@ -11,7 +11,8 @@ from crawlsched.crawl.shared.membership import Membership
 from crawlsched.sharing import shard_of
 from crawlsched.store import schema
 from crawlsched.store.database import Database
-from crawlsched.store.members import SharedCollection, about_me, new_token
+from crawlsched.store.lease import me
+from crawlsched.store.members import SharedCollection, new_token
 from tests.crawling import Project, spider
 from tests.site import Site, html
 from tests.waiting import wait_until
@@ -63,7 +64,7 @@ def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp
     process = crawl.start()
     wait_until(lambda: len(site.requests) > 5)
     process.send_signal(signal.SIGSTOP)
-    heir = Membership(shared, new_token(), about_me("spider"))
+    heir = Membership(shared, new_token(), me("spider"))
     wait_until(lambda: heir.renew() and len(heir.mine()) == N_SHARDS)
     n_begun, n_asked = crawl.log().count("BEGUN"), len(site.requests)
     assert n_begun > n_asked  # some requests were begun and are not sent
@@ -92,7 +93,7 @@ def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_com
     crawl = project(tmp_path, shared, "ending", urls)
     process = crawl.start()
     wait_until(lambda: len(site.visits("/slow")) == len(HOSTS))
-    heir = Membership(shared, new_token(), about_me("spider"))
+    heir = Membership(shared, new_token(), me("spider"))
     heir.start()
     process.terminate()
     wait_until(lambda: len(heir.mine()) == N_SHARDS)

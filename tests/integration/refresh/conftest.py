@@ -3,7 +3,8 @@
 import pytest
 
 from crawlsched.crawl.shared.membership import Membership
-from crawlsched.store.members import SharedCollection, about_me, new_token
+from crawlsched.store.lease import me
+from crawlsched.store.members import SharedCollection, new_token
 from tests.integration.refresh.processes import N_SHARDS
 
 
@@ -15,6 +16,6 @@ def shared(database, request):
 @pytest.fixture
 def member(shared):
     """A process that belongs to those which share it, once it has renewed its word."""
-    membership = Membership(shared, new_token(), about_me("spider"))
+    membership = Membership(shared, new_token(), me("spider"))
     yield membership
     shared.leave(membership.token)

@@ -13,7 +13,8 @@ from crawlsched.crawl.shared.membership import Membership
 from crawlsched.exceptions import StoreError
 from crawlsched.sharing import Renewal, shard_of
 from crawlsched.store import host_of
-from crawlsched.store.members import about_me, new_token
+from crawlsched.store.lease import me
+from crawlsched.store.members import new_token
 from tests.integration.refresh.processes import (
     HOSTS,
     N_SHARDS,
@@ -130,13 +131,13 @@ def test_what_a_visit_finds_for_a_shard_that_is_lost_is_handed_on(shared):
 def another(shared, *shards: int) -> Iterator[None]:
     """A process that has shards, and does nothing with them."""
     token = new_token()
-    shared.renew(Renewal(token, 1, 0.0, 1.0, shards), {**about_me("spider"), "machine": "elsewhere"}, {})
+    shared.renew(Renewal(token, 1, 0.0, 1.0, shards), {**me("spider"), "machine": "elsewhere"}, {})
     ends = threading.Event()
 
     def live() -> None:
         number = 2
         while not ends.wait(0.5):
-            shared.renew(Renewal(token, number, 0.0, 1.0), {**about_me("spider"), "machine": "elsewhere"}, {})
+            shared.renew(Renewal(token, number, 0.0, 1.0), {**me("spider"), "machine": "elsewhere"}, {})
             number += 1
 
     living = threading.Thread(target=live)
@@ -199,7 +200,7 @@ def test_a_shard_that_could_not_be_given_back_is_with_the_next_renewal(shared, m
 def test_a_process_that_hangs_leaves_its_shards_to_others(shared):
     """Its renewals come from a thread of their own, and would keep hosts that nobody crawls for as long as it hangs."""
     now = [100.0]
-    member = Membership(shared, new_token(), about_me("spider"), clock=lambda: now[0])
+    member = Membership(shared, new_token(), me("spider"), clock=lambda: now[0])
     member.renew()
     now[0] += 1000.0  # it loads
     member.renew()

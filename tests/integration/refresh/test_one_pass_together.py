@@ -3,14 +3,15 @@
 import pytest
 
 from crawlsched.crawl.shared.membership import Membership
-from crawlsched.store.members import about_me, new_token
+from crawlsched.store.lease import me
+from crawlsched.store.members import new_token
 from tests.integration.refresh.processes import HOSTS, asked_of, row
 
 DONE = {"is_done": True, "dispatched": 7}
 
 
 def joined(shared) -> Membership:
-    return Membership(shared, new_token(), about_me("spider"), pass_since=shared.join_pass())
+    return Membership(shared, new_token(), me("spider"), pass_since=shared.join_pass())
 
 
 def loads(shared, member: Membership) -> None:

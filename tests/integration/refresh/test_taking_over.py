@@ -7,8 +7,8 @@ import pytest
 
 from crawlsched.crawl.shared.membership import Membership
 from crawlsched.sharing import RENEWAL_INTERVAL, Renewal
-from crawlsched.store.lease import process_start
-from crawlsched.store.members import about_me, new_token
+from crawlsched.store.lease import me, process_start
+from crawlsched.store.members import new_token
 from tests import children
 from tests.integration.refresh.processes import N_SHARDS, asked_of
 
@@ -22,7 +22,7 @@ def heir(member):
 
 def joins(shared, process, claims=ALL, *, rate=1000.0, **about) -> str:
     """Let a process claim shards and a part of the rate, as a member that never comes again; return its token."""
-    about = {**about_me("spider"), "pid": process.pid, "process_started": process_start(process.pid), **about}
+    about = {**me("spider"), "pid": process.pid, "process_started": process_start(process.pid), **about}
     token = new_token()
     shared.renew(Renewal(token, 1, 0.0, rate, tuple(claims)), about, {})
     return token
@@ -81,7 +81,7 @@ def test_who_is_given_a_shard_asks_for_it_soon(shared, heir, sleeper):
 
 def test_who_is_about_to_end_is_left_nothing(shared, heir):
     """It claims nothing any more, and what was meant for it would be crawled by nobody."""
-    leaving = Membership(shared, new_token(), about_me("spider"))
+    leaving = Membership(shared, new_token(), me("spider"))
     leaving.leaves()
     leaving.renew()
     heir.renew()

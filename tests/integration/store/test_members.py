@@ -15,14 +15,14 @@ from crawlsched.exceptions import CollectionInUse, StoreError
 from crawlsched.sharing import LEASE, Renewal
 from crawlsched.store import Batch, Host, Store, WriteBehind, schema
 from crawlsched.store.database import Database
-from crawlsched.store.lease import still_own
-from crawlsched.store.members import SharedCollection, about_me, application_of, new_token
+from crawlsched.store.lease import me, still_own
+from crawlsched.store.members import SharedCollection, application_of, new_token
 from tests.databases import rows
 from tests.inputs import tries
 from tests.renewal_rule import Rows, ShardRow, renew
 from tests.waiting import wait_until
 
-ABOUT = about_me("spider")
+ABOUT = me("spider")
 NUMBERS = count(1)
 
 

@@ -13,7 +13,8 @@ from crawlsched.sharing import Renewal, shard_of
 from crawlsched.store import Batch, Host, KeptText, Source, Store, commands, schema
 from crawlsched.store.batch import ChangeRow
 from crawlsched.store.database import Database
-from crawlsched.store.members import SharedCollection, about_me
+from crawlsched.store.lease import me
+from crawlsched.store.members import SharedCollection
 from crawlsched.store.records import last_plan, save_plan
 from crawlsched.store.splitting import split
 from tests import simulated
@@ -183,7 +184,7 @@ def test_pages_whose_source_is_elsewhere_are_pages_that_nobody_announces(shared)
 
 def test_what_cannot_be_divided_is_refused_in_a_sentence(shared, crawled_url):
     """While somebody crawls, on SQLite, into a number that is none; and nothing is changed."""
-    shared.renew(Renewal("me", 1, 0.0, 5.0, (0,)), about_me("spider"), {})
+    shared.renew(Renewal("me", 1, 0.0, 5.0, (0,)), me("spider"), {})
     before = all_rows(shared.database.text)
     with pytest.raises(
         CollectionInUse, match=r"'news' of .* is being crawled \(pid \d+ on '.*'\); end all its crawls first"
