@@ -98,7 +98,6 @@ def stored_pages(
 ) -> StoredPages:
     """Begin to read a store's pages, block by block."""
     reader = store.reader
-    n_sources = reader.end_of_sources()
     found = store.load(
         block,
         host_number=host_number,
@@ -109,7 +108,7 @@ def stored_pages(
     key = None if planner.learned is None else planner.learned.key
     return StoredPages(
         reader.count_pages(),
-        (sound_pages(one, n_sources) for one in found),
+        map(sound_pages, found),
         [] if key is None else reader.estimator_states(key),
         {} if key is None else reader.visits_without_state(key),
         reader.further_sources(),

@@ -15,6 +15,7 @@ from crawlsched.store import changes, models
 from crawlsched.store.batch import Host, KeptText, ObservationRow, PageFacts, Source
 from crawlsched.store.database import Database
 from crawlsched.store.rows import (
+    END_OF_SOURCES,
     among,
     among_those,
     fitting,
@@ -27,7 +28,6 @@ from crawlsched.store.rows import (
     own,
     same,
     url_digest,
-    without_outliers,
 )
 
 __all__ = ["Reader", "next_number", "next_page", "size_of_texts"]
@@ -167,14 +167,14 @@ class Reader:
 
     def signal_observations(self, since: float, limit: int = 200_000) -> dict[str, np.ndarray]:
         """Give the newest observations of pages that sources cover, once for each source they tell something of."""
-        table, n_sources = models.observations, self.end_of_sources()
+        table = models.observations
 
         @cache  # most visits say of sources what others do
         def heard(source: int, n_signals: int, further: str | None) -> list[tuple[int, int]]:
             told = [(source, n_signals)]
-            if further is not None and 0 <= source < n_sources:
+            if further is not None and 0 <= source < END_OF_SOURCES:
                 told = attributed([*told, *_further(further)])
-            return [(one, n) for one, n in told if 0 <= one < n_sources]
+            return [(one, n) for one, n in told if 0 <= one < END_OF_SOURCES]
 
         kinds = kinds_of(table, "page", "elapsed", "changed", "source", "n_signals")
         parts = self._parts(
@@ -259,11 +259,10 @@ class Reader:
 
     def further_sources(self) -> list[tuple[int, int, *FurtherRow]]:
         """Give page, source and the other columns of `models.further_sources`, where a page has several sources."""
-        table, n_sources = models.further_sources, self.end_of_sources()
-        kinds = kinds_of(table)
+        table, kinds = models.further_sources, kinds_of(models.further_sources)
         rows = self._all(select(*[table.c[name] for name in kinds]).where(*self._own(table)))
         sound = only_sound((row._asdict() for row in rows), kinds, "further source of the page", "page")
-        return [tuple(row.values()) for row in sound if 0 <= row["source"] < n_sources]
+        return [tuple(row.values()) for row in sound if 0 <= row["source"] < END_OF_SOURCES]
 
     def announcements_of(self, page: int) -> list[tuple[int, float | None, int]]:
         """Give (source, lastmod, n) for every source that names a page."""
@@ -280,9 +279,9 @@ class Reader:
 
     def sources(self) -> list[Source]:
         """Give every source."""
-        largest, found = self._ask(_largest_source), []
+        found = []
         for row in only_sound(self._whole(models.sources), _SOURCE, "source", "url"):
-            if not 0 <= row["source"] <= largest:
+            if not 0 <= row["source"] < END_OF_SOURCES:
                 logger.error("The source %.60r is left out: its number %d cannot be meant.", row["url"], row["source"])
                 continue
             name = f"the source {row['url']}"
@@ -333,11 +332,7 @@ class Reader:
 
     def next_source(self) -> int:
         """Give the first number of a source that is free at the end."""
-        return self._ask(_largest_source) + 1
-
-    def end_of_sources(self) -> int:
-        """Give a number that no source of this collection reaches: what a row says of one beyond it is damaged."""
-        return self.next_source() + _LARGEST_GAP_OF_SOURCES
+        return self._ask(lambda connection, key: next_number(connection, key, models.sources.c.source, END_OF_SOURCES))
 
 
 def _make_facts_wanted() -> Select[Any]:
@@ -379,9 +374,6 @@ def _facts(row: Any) -> PageFacts | None:
 _FACTS = kinds_of(models.pages, *(set(PageFacts._fields) & set(models.pages.c.keys())))
 _FACTS |= kinds_of(models.page_traces, *models.TRACE_COLUMNS)
 _SOURCE, _HOST = kinds_of(models.sources), kinds_of(models.hosts)
-# An index of a hundred thousand sitemaps is a large one; their numbers are places in a list.
-_LARGEST_GAP_OF_SOURCES = 100_000
-_LARGEST_ONES = 1_000
 # What numbers pages and visits have says nothing of how many there are; from here on they could not go on.
 _NO_NUMBER = 2**62
 
@@ -411,16 +403,8 @@ def next_page(connection: Connection, key: Key) -> int:
     return max(next_number(connection, key, models.pages.c.page), 0 if given is None else given + 1)
 
 
-def next_number(connection: Connection, key: Key, column: Any) -> int:
-    """Give the number after the largest one in a column; one after which there is no room is damaged."""
-    largest = select(column).where(*own(column.table, key), column < _NO_NUMBER).order_by(column.desc()).limit(1)
+def next_number(connection: Connection, key: Key, column: Any, end: int = _NO_NUMBER) -> int:
+    """Give the number after the largest one in a column; one from `end` on is damaged."""
+    largest = select(column).where(*own(column.table, key), column < end).order_by(column.desc()).limit(1)
     found = connection.execute(largest).scalar_one_or_none()
     return 0 if found is None or found < 0 else int(found) + 1
-
-
-def _largest_source(connection: Connection, key: Key) -> int:
-    """Give the largest number of a source that can be meant: one far above all others is damaged; -1: there is none."""
-    table = models.sources
-    query = select(table.c.source).where(*own(table, key)).order_by(table.c.source.desc())
-    found = without_outliers(connection.execute(query.limit(_LARGEST_ONES)).scalars(), _LARGEST_GAP_OF_SOURCES)
-    return -1 if found is None else found

@@ -23,6 +23,7 @@ from sqlalchemy.types import NullType
 from crawlsched.exceptions import DamagedRow
 
 __all__ = [
+    "END_OF_SOURCES",
     "OWN",
     "PLAIN",
     "among",
@@ -45,7 +46,6 @@ __all__ = [
     "sound_pages",
     "to_json",
     "url_digest",
-    "without_outliers",
 ]
 
 logger = logging.getLogger("crawlsched.store")
@@ -166,6 +166,8 @@ _JSON = frozenset(("problems", "quality", "hosts", "counts"))
 # States of pages, as `crawlsched.pages` numbers them.
 _LAST_STATE = 6
 _LARGEST_TIME = 1e12
+#: No source has this number or a larger one: their numbers are places in a list, so a damaged one is not to be large.
+END_OF_SOURCES = 2**22
 
 
 def kinds_of(table: Table, *names: str) -> dict[str, tuple[type, ...]]:
@@ -226,24 +228,8 @@ def only_sound(
             logger.error("The %s %.60r is left out: its row in the database is damaged (%s).", what, row[name], wrong)
 
 
-def without_outliers(numbers: Iterable[int], gap: int) -> int | None:
-    """Return the largest number that can be meant, of the largest ones of a column, largest first; None: there is none.
-
-    >>> without_outliers([2**31 - 1, 12, 11, 10], 100_000), without_outliers([3, 2, 1], 100_000)
-    (12, 3)
-    """
-    listed = [number for number in numbers if isinstance(number, int) and number >= 0]
-    for number, below in zip(listed, [*listed[1:], -1], strict=False):
-        if number - below <= gap:
-            return number
-    return None
-
-
-def sound_pages(block: dict[str, np.ndarray], n_sources: int) -> dict[str, np.ndarray]:
-    """Return a block of pages without those that cannot be meant; each costs a line in the log.
-
-    No source has a number from `n_sources` on.
-    """
+def sound_pages(block: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return a block of pages without those that cannot be meant; each costs a line in the log."""
     page, importance = block["page"], block["importance"]
     sound = (page >= 0) & (block["state"] >= 1) & (block["state"] <= _LAST_STATE)
     sound &= np.isfinite(importance) & (importance >= 0.0)
@@ -252,7 +238,7 @@ def sound_pages(block: dict[str, np.ndarray], n_sources: int) -> dict[str, np.nd
     for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
         # Never is nan or, of a crawl, before all time.
         sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
-    block["source"] = np.where(block["source"] < n_sources, block["source"], -1)
+    block["source"] = np.where(block["source"] < END_OF_SOURCES, block["source"], -1)
     if sound.all():
         return block
     for number in page[~sound].tolist():
