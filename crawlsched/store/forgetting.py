@@ -6,16 +6,18 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 from sqlalchemy import CompoundSelect, Connection, delete, func, select, update
 
 from crawlsched.store import changes, models
-from crawlsched.store.lease import Access
-from crawlsched.store.reading import Reader, next_page, size_of_texts
+from crawlsched.store.reading import next_page, size_of_texts
 from crawlsched.store.rows import among, digest, own, put, to_json, url_digest
+
+if TYPE_CHECKING:
+    from crawlsched.store.store import Store
 
 __all__ = ["FORGET_KINDS", "Forgetting", "Tombstone", "Tombstones", "host_of", "pattern"]
 
@@ -123,11 +125,9 @@ class Forgetting:
     What the store is still given of forgotten `pages` is left out.
     """
 
-    def __init__(self, access: Access, tombstones: Tombstones) -> None:
+    def __init__(self, store: Store) -> None:
         self.pages: set[int] = set()
-        self._access = access
-        self._reader = Reader(access.database, access.key)
-        self._tombstones = tombstones
+        self._store = store
         # Request templates that were written while unused ones are looked for; None: nobody looks.
         self._templates: set[bytes] | None = None
 
@@ -141,7 +141,7 @@ class Forgetting:
         if kind not in FORGET_KINDS:
             raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(FORGET_KINDS)}.")
         page = models.pages
-        wanted = select(page.c.page, page.c.url).where(*self._access.own(page))
+        wanted = select(page.c.page, page.c.url).where(*self._store.own(page))
         accepts: Callable[[str], object] = bool
         if kind == "url":
             wanted = wanted.where(page.c.url_digest == url_digest(value), page.c.url == value)
@@ -150,7 +150,7 @@ class Forgetting:
         elif kind == "pattern":
             accepts = pattern(value).fullmatch
         last = -1
-        while rows := self._access.rows(wanted.where(page.c.page > last).order_by(page.c.page).limit(_SLICE)):
+        while rows := self._store.rows(wanted.where(page.c.page > last).order_by(page.c.page).limit(_SLICE)):
             last = rows[-1][0]
             found = [number for number, url in rows if accepts(url)]
             if found:
@@ -162,41 +162,41 @@ class Forgetting:
         `kind` is "url", "pattern" (of whole URLs, with ``*`` for anything), "host" or "collection", which leaves no
         tombstone. In a running crawl drain the write-behind first, and take the pages out of the planner afterwards.
         """
-        access = self._access
-        if kind == "collection" and value != access.name:
-            raise ValueError(f"value is {value!r}; it has to be {access.name!r}, the collection that is open.")
+        store = self._store
+        if kind == "collection" and value != store.name:
+            raise ValueError(f"value is {value!r}; it has to be {store.name!r}, the collection that is open.")
         value = value.lower() if kind == "host" else value
         if kind != "collection":
-            self._tombstones.add(kind, value, now)
-            stone = access.row(kind=kind, digest=digest(value), value=value, created_at=now)
-            access.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
+            self._store.tombstones.add(kind, value, now)
+            stone = store.row(kind=kind, digest=digest(value), value=value, created_at=now)
+            store.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
         forgotten = []
         for pages in self._matching(kind, value):
             self.pages.update(pages.tolist())
-            access.write_slice(partial(_delete_pages, key=access.key, pages=pages))
+            store.write_slice(partial(_delete_pages, key=store.key, pages=pages))
             forgotten.append(pages)
         if kind == "collection":
-            access.write(partial(_delete_collection, key=access.key))
+            store.write(partial(_delete_collection, key=store.key))
         else:  # they may hold cookies and headers
-            access.write(partial(_delete_templates, key=access.key, digests=_unused_templates(access.key)))
+            store.write(partial(_delete_templates, key=store.key, digests=_unused_templates(store.key)))
         return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
 
     def delete(self, pages: np.ndarray) -> None:
         """Delete pages and all that is known of them; they may come back."""
         self.pages.update(pages.tolist())
         for part in np.array_split(pages, 1 + pages.size // _SLICE):
-            self._access.write_slice(partial(_delete_pages, key=self._access.key, pages=part))
+            self._store.write_slice(partial(_delete_pages, key=self._store.key, pages=part))
 
     def take_back(self, kind: str, value: str) -> bool:
         """Let what was forgotten come back when somebody names it again; say whether it was forgotten."""
         value, stone = value.lower() if kind == "host" else value, models.tombstones
-        gone = delete(stone).where(*self._access.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
-        self._access.write(lambda connection: connection.execute(gone))
-        return self._tombstones.take(kind, value)
+        gone = delete(stone).where(*self._store.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
+        self._store.write(lambda connection: connection.execute(gone))
+        return self._store.tombstones.take(kind, value)
 
     def prune(self, before: float, limit: int = 10_000) -> int:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
-        return self._access.write_slice(partial(_prune, key=self._access.key, before=before, limit=limit))
+        return self._store.write_slice(partial(_prune, key=self._store.key, before=before, limit=limit))
 
     def note_templates(self, digests: Iterable[bytes]) -> None:
         """Note which request templates are about to be written; the caller has the store's turn."""
@@ -208,54 +208,54 @@ class Forgetting:
 
         Only the process that owns the collection may do this: it alone knows what it is about to write.
         """
-        access = self._access
-        with access.turn:
+        store = self._store
+        with store.turn:
             self._templates = written = set[bytes]()
         # Looking through all pages takes long, and must not keep others from writing.
-        unused = [name for (name,) in access.rows(_unused_templates(access.key).limit(limit))]
+        unused = [name for (name,) in store.rows(_unused_templates(store.key).limit(limit))]
 
         def delete_some(connection: Connection, some: list[bytes]) -> int:
             # A page may have come to one of them meanwhile.
             unused = [digest for digest in some if digest not in written]
-            _delete_templates(connection, access.key, unused)
+            _delete_templates(connection, store.key, unused)
             return len(unused)
 
         starts = range(0, len(unused), _TEMPLATES_AT_ONCE)
         slices = (unused[start : start + _TEMPLATES_AT_ONCE] for start in starts)
-        deleted = sum(access.write_slice(partial(delete_some, some=some)) for some in slices)
-        with access.turn:
+        deleted = sum(store.write_slice(partial(delete_some, some=some)) for some in slices)
+        with store.turn:
             self._templates = None
         return deleted
 
     def rewrite_templates(self, other: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]) -> None:
         """Write other data into request templates; None: leave one as it is."""
-        access, template = self._access, models.request_templates
+        store, template = self._store, models.request_templates
 
         def rewrite(connection: Connection) -> None:
             if connection.dialect.name == "sqlite":  # what is struck out is not to stand in the file any more
                 connection.exec_driver_sql("PRAGMA secure_delete=ON")
-            rows = connection.execute(select(template.c.digest, template.c.data).where(*access.own(template)))
+            rows = connection.execute(select(template.c.digest, template.c.data).where(*store.own(template)))
             for name, text in rows.all():
                 try:
                     data = other(json.loads(text))
                 except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
                     continue  # damaged; who reads it says so
                 if data is not None:
-                    one = *access.own(template), template.c.digest == name
+                    one = *store.own(template), template.c.digest == name
                     connection.execute(update(template).where(*one).values(data=to_json(dict(data))))
 
-        access.write(rewrite)
+        store.write(rewrite)
 
     def prune_texts(self, max_bytes: int) -> int:
         """Delete the oldest texts until the others have at most `max_bytes` bytes; return how many these have."""
-        access, table = self._access, models.page_texts
+        store, table = self._store, models.page_texts
         total = func.sum(size_of_texts()).over(order_by=(table.c.seen_at.desc(), table.c.page))
-        kept = select(table.c.page, total.label("total")).where(*access.own(table)).subquery()
+        kept = select(table.c.page, total.label("total")).where(*store.own(table)).subquery()
         old = select(kept.c.page).where(kept.c.total > max_bytes).limit(_SLICE)
-        gone = delete(table).where(*access.own(table), table.c.page.in_(old))
-        while access.write_slice(lambda connection: connection.execute(gone).rowcount):
+        gone = delete(table).where(*store.own(table), table.c.page.in_(old))
+        while store.write_slice(lambda connection: connection.execute(gone).rowcount):
             pass
-        return self._reader.bytes_of_texts()
+        return store.reader.bytes_of_texts()
 
 
 def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:

@@ -2,16 +2,14 @@
 
 import os
 import socket
-import threading
-import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import Connection, Executable, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from crawlsched.exceptions import CollectionInUse
@@ -21,7 +19,6 @@ from crawlsched.store.rows import json_like, own, to_json
 
 __all__ = [
     "NOT_LONG_IDLE",
-    "Access",
     "Lease",
     "LeaseRow",
     "lease_row",
@@ -32,7 +29,6 @@ __all__ = [
 ]
 
 Key = tuple[int, int]
-T = TypeVar("T")
 
 #: Seconds without a heartbeat after which a lease counts as abandoned.
 STALE_AFTER = 30.0
@@ -178,56 +174,6 @@ def still_own(connection: Connection, leases: Sequence[Lease]) -> list[bool]:
     locked = wanted.where(table.c.shard.in_(shards)).order_by(table.c.shard).with_for_update(read=True, key_share=True)
     tokens = {row.shard: row.token for row in connection.execute(locked)}
     return [tokens.get(lease.key[0]) == lease.token for lease in leases]
-
-
-class Access:
-    """What everything shares that reads and writes a collection, or one shard of it.
-
-    Under a `lease` something is written only as long as the lease is this process's. Two threads of one process take
-    turns to write (`turn`), instead of waiting for each other's locks in the database.
-    """
-
-    def __init__(self, database: Database, name: str, key: Key) -> None:
-        self.database = database
-        self.name = name
-        self.key = key
-        self.lease: Lease | None = None
-        self.turn = threading.RLock()
-
-    def own(self, table: Any) -> tuple[Any, Any]:
-        """Make the conditions that keep a question to this collection."""
-        return own(table, self.key)
-
-    def rows(self, wanted: Executable) -> list[Any]:
-        """Read rows."""
-        with self.database.reading() as connection:
-            return list(connection.execute(wanted))
-
-    def row(self, **values: Any) -> dict[str, Any]:
-        """Make a row of this collection."""
-        return {"shard": self.key[0], "collection": self.key[1], **values}
-
-    def write(self, change: Callable[[Connection], T]) -> T:
-        """Change something, if this process still may; the error of a row that is refused is given on as it is."""
-        with self.turn, self.database.explained("written"), self.database.writing() as connection:
-            if self.lease is not None and not all(still_own(connection, [self.lease])):
-                raise self.taken_over()
-            return change(connection)
-
-    def taken_over(self) -> CollectionInUse:
-        """Return the error of who writes what is another process's."""
-        shard = f"shard {self.key[0]} of the " if self.lease is not None and self.lease.is_shared else ""
-        return CollectionInUse(
-            f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "
-            f"this one{'' if shard else '; stop this crawl'} (crawlsched status shows the new owner)."
-        )
-
-    def write_slice(self, change: Callable[[Connection], T]) -> T:
-        """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
-        began = time.monotonic()
-        result = self.write(change)
-        time.sleep(min(1.0, time.monotonic() - began))
-        return result
 
 
 def shards_of(connection: Connection, collection: int) -> int | None:

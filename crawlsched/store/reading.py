@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, bindparam, func, select
+from sqlalchemy import Connection, Executable, Row, Select, bindparam, func, select
 
 from crawlsched.change_signals import FurtherRow, attributed
 from crawlsched.exceptions import DamagedRow
@@ -30,7 +30,7 @@ from crawlsched.store.rows import (
     url_digest,
 )
 
-__all__ = ["Reader", "next_number", "next_page", "size_of_texts"]
+__all__ = ["Part", "Reader", "next_number", "next_page", "size_of_texts"]
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -40,39 +40,45 @@ T = TypeVar("T")
 _ROWS_AT_ONCE = 5_000
 
 
-class Reader:
-    """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence."""
+class Part:
+    """A collection, or one shard of it, in a database: what everything shares that reads it."""
 
     def __init__(self, database: Database, key: Key) -> None:
-        self._database = database
-        self._key = key
+        self.database = database
+        self.key = key
 
-    def _own(self, table: Any) -> tuple[Any, Any]:
-        return own(table, self._key)
+    def own(self, table: Any) -> tuple[Any, Any]:
+        """Make the conditions that keep a question to this collection."""
+        return own(table, self.key)
 
-    def _all(self, wanted: Select[Any]) -> list[Any]:
-        with self._database.reading() as connection:
+    def rows(self, wanted: Executable) -> list[Any]:
+        """Read rows."""
+        with self.database.reading() as connection:
             return list(connection.execute(wanted))
 
+
+class Reader(Part):
+    """Asks one collection, or one shard of it; a failure is a `StoreError` of one sentence."""
+
     def _ask(self, question: Callable[[Connection, Key], T]) -> T:
-        with self._database.reading() as connection:
-            return question(connection, self._key)
+        with self.database.reading() as connection:
+            return question(connection, self.key)
 
     def _parts(self, wanted: Select[Any]) -> Iterator[Sequence[Row[Any]]]:
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             yield from connection.execute(wanted).partitions(_ROWS_AT_ONCE)
 
     def _number(self, of: Any, table: Any) -> int:
         """Return a number that is reckoned of all rows of a table."""
-        return int(self._all(select(of).select_from(table).where(*self._own(table)))[0][0])
+        return int(self.rows(select(of).select_from(table).where(*self.own(table)))[0][0])
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
         """Return what is needed to request pages, in the order asked; None for a page that is not there.
 
         `WriteBehind.facts` adds what is not written yet.
         """
-        shard, collection = self._key
-        with self._database.reading() as connection:
+        shard, collection = self.key
+        with self.database.reading() as connection:
             wanted = {"shard": shard, "collection": collection, "pages": json_list(pages)}
             asked = connection.execute(_FACTS_WANTED, wanted)
             found = {row.page: _facts(row) for row in asked}
@@ -81,20 +87,20 @@ class Reader:
     def urls(self, pages: Sequence[int] | np.ndarray) -> dict[int, str]:
         """Give the URLs of pages by their numbers."""
         page = models.pages
-        rows = self._all(select(page.c.page, page.c.url).where(*self._own(page), among(page.c.page, pages)))
+        rows = self.rows(select(page.c.page, page.c.url).where(*self.own(page), among(page.c.page, pages)))
         # One that is no text is shown as well as may be: `facts` says that its row is damaged.
         return {number: url.decode("utf-8", "replace") if isinstance(url, bytes) else url for number, url in rows}
 
     def noise_mask(self, template: str) -> Any:
         """Give the noise mask of a template, or what is known of a site, as data; None if there is none."""
         table = models.noise_masks
-        rows = self._all(select(table.c.data).where(*self._own(table), table.c.template == template))
+        rows = self.rows(select(table.c.data).where(*self.own(table), table.c.template == template))
         return json_like(rows[0].data, {}, f"the template {template}") or None if rows else None
 
     def learned(self) -> list[str]:
         """Give the templates that have a noise mask, and the sites (`models.SITE`) whose common parts are known."""
         table = models.noise_masks
-        return [name for (name,) in self._all(select(table.c.template).where(*self._own(table)))]
+        return [name for (name,) in self.rows(select(table.c.template).where(*self.own(table)))]
 
     def pages_to_weigh(
         self, after: int, limit: int, *, stated: bool = False
@@ -104,10 +110,10 @@ class Reader:
         Pages whose importance was stated are left out unless `stated`.
         """
         page, template = models.pages, models.request_templates
-        rows = self._all(
+        rows = self.rows(
             select(page.c.page, page.c.url, page.c.depth, template.c.data, page.c.importance_stated)
             .outerjoin(template, same(template, page) & (template.c.digest == page.c.template))
-            .where(*self._own(page), page.c.page > after, page.c.importance_stated <= int(stated))
+            .where(*self.own(page), page.c.page > after, page.c.importance_stated <= int(stated))
             .order_by(page.c.page)
             .limit(limit)
         )
@@ -120,7 +126,7 @@ class Reader:
         """Give the text that is kept of a page; None if none is."""
         table = models.page_texts
         columns = [table.c[name] for name in KeptText._fields]
-        rows = self._all(select(*columns).where(*self._own(table), table.c.page == page))
+        rows = self.rows(select(*columns).where(*self.own(table), table.c.page == page))
         return KeptText(*rows[0]) if rows else None
 
     def bytes_of_texts(self) -> int:
@@ -132,35 +138,35 @@ class Reader:
         if isinstance(what, str):
             return min(self.pages_of(what), default=None)
         page = models.pages
-        rows = self._all(select(page.c.page).where(*self._own(page), page.c.request_fingerprint == what))
+        rows = self.rows(select(page.c.page).where(*self.own(page), page.c.request_fingerprint == what))
         return rows[0].page if rows else None
 
     def pages_of(self, url: str) -> list[int]:
         """Give all pages with a URL, exactly as stored."""
         page = models.pages
-        wanted = select(page.c.page).where(*self._own(page), page.c.url_digest == url_digest(url), page.c.url == url)
+        wanted = select(page.c.page).where(*self.own(page), page.c.url_digest == url_digest(url), page.c.url == url)
         # Not sorted in SQL: for that SQLite goes through all pages in their order, until one fits.
-        return sorted(number for (number,) in self._all(wanted))
+        return sorted(number for (number,) in self.rows(wanted))
 
     def variants(self) -> list[tuple[int, str]]:
         """Give page and URL of every page that is one of several of its URL, in the order of their numbers."""
         page = models.pages
-        wanted = select(page.c.page, page.c.url).where(*self._own(page), page.c.variant.is_not(None))
-        return [(number, url) for number, url in self._all(wanted.order_by(page.c.page))]
+        wanted = select(page.c.page, page.c.url).where(*self.own(page), page.c.variant.is_not(None))
+        return [(number, url) for number, url in self.rows(wanted.order_by(page.c.page))]
 
     def undelivered(self) -> list[int]:
         """Give the pages whose last change is not yet delivered to the spider."""
         page = models.pages
-        wanted = select(page.c.page).where(*self._own(page), page.c.pending_fingerprint.is_not(None))
-        return [number for (number,) in self._all(wanted.order_by(page.c.page))]
+        wanted = select(page.c.page).where(*self.own(page), page.c.pending_fingerprint.is_not(None))
+        return [number for (number,) in self.rows(wanted.order_by(page.c.page))]
 
     def announcements_for(
         self, pages: Sequence[int] | np.ndarray, source: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Give what a source last announced of pages: known, lastmod, n, each in the order of `pages`."""
         table = models.announcements
-        wanted = select(table.c.page, table.c.lastmod, table.c.n).where(*self._own(table), table.c.source == source)
-        found = {page: (True, lastmod, n) for page, lastmod, n in self._all(wanted.where(among(table.c.page, pages)))}
+        wanted = select(table.c.page, table.c.lastmod, table.c.n).where(*self.own(table), table.c.source == source)
+        found = {page: (True, lastmod, n) for page, lastmod, n in self.rows(wanted.where(among(table.c.page, pages)))}
         rows = [found.get(int(page), (False, None, 0)) for page in pages]
         known, lastmod, n = _columns([rows], (np.bool_, np.float64, np.int64))
         return known, lastmod, n
@@ -179,7 +185,7 @@ class Reader:
         kinds = kinds_of(table, "page", "elapsed", "changed", "source", "n_signals")
         parts = self._parts(
             select(*[table.c[name] for name in kinds], table.c.further)
-            .where(*self._own(table), table.c.time >= since, table.c.source >= 0)
+            .where(*self.own(table), table.c.time >= since, table.c.source >= 0)
             .where(table.c.changed.is_not(None), table.c.elapsed.is_not(None))
             .order_by(table.c.time.desc())
             .limit(limit)
@@ -201,7 +207,7 @@ class Reader:
     ) -> Iterator[tuple[np.ndarray, list[bytes]]]:
         """Give pages and the rows of an estimator that are kept of them, in blocks."""
         page = models.pages
-        wanted = select(page.c.page, page.c.estimator_state).where(*self._own(page), page.c.estimator == estimator)
+        wanted = select(page.c.page, page.c.estimator_state).where(*self.own(page), page.c.estimator == estimator)
         wanted = wanted.where(page.c.page >= first, *([] if last is None else [page.c.page <= last]))
         for rows in self._parts(wanted.order_by(page.c.page)):
             pages, states = zip(*rows, strict=True)
@@ -220,7 +226,7 @@ class Reader:
         parts = self._parts(
             select(*[table.c[name] for name in types])
             .join(page, same(page, table, "page"))
-            .where(*self._own(table), table.c.changed.is_not(None), table.c.elapsed > 0)
+            .where(*self.own(table), table.c.changed.is_not(None), table.c.elapsed > 0)
             .where(page.c.estimator.is_(None) | (page.c.estimator != estimator))
             .order_by(table.c.time, table.c.id)
         )
@@ -230,16 +236,16 @@ class Reader:
         """Give page, elapsed, changed, ChangeSignals, time since modified, and outcome, of each page in their order."""
         table = models.observations
         names = ("page", "elapsed", "changed", "n_signals", "time_since_modified", "outcome")
-        wanted = select(*[table.c[name] for name in names]).where(*self._own(table), table.c.page.between(first, last))
+        wanted = select(*[table.c[name] for name in names]).where(*self.own(table), table.c.page.between(first, last))
         for rows in self._parts(wanted.order_by(table.c.page, table.c.time, table.c.id)):
             yield from map(tuple, rows)
 
     def observations_of(self, page: int, limit: int = 20) -> list[ObservationRow]:
         """Give a page's newest visits, newest first."""
         table = models.observations
-        rows = self._all(
+        rows = self.rows(
             select(*[table.c[name] for name in ObservationRow._fields])
-            .where(*self._own(table), table.c.page == page)
+            .where(*self.own(table), table.c.page == page)
             .order_by(table.c.time.desc(), table.c.id.desc())
             .limit(limit)
         )
@@ -253,28 +259,28 @@ class Reader:
     def announced_visits(self, limit: int = 1_000) -> tuple[int, int]:
         """Count the newest visits, and those of them that an announcement had come before."""
         table = models.observations
-        newest = select(table.c.n_signals, table.c.further).where(*self._own(table)).order_by(table.c.time.desc())
-        rows = self._all(newest.limit(limit))
+        newest = select(table.c.n_signals, table.c.further).where(*self.own(table)).order_by(table.c.time.desc())
+        rows = self.rows(newest.limit(limit))
         return len(rows), sum(bool(n) or any(more for _, more in _further(further)) for n, further in rows)
 
     def further_sources(self) -> list[tuple[int, int, *FurtherRow]]:
         """Give page, source and the other columns of `models.further_sources`, where a page has several sources."""
         table, kinds = models.further_sources, kinds_of(models.further_sources)
-        rows = self._all(select(*[table.c[name] for name in kinds]).where(*self._own(table)))
+        rows = self.rows(select(*[table.c[name] for name in kinds]).where(*self.own(table)))
         sound = only_sound((row._asdict() for row in rows), kinds, "further source of the page", "page")
         return [tuple(row.values()) for row in sound if 0 <= row["source"] < END_OF_SOURCES]
 
     def announcements_of(self, page: int) -> list[tuple[int, float | None, int]]:
         """Give (source, lastmod, n) for every source that names a page."""
         table = models.announcements
-        wanted = select(table.c.source, table.c.lastmod, table.c.n).where(*self._own(table), table.c.page == page)
-        return [(source, lastmod, n) for source, lastmod, n in self._all(wanted)]
+        wanted = select(table.c.source, table.c.lastmod, table.c.n).where(*self.own(table), table.c.page == page)
+        return [(source, lastmod, n) for source, lastmod, n in self.rows(wanted)]
 
     def counts(self) -> list[tuple[str, int, int, int]]:
         """Count the pages by host, state and source (-1: none announces them)."""
         page = models.pages
         kinds = (page.c.host, page.c.state, page.c.source)
-        rows = self._all(select(*kinds, func.count()).where(*self._own(page)).group_by(*kinds))
+        rows = self.rows(select(*kinds, func.count()).where(*self.own(page)).group_by(*kinds))
         return [(host, state, source, n) for host, state, source, n in rows]
 
     def sources(self) -> list[Source]:
@@ -307,8 +313,8 @@ class Reader:
     def _whole(self, table: Any, *only: Any, limit: int | None = None) -> Iterator[dict[str, Any]]:
         """Return whole rows in the order of their key."""
         others = list(table.c)[2:]
-        wanted = select(*others).where(*self._own(table), *only).order_by(*table.primary_key).limit(limit)
-        return (row._asdict() for row in self._all(wanted))
+        wanted = select(*others).where(*self.own(table), *only).order_by(*table.primary_key).limit(limit)
+        return (row._asdict() for row in self.rows(wanted))
 
     def count_hosts(self) -> int:
         """Count the hosts that something is known of."""
