@@ -160,7 +160,7 @@ def _opened(target: Target, *, read_only: bool) -> Stores:
     from crawlsched.store import Store
 
     shard = target.shard or 0
-    first = Store.open(target.database, target.collection, shard, upgrade=False, read_only=read_only, create=False)
+    first = Store.open(target.database, target.collection, shard, upgrade=False, read_only=read_only)
     return _with_shards(first, target)
 
 

@@ -21,7 +21,7 @@ __all__ = [
     "Outgoing",
     "PageFacts",
     "Source",
-    "facts_with",
+    "fact_with",
 ]
 
 
@@ -205,12 +205,8 @@ class Batch:
         return sum(map(len, parts)) + len(self.columns.get("page", ()))
 
 
-def facts_with(facts: list[PageFacts | None], pages: list[int], batches: list[Batch]) -> list[PageFacts | None]:
-    """Put what is not written yet, oldest batch first, over what the store knows (`Reader.facts`)."""
-    return [_one_with(fact, page, batches) for fact, page in zip(facts, pages, strict=True)]
-
-
-def _one_with(fact: PageFacts | None, page: int, batches: list[Batch]) -> PageFacts | None:
+def fact_with(fact: PageFacts | None, page: int, batches: list[Batch]) -> PageFacts | None:
+    """Put what is not written yet, oldest batch first, over what the store knows of a page (`Reader.facts`)."""
     for batch in batches:
         new = batch.new_pages.get(page)
         if new is not None and fact is None:

@@ -7,7 +7,6 @@ nothing is allocated by a number that stands in it, and nothing below the store 
 import hashlib
 import json
 import logging
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import isfinite
@@ -54,20 +53,17 @@ logger = logging.getLogger("crawlsched.store")
 PLAIN = frozenset({int, float, bytes, type(None)})
 
 
-def clean(value: Any, cleaned: "Counter[str]") -> Any:
+def clean(value: Any) -> Any:
     r"""Make a value into what a database takes: JSON of what has parts, Python's numbers of numpy's.
 
-    What PostgreSQL or UTF-8 cannot hold is taken out of a text, and counted.
+    What PostgreSQL or UTF-8 cannot hold is taken out of a text.
 
-    >>> count = Counter()
-    >>> clean('W/"a\0b"', count), count["texts"]
-    ('W/"ab"', 1)
+    >>> clean('W/"a\0b"')
+    'W/"ab"'
     """
     if not isinstance(value, str):
         return to_json(value) if isinstance(value, (dict, list, tuple, Mapping)) else plain(value)
-    sound = value.replace("\0", "").encode("utf-8", "replace").decode()
-    cleaned["texts"] += sound != value
-    return sound
+    return value.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def plain(value: Any) -> Any:

@@ -7,7 +7,6 @@ ever: when the transaction fails for such a reason it is repeated row by row, an
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,13 +29,15 @@ from crawlsched.store.rows import (
     url_digest,
 )
 
-__all__ = ["Prepared", "Saved", "prepared", "write", "write_carefully"]
+__all__ = ["Prepared", "Refused", "prepared", "write", "write_carefully"]
 
 logger = logging.getLogger("crawlsched.store")
 
 Row = dict[str, Any]
 #: Rows by the number of their step.
 Prepared = dict[int, list[Row]]
+#: How many rows of a batch the database refused, by table.
+Refused = Counter[str]
 
 _OWN_PAGE = (OWN + "shard", OWN + "collection", OWN + "page")
 NEW = 1  # `crawlsched.pages.NEW`, which this layer does not import
@@ -44,15 +45,6 @@ _NEVER_CRAWLED = {
     **dict.fromkeys(models.STATE_COLUMNS, 0),
     **{"state": NEW, "importance": 1.0, "crawled_at": None, "signalled_since": None, "source": -1},
 }
-
-
-@dataclass
-class Saved:
-    """What became of a batch."""
-
-    rows: int = 0  # rows handed to the database
-    refused: "Counter[str]" = field(default_factory=Counter)  # rows which the database refused, by table
-    cleaned: int = 0  # texts that had something which no database can hold (NUL, lone surrogates)
 
 
 def _named(*names: str) -> Callable[[Any], Row]:
@@ -79,7 +71,7 @@ def _new_pages_alone(batch: Batch) -> Iterator[tuple[NewPage, Row]]:
 
 def _new_page(item: tuple[NewPage, Row]) -> Row:
     page, state = item
-    url = clean(page.url, Counter())
+    url = clean(page.url)
     of_url = {"url": page.url, "url_digest": url_digest(url), "part": part_number(url)}
     return {**page._asdict(), **of_url, "request_fingerprint": bytes(page.request_fingerprint), **state}
 
@@ -101,10 +93,6 @@ def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
     names = list(columns)
     for page, *values in zip(batch.columns["page"][order].tolist(), *columns.values(), strict=True):
         yield page, dict(zip(names, values, strict=True))
-
-
-def _state(item: tuple[int, Any]) -> Row:
-    return {OWN + "page": item[0], **item[1]}
 
 
 def _content(item: tuple[int, Any]) -> Row:
@@ -154,7 +142,7 @@ _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any]
     # Changed, not left: the same page may come again with newer numbers when a batch is repeated.
     (models.pages, "upsert", _new_pages, _new_page),
     (models.pages, "insert", _new_pages_alone, _new_page),
-    (models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _state),
+    (models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _content),
     (models.pages, "update", lambda batch: batch.contents.items(), _content),
     (models.page_traces, "upsert", lambda batch: batch.traces.items(), _of_page),
     (models.page_texts, "next text", lambda batch: batch.texts.items(), _named("page", *KeptText._fields)),
@@ -173,10 +161,9 @@ _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any]
 )
 
 
-def prepared(batch: Batch, key: tuple[int, int], saved: Saved, forgotten: Collection[int] = ()) -> Prepared:
-    """Make a batch into rows, without those of `forgotten` pages; `saved` counts rows, refusals and cleaned texts."""
+def prepared(batch: Batch, key: tuple[int, int], refused: Refused, forgotten: Collection[int] = ()) -> Prepared:
+    """Make a batch into rows, without those of `forgotten` pages; `refused` counts what cannot become any."""
     rows: Prepared = {}
-    texts: Counter[str] = Counter()
     for number, (table, how, items, row) in enumerate(_STEPS):
         own = OWN if how in ("update", "delete") else ""
         of_collection = {f"{own}shard": key[0], f"{own}collection": key[1]}
@@ -186,21 +173,19 @@ def prepared(batch: Batch, key: tuple[int, int], saved: Saved, forgotten: Collec
                 made = row(item)
                 for name, value in made.items():
                     if type(value) not in PLAIN:
-                        made[name] = clean(value, texts)
+                        made[name] = clean(value)
             except (TypeError, ValueError, OverflowError, AttributeError, LookupError) as error:
-                _refuse(saved, table.name, str(item)[:80], error)
+                _refuse(refused, table.name, str(item)[:80], error)
                 continue
             made |= (
                 of_collection if table is not models.inbox or own else {"collection": key[1]}
             )  # its shard is another
             if not forgotten or made.get(page) not in forgotten:
                 rows.setdefault(number, []).append(made)
-    saved.cleaned += texts["texts"]
-    saved.rows += sum(map(len, rows.values()))
     return rows
 
 
-def write(connection: Connection, several: Sequence[tuple[Prepared, Saved]]) -> None:
+def write(connection: Connection, several: Sequence[tuple[Prepared, Refused]]) -> None:
     """Write the rows of several batches, oldest first, with as few statements as can be.
 
     To a database that is far away each statement costs a round trip.
@@ -210,17 +195,16 @@ def write(connection: Connection, several: Sequence[tuple[Prepared, Saved]]) -> 
             put(connection, table, rows, how)
 
 
-def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Saved]]) -> None:
+def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Refused]]) -> None:
     """Write the rows so that one which is refused costs nothing but itself."""
-    for prepared, saved in several:
+    for prepared, refused in several:
         for number, (table, how, _, _) in enumerate(_STEPS):
             for rows in _alike(prepared.get(number, ())):
                 if _refusal(connection, table, rows, how) is not None:
                     for row in rows:
                         if (error := _refusal(connection, table, [row], how)) is not None:
                             numbers = ", ".join(str(value)[:40] for value in row.values() if isinstance(value, int))
-                            _refuse(saved, table.name, f"numbers {numbers}", error)
-                            saved.rows -= 1
+                            _refuse(refused, table.name, f"numbers {numbers}", error)
 
 
 def _alike(rows: Iterable[Row]) -> list[list[Row]]:
@@ -251,7 +235,7 @@ def _refusal(connection: Connection, table: Table, rows: list[Row], how: str) ->
     return None
 
 
-def _refuse(saved: Saved, table: str, which: str, error: BaseException) -> None:
-    saved.refused[table] += 1
-    if saved.refused[table] <= 3:  # a few examples are enough; the count is in the statistics
+def _refuse(refused: Refused, table: str, which: str, error: BaseException) -> None:
+    refused[table] += 1
+    if refused[table] <= 3:  # a few examples are enough
         logger.error("A row of the table %s (%s) is refused and left out: %s.", table, which, reason(error))

@@ -19,7 +19,7 @@ from crawlsched.store.lease import Lease, LeaseRow, lease_row, still_own
 from crawlsched.store.loading import page_blocks, wanted_pages
 from crawlsched.store.reading import Part, Reader
 from crawlsched.store.rows import among
-from crawlsched.store.saving import Prepared, Saved
+from crawlsched.store.saving import Prepared, Refused
 
 __all__ = ["Store", "save_all"]
 
@@ -59,22 +59,21 @@ class Store(Part):
         *,
         upgrade: bool = True,
         read_only: bool = False,
-        create: bool | None = None,
     ) -> "Store":
         """Open a collection.
 
-        `upgrade` brings the database to this version's schema first, on SQLite and where there are no tables. Without
-        `create` a missing collection is an error; by default only with `read_only`. Where anything is wrong, nothing is
-        changed.
+        `upgrade` brings the database to this version's schema first, on SQLite and where there are no tables, and makes
+        a collection that is missing; without it, and with `read_only`, both are errors. Where anything is wrong,
+        nothing is changed.
         """
         require_posix()
-        (schema.prepare if upgrade and not read_only else schema.check)(url)
+        makes = upgrade and not read_only
+        (schema.prepare if makes else schema.check)(url)
         database = Database(url, read_only=read_only)
         try:
             if not read_only:
                 _require_writable(database)
-            create = not read_only if create is None else create
-            return cls(database, collection, (shard, _collection_number(database, collection, shard, create)))
+            return cls(database, collection, (shard, _collection_number(database, collection, shard, makes)))
         except BaseException:
             database.close()
             raise
@@ -148,24 +147,24 @@ class Store(Part):
         time.sleep(min(1.0, time.monotonic() - began))
         return result
 
-    def save(self, batch: Batch) -> Saved:
-        """Write a batch in one transaction, and return what was written, refused and cleaned; twice changes nothing.
+    def save(self, batch: Batch) -> Refused:
+        """Write a batch in one transaction, and count the rows that are refused, by table; twice changes nothing.
 
         If another process took the lease over (`CollectionInUse`) or the database fails, nothing is written.
         """
-        saved, left_out = save_all([(self, batch)])
+        refused, left_out = save_all([(self, batch)])
         if left_out:
             raise self.taken_over()
-        return saved[0]
+        return refused[0]
 
-    def prepared(self, batch: Batch, saved: Saved) -> Prepared:
+    def prepared(self, batch: Batch, refused: Refused) -> Prepared:
         """Make a batch into rows, to be written before the `turn` is given away."""
         self.forgetting.note_templates(batch.templates)
-        return saving.prepared(batch, self.key, saved, self.forgetting.pages)
+        return saving.prepared(batch, self.key, refused, self.forgetting.pages)
 
 
-def save_all(parts: Sequence[tuple[Store, Batch]]) -> tuple[list[Saved], list[Batch]]:
-    """Write batches in one transaction, the older first, and return what became of them.
+def save_all(parts: Sequence[tuple[Store, Batch]]) -> tuple[list[Refused], list[Batch]]:
+    """Write batches in one transaction, the older first, and count what is refused of each.
 
     Those that are for shards of another process by now are left out, and returned, too. A row that the database refuses
     costs nothing but itself.
@@ -179,13 +178,13 @@ def save_all(parts: Sequence[tuple[Store, Batch]]) -> tuple[list[Saved], list[Ba
             try:
                 with database.explained("written"), database.writing() as connection:
                     own = _still_own(connection, list(stores.values()))
-                    mine = [(store, batch, Saved()) for store, batch in parts if store.key in own]
-                    write(connection, [(store.prepared(batch, saved), saved) for store, batch, saved in mine])
+                    mine = [(store, batch, Refused()) for store, batch in parts if store.key in own]
+                    write(connection, [(store.prepared(batch, refused), refused) for store, batch, refused in mine])
                 break
             except Exception as error:
                 if write is saving.write_carefully or not is_row_error(error):
                     raise
-    return [saved for _, _, saved in mine], [batch for store, batch in parts if store.key not in own]
+    return [refused for _, _, refused in mine], [batch for store, batch in parts if store.key not in own]
 
 
 def _still_own(connection: Connection, stores: Sequence[Store]) -> set[tuple[int, int]]:

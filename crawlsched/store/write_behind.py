@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
-from crawlsched.store.batch import Batch, PageFacts, facts_with
-from crawlsched.store.saving import Saved
+from crawlsched.store.batch import Batch, PageFacts, fact_with
+from crawlsched.store.saving import Refused
 from crawlsched.store.store import Store, save_all
 
 __all__ = ["WriteBehind"]
@@ -43,7 +43,6 @@ class WriteBehind:
         self.failure: str | None = None
         self.lost: str | None = None
         self.refused: Counter[str] = Counter()
-        self.n_saved = self.n_rows = 0
         self._retry_interval = retry_interval
         self._on_event = on_event or (lambda event, sentence: None)
         self._on_left_out = on_left_out
@@ -90,7 +89,7 @@ class WriteBehind:
         finally:
             with self._changed:
                 self._put_over = [other for other in self._put_over if other[1] is not batches]
-        return facts_with(facts, numbers, batches)
+        return [fact_with(fact, page, batches) for fact, page in zip(facts, numbers, strict=True)]
 
     def drain(self, timeout: float) -> bool:
         """Wait until everything submitted is written; False if `timeout` seconds were not enough, or it is `lost`."""
@@ -151,15 +150,14 @@ class WriteBehind:
                     self._on_left_out(batch)
                 self._saved(len(waiting), found)
 
-    def _saved(self, n: int, found: Sequence[Saved]) -> None:
+    def _saved(self, n: int, found: Sequence[Refused]) -> None:
         if self._failed_at is not None:
             seconds, self.failure, self._failed_at = time.monotonic() - self._failed_at, None, None
             sentence = f"The database can be written again after {seconds:.1f} s; nothing is lost."
             logger.warning(sentence)
             self._on_event("recovered", sentence)
-        for saved in found:
-            self.refused.update(saved.refused)
-            self.n_saved, self.n_rows = self.n_saved + 1, self.n_rows + saved.rows
+        for refused in found:
+            self.refused.update(refused)
         with self._changed:
             del self._waiting[:n]
             self._look_at_times()
