@@ -12,7 +12,7 @@ from crawlsched.store.reading import next_number
 from crawlsched.store.rows import from_json, to_json
 from crawlsched.store.store import Store
 
-__all__ = ["Command", "finish", "insert_numbered", "pending", "send", "wait_for"]
+__all__ = ["Command", "finish", "pending", "send", "wait_for"]
 
 
 class Command(NamedTuple):
@@ -28,8 +28,16 @@ class Command(NamedTuple):
 
 def send(store: Store, name: str, arguments: Any, now: float) -> int:
     """Leave a command for the process that owns the collection, and give its number."""
-    values = {"name": name, "arguments": to_json(arguments), "created_at": now}
-    return insert_numbered(store, models.commands.c.id, values)
+    table = models.commands
+    while True:
+        try:
+            with store.database.explained("written"), store.database.writing() as connection:
+                number = next_number(connection, store.key, table.c.id)
+                row = store.row(id=number, name=name, arguments=to_json(arguments), created_at=now)
+                connection.execute(insert(table), row)
+                return number
+        except IntegrityError:  # another process took that number first
+            continue
 
 
 def pending(store: Store) -> list[Command]:
@@ -61,18 +69,6 @@ def _found(store: Store, condition: Any) -> list[Command]:
     columns = [table.c[name] for name in Command._fields]
     rows = store.rows(select(*columns).where(*store.own(table), condition).order_by(table.c.id))
     return [Command(*row)._replace(arguments=_read(row.arguments), result=_read(row.result)) for row in rows]
-
-
-def insert_numbered(store: Store, column: Any, values: dict[str, Any]) -> int:
-    """Insert a row under the next free number; another process may take that number first, then the one after it."""
-    while True:
-        try:
-            with store.database.explained("written"), store.database.writing() as connection:
-                number: int = next_number(connection, store.key, column)
-                connection.execute(insert(column.table).values(store.row(**{column.name: number}, **values)))
-                return number
-        except IntegrityError:
-            continue
 
 
 def _read(value: str | None) -> Any:

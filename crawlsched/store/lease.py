@@ -4,10 +4,9 @@ import os
 import socket
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -38,12 +37,9 @@ NOT_LONG_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '3s'"
 
 # Of the status of the owner before, what the next one has to know even if it ends before its first heartbeat.
 _NOTES = ("last_sent_at", "paused_since")
-# Columns of the table that `LeaseRow` does not have.
-_OF_SHARDS = frozenset({"shard", "collection", "ready", "n_pages"})
 
 
-@dataclass(frozen=True)
-class LeaseRow:
+class LeaseRow(NamedTuple):
     """Who owns a collection, or owned it last."""
 
     token: str
@@ -188,16 +184,15 @@ def shards_of(connection: Connection, collection: int) -> int | None:
 def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseRow | None:
     """Read who owns a collection, or one of its shards."""
     table, members = models.leases, models.members
-    wanted = [column for column in table.c if column.name not in _OF_SHARDS]
+    wanted = [table.c[name] for name in LeaseRow._fields[:-1]]
     expires_at = (
         select(members.c.expires_at)
         .where(members.c.shard == -1, members.c.collection == key[1], members.c.token == table.c.member)
         .scalar_subquery()
     )
-    statement = select(*wanted, expires_at.label("expires_at"))
-    statement = statement.where(*own(table, key))
+    statement = select(*wanted, expires_at).where(*own(table, key))
     row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
-    return None if row is None else LeaseRow(**{**row._asdict(), "status": json_like(row.status, {}, "the lease")})
+    return None if row is None else LeaseRow(*row)._replace(status=json_like(row.status, {}, "the lease"))
 
 
 def require_idle(database: Database, connection: Connection, name: str | None = None) -> None:

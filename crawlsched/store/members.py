@@ -20,6 +20,7 @@ from crawlsched.store import models
 from crawlsched.store.batch import Outgoing
 from crawlsched.store.database import Database
 from crawlsched.store.lease import NOT_LONG_IDLE, Lease, process_has_ended
+from crawlsched.store.reading import Part
 from crawlsched.store.rows import OWN, among, json_like, own, put, to_json
 from crawlsched.store.schema import ADVISORY_LOCK
 from crawlsched.store.store import Store
@@ -108,14 +109,13 @@ class Seen(NamedTuple):
         return member in self.members and self.members[member].expires_at > self.now
 
 
-class SharedCollection:
+class SharedCollection(Part):
     """One collection that several processes crawl; made by `SharedCollection.open`."""
 
     def __init__(self, database: Database, name: str, number: int, n_shards: int) -> None:
-        self.database = database
+        super().__init__(database, (-1, number))  # the key of what is of no shard
         self.name = name
         self.number = number
-        self._of_all = (-1, number)  # the key of what is of no shard
         self.n_shards = n_shards
 
     @classmethod
@@ -149,10 +149,6 @@ class SharedCollection:
             connection.execute(insert(models.budgets).values(shard=-1, collection=number, n_shards=n_shards, rate=rate))
         return number, n_shards
 
-    def _all(self, wanted: Any, **values: Any) -> list[Any]:
-        with self.database.reading() as connection:
-            return list(connection.execute(wanted, values))
-
     def _at_once(self, change: Any, **values: Any) -> Any:
         """Execute one statement, which PostgreSQL commits by itself, and return its first row."""
         with self.database.explained("written"), self.database.at_once() as connection:
@@ -174,13 +170,13 @@ class SharedCollection:
         with self.database.reading() as connection:
             now = self.database.clock(connection)
             budgets, members, leases = models.budgets, models.members, models.leases
-            budget = connection.execute(select(budgets).where(*own(budgets, self._of_all))).one()
+            budget = connection.execute(select(budgets).where(*self.own(budgets))).one()
             if budget.n_shards != self.n_shards:
                 raise StoreError(
                     f"The collection {self.name!r} was divided into {budget.n_shards} shards, and this process knows "
                     f"of {self.n_shards}; start it again."
                 )
-            wanted = select(*[members.c[name] for name in MemberSeen._fields]).where(*own(members, self._of_all))
+            wanted = select(*[members.c[name] for name in MemberSeen._fields]).where(*self.own(members))
             rows = connection.execute(wanted).all()
             wanted = select(leases.c.shard, *[leases.c[name] for name in ShardSeen._fields])
             wanted = wanted.where(leases.c.collection == self.number).order_by(leases.c.shard)
@@ -218,7 +214,7 @@ class SharedCollection:
         members, leases = models.members, models.leases
         with self._writing() as connection:
             now = self.database.clock(connection)
-            of_all = own(members, self._of_all)
+            of_all = self.own(members)
             connection.execute(
                 update(leases).where(leases.c.collection == self.number, leases.c.member == member).values(member=None)
             )
@@ -266,42 +262,42 @@ class SharedCollection:
 
     def received(self, shards: Sequence[int], limit: int) -> list[Outgoing]:
         """Read what waits for some shards, at most `limit` of each, oldest first; it is deleted by `Batch.received`."""
-        rows = self._all(_WAITING, collection=self.number, shards=list(shards), limit=limit)
+        rows = self.rows(_WAITING, collection=self.number, shards=list(shards), limit=limit)
         return [Outgoing(*row)._replace(data=json_like(row.data, {}, "what was handed over")) for row in rows]
 
     def waits(self, limit: int) -> bool:
         """Say whether more than a number of rows wait for shards that are loaded, and so take them in."""
-        return bool(self._all(_MANY_WAIT, collection=self.number, limit=limit + 1)[0][0] > limit)
+        return bool(self.rows(_MANY_WAIT, collection=self.number, limit=limit + 1)[0][0] > limit)
 
     def commanded(self, shards: Sequence[int]) -> list[int]:
         """Return those of some shards for which the command line has left a word."""
         table = models.commands
         wanted = select(table.c.shard).where(table.c.collection == self.number, table.c.done_at.is_(None)).distinct()
-        return [shard for (shard,) in self._all(wanted.where(among(table.c.shard, shards)))]
+        return [shard for (shard,) in self.rows(wanted.where(among(table.c.shard, shards)))]
 
     def waiting(self) -> dict[int, tuple[int, float]]:
         """Count what waits for each shard, and give when the oldest of it was handed over."""
         table = models.inbox
         counted = select(table.c.shard, func.count(), func.min(table.c.created_at))
-        rows = self._all(counted.where(table.c.collection == self.number).group_by(table.c.shard))
+        rows = self.rows(counted.where(table.c.collection == self.number).group_by(table.c.shard))
         return {shard: (n, oldest) for shard, n, oldest in rows}
 
     def set_rate(self, rate: float) -> None:
         """Set the rate of all members together, who follow within some seconds."""
-        self._at_once(update(models.budgets).where(*own(models.budgets, self._of_all)).values(rate=rate))
+        self._at_once(update(models.budgets).where(*self.own(models.budgets)).values(rate=rate))
 
     def pause(self, *, paused: bool) -> float | None:
         """Let all members pause or go on; give since when they pause, by the database's clock."""
         budgets = models.budgets
         since = func.coalesce(budgets.c.paused_since, extract("epoch", func.clock_timestamp()))
-        change = update(budgets).where(*own(budgets, self._of_all)).values(paused_since=since if paused else None)
+        change = update(budgets).where(*self.own(budgets)).values(paused_since=since if paused else None)
         paused_since: float | None = self._at_once(change.returning(budgets.c.paused_since)).paused_since
         return paused_since
 
     def join_pass(self) -> float:
         """Take part in the pass that is under way, or begin one; give when it began, by the database's clock."""
         budgets, members = models.budgets, models.members
-        of_all = own(budgets, self._of_all)
+        of_all = self.own(budgets)
         with self._writing() as connection:
             since: float | None = connection.execute(
                 select(budgets.c.pass_since).where(*of_all).with_for_update()
@@ -317,7 +313,7 @@ class SharedCollection:
     def end_pass(self, since: float) -> None:
         """End the pass that began then; all who take part notice it."""
         budgets = models.budgets
-        this = *own(budgets, self._of_all), budgets.c.pass_since == since
+        this = *self.own(budgets), budgets.c.pass_since == since
         self._at_once(update(budgets).where(*this).values(pass_since=None))
 
 

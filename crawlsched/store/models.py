@@ -288,7 +288,7 @@ hosts = _table(
     Column("counts", Text, nullable=False),  # JSON
 )
 
-# The newest plans: threshold, priors and signal quality, which the next crawl begins with.
+# The newest plan: threshold, priors and signal quality, which the next crawl begins with.
 plans = _table(
     "plans",
     {"id": BigInteger},

@@ -51,10 +51,10 @@ class Part:
         """Make the conditions that keep a question to this collection."""
         return own(table, self.key)
 
-    def rows(self, wanted: Executable) -> list[Any]:
-        """Read rows."""
+    def rows(self, wanted: Executable, **values: Any) -> list[Any]:
+        """Read rows, with the values of the parameters."""
         with self.database.reading() as connection:
-            return list(connection.execute(wanted))
+            return list(connection.execute(wanted, values))
 
 
 class Reader(Part):

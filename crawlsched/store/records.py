@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, delete, insert, select
 
 from crawlsched.store import models
-from crawlsched.store.commands import insert_numbered
 from crawlsched.store.rows import among, json_like, put, to_json
 from crawlsched.store.store import Store
 
@@ -38,27 +37,28 @@ _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visit
 class StoredPlan(NamedTuple):
     """A plan as it was kept; the newest one is what the next crawl, and every command, begins with."""
 
-    id: int
     made_at: float
     data: dict[str, Any]
 
 
-def save_plan(store: Store, data: dict[str, Any], now: float, keep: int = 5) -> int:
-    """Keep a plan (JSON) and the newest few before it; gives its id."""
-    table = models.plans
-    number = insert_numbered(store, table.c.id, {"made_at": now, "data": to_json(data)})
-    old = delete(table).where(*store.own(table), table.c.id <= number - keep)
-    store.write(lambda connection: connection.execute(old))
-    return number
+def save_plan(store: Store, data: dict[str, Any], now: float) -> None:
+    """Keep a plan (JSON) in the place of the one before."""
+    table, row = models.plans, store.row(id=0, made_at=now, data=to_json(data))
+
+    def replace(connection: Connection) -> None:
+        connection.execute(delete(table).where(*store.own(table)))
+        connection.execute(insert(table), row)
+
+    store.write(replace)
 
 
-def last_plan(store: Store, after: int = -1) -> StoredPlan | None:
-    """Give the newest plan; None if there is none with an id above `after`."""
+def last_plan(store: Store) -> StoredPlan | None:
+    """Give the newest plan; None if there is none."""
     table = models.plans
-    query = select(table.c.id, table.c.made_at, table.c.data).where(*store.own(table), table.c.id > after)
-    for row in store.rows(query.order_by(table.c.id.desc()).limit(1)):
-        if data := json_like(row.data, {}, f"the plan number {row.id}"):
-            return StoredPlan(row.id, row.made_at, data)
+    query = select(table.c.made_at, table.c.data).where(*store.own(table)).order_by(table.c.id.desc())
+    for row in store.rows(query.limit(1)):
+        if data := json_like(row.data, {}, "the plan"):
+            return StoredPlan(row.made_at, data)
     return None
 
 
