@@ -133,11 +133,6 @@ class Forgetting:
 
     def matching(self, kind: str, value: str) -> np.ndarray:
         """Give the numbers of the pages that `forget` would delete."""
-        slices = list(self._matching(kind, value))
-        return np.concatenate(slices) if slices else np.empty(0, dtype=np.int64)
-
-    def _matching(self, kind: str, value: str) -> Iterator[np.ndarray]:
-        """Give the numbers of the pages to forget, a slice at a time."""
         if kind not in FORGET_KINDS:
             raise ValueError(f"kind is {kind!r}; it has to be one of {', '.join(FORGET_KINDS)}.")
         page = models.pages
@@ -149,12 +144,11 @@ class Forgetting:
             wanted = wanted.where(page.c.host == value.lower())
         elif kind == "pattern":
             accepts = pattern(value).fullmatch
-        last = -1
+        last, found = -1, list[int]()
         while rows := self._store.rows(wanted.where(page.c.page > last).order_by(page.c.page).limit(_SLICE)):
             last = rows[-1][0]
-            found = [number for number, url in rows if accepts(url)]
-            if found:
-                yield np.array(found, dtype=np.int64)
+            found += [number for number, url in rows if accepts(url)]
+        return np.array(found, dtype=np.int64)
 
     def forget(self, kind: str, value: str, now: float) -> np.ndarray:
         """Delete pages and all that is known of them, leave a tombstone, and return the pages' numbers.
@@ -170,16 +164,13 @@ class Forgetting:
             self._store.tombstones.add(kind, value, now)
             stone = store.row(kind=kind, digest=digest(value), value=value, created_at=now)
             store.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
-        forgotten = []
-        for pages in self._matching(kind, value):
-            self.pages.update(pages.tolist())
-            store.write_slice(partial(_delete_pages, key=store.key, pages=pages))
-            forgotten.append(pages)
+        pages = self.matching(kind, value)
+        self.delete(pages)
         if kind == "collection":
             store.write(partial(_delete_collection, key=store.key))
         else:  # they may hold cookies and headers
             store.write(partial(_delete_templates, key=store.key, digests=_unused_templates(store.key)))
-        return np.concatenate(forgotten) if forgotten else np.empty(0, dtype=np.int64)
+        return pages
 
     def delete(self, pages: np.ndarray) -> None:
         """Delete pages and all that is known of them; they may come back."""
