@@ -5,22 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.page_requests import (
-    FOUND,
-    PAGE,
-    SOURCE,
-    AdmissionResult,
-    PageRequest,
-    Share,
-    found_again,
-    found_data,
-)
+from crawlsched.crawl.page_requests import FOUND, PAGE, SOURCE, AdmissionResult, PageRequest, found_again, found_data
 from crawlsched.crawl.request_templates import RequestDigest
 from crawlsched.crawl.run import Starts
 from crawlsched.crawl.shard import Shard
@@ -29,6 +20,9 @@ from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
+
+if TYPE_CHECKING:
+    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 
 __all__ = ["Admission", "checked"]
 
@@ -50,7 +44,7 @@ class Admission:
         starts: Starts,
         asks_robots: bool,
         growth: Growth,
-        sharing: Share | None = None,
+        sharing: SharedCrawl | None = None,
     ) -> None:
         self._collection = collection
         self.growth = growth
