@@ -235,11 +235,10 @@ class Grant:
     (5.0, 0.0)
     """
 
-    def __init__(self, lease: float = LEASE, margin: float = MARGIN) -> None:
+    def __init__(self) -> None:
         self.rate = 0.0
         self.deadline = -inf
         self.number = 0
-        self._valid_for = lease - margin
         self._asked_at = -inf
 
     def ask(self, now: float) -> int:
@@ -255,7 +254,7 @@ class Grant:
             # before it is so, nor an old rate after a lower one was promised.
             if granted < self.rate:
                 self.rate = granted
-            self.deadline = self._asked_at + self._valid_for
+            self.deadline = self._asked_at + LEASE - MARGIN
             self.rate = granted
 
     def using(self, now: float) -> float:
