@@ -5,13 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.growth import Growth
-from crawlsched.crawl.page_requests import FOUND, PAGE, SOURCE, AdmissionResult, PageRequest, found_again, found_data
+from crawlsched.crawl.page_requests import (
+    FOUND,
+    PAGE,
+    SOURCE,
+    AdmissionResult,
+    PageRequest,
+    Share,
+    found_again,
+    found_data,
+)
 from crawlsched.crawl.request_templates import RequestDigest
 from crawlsched.crawl.run import Starts
 from crawlsched.crawl.shard import Shard
@@ -20,9 +29,6 @@ from crawlsched.pages import NEW
 from crawlsched.pages.marks import AWAITED, BY_START, NEWS, RECRAWL, START
 from crawlsched.pages.variants import MOST_OF_A_URL, asked_variant, variant_fingerprint
 from crawlsched.store import Source, host_of
-
-if TYPE_CHECKING:
-    from crawlsched.crawl.shared.shared_crawl import SharedCrawl
 
 __all__ = ["Admission", "checked"]
 
@@ -44,7 +50,7 @@ class Admission:
         starts: Starts,
         asks_robots: bool,
         growth: Growth,
-        sharing: SharedCrawl | None = None,
+        sharing: Share | None = None,
     ) -> None:
         self._collection = collection
         self.growth = growth
