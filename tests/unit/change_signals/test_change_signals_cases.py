@@ -273,7 +273,7 @@ def test_what_says_nothing_of_an_entry_takes_no_memory() -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_document_takes_long_or_holds_up_another_thread(name: str) -> None:
-    """A megabyte or two of the worst: less than two seconds of CPU, and no stretch without a turn for others."""
+    """A megabyte or two of the worst: seconds of CPU (what is quadratic takes minutes), and others have their turns."""
     lateness = [0.0]
     done = threading.Event()
 
@@ -291,7 +291,7 @@ def test_no_document_takes_long_or_holds_up_another_thread(name: str) -> None:
     finally:
         done.set()
         thread.join()
-    assert time.process_time() - start < 2.0
+    assert time.process_time() - start < 8.0
     assert max(lateness) < 0.5  # a few milliseconds on a machine that does nothing else
 
 
