@@ -59,22 +59,16 @@ def in_words(error: BaseException) -> str:
     return text if isinstance(error, CrawlschedError) else f"{type(error).__name__}{f' ({text})' if text else ''}"
 
 
-class _Shown(logging.Filter):
-    """Escapes records, with what they tell of exceptions."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Let every record pass, fit for a terminal."""
-        record.msg, record.args = shown(record.getMessage()), None
-        if record.exc_info and not record.exc_text:
-            record.exc_text = shown(logging.Formatter().formatException(record.exc_info))
-        return True
-
-
-_FILTER = _Shown()
+def _escape(record: logging.LogRecord) -> bool:
+    """Let every record pass, fit for a terminal, with what it says of an exception."""
+    record.msg, record.args = shown(record.getMessage()), None
+    if record.exc_info and not record.exc_text:
+        record.exc_text = shown(logging.Formatter().formatException(record.exc_info))
+    return True
 
 
 def escape_logs() -> None:
     """Escape what a terminal would obey in the records of all our loggers that exist now."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] == "crawlsched":
-            logging.getLogger(name).addFilter(_FILTER)
+            logging.getLogger(name).addFilter(_escape)

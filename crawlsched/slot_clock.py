@@ -18,7 +18,7 @@ BACKWARD_TOLERANCE = 1.0
 class SlotClock:
     """Hand out slots at a fixed rate: slot j is due at ``start + j / rate``, j = 0, 1, 2, ...
 
-    A slot that is taken late is paid back: the ones behind it follow at ``gap / rate`` instead of ``1 / rate`` until
+    A slot that is taken late is paid back: the ones behind it follow at ``GAP / rate`` instead of ``1 / rate`` until
     the grid is reached again, so that the count in the long run is exact and no burst ever goes out. What is later than
     `debt` seconds is not paid back but `missed` (the newest slot never is: at low rates it alone is older than that).
 
@@ -30,8 +30,6 @@ class SlotClock:
         Slots per second, positive.
     start : float
         Time of the first slot, in seconds on the caller's clock.
-    gap : float
-        Least distance between two slots, as a share of ``1 / rate``; above 0 and at most 0.99.
     debt : float
         How far behind the grid a slot may be and still be paid back, in seconds.
 
@@ -41,7 +39,7 @@ class SlotClock:
     effective time is the one at which a perfect timer would have woken the caller, and at most `TIMER_SLACK` before the
     real one. Without this each rounding of a timer adds to the distances of all later slots (446 instead of 500 slots a
     second were measured). With s for the slack, N slots within a second span at most 1 + s seconds of effective time,
-    which is why the least distance is ``gap * (1 + s) / rate``: then N <= rate / gap + 1, for any second.
+    which is why the least distance is ``GAP * (1 + s) / rate``: then N <= rate / GAP + 1, for any second.
 
     Examples
     --------
@@ -61,18 +59,15 @@ class SlotClock:
     101.6
     """
 
-    __slots__ = ("_debt", "_earliest", "_gap", "_index", "_latest", "_origin", "missed", "rate", "taken")
+    __slots__ = ("_debt", "_earliest", "_index", "_latest", "_origin", "missed", "rate", "taken")
 
-    def __init__(self, rate: float, start: float, *, gap: float = GAP, debt: float = 1.0) -> None:
+    def __init__(self, rate: float, start: float, *, debt: float = 1.0) -> None:
         if not isfinite(start):
             raise ValueError(f"start must be a finite time in seconds, got {start!r}.")
-        if not 0.0 < gap <= 0.99:
-            raise ValueError(f"gap must be a share of 1/rate above 0 and at most 0.99, got {gap!r}.")
         if not 0.0 <= debt < inf:
             raise ValueError(f"debt must be a number of seconds that is not negative, got {debt!r}.")
         self.rate = _checked_rate(rate)
         self.missed = self.taken = 0
-        self._gap = gap
         self._debt = debt
         self._origin = start  # time of slot 0 of the present grid
         self._index = 0  # the slot that comes next
@@ -93,7 +88,7 @@ class SlotClock:
         self._follow(now)
         self._give_up_old_slots(now)
         effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)
-        self._earliest = effective + self._gap * (1.0 + TIMER_SLACK) / self.rate
+        self._earliest = effective + GAP * (1.0 + TIMER_SLACK) / self.rate
         self._index += 1
         self.taken += 1
 

@@ -21,7 +21,7 @@ from twisted.internet.defer import Deferred
 
 from crawlsched.addon.names import Names
 from crawlsched.crawl.pacing import Line
-from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.private_addresses import is_private
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.scrapy_versions import (
     CannotResolveHostError,
@@ -34,7 +34,7 @@ from crawlsched.scrapy_versions import (
     was_cut_off_here,
 )
 
-__all__ = ["DownloaderSlots", "NotSent", "PacedHandlers", "PrivateAddress"]
+__all__ = ["DownloaderSlots", "NotSent", "PacedHandlers"]
 
 _PORTS = {"http": 80, "https": 443, "ftp": 21, "s3": 443}
 # Twisted keeps a connection for so long, and an answer on one that the server has closed meanwhile never comes.
@@ -50,10 +50,6 @@ def _is_scrapys(handler: type) -> bool:
     return handler.__module__.startswith("scrapy.")
 
 
-class PrivateAddress(IgnoreRequest):
-    """A site named an address that is not of the public internet."""
-
-
 class NotSent(Exception):
     """The crawl ends before a request's turn has come."""
 
@@ -67,7 +63,7 @@ class PacedHandlers:
         self._refresher = refresher
         self._line: Line[Deferred[None]] = refresher.rate.line
         self._clock = refresher.clock
-        self._private = PrivateAddresses(refresher.settings.private_addresses)
+        self._allowed = refresher.settings.private_addresses
         self._names = Names.of_reactor()
         # Only Scrapy's own handlers connect to the host that a URL names; of s3 it is that of a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
@@ -161,8 +157,8 @@ class PacedHandlers:
         if not addresses:  # and so none that could be judged
             raise CannotResolveHostError(f"Couldn't find the hostname of {request.url}, which a site has named.")
         for address in addresses:
-            if self._private.forbids(address):
-                raise PrivateAddress(
+            if is_private(address, self._allowed):
+                raise IgnoreRequest(
                     f"{request.url} was named by a site and leads to the private address {address}; "
                     "allow its range with CRAWLSCHED_PRIVATE_ADDRESSES if it is meant."
                 )

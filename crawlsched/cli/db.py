@@ -1,9 +1,9 @@
 """``crawlsched db``: the database: its tables, copies, shards, and learning again from the visits that it keeps."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from crawlsched.cli import refit
 from crawlsched.cli.members import say_processes, sharing
@@ -27,21 +27,8 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     actions = add_commands_below(parser, "actions", "ACTION")
     whole = common_options(collection=False)
     for name, action in _ACTIONS.items():
-        if isinstance(action, _Action):
-            action = action._replace(EXAMPLES=(f"crawlsched db {name}{_EXAMPLES.get(name, '')}",))
         common = None if name == "copy" else common_options() if name in _OF_A_COLLECTION else whole
         add_command(actions, name, action, common)
-
-
-class _Action(NamedTuple):
-    HELP: str
-    report: Callable[[argparse.Namespace], dict[str, Any]]
-    words: Callable[[dict[str, Any]], str] | str
-    OPTIONS: tuple[Option, ...] = ()
-    EXAMPLES: tuple[str, ...] = ()
-
-    def say(self, report: dict[str, Any]) -> str:
-        return self.words.format_map(report) if isinstance(self.words, str) else self.words(report)
 
 
 def upgrade(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -232,42 +219,55 @@ def say_split(report: dict[str, Any]) -> str:
     )
 
 
+def _action(example: str, meaning: str, report: Any, words: Any, *options: Option) -> SimpleNamespace:
+    """Return what `add_command` takes; `words` says the report: a function of it, or a text with its fields."""
+    say = words.format_map if isinstance(words, str) else words
+    return SimpleNamespace(
+        HELP=meaning, EXAMPLES=(f"crawlsched db {example}",), OPTIONS=options, report=report, say=say
+    )
+
+
 _FILE = option("FILE", "of the copy", Path)
+_POSTGRESQL = "--database postgresql://crawler@db.example/crawls"
 _ACTIONS = {
-    "upgrade": _Action("make the tables of this version, keeping what is in them", upgrade, say_upgrade),
-    "check": _Action("say whether the tables are this version's and the database is sound", check, _CHECKED),
-    "backup": _Action("copy an SQLite database to a file, also while a crawl goes on", backup, _BACKED_UP, (_FILE,)),
-    "restore": _Action(
+    "upgrade": _action("upgrade", "make the tables of this version, keeping what is in them", upgrade, say_upgrade),
+    "check": _action("check", "say whether the tables are this version's and the database is sound", check, _CHECKED),
+    "backup": _action(
+        "backup crawlsched-backup.db",
+        "copy an SQLite database to a file, also while a crawl goes on",
+        backup,
+        _BACKED_UP,
+        _FILE,
+    ),
+    "restore": _action(
+        "restore crawlsched-backup.db",
         "put such a copy in the place of the database; asks first",
         restore,
         _RESTORED,
-        (_FILE, option("--yes", "do not ask first")),
+        _FILE,
+        option("--yes", "do not ask first"),
     ),
-    "copy": _Action(
+    "copy": _action(
+        "copy sqlite:///crawlsched.db postgresql://crawl@db.example/crawls",
         "copy all of a database into an empty one, such as PostgreSQL's",
         copy,
         say_copy,
-        (
-            option("SOURCE", "the URL of the database that no crawl uses now"),
-            option("TARGET", "the URL of one without a row"),
-        ),
+        option("SOURCE", "the URL of the database that no crawl uses now"),
+        option("TARGET", "the URL of one without a row"),
     ),
     "refit": refit,
-    "shards": _Action(
-        "the shards of a collection that processes share: who crawls each, and how large it is", shards, say_shards
+    "shards": _action(
+        f"shards {_POSTGRESQL}",
+        "the shards of a collection that processes share: who crawls each, and how large it is",
+        shards,
+        say_shards,
     ),
-    "split": _Action(
+    "split": _action(
+        f"split 64 {_POSTGRESQL}",
         "divide a collection among more shards, or one of a single process for the first time",
         split,
         say_split,
-        (option("N", "how many there are to be: a power of two; twice as many by default", int, nargs="?"),),
+        option("N", "how many there are to be: a power of two; twice as many by default", int, nargs="?"),
     ),
 }
 _OF_A_COLLECTION = frozenset(("refit", "shards", "split"))
-_EXAMPLES = {
-    "backup": " crawlsched-backup.db",
-    "restore": " crawlsched-backup.db",
-    "copy": " sqlite:///crawlsched.db postgresql://crawl@db.example/crawls",
-    "shards": " --database postgresql://crawler@db.example/crawls",
-    "split": " 64 --database postgresql://crawler@db.example/crawls",
-}

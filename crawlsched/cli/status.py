@@ -14,7 +14,6 @@ from crawlsched.settings import Settings, format_bandwidth
 from crawlsched.wording import or_dash, say_count, say_duration, say_past, say_rate, say_share, say_table, say_trust
 
 if TYPE_CHECKING:
-    from crawlsched.pages.pages import PageCounts
     from crawlsched.store import Host, Store
     from crawlsched.store.lease import LeaseRow
 
@@ -91,26 +90,25 @@ def _of_store(store: "Store", settings: Settings, now: float) -> dict[str, Any]:
         "last_hour": _visits_since(store, now - 3600.0),
         "last_day": _visits_since(store, now - 86_400.0),
         "hosts": list(store.reader.hosts()),
-        "sources": [{**source, "pages": counts.sources.get(source["source"], 0)} for source in described(store)],
+        "sources": [{**source, "pages": counts["sources"].get(source["source"], 0)} for source in described(store)],
     }
 
 
-def _counted(store: "Store") -> "tuple[PageCounts, float | None]":
+def _counted(store: "Store") -> tuple[dict[str, Any], float | None]:
     """Count the pages; of very many return what the newest plan counted, if there is one, and when that was."""
     from crawlsched.pages import STATE_NAMES
-    from crawlsched.pages.pages import PageCounts
     from crawlsched.store.records import last_plan
 
     plan = last_plan(store)
     if plan is not None and "page_counts" in plan.data and store.reader.next_page() > _ALL_COUNTED:
         found = plan.data["page_counts"]
-        return PageCounts(found["states"], dict(found["sources"]), found["hosts"]), plan.made_at
+        return {**found, "sources": dict(found["sources"])}, plan.made_at
     states, sources, hosts = dict.fromkeys(STATE_NAMES[1:], 0), Counter[int](), set()
     for host, state, source, n in store.reader.counts():
         states[STATE_NAMES[state]] += n
         sources[source] += n
         hosts.add(host)
-    return PageCounts(states, sources, len(hosts)), None
+    return {"states": states, "sources": sources, "hosts": len(hosts)}, None
 
 
 def _earliest(parts: Sequence[Mapping[str, Any]], name: str) -> float | None:
@@ -184,22 +182,18 @@ def _fresh(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     from crawlsched.freshness import estimated
 
-    seen = [part["freshness"] for part in parts]
-    fresh, importance = (concatenate([getattr(one, name) for one in seen]) for name in ("fresh", "importance"))
-    share, error = estimated(fresh, importance, sum(one.n_all for one in seen))
+    fresh, importance, wanted, failing = zip(*[part["freshness"] for part in parts], strict=True)
+    share, error = estimated(concatenate(fresh), concatenate(importance), sum(wanted))
     return {
         "expected_freshness": share,
         "freshness_error": error,
-        "freshness_pages": {
-            "wanted": sum(one.n_all for one in seen),
-            "failing": sum(one.n_failing for one in seen),
-        },
+        "freshness_pages": {"wanted": sum(wanted), "failing": sum(failing)},
     }
 
 
-def _pages(counted: "Sequence[PageCounts]") -> dict[str, Any]:
-    states = _sums([{"states": counts.states} for counts in counted], "states")
-    return {"total": sum(states.values()), "hosts": sum(counts.hosts for counts in counted), "states": states}
+def _pages(counted: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    states = _sums(counted, "states")
+    return {"total": sum(states.values()), "hosts": sum(counts["hosts"] for counts in counted), "states": states}
 
 
 def say(report: dict[str, Any]) -> str:

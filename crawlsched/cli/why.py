@@ -83,7 +83,7 @@ def _of_page(store: "Store", settings: Settings, page: int, facts: "PageFacts", 
     if planner.plan is not None:
         # Soon after a first crawl pages of little value go, and not for long.
         planner.threshold = max(threshold, planner.plan.threshold)
-    explanation = {**explain(planner, 0, now).to_dict(), "threshold": threshold}
+    explanation = {**explain(planner, 0, now), "threshold": threshold}
     columns = {name: column[0] for block in store.load(pages=[page]) for name, column in block.items()}
     host, owner = next(iter(store.reader.hosts(host_of(facts.url))), None), owner_now(store)
     given = Trace.unpacked(facts.block_sketch) if facts.recipe is not None else None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from crawlsched.content.verdict import Circumstances
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.run import OnePass
-from crawlsched.pages.marks import AWAITED, FAILURES, OWED, START, TRIED, UNTRACKED
+from crawlsched.pages.marks import AWAITED, OWED, START, TRIED, UNTRACKED, n_failures, with_failures
 from crawlsched.store import Outcome, PageFacts, host_of
 
 __all__ = ["Before", "Delivery", "DeliveryBook"]
@@ -232,7 +232,7 @@ class DeliveryBook:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
         if delivery.owed & START and facts.fingerprint is not None and 0 < delivery.n_yielded == delivery.n_known:
             self._say_led_to_nothing(facts.url)
-        marks = FAILURES.put(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
+        marks = with_failures(self._marks.item(page), 0) & ~(delivery.owed & OWED | UNTRACKED)
         if delivery.has_untracked:
             marks |= UNTRACKED
         self._collection.set_marks(page, marks | self._again.pop(page, 0), now)
@@ -261,8 +261,8 @@ class DeliveryBook:
         callback = str(data.get("callback") or "parse")
         self.failing[callback] = self.failing.get(callback, 0) + 1
         marks = self._marks.item(page)
-        n = FAILURES.of(marks) + 1
-        self._collection.set_marks(page, FAILURES.put(marks, n), now)
+        n = n_failures(marks) + 1
+        self._collection.set_marks(page, with_failures(marks, n), now)
         if n > 1:
             planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), _LONGEST_WAIT), now)
             self._collection.unsaved.page(page, now)

@@ -16,7 +16,7 @@ from crawlsched.change_signals import Problem, absolute_sitemaps
 from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.private_addresses import is_private
 from crawlsched.crawl.side_thread import LongWork
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead, UnknownEntry, linked_sources, read_source
@@ -71,7 +71,7 @@ class Polls:
         self._settings = collection.settings
         self._count = collection.count
         self._clock = clock
-        self._private = PrivateAddresses(collection.settings.private_addresses)
+        self._allowed = collection.settings.private_addresses
 
     def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
@@ -359,7 +359,7 @@ class Polls:
 
     def _public(self, number: int, entries: list[UnknownEntry]) -> list[UnknownEntry]:
         """Leave out what leads to a private address, unless the sitemap is one that the project has named itself."""
-        private = [entry for entry in entries if self._private.forbids(host_of(entry.url))]
+        private = [entry for entry in entries if is_private(host_of(entry.url), self._allowed)]
         own = self._settings.source_urls
         if not private or any(source.url in own for source in (self._sources[number], *self._above(number))):
             return entries

@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-__all__ = ["PrivateAddresses"]
-
-Network = IPv4Network | IPv6Network
+__all__ = ["is_private"]
 
 # An address of the old kind in one of the new: NAT64 has it in its last four bytes.
 _NAT64 = ip_network("64:ff9b::/96")
 
 
-class PrivateAddresses:
-    """Judges addresses: loopback, private networks, link-local, and whatever else is not of the public internet.
+def is_private(address: str, allowed: Iterable[str] = ()) -> bool:
+    """Whether an address (version 4 or 6, with or without brackets) is not of the public internet.
 
-    The ranges of `allowed` may be asked all the same.
+    Such are loopback, private networks and link-local ones. The ranges of `allowed` may be asked all the same.
 
     Examples
     --------
-    >>> private = PrivateAddresses(["10.1.0.0/16"])
-    >>> [private.forbids(address) for address in ("127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1", "fe80::1")]
+    >>> [is_private(address) for address in ("127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1", "fe80::1")]
     [True, True, True, True]
-    >>> [private.forbids(address) for address in ("10.1.2.3", "93.184.215.14", "2606:4700::1111", "example.com")]
+    >>> [is_private(address, ["10.1.0.0/16"]) for address in ("10.1.2.3", "93.184.215.14", "2606:4700::1111", "a.org")]
     [False, False, False, False]
     """
-
-    def __init__(self, allowed: Iterable[str] = ()) -> None:
-        self._allowed: list[Network] = [ip_network(network) for network in allowed]
-
-    def forbids(self, address: str) -> bool:
-        """Whether this is an address (version 4 or 6, with or without brackets) that may not be asked."""
-        if address == "localhost" or address.endswith(".localhost"):
-            return self.forbids("127.0.0.1")
-        try:
-            found = ip_address(address.strip("[]").partition("%")[0])
-        except ValueError:
-            return False
-        inner = _inner(found)
-        return not inner.is_global and not any(
-            one.version == network.version and one in network for network in self._allowed for one in (found, inner)
-        )
+    if address == "localhost" or address.endswith(".localhost"):
+        return is_private("127.0.0.1", allowed)
+    try:
+        found = ip_address(address.strip("[]").partition("%")[0])
+    except ValueError:
+        return False
+    inner = _inner(found)
+    return not inner.is_global and not any(
+        one.version == network.version and one in network
+        for network in map(ip_network, allowed)
+        for one in (found, inner)
+    )
 
 
 def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -113,7 +113,6 @@ class Renewal:
         odds = probability / (1.0 - probability)
         widest = int(np.diff(self.near, axis=1).max())
         self._shares = (1.0 - _FAR) * odds / widest, _FAR * odds, _MOST * probability
-        self.shares: FloatArray = np.array(self._shares)
         # Whose weights go to each rate from near it, with their share; in the last column, that of all.
         rows = np.arange(rates.size)[:, np.newaxis]
         nearby = (rows >= self.near[:, 0]) & (rows < self.near[:, 1])

@@ -75,10 +75,10 @@ class Webhook:
             put_position(self._store, self.name, self._feed.end()[self._store.key[0]])
         self._thread.start()
 
-    def stop(self, timeout: float = _LAST_POSTS) -> None:
+    def stop(self) -> None:
         """Post what there is once more, if the other side answers, and end; what is left goes at the next start."""
         self._ending.set()
-        self._thread.join(timeout)
+        self._thread.join(_LAST_POSTS)
 
     def take_counts(self) -> dict[str, int]:
         """Return what happened since this was asked last: ``changes`` and ``posts`` that arrived, ``failed`` posts."""

@@ -28,7 +28,7 @@ from crawlsched.crawl.shard import Shard, Shards
 from crawlsched.crawl.side_thread import give_memory_back
 from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
-from crawlsched.pages.pages import PageCounts, counted, counted_in_parts
+from crawlsched.pages.pages import counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
@@ -79,7 +79,7 @@ def make_plan(
     bandwidth: float,
     now: float,
     previous: Plan | None = None,
-    counts: PageCounts | None = None,
+    counts: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Make a plan and keep it in the stores; takes long, changes nothing in memory.
 
@@ -95,8 +95,8 @@ def make_plan(
             kept = kept.of_hosts(lambda host, shard=shard: shards.of_host(host) is shard)  # type: ignore[misc]
         data = kept.to_dict(hosts)
         if counts is not None and shards.n is None:
-            of_sources = [(shard.source_numbers.get(source, -1), n) for source, n in counts.sources.items()]
-            data["page_counts"] = {**counts._asdict(), "sources": of_sources}
+            of_sources = [(shard.source_numbers.get(source, -1), n) for source, n in counts["sources"].items()]
+            data["page_counts"] = {**counts, "sources": of_sources}
         try:
             save_plan(shard.store, data, now)
         except CollectionInUse:  # its next owner makes one

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,11 +112,10 @@ class _Judge:
     def __init__(self, settings: Settings, visits: Sequence[RecordedVisit], seed: int) -> None:
         self._now = visits[0].time if visits else 0.0
         self._flushed_at = self._now
-        self.counts: Counter[str] = Counter()
         self._refresher = Refresher(
             settings,
             "detect",
-            count=self._count,
+            count=lambda name, n=1: None,
             request_fingerprint=lambda url: hashlib.sha1(url.encode("utf-8", "surrogatepass")).digest(),
             clock=lambda: self._now,
             rng=Random(seed),
@@ -125,9 +123,6 @@ class _Judge:
         self._refresher.open()
         self._verdicts: list[Verdict] = []
         self._changes: list[list[str]] = []
-
-    def _count(self, name: str, n: int = 1) -> None:
-        self.counts[name] += n
 
     def visit(self, recorded: RecordedVisit) -> JudgedVisit:
         """Visit a page, and fetch whatever that asks for."""

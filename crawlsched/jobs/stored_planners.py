@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from crawlsched.store import Store
 
 __all__ = [
-    "Freshness",
     "before",
     "freshness",
     "newest_plan",
@@ -60,17 +59,18 @@ def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None)
     return None if stored is None else Plan.from_dict(stored.data, host_number)
 
 
-class Freshness(NamedTuple):
-    """How likely copies are fresh, of all pages that are to be kept fresh, or of a sample of them."""
+def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArray, FloatArray, int, int]:
+    """Reckon how fresh the pages are that are to be kept fresh; of very many pages, from an even sample.
 
-    fresh: FloatArray  # probabilities; 0 without a copy, and of pages that fail; shape (n,)
-    importance: FloatArray  # so that a sample weighs as much as the pages that it stands for; shape (n,)
-    n_all: int  # how many pages it stands for, and how many of them fail
-    n_failing: int
-
-
-def freshness(store: "Store", settings: Settings, now: float) -> Freshness:
-    """Reckon how fresh the pages are; of very many pages, from an even sample."""
+    Returns
+    -------
+    fresh : ndarray, shape (n,)
+        The probability that each copy is fresh; 0 without a copy, and of pages that fail.
+    importance : ndarray, shape (n,)
+        What it weighs: a sample as much as the pages that it stands for.
+    n_all, n_failing : int
+        How many pages these stand for, and how many of them fail.
+    """
     pages, stands_for = _drawn(store, _SAMPLE)
     fresh, importance, n_failing = [], [], 0
     for planner, numbers in planners(store, settings, now, pages=pages):
@@ -79,8 +79,8 @@ def freshness(store: "Store", settings: Settings, now: float) -> Freshness:
         fresh.append(known_fresh(planner, rows, now))
         n_failing += int(np.count_nonzero(planner.pages.failing(rows)))
     weights = np.concatenate([*importance, np.empty(0)]) * stands_for
-    counted = round(weights.size * stands_for), round(n_failing * stands_for)
-    return Freshness(np.concatenate([*fresh, np.empty(0)]), weights, *counted)
+    n_all, n_failing = round(weights.size * stands_for), round(n_failing * stands_for)
+    return np.concatenate([*fresh, np.empty(0)]), weights, n_all, n_failing
 
 
 def before(store: "Store", settings: Settings, crawl_value: float, now: float) -> int:

@@ -1,11 +1,10 @@
-"""Marks: flags and small counters of a page, as bits of one number."""
+"""Marks: flags of a page, and its failed deliveries, as bits of one number."""
 
 from __future__ import annotations
 
 __all__ = [
     "AWAITED",
     "BY_START",
-    "FAILURES",
     "NEWS",
     "OWED",
     "RECRAWL",
@@ -14,7 +13,8 @@ __all__ = [
     "START",
     "TRIED",
     "UNTRACKED",
-    "Counter",
+    "n_failures",
+    "with_failures",
 ]
 
 #: A link to the page has brought other data than those kept: the next item is another one.
@@ -40,26 +40,20 @@ OWED = NEWS | RECRAWL | START
 RUN_ONLY = START | BY_START | AWAITED | TRIED
 
 
-class Counter:
-    """A small number in some bits of the marks; it stops at its largest value.
+# Deliveries running in which its callback or a pipeline raised: a small number in four bits.
+_FAILURES, _MOST_FAILURES = 8, 15
 
-    >>> marks = FAILURES.put(NEWS, 3)
-    >>> FAILURES.of(marks), marks & NEWS, FAILURES.of(FAILURES.put(marks, 99))
+
+def n_failures(marks: int) -> int:
+    """Return the number of failed deliveries running that the marks hold.
+
+    >>> marks = with_failures(NEWS, 3)
+    >>> n_failures(marks), marks & NEWS, n_failures(with_failures(marks, 99))
     (3, 1, 15)
     """
-
-    def __init__(self, shift: int, bits: int) -> None:
-        self._shift = shift
-        self._most = (1 << bits) - 1
-
-    def of(self, marks: int) -> int:
-        """Return the number that the marks hold."""
-        return marks >> self._shift & self._most
-
-    def put(self, marks: int, n: int) -> int:
-        """Return the marks with another number in them."""
-        return marks & ~(self._most << self._shift) | min(n, self._most) << self._shift
+    return marks >> _FAILURES & _MOST_FAILURES
 
 
-#: Deliveries running in which its callback or a pipeline raised.
-FAILURES = Counter(8, 4)
+def with_failures(marks: int, n: int) -> int:
+    """Return the marks with another number of failed deliveries in them, 15 at most."""
+    return marks & ~(_MOST_FAILURES << _FAILURES) | min(n, _MOST_FAILURES) << _FAILURES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ __all__ = [
     "NEW",
     "REFUSED",
     "STATE_NAMES",
-    "PageCounts",
     "Pages",
     "counted",
     "counted_in_parts",
@@ -271,16 +270,12 @@ def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:
 _AT_ONCE = 2**16
 
 
-class PageCounts(NamedTuple):
-    """What a collection holds."""
+def counted_in_parts(pages: Pages) -> Generator[None, None, dict[str, Any]]:
+    """Count pages in a generator that yields between parts of a millisecond; O(n).
 
-    states: dict[str, int]  # pages by the name of their state
-    sources: dict[int, int]  # pages by the number of the first source that covers them; -1: none does
-    hosts: int  # how many hosts have a page
-
-
-def counted_in_parts(pages: Pages) -> Generator[None, None, PageCounts]:
-    """Return a generator that yields between parts of a millisecond, and returns the counts; O(n)."""
+    It returns pages by the name of their state (``states``) and by the number of the first source that covers them, -1
+    if none does (``sources``), and how many hosts have a page (``hosts``).
+    """
     n = pages.n
     states, sources, has_pages = np.zeros(len(STATE_NAMES), int), np.zeros(1, int), np.zeros(1, bool)
     for start in range(0, n, _AT_ONCE):
@@ -295,20 +290,20 @@ def counted_in_parts(pages: Pages) -> Generator[None, None, PageCounts]:
             has_pages = np.append(has_pages, np.zeros(most + 1 - has_pages.size, bool))
         has_pages[hosts] = True
         yield
-    return PageCounts(
-        dict(zip(STATE_NAMES[1:], states[1:].tolist(), strict=True)),
-        {source - 1: count for source, count in enumerate(sources.tolist()) if count},
-        int(np.count_nonzero(has_pages)),
-    )
+    return {
+        "states": dict(zip(STATE_NAMES[1:], states[1:].tolist(), strict=True)),
+        "sources": {source - 1: count for source, count in enumerate(sources.tolist()) if count},
+        "hosts": int(np.count_nonzero(has_pages)),
+    }
 
 
-def counted(pages: Pages) -> PageCounts:
+def counted(pages: Pages) -> dict[str, Any]:
     """Do what `counted_in_parts` does at once.
 
     >>> pages = Pages()
     >>> _ = pages.add(host=np.array([0, 0, 7]), now=100.0)
     >>> counts = counted(pages)
-    >>> counts.states["new"], counts.sources, counts.hosts
+    >>> counts["states"]["new"], counts["sources"], counts["hosts"]
     (3, {-1: 3}, 2)
     """
     parts = counted_in_parts(pages)
@@ -316,5 +311,5 @@ def counted(pages: Pages) -> PageCounts:
         try:
             next(parts)
         except StopIteration as end:
-            counts: PageCounts = end.value
+            counts: dict[str, Any] = end.value
             return counts

@@ -7,13 +7,12 @@ reading with `planner`.
 from crawlsched.frontier import Pick
 from crawlsched.planner.planner import DEFAULT_GRID, Observation, Planner
 from crawlsched.planner.plans.plan import Plan, Snapshot, plan
-from crawlsched.planner.reports.explaining import Explanation, explain, readable
+from crawlsched.planner.reports.explaining import explain, readable
 from crawlsched.planner.reports.forecast import forecast
 from crawlsched.planner.reports.outlook import prospects
 
 __all__ = [
     "DEFAULT_GRID",
-    "Explanation",
     "Observation",
     "Pick",
     "Plan",

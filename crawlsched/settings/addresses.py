@@ -12,7 +12,6 @@ from crawlsched.settings.values import read_truth
 __all__ = [
     "Receiver",
     "WebAddress",
-    "Webhook",
     "is_loopback",
     "read_address",
     "read_receiver",
@@ -46,13 +45,6 @@ class WebAddress(NamedTuple):
         return json.dumps({"address": address, "token": self.token})
 
 
-class Webhook(NamedTuple):
-    """Where changes are posted, and the key that signs them."""
-
-    url: str
-    key: str | None = None
-
-
 def read_receiver(value: object) -> Receiver:
     """Read where pings are received: a dictionary, as it is or as JSON."""
     allowed = "a dictionary such as {'address': 8025, 'key': '4f8c1d20'}, perhaps with 'url': 'https://...'"
@@ -79,13 +71,13 @@ def read_web(value: object) -> WebAddress:
     return WebAddress(*read_address(given.get("address")), token)
 
 
-def read_webhook(value: object) -> Webhook:
-    """Read where changes are posted: a URL, or a dictionary with the key beside it."""
+def read_webhook(value: object) -> tuple[str, str | None]:
+    """Read where changes are posted, and the key that signs them: a URL, or a dictionary with the key beside it."""
     given = _dictionary(value, {"url", "key"})
     allowed = "an http or https URL such as https://hooks.example.com/changes?token=1234"
     if given is None:
-        return Webhook(_url(value, allowed, True))
-    return Webhook(_url(given.get("url"), allowed, True), _key(given["key"]) if given.get("key") is not None else None)
+        return _url(value, allowed, True), None
+    return _url(given.get("url"), allowed, True), _key(given["key"]) if given.get("key") is not None else None
 
 
 def read_address(value: object) -> tuple[str, int]:

@@ -19,20 +19,9 @@ _DAY = 24 * 60
 _SAMPLES = 24 * 12
 
 
-class _Span(NamedTuple):
-    """Minutes of the day in a zone, from the first to just before the last; over midnight if the last is smaller."""
-
-    first: int
-    last: int
-    zone: ZoneInfo
-    rate: float
-
-    def holds(self, time: datetime) -> bool:
-        there = time.astimezone(self.zone)
-        minute = 60 * there.hour + there.minute
-        if self.first < self.last:
-            return self.first <= minute < self.last
-        return minute >= self.first or minute < self.last
+# Minutes of the day in a zone, from the first to just before the last (over midnight if the last is smaller), and the
+# rate in them.
+_Span = tuple[int, int, ZoneInfo, float]
 
 
 class Hours(NamedTuple):
@@ -67,24 +56,30 @@ class Hours(NamedTuple):
             raise ValueError(f"{HOURS_ALLOWED} (it names no hours)")
         if otherwise is None:
             raise ValueError(f"{HOURS_ALLOWED} (it has no 'else')")
-        if not any([otherwise, *(span.rate for span in spans)]):
+        if not any([otherwise, *(rate for *_, rate in spans)]):
             raise ValueError(f"{HOURS_ALLOWED} (nothing goes out at any hour)")
         return cls(tuple(spans), otherwise)
 
     def rate_at(self, now: float) -> float:
         """Return the crawls per second at a time, in POSIX seconds; 0: none at all."""
         time = datetime.fromtimestamp(now, UTC)
-        return next((span.rate for span in self.spans if span.holds(time)), self.otherwise)
+        return next((rate for first, last, zone, rate in self.spans if _holds(first, last, zone, time)), self.otherwise)
 
     def largest(self) -> float:
         """Return the largest of the rates."""
-        return max(self.otherwise, *(span.rate for span in self.spans))
+        return max(self.otherwise, *(rate for *_, rate in self.spans))
 
     def mean(self, now: float) -> float:
         """Return the mean rate of the day that begins now."""
         start = datetime.fromtimestamp(now, UTC)
         step = timedelta(minutes=_DAY / _SAMPLES)
         return sum(self.rate_at((start + i * step).timestamp()) for i in range(_SAMPLES)) / _SAMPLES
+
+
+def _holds(first: int, last: int, zone: ZoneInfo, time: datetime) -> bool:
+    there = time.astimezone(zone)
+    minute = 60 * there.hour + there.minute
+    return first <= minute < last if first < last else minute >= first or minute < last
 
 
 def _span(name: str, rate: float) -> _Span:
@@ -98,4 +93,4 @@ def _span(name: str, rate: float) -> _Span:
         zone = ZoneInfo(match[5] or "UTC")
     except (KeyError, ValueError, OSError):
         raise ValueError(f"{HOURS_ALLOWED} (the time zone {match[5]!r} is not known on this machine)") from None
-    return _Span(first % _DAY, last if last == _DAY else last % _DAY, zone, rate)
+    return first % _DAY, last if last == _DAY else last % _DAY, zone, rate

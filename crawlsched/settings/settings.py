@@ -15,7 +15,6 @@ from crawlsched.exceptions import SettingError
 from crawlsched.settings.addresses import (
     Receiver,
     WebAddress,
-    Webhook,
     is_loopback,
     read_receiver,
     read_web,
@@ -190,7 +189,7 @@ class Settings:
     sitemap_discovery: bool = _setting(True, read_truth)
     receiver: Receiver | None = _setting(None, read_optional(read_receiver), secret=True)
     web: WebAddress | None = _setting(None, read_optional(read_web), secret=True)
-    webhook: Webhook | None = _setting(None, read_optional(read_webhook), secret=True)
+    webhook: tuple[str, str | None] | None = _setting(None, read_optional(read_webhook), secret=True)
     observation_retention: float = _setting("90d", read_positive_seconds)
     error_interval: float = _setting(60.0, read_positive_seconds)
     private_addresses: tuple[str, ...] = _setting([], read_networks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,24 +10,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.history import History, Window
 
-__all__ = ["Timeliness", "fresh_spans", "freshness", "timeliness"]
-
-
-class Timeliness(NamedTuple):
-    """How old copies grew, and how soon changes were seen; importance-weighted, seconds; nan without any page.
-
-    Attributes
-    ----------
-    delay, delay_median, delay_95, delay_longest : float
-        From a change to the first crawl after it: mean, median, 95 % quantile and maximum. A change that no crawl saw
-        counts with the time until the window or its page ended, which its delay was at least.
-    """
-
-    age: float  # mean age of the copies: the time since the first change that a copy does not have, 0 while it is fresh
-    delay: float
-    delay_median: float
-    delay_95: float
-    delay_longest: float
+__all__ = ["fresh_spans", "freshness", "timeliness"]
 
 
 def freshness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> float:
@@ -51,8 +34,16 @@ def fresh_spans(
     return copy_rows, copy_times, np.minimum(until, changes_at)
 
 
-def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> Timeliness:
+def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt.ArrayLike) -> dict[str, float]:
     """Return how old copies grew while it is measured, and how soon the changes in that time were seen.
+
+    Returns
+    -------
+    dict of str to float
+        Importance-weighted seconds; nan without any page. ``age`` is the mean age of the copies: the time since the
+        first change that a copy does not have, 0 while it is fresh. ``delay``, ``delay_median``, ``delay_95`` and
+        ``delay_longest`` are mean, median, 95 % quantile and maximum from a change to the first crawl after it. A
+        change that no crawl saw counts with the time until the window or its page ended, which its delay was at least.
 
     Examples
     --------
@@ -62,7 +53,7 @@ def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt
     ...     page=np.array([0]), birth=np.zeros(1), end=np.full(1, 4.0), importance=np.ones(1),
     ...     change_rows=np.array([0, 0]), change_times=np.array([2.0, 3.0]))
     >>> timeliness(history, Window(0.0, 4.0, 0.0), [0], [4.0])
-    Timeliness(age=0.5, delay=1.5, delay_median=1.0, delay_95=2.0, delay_longest=2.0)
+    {'age': 0.5, 'delay': 1.5, 'delay_median': 1.0, 'delay_95': 2.0, 'delay_longest': 2.0}
     """
     copy_rows, _, until, changes_at = _copies(history, window, rows, times)
     begun = np.maximum(window.measure_from - changes_at, 0.0)
@@ -76,8 +67,7 @@ def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt
     changed, change_times = changed[counted], change_times[counted]
     weights = history.importance[changed].astype(np.float64)
     if not weights.sum() > 0.0:
-        nan = float("nan")
-        return Timeliness(age, nan, nan, nan, nan)
+        return {"age": age, **dict.fromkeys(("delay", "delay_median", "delay_95", "delay_longest"), float("nan"))}
     order = np.lexsort((np.asarray(times), np.asarray(rows)))
     crawled, crawl_times = np.asarray(rows, np.intp)[order], np.asarray(times, np.float64)[order]
     seen = np.minimum(_next_times(changed, change_times, crawled, crawl_times, "left"), ends[changed])
@@ -85,7 +75,8 @@ def timeliness(history: History, window: Window, rows: npt.ArrayLike, times: npt
     order = np.argsort(delays, kind="stable")
     shares = np.cumsum(weights[order]) / weights.sum()
     median, most = (float(delays[order][np.searchsorted(shares, share - 1e-12)]) for share in (0.5, 0.95))
-    return Timeliness(age, float(np.average(delays, weights=weights)), median, most, float(delays[weights > 0].max()))
+    mean, longest = float(np.average(delays, weights=weights)), float(delays[weights > 0].max())
+    return {"age": age, "delay": mean, "delay_median": median, "delay_95": most, "delay_longest": longest}
 
 
 def _measured(history: History, window: Window) -> float:

@@ -14,7 +14,7 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arms import NO_PAGE, Arm
 from crawlsched.simulation.brute_force import Judged
 from crawlsched.simulation.history import History, SimulationError, Truth, Window, slot_times
-from crawlsched.simulation.measuring import Timeliness, freshness, timeliness
+from crawlsched.simulation.measuring import freshness, timeliness
 from crawlsched.simulation.policies import make_arm
 
 __all__ = ["Replayed", "crawl", "replay"]
@@ -26,7 +26,7 @@ class Replayed:
 
     # Importance-weighted share of the measured time in which living pages were fresh; nan if none lived in it.
     freshness: float
-    timeliness: Timeliness  # how old copies grew, and how soon changes were seen
+    timeliness: dict[str, float]  # how old copies grew, and how soon changes were seen: see `timeliness`
     policy: str
     estimator: str | None  # where change rates came from; None for a policy without any
     bandwidth: float  # crawls per second

@@ -114,7 +114,7 @@ def test_status_shows_what_a_running_crawl_says_of_itself(tmp_path):
 def test_why_says_what_the_planner_decides_by(simulated: Simulated, database, page):
     """Every estimate is the production planner's own explanation of the page at that time."""
     why = report("why", simulated.url(page), "--database", database)
-    explained = explain(simulated.planner, page, why["time"]).to_dict()
+    explained = explain(simulated.planner, page, why["time"])
     for name, value in explained.items():
         if value == np.inf:
             assert why[name] is None

@@ -87,7 +87,7 @@ def crawl_cell(history: History, policy: str, bandwidth: float) -> dict[str, flo
     crawls = bandwidth * float(history.hindsight_rates(window).sum())
     name, _, estimator = policy.partition(":")
     done = replay(history, crawls, name, estimator or None, start=window.start, end=window.end)
-    return {"freshness": done.freshness, "age": done.timeliness.age, "delay": done.timeliness.delay}
+    return {"freshness": done.freshness, "age": done.timeliness["age"], "delay": done.timeliness["delay"]}
 
 
 def replayed(path: Path, code: str) -> dict[Cell, dict[str, float]]:

@@ -24,7 +24,7 @@ from crawlsched.cli import main
 from crawlsched.crawl.hosts import Hosts, retry_after
 from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
 from crawlsched.crawl.page_numbers import PageNumbers
-from crawlsched.crawl.private_addresses import PrivateAddresses
+from crawlsched.crawl.private_addresses import is_private
 from crawlsched.crawl.sources import Sources
 from crawlsched.exceptions import SettingError
 from crawlsched.receiver.pings import PingRefused, read_indexnow
@@ -97,7 +97,7 @@ READERS: dict[str, Callable[[Random], object]] = {
     "setting": setting,
     "ping": ping,
     "shown": lambda rng: without_secrets(shown(text(rng))).encode(),
-    "address": lambda rng: PrivateAddresses().forbids(text(rng)),
+    "address": lambda rng: is_private(text(rng)),
     "json row": lambda rng: json_like(rng.choice((text(rng), json.dumps(tree(rng)))), {}, "a row"),
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,7 @@ from crawlsched.estimators.probabilities import rate_quantile
 from crawlsched.pages import STATE_NAMES
 from crawlsched.planner.planner import Planner
 
-__all__ = ["COLUMNS", "Explanation", "estimates", "explain", "readable"]
+__all__ = ["COLUMNS", "estimates", "explain", "readable"]
 
 # Quantiles of the change rate between which it is with 90 % probability.
 _QUANTILES = (0.05, 0.95)
@@ -85,85 +84,46 @@ _A_DECADE, _SHORTEST = 10, 0.1
 _AS_LIKELY = 0.01
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """Why a page is crawled when it is.
+def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
+    """Return why a page is crawled when it is.
 
-    Attributes
-    ----------
-    precision_of : str
-        What that was learned from: ``source``, or ``site`` where that has evidence; for a page that several sources
-        cover, of its first one.
-    likely_time : float
-        The time such that the next visit is likeliest to take 0.3 to 3 times as long, limits aside, if announcements
-        come as often as they have; at most `wake_time`, and that where it is as good as any other.
-    binds : str
-        What decides: one of ``value``, ``overdue``, ``forced``, ``min_interval``, ``not_before``, ``host``,
-        ``in_flight``.
+    Seconds and rates per second; times are POSIX seconds, inf for never. ``likely_time`` is the time such that the next
+    visit is likeliest to take 0.3 to 3 times as long, limits aside, if announcements come as often as they have; at
+    most ``wake_time``, and that where it is as good as any other.
     """
-
-    page: int
-    state: str  # one of `crawlsched.pages.STATE_NAMES`
-    importance: float  # weight of a fresh copy
-    change_rate: float  # expected changes per second, announced or not
-    change_rate_interval: tuple[float, float]  # the rate is between these with 90 % probability
-    unsignalled_change_rate: float  # changes per second that are not announced
-    signal_rate: float  # announcements per second
-    signal_weight: float  # nats per announcement
-    precision: float  # probability that an announcement is true
-    precision_of: str
-    recall: float  # probability that a change is announced
-    elapsed: float  # seconds since the last crawl; inf if there was none
-    n_signals: int  # announcements since the last crawl
-    expected_freshness: float  # probability that the copy equals the page now; 0 without a copy
-    crawl_value: float  # now; importance times seconds
-    threshold: float  # crawl value at which pages are being picked
-    wake_time: float  # when the crawl value reaches the threshold if nothing is announced, POSIX seconds; inf: never
-    likely_time: float
-    next_allowed: float  # the page may not be crawled earlier, POSIX seconds
-    deadline: float  # the page goes first from then on, POSIX seconds; inf without a longest interval
-    binds: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all attributes by name."""
-        return asdict(self)
-
-
-def explain(planner: Planner, page: int, now: float) -> Explanation:
-    """Return why a page is crawled when it is."""
     now, rows = planner.at(now), planner.rows(page)
     pages, frontier = planner.pages, planner.frontier
     known = {name: float(column[0]) for name, column in estimates(planner, rows, now).items()}
     crawled_at = pages.crawled_at.item(page)
     value = partial(_value_at, planner, page)
-    crawl_value = value(now)
     wake_time = _wake_time(value, planner.threshold, now)
-    return Explanation(
-        page=page,
-        state=STATE_NAMES[pages.state.item(page)],
-        importance=pages.importance.item(page),
-        change_rate=known["change_rate"],
-        change_rate_interval=(known["change_rate_low"], known["change_rate_high"]),
-        unsignalled_change_rate=known["unsignalled"],
-        signal_rate=known["signal_rate"],
-        signal_weight=known["signal_weight"],
-        precision=known["precision"],
-        precision_of=_learned_from(planner, page),
-        recall=known["recall"],
-        elapsed=now - crawled_at,
-        n_signals=sum(one.n_signals for one in planner.further.of(page)) or pages.n_signals.item(page),
-        expected_freshness=known["expected_freshness"],
-        crawl_value=crawl_value,
-        threshold=planner.threshold,
-        wake_time=wake_time,
-        likely_time=_likely_time(planner, page, value, wake_time, known["signal_rate"], now),
-        next_allowed=max(pages.not_before.item(page), crawled_at + planner.intervals.shortest_one(page)),
-        deadline=frontier.deadline_of(page),
-        binds=_what_binds(planner, page, now),
-    )
+    return {
+        "page": page,
+        "state": STATE_NAMES[pages.state.item(page)],
+        "importance": pages.importance.item(page),
+        "change_rate": known["change_rate"],  # announced or not
+        "change_rate_interval": (known["change_rate_low"], known["change_rate_high"]),  # 90 % probability
+        "unsignalled_change_rate": known["unsignalled"],
+        "signal_rate": known["signal_rate"],
+        "signal_weight": known["signal_weight"],  # nats per announcement
+        "precision": known["precision"],  # probability that an announcement is true
+        "precision_of": _learned_from(planner, page),
+        "recall": known["recall"],  # probability that a change is announced
+        "elapsed": now - crawled_at,  # since the last crawl; inf if there was none
+        "n_signals": sum(one.n_signals for one in planner.further.of(page)) or pages.n_signals.item(page),
+        "expected_freshness": known["expected_freshness"],  # probability that the copy equals the page now; 0: no copy
+        "crawl_value": value(now),  # importance times seconds
+        "threshold": planner.threshold,  # the crawl value at which pages are being picked
+        "wake_time": wake_time,  # when the crawl value reaches the threshold if nothing is announced
+        "likely_time": _likely_time(planner, page, value, wake_time, known["signal_rate"], now),
+        "next_allowed": max(pages.not_before.item(page), crawled_at + planner.intervals.shortest_one(page)),
+        "deadline": frontier.deadline_of(page),  # the page goes first from then on
+        "binds": _what_binds(planner, page, now),
+    }
 
 
 def _learned_from(planner: Planner, page: int) -> str:
+    """Say what the precision was learned from; for a page that several sources cover, of its first one."""
     groups = planner.in_force.parameters.signal_groups
     return "site" if groups.rows(planner.pages.source[[page]], planner.pages.host[[page]])[0] >= 0 else "source"
 

@@ -157,9 +157,9 @@ def crawl_by(
     return replay(history, bandwidth, POLICIES[policy], "known", start=0.0, end=horizon, signal_delay=signal_delay)
 
 
-def optimal_rates(history: History, bandwidth: float = BANDWIDTH) -> FloatArray:
+def optimal_rates(history: History) -> FloatArray:
     """Return the crawl rates of the optimal continuous policy that ignores announcements."""
-    return refresh_rates(known(history)[0], history.importance, bandwidth).rates
+    return refresh_rates(known(history)[0], history.importance, BANDWIDTH).rates
 
 
 def baseline(history: History) -> float:

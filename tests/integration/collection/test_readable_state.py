@@ -51,12 +51,14 @@ def test_the_columns_say_what_the_crawl_knows(crawled):
     collection, url = crawled
     for row in rows(url, "SELECT * FROM pages WHERE crawled_at IS NOT NULL ORDER BY page"):
         known = explain(collection.planner, row["page"], START + 24 * HOUR + 10)
-        assert row["change_rate"] == pytest.approx(known.change_rate, rel=1e-9)
-        assert (row["change_rate_low"], row["change_rate_high"]) == pytest.approx(known.change_rate_interval, rel=1e-9)
-        assert row["expected_freshness"] == pytest.approx(known.expected_freshness, rel=1e-9)
+        assert row["change_rate"] == pytest.approx(known["change_rate"], rel=1e-9)
+        assert (row["change_rate_low"], row["change_rate_high"]) == pytest.approx(
+            known["change_rate_interval"], rel=1e-9
+        )
+        assert row["expected_freshness"] == pytest.approx(known["expected_freshness"], rel=1e-9)
         assert 0 < row["change_rate_low"] < min(row["change_rate"], row["change_rate_high"])
         if row["n_signals_total"]:
-            assert (row["precision"], row["recall"]) == pytest.approx((known.precision, known.recall), rel=1e-9)
+            assert (row["precision"], row["recall"]) == pytest.approx((known["precision"], known["recall"]), rel=1e-9)
         else:
             assert row["precision"] is row["recall"] is None
     news, about, _, new = rows(url, "SELECT * FROM pages ORDER BY page")

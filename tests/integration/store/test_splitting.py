@@ -61,7 +61,7 @@ def crawled_url(sqlite_url):
         )
     )
     store.forgetting.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
-    save_plan(store, {**last_plan(store).data, "page_counts": counted(done.planner.pages)._asdict()}, NOW)
+    save_plan(store, {**last_plan(store).data, "page_counts": counted(done.planner.pages)}, NOW)
     commands.send(store, "recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
     lease.heartbeat(NOW, {"bandwidth": 3.0})
     lease.release(NOW)

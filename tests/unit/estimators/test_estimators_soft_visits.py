@@ -65,7 +65,7 @@ def test_the_planner_passes_them_on() -> None:
         planner.crawled(0, 1.0, changed=None)
         changed = "time_since_modified" in said or said.pop("changed", 0.0) > 0
         planner.crawled(0, 100_001.0, changed=changed, **said)
-        return explain(planner, 0, 100_001.0).change_rate
+        return explain(planner, 0, 100_001.0)["change_rate"]
 
     assert rate(doubt=0.2) > rate()
     assert rate(time_since_modified=90_000.0) < rate(changed=1.0)

@@ -26,6 +26,7 @@ def test_counts_in_parts_are_those_of_all_pages_one_by_one(
     rows = [(pages.state.item(p), pages.source.item(p), pages.host.item(p)) for p in range(n)]
     rows = [row for row in rows if row[0] != FREE]
     found = counted(pages)
-    assert {name: count for name, count in found.states.items() if count} == Counter(STATE_NAMES[s] for s, _, _ in rows)
-    assert found.sources == Counter(source for _, source, _ in rows)
-    assert found.hosts == len({host for _, _, host in rows})
+    states = {name: count for name, count in found["states"].items() if count}
+    assert states == Counter(STATE_NAMES[state] for state, _, _ in rows)
+    assert found["sources"] == Counter(source for _, source, _ in rows)
+    assert found["hosts"] == len({host for _, _, host in rows})

@@ -78,11 +78,11 @@ def two_pages() -> Planner:
 def test_pages_of_one_source_are_told_apart() -> None:
     """Each by its own visits; and what one announcement raises its crawl value by with it."""
     planner = two_pages()
-    trusted, doubted = (explain(planner, page, 50_000.0).precision for page in (0, 1))
+    trusted, doubted = (explain(planner, page, 50_000.0)["precision"] for page in (0, 1))
     assert trusted > 0.7
     assert doubted < 0.2
     planner.signalled([0, 1], 0, 50_000.0)
-    fresh = [explain(planner, page, 50_001.0).expected_freshness for page in (0, 1)]
+    fresh = [explain(planner, page, 50_001.0)["expected_freshness"] for page in (0, 1)]
     assert fresh[0] < 0.3
     assert fresh[1] > 0.7
 

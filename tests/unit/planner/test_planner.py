@@ -385,23 +385,23 @@ def test_an_explanation_says_what_decides() -> None:
     planner = collection(50)
     now = float(planner.pages.crawled_at[:50].max()) + 1.0
     seen = explain(planner, 7, now)
-    assert seen.binds == "value"
-    assert seen.change_rate_interval[0] <= seen.change_rate <= seen.change_rate_interval[1]
-    assert 0 < seen.expected_freshness < 1
-    assert seen.crawl_value > 0
-    assert seen.threshold == planner.threshold > 0
-    if now < seen.wake_time < np.inf:
-        assert planner.crawl_values.value_at(np.array([7]), seen.wake_time).item() == pytest.approx(
-            seen.threshold, rel=1e-3
+    assert seen["binds"] == "value"
+    assert seen["change_rate_interval"][0] <= seen["change_rate"] <= seen["change_rate_interval"][1]
+    assert 0 < seen["expected_freshness"] < 1
+    assert seen["crawl_value"] > 0
+    assert seen["threshold"] == planner.threshold > 0
+    if now < seen["wake_time"] < np.inf:
+        assert planner.crawl_values.value_at(np.array([7]), seen["wake_time"]).item() == pytest.approx(
+            seen["threshold"], rel=1e-3
         )
     page = planner.pick(now, never_rests).page
-    assert explain(planner, page, now).binds == "in_flight"
+    assert explain(planner, page, now)["binds"] == "in_flight"
     planner.failed(page, now)
-    assert explain(planner, page, now).binds == "not_before"
-    assert explain(planner, page, now).next_allowed == now + 60.0
+    assert explain(planner, page, now)["binds"] == "not_before"
+    assert explain(planner, page, now)["next_allowed"] == now + 60.0
     planner.force([page], now)
-    assert explain(planner, page, now).binds == "forced"
-    assert json.loads(json.dumps(seen.to_dict()))["state"] == "live"
+    assert explain(planner, page, now)["binds"] == "forced"
+    assert json.loads(json.dumps(seen))["state"] == "live"
 
 
 def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -> None:

@@ -76,5 +76,5 @@ def test_what_is_stored_comes_back() -> None:
     again.load_further([(page, source, *row) for (page, source), row in rows.items()], 200.0)
     assert again.further.stored(np.array([0])) == rows
     assert sorted(again.further.of(0), key=lambda one: one.source)[0].signalled_at == 100.0
-    before, after = (explain(one, 0, 300.0).crawl_value for one in (planner, again))
+    before, after = (explain(one, 0, 300.0)["crawl_value"] for one in (planner, again))
     assert after == pytest.approx(before)

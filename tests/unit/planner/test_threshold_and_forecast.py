@@ -104,7 +104,7 @@ def test_a_wait_that_is_foretold_is_within_three_times_of_what_comes() -> None:
     for slot in range(4000):
         if slot < 2000 and slot % 12 == 0:
             page = int(rng.integers(200))
-            told.setdefault(page, (world.now, explain(world.planner, page, world.now).wake_time))
+            told.setdefault(page, (world.now, explain(world.planner, page, world.now)["wake_time"]))
         page = world.step().page
         if page in told:
             asked_at, wake_time = told.pop(page)
@@ -122,8 +122,8 @@ def test_where_half_of_the_pages_are_announced_four_fifths_go_within_three_times
     for slot in range(3200):
         if slot < 1600 and slot % 8 == 0 and (page := int(rng.integers(200))) not in told:
             seen = explain(world.planner, page, world.now)
-            assert world.now <= seen.likely_time <= seen.wake_time
-            told[page] = world.now, seen.likely_time, seen.wake_time
+            assert world.now <= seen["likely_time"] <= seen["wake_time"]
+            told[page] = world.now, seen["likely_time"], seen["wake_time"]
         page = world.step().page
         if page in told:
             asked_at, *times = told.pop(page)
