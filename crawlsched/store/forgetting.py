@@ -6,18 +6,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 from sqlalchemy import CompoundSelect, Connection, delete, func, select, update
 
 from crawlsched.store import changes, models
-from crawlsched.store.reading import next_page, size_of_texts
+from crawlsched.store.lease import Access
+from crawlsched.store.reading import Reader, next_page, size_of_texts
 from crawlsched.store.rows import among, digest, own, put, to_json, url_digest
-
-if TYPE_CHECKING:
-    from crawlsched.store.store import Store
 
 __all__ = ["FORGET_KINDS", "Forgetting", "Tombstone", "Tombstones", "host_of", "pattern"]
 
@@ -125,9 +123,9 @@ class Forgetting:
     What the store is still given of forgotten `pages` is left out.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Access, tombstones: Tombstones) -> None:
         self.pages: set[int] = set()
-        self._store = store
+        self._store, self._tombstones = store, tombstones
         # Request templates that were written while unused ones are looked for; None: nobody looks.
         self._templates: set[bytes] | None = None
 
@@ -161,7 +159,7 @@ class Forgetting:
             raise ValueError(f"value is {value!r}; it has to be {store.name!r}, the collection that is open.")
         value = value.lower() if kind == "host" else value
         if kind != "collection":
-            self._store.tombstones.add(kind, value, now)
+            self._tombstones.add(kind, value, now)
             stone = store.row(kind=kind, digest=digest(value), value=value, created_at=now)
             store.write(lambda connection: put(connection, models.tombstones, [stone], "insert"))
         pages = self.matching(kind, value)
@@ -183,7 +181,7 @@ class Forgetting:
         value, stone = value.lower() if kind == "host" else value, models.tombstones
         gone = delete(stone).where(*self._store.own(stone), stone.c.kind == kind, stone.c.digest == digest(value))
         self._store.write(lambda connection: connection.execute(gone))
-        return self._store.tombstones.take(kind, value)
+        return self._tombstones.take(kind, value)
 
     def prune(self, before: float, limit: int = 10_000) -> int:
         """Delete at most `limit` observations and done commands older than a time; repeat while it gives `limit`."""
@@ -246,7 +244,7 @@ class Forgetting:
         gone = delete(table).where(*store.own(table), table.c.page.in_(old))
         while store.write_slice(lambda connection: connection.execute(gone).rowcount):
             pass
-        return store.reader.bytes_of_texts()
+        return Reader(store.database, store.key).bytes_of_texts()
 
 
 def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:

@@ -2,11 +2,13 @@
 
 import os
 import socket
+import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -14,10 +16,12 @@ from sqlalchemy.exc import IntegrityError
 from crawlsched.exceptions import CollectionInUse
 from crawlsched.store import models
 from crawlsched.store.database import Database
+from crawlsched.store.reading import Part
 from crawlsched.store.rows import json_like, own, to_json
 
 __all__ = [
     "NOT_LONG_IDLE",
+    "Access",
     "Lease",
     "LeaseRow",
     "lease_row",
@@ -26,6 +30,8 @@ __all__ = [
     "shards_of",
     "still_own",
 ]
+
+T = TypeVar("T")
 
 Key = tuple[int, int]
 
@@ -291,3 +297,43 @@ def _in_use(name: str, row: LeaseRow) -> str:
         "end with CRAWLSCHED_STANDBY, or give it another collection with CRAWLSCHED_COLLECTION (a process that was "
         f"killed is replaced at once on its own machine, after {STALE_AFTER:g} s on another)."
     )
+
+
+class Access(Part):
+    """What reads and writes a collection, or one shard of it.
+
+    Under a `lease` something is written only as long as the lease is this process's. Two threads of one process take
+    turns to write (`turn`), instead of waiting for each other's locks in the database.
+    """
+
+    def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:
+        super().__init__(database, key)
+        self.name = name
+        self.lease: Lease | None = None
+        self.turn = threading.RLock()
+
+    def row(self, **values: Any) -> dict[str, Any]:
+        """Make a row of this collection."""
+        return {"shard": self.key[0], "collection": self.key[1], **values}
+
+    def write(self, change: Callable[[Connection], T]) -> T:
+        """Change something, if this process still may; the error of a row that is refused is given on as it is."""
+        with self.turn, self.database.explained("written"), self.database.writing() as connection:
+            if self.lease is not None and not all(still_own(connection, [self.lease])):
+                raise self.taken_over()
+            return change(connection)
+
+    def taken_over(self) -> CollectionInUse:
+        """Return the error of who writes what is another process's."""
+        shard = f"shard {self.key[0]} of the " if self.lease is not None and self.lease.is_shared else ""
+        return CollectionInUse(
+            f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "
+            f"this one{'' if shard else '; stop this crawl'} (crawlsched status shows the new owner)."
+        )
+
+    def write_slice(self, change: Callable[[Connection], T]) -> T:
+        """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
+        began = time.monotonic()
+        result = self.write(change)
+        time.sleep(min(1.0, time.monotonic() - began))
+        return result

@@ -1,32 +1,27 @@
 """The store: one collection, or one shard of it, in one database, with what reads and writes it."""
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
-from crawlsched.exceptions import CollectionInUse, StoreError, require_posix
+from crawlsched.exceptions import StoreError, require_posix
 from crawlsched.store import models, saving, schema
 from crawlsched.store.batch import Batch
 from crawlsched.store.database import Database, is_row_error
 from crawlsched.store.forgetting import Forgetting, Tombstone, Tombstones
-from crawlsched.store.lease import Lease, LeaseRow, lease_row, still_own
+from crawlsched.store.lease import Access, Lease, LeaseRow, lease_row, still_own
 from crawlsched.store.loading import page_blocks, wanted_pages
-from crawlsched.store.reading import Part, Reader
+from crawlsched.store.reading import Reader
 from crawlsched.store.rows import among
 from crawlsched.store.saving import Prepared, Refused
 
 __all__ = ["Store", "save_all"]
 
-T = TypeVar("T")
 
-
-class Store(Part):
+class Store(Access):
     """One collection in one database; made by `Store.open`.
 
     It may be used from several threads, which take turns to write (`turn`), instead of waiting for each other's locks
@@ -35,15 +30,12 @@ class Store(Part):
     """
 
     def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:
-        super().__init__(database, key)
-        self.name = name
-        self.lease: Lease | None = None
-        self.turn = threading.RLock()
+        super().__init__(database, name, key)
         table = models.tombstones
         stones = self.rows(select(*[table.c[name] for name in Tombstone._fields]).where(*self.own(table)))
         self.tombstones = Tombstones(Tombstone(*stone) for stone in stones)
         self.reader = Reader(database, key)
-        self.forgetting = Forgetting(self)
+        self.forgetting = Forgetting(self, self.tombstones)
 
     def take_lease(self, spider: str, now: float | None = None, *, force: bool = False) -> Lease:
         """Become the one process that writes this collection; see `Lease.take`, from which the arguments are."""
@@ -120,32 +112,6 @@ class Store(Part):
             wanted = wanted.where(among(models.pages.c.page, pages))
         with self.database.reading() as connection:
             yield from page_blocks(connection, wanted, block, host_number, n_rates)
-
-    def row(self, **values: Any) -> dict[str, Any]:
-        """Make a row of this collection."""
-        return {"shard": self.key[0], "collection": self.key[1], **values}
-
-    def write(self, change: Callable[[Connection], T]) -> T:
-        """Change something, if this process still may; the error of a row that is refused is given on as it is."""
-        with self.turn, self.database.explained("written"), self.database.writing() as connection:
-            if self.lease is not None and not all(still_own(connection, [self.lease])):
-                raise self.taken_over()
-            return change(connection)
-
-    def taken_over(self) -> CollectionInUse:
-        """Return the error of who writes what is another process's."""
-        shard = f"shard {self.key[0]} of the " if self.lease is not None and self.lease.is_shared else ""
-        return CollectionInUse(
-            f"The {shard}collection {self.name!r} was taken over by another process, and nothing more is written by "
-            f"this one{'' if shard else '; stop this crawl'} (crawlsched status shows the new owner)."
-        )
-
-    def write_slice(self, change: Callable[[Connection], T]) -> T:
-        """Change one slice of many, then rest as long as it took: whoever writes in between has to get a turn."""
-        began = time.monotonic()
-        result = self.write(change)
-        time.sleep(min(1.0, time.monotonic() - began))
-        return result
 
     def save(self, batch: Batch) -> Refused:
         """Write a batch in one transaction, and count the rows that are refused, by table; twice changes nothing.
