@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 __all__ = ["is_private"]
 
@@ -11,7 +11,7 @@ __all__ = ["is_private"]
 _NAT64 = ip_network("64:ff9b::/96")
 
 
-def is_private(address: str, allowed: Iterable[str] = ()) -> bool:
+def is_private(address: str, allowed: Iterable[IPv4Network | IPv6Network] = ()) -> bool:
     """Whether an address (version 4 or 6, with or without brackets) is not of the public internet.
 
     Such are loopback, private networks and link-local ones. The ranges of `allowed` may be asked all the same.
@@ -20,8 +20,10 @@ def is_private(address: str, allowed: Iterable[str] = ()) -> bool:
     --------
     >>> [is_private(address) for address in ("127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1", "fe80::1")]
     [True, True, True, True]
-    >>> [is_private(address, ["10.1.0.0/16"]) for address in ("10.1.2.3", "93.184.215.14", "2606:4700::1111", "a.org")]
-    [False, False, False, False]
+    >>> is_private("10.1.2.3", [ip_network("10.1.0.0/16")])
+    False
+    >>> [is_private(address) for address in ("93.184.215.14", "2606:4700::1111", "a.org")]
+    [False, False, False]
     """
     if address == "localhost" or address.endswith(".localhost"):
         return is_private("127.0.0.1", allowed)
@@ -31,9 +33,7 @@ def is_private(address: str, allowed: Iterable[str] = ()) -> bool:
         return False
     inner = _inner(found)
     return not inner.is_global and not any(
-        one.version == network.version and one in network
-        for network in map(ip_network, allowed)
-        for one in (found, inner)
+        one.version == network.version and one in network for network in allowed for one in (found, inner)
     )
 
 

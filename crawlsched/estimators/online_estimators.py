@@ -1,8 +1,9 @@
 """The online estimators of Avrachenkov, Patil and Thoppe: large numbers, stochastic approximation, and momentum."""
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -201,7 +202,44 @@ def _exponent(alpha: str) -> float:
     return exponent
 
 
-class StochasticApproximation(Estimator):
+class _LinearInCrawlRate(Estimator):
+    """An estimate that is linear in p and in where it starts: their coefficients are kept.
+
+    p is put in when the estimate is read, so that a crawl rate that is learned on the way applies to all visits.
+    """
+
+    #: The columns of coefficients, with what they are before the first visit.
+    _coefficients: ClassVar[Mapping[str, float]] = {"of_initial": 1.0, "of_crawl_rate": 0.0}
+
+    def __init__(self, n_pages: int, crawl_rate: npt.ArrayLike | None, initial_change_rate: float) -> None:
+        known = check_crawl_rate(crawl_rate, check_n_pages(n_pages))
+        self.crawl_rate = float(np.asarray(crawl_rate)) if crawl_rate is not None and np.ndim(crawl_rate) == 0 else None
+        self.initial_change_rate = check_initial(initial_change_rate)
+        super().__init__(n_pages)
+        self._columns["known_crawl_rate"][:] = known
+
+    def _new_rows(self, n: int) -> Columns:
+        known = np.full(n, np.nan if self.crawl_rate is None else self.crawl_rate)
+        counts = {"visits": np.zeros(n), "time": np.zeros(n), "known_crawl_rate": known}
+        return {**counts, **{name: np.full(n, start) for name, start in self._coefficients.items()}}
+
+    def _observe(self, seen: Observations) -> None:
+        self._step(seen)
+        self._columns["visits"][seen.pages] += 1
+        self._columns["time"][seen.pages] += seen.elapsed
+
+    @abstractmethod
+    def _step(self, seen: Observations) -> None:
+        """Move the coefficients by one visit."""
+
+    def _estimate(self, pages: IndexArray) -> FloatArray:
+        columns = self._columns
+        of_rate = crawl_rates(columns, pages) * columns["of_crawl_rate"][pages]
+        estimates: FloatArray = columns["of_initial"][pages] * self.initial_change_rate + of_rate
+        return estimates
+
+
+class StochasticApproximation(_LinearInCrawlRate):
     """y + η_k (I (y + p) - y) at each visit, with visits at rate p.
 
     Parameters
@@ -246,40 +284,18 @@ class StochasticApproximation(Estimator):
         eta: float = 0.75,
         initial_change_rate: float = 0.0,
     ) -> None:
-        known = check_crawl_rate(crawl_rate, check_n_pages(n_pages))
-        self.crawl_rate = float(np.asarray(crawl_rate)) if crawl_rate is not None and np.ndim(crawl_rate) == 0 else None
         self.eta = check_steps(eta)
-        self.initial_change_rate = check_initial(initial_change_rate)
-        super().__init__(n_pages)
-        self._columns["known_crawl_rate"][:] = known
+        super().__init__(n_pages, crawl_rate, initial_change_rate)
 
-    def _new_rows(self, n: int) -> Columns:
-        known = np.full(n, np.nan if self.crawl_rate is None else self.crawl_rate)
-        return {
-            "visits": np.zeros(n),
-            "time": np.zeros(n),
-            "known_crawl_rate": known,
-            "of_initial": np.ones(n),
-            "of_crawl_rate": np.zeros(n),
-        }
-
-    def _observe(self, seen: Observations) -> None:
+    def _step(self, seen: Observations) -> None:
         columns, pages = self._columns, seen.pages
         step = step_size(columns["visits"][pages], self.eta)
         kept = np.where(seen.changed, 1.0, 1.0 - step)
         columns["of_initial"][pages] *= kept
         columns["of_crawl_rate"][pages] = columns["of_crawl_rate"][pages] * kept + step * seen.changed
-        columns["visits"][pages] += 1
-        columns["time"][pages] += seen.elapsed
-
-    def _estimate(self, pages: IndexArray) -> FloatArray:
-        columns = self._columns
-        of_rate = crawl_rates(columns, pages) * columns["of_crawl_rate"][pages]
-        estimates: FloatArray = columns["of_initial"][pages] * self.initial_change_rate + of_rate
-        return estimates
 
 
-class Momentum(Estimator):
+class Momentum(_LinearInCrawlRate):
     """z + η_k (I (z + p) - z) + ζ_k (z - the z before) at each visit, with visits at rate p.
 
     Parameters
@@ -319,6 +335,11 @@ class Momentum(Estimator):
     0.3131
     """
 
+    _coefficients: ClassVar[Mapping[str, float]] = {
+        **dict.fromkeys(("of_initial", "of_initial_before"), 1.0),
+        **dict.fromkeys(("of_crawl_rate", "of_crawl_rate_before"), 0.0),
+    }
+
     def __init__(
         self,
         n_pages: int,
@@ -328,26 +349,10 @@ class Momentum(Estimator):
         omega: float = 1.0,
         initial_change_rate: float = 0.0,
     ) -> None:
-        known = check_crawl_rate(crawl_rate, check_n_pages(n_pages))
-        self.crawl_rate = float(np.asarray(crawl_rate)) if crawl_rate is not None and np.ndim(crawl_rate) == 0 else None
         self.eta, self.beta, self.omega = check_momentum_steps(eta, beta, omega)
-        self.initial_change_rate = check_initial(initial_change_rate)
-        super().__init__(n_pages)
-        self._columns["known_crawl_rate"][:] = known
+        super().__init__(n_pages, crawl_rate, initial_change_rate)
 
-    def _new_rows(self, n: int) -> Columns:
-        known = np.full(n, np.nan if self.crawl_rate is None else self.crawl_rate)
-        return {
-            "visits": np.zeros(n),
-            "time": np.zeros(n),
-            "known_crawl_rate": known,
-            "of_initial": np.ones(n),
-            "of_initial_before": np.ones(n),
-            "of_crawl_rate": np.zeros(n),
-            "of_crawl_rate_before": np.zeros(n),
-        }
-
-    def _observe(self, seen: Observations) -> None:
+    def _step(self, seen: Observations) -> None:
         columns, pages = self._columns, seen.pages
         visits = columns["visits"][pages]
         step = step_size(visits, self.eta)
@@ -359,11 +364,6 @@ class Momentum(Estimator):
             now, then = columns[name][pages], columns[f"{name}_before"][pages]
             columns[name][pages] = now * kept + added + carried * (now - then)
             columns[f"{name}_before"][pages] = now
-        columns["visits"][pages] += 1
-        columns["time"][pages] += seen.elapsed
 
     def _estimate(self, pages: IndexArray) -> FloatArray:
-        columns = self._columns
-        of_rate = crawl_rates(columns, pages) * columns["of_crawl_rate"][pages]
-        estimates: FloatArray = np.maximum(columns["of_initial"][pages] * self.initial_change_rate + of_rate, 0.0)
-        return estimates
+        return np.maximum(super()._estimate(pages), 0.0)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.estimators.learned_rates import POINT_ESTIMATORS, LearnedRates
@@ -192,7 +193,7 @@ class Settings:
     webhook: tuple[str, str | None] | None = _setting(None, read_optional(read_webhook), secret=True)
     observation_retention: float = _setting("90d", read_positive_seconds)
     error_interval: float = _setting(60.0, read_positive_seconds)
-    private_addresses: tuple[str, ...] = _setting([], read_networks)
+    private_addresses: tuple[IPv4Network | IPv6Network, ...] = _setting([], read_networks)
     keep_credentials: bool = _setting(True, read_truth)
     starts_first: int = _setting(100, read_count)
     one_pass: bool | int = _setting(False, read_one_pass)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import wraps
 from importlib import import_module
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from math import inf, isclose
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -277,12 +277,12 @@ def read_names(value: object) -> tuple[str, ...]:
     return _right(names, all(name.strip("*") and not re.search(r"[=&?#\s]", name) for name in names))
 
 
-def read_networks(value: object) -> tuple[str, ...]:
+def read_networks(value: object) -> tuple[IPv4Network | IPv6Network, ...]:
     """Read a list of ranges of addresses."""
     allowed = f"a list of ranges of addresses such as 127.0.0.0/8, {_LISTED}"
     ranges = allowing(allowed)(_texts)(value)
     try:
-        return tuple(str(ip_network(text)) for text in ranges)
+        return tuple(map(ip_network, ranges))
     except ValueError as error:
         raise ValueError(f"{allowed} ({error})") from None
 

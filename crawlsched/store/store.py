@@ -24,9 +24,8 @@ __all__ = ["Store", "save_all"]
 class Store(Access):
     """One collection in one database; made by `Store.open`.
 
-    It may be used from several threads, which take turns to write (`turn`), instead of waiting for each other's locks
-    in the database. Under a `lease` something is written only as long as that is this process's. No method reads the
-    clock: `now` and other times are POSIX seconds. Every failure is a `StoreError` of one sentence.
+    It may be used from several threads. No method reads the clock: `now` and other times are POSIX seconds. Every
+    failure is a `StoreError` of one sentence.
     """
 
     def __init__(self, database: Database, name: str, key: tuple[int, int]) -> None:
