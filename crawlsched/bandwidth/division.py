@@ -22,7 +22,6 @@ __all__ = [
     "SignalAllocation",
     "WantedRates",
     "blocks",
-    "bracket_threshold",
     "checked",
     "divide",
     "not_negative",
@@ -72,7 +71,7 @@ _PATIENCE = 60
 _EPSILON = float(np.finfo(float).eps)
 
 
-def bracket_threshold(demand: Callable[[float], float], target: float, start: float) -> tuple[float, float]:
+def _bracket_threshold(demand: Callable[[float], float], target: float, start: float) -> tuple[float, float]:
     """Return thresholds just below and just above the one at which the demand equals its target.
 
     ``demand(threshold)`` falls as the threshold rises; `start` is a guess. A target that is too large to tell the
@@ -195,7 +194,7 @@ def divide(wanted: WantedRates, columns: Sequence[FloatArray], bandwidth: float)
 
     if total(0.0) <= bandwidth:
         return Allocation(rates=_rates(wanted, columns, 0.0), threshold=0.0)
-    below, above = bracket_threshold(total, bandwidth, _start(columns, bandwidth))
+    below, above = _bracket_threshold(total, bandwidth, _start(columns, bandwidth))
     # Rates between those at the two ends of the bracket, so that they add up exactly. Only where demand is so steep
     # that no threshold meets the bandwidth does this move a rate by more than rounding.
     rates, least = _rates(wanted, columns, below), _rates(wanted, columns, above)

@@ -12,7 +12,7 @@ from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.trace import Difference, Trace, differences
 
-__all__ = ["Detector", "Finding", "are_comparable"]
+__all__ = ["Detector", "Finding"]
 
 
 class Finding(NamedTuple):
@@ -55,7 +55,7 @@ class Detector:
         if given is None:
             return Finding(True, False, "first")
         found = differences(given, seen.trace)
-        is_one_page = not found or are_comparable(given, seen.trace)
+        is_one_page = not found or _are_comparable(given, seen.trace)
         if learns and is_one_page:
             self.noise.learn_from_visit(seen.page, found, seen.trace, given)
             self.shared.seen_again(seen, found, now if asked_at is None else asked_at)
@@ -117,7 +117,7 @@ class Detector:
         two pages.
         """
         between = differences(first.trace, second.trace)
-        if between and not are_comparable(first.trace, second.trace):
+        if between and not _are_comparable(first.trace, second.trace):
             return None
         return self.noise.learn_at_once(first.page, between, second.trace, now, apart, may_be_old=may_be_old)
 
@@ -135,14 +135,14 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
-def are_comparable(one: Trace, two: Trace) -> bool:
+def _are_comparable(one: Trace, two: Trace) -> bool:
     """Whether two fetches are of one page, and none of them ends where the other goes on.
 
     Examples
     --------
     >>> from crawlsched.change_detection.blocks import page_blocks
     >>> def compare(*pages):
-    ...     return are_comparable(*(page_blocks(page).trace for page in pages))
+    ...     return _are_comparable(*(page_blocks(page).trace for page in pages))
     >>> compare("<h1>a<p>b<p>c<p>d", "<h1>a<p>b<p>c<p>e"), compare("<h1>a<p>b<p>c<p>d", "<h1>a<p>b<p>x")
     (True, False)
     >>> compare("<h1>a<p>b", "<div><b class=k>c</b></div>")

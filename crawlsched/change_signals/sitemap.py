@@ -18,7 +18,6 @@ from crawlsched.change_signals.sitemap_xml import read_xml
 
 __all__ = [
     "SitemapDocument",
-    "read_lines",
     "read_sitemap",
 ]
 
@@ -98,7 +97,7 @@ def read_sitemap(
     elif start.startswith("{"):
         kind = _read_json(text, collected, problems)
     else:
-        kind = read_lines(text, collected, limits, problems)
+        kind = _read_lines(text, collected, limits, problems)
     if kind == "unknown" and start:
         problems.add("not-a-sitemap", start)
     return SitemapDocument(url, kind, collected.entries, collected.children, problems.problems(), collected.hubs)
@@ -167,7 +166,7 @@ _SCHEMES = ("http://", "https://")
 _HEADER = re.compile(r"""\W*(?:url|loc|location|link|page|address)s?["']?\s*([,;|\t])""", re.IGNORECASE)
 
 
-def read_lines(text: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
+def _read_lines(text: Iterable[str], collected: Collected, limits: Limits, problems: ProblemCounter) -> str:
     r"""Read a list of URLs into `collected`; return "text", or "unknown" if no line is one.
 
     Lines that are no URL with a scheme (prose, comments, hosts) are left out and counted.

@@ -19,7 +19,7 @@ from crawlsched.wording import say_count, say_interval, say_past, say_share, say
 if TYPE_CHECKING:
     from crawlsched.store.listing import Condition, Kind
 
-__all__ = ["EXAMPLES", "HELP", "OPTIONS", "read_columns", "read_condition", "read_order", "where_option"]
+__all__ = ["EXAMPLES", "HELP", "OPTIONS", "read_condition", "where_option"]
 
 _FORM = re.compile(r"\s*([A-Za-z_]+)\s*(<=|>=|!=|!~|=|<|>|~)\s*(.*?)\s*", re.DOTALL)
 _NONE = ("", "none", "never", "unknown")
@@ -71,11 +71,11 @@ def read_condition(text: str, kinds: "Mapping[str, Kind]", now: float) -> "Condi
     return Condition(name, operator, read_time(value, now) if kind == "time" else _number(value, name))
 
 
-def read_order(text: str, kinds: "Mapping[str, Kind]") -> tuple[str, bool]:
+def _read_order(text: str, kinds: "Mapping[str, Kind]") -> tuple[str, bool]:
     """Read a column to order by, and whether the largest comes first.
 
     >>> from crawlsched.store.listing import TABLES
-    >>> read_order("n_changes:desc", TABLES["pages"])
+    >>> _read_order("n_changes:desc", TABLES["pages"])
     ('n_changes', True)
     """
     name, _, direction = text.partition(":")
@@ -84,7 +84,7 @@ def read_order(text: str, kinds: "Mapping[str, Kind]") -> tuple[str, bool]:
     return _column(name, kinds), direction == "desc"
 
 
-def read_columns(text: str, kinds: "Mapping[str, Kind]") -> list[str]:
+def _read_columns(text: str, kinds: "Mapping[str, Kind]") -> list[str]:
     """Read names with commas between them; ``all`` stands for every name."""
     return list(kinds) if text == "all" else [_column(name.strip(), kinds) for name in text.split(",")]
 
@@ -154,9 +154,9 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.store.listing import TABLES, listed
 
     now, kinds = time.time(), TABLES["pages"]
-    names = read_columns(arguments.columns, kinds)
+    names = _read_columns(arguments.columns, kinds)
     conditions = [read_condition(text, kinds, now) for text in arguments.where]
-    order = None if arguments.order is None else read_order(arguments.order, kinds)
+    order = None if arguments.order is None else _read_order(arguments.order, kinds)
     is_whole = arguments.csv is not None or arguments.json is not None
     limit = arguments.limit or (None if is_whole else _MOST_SAID + 1)
     with open_stores(arguments) as stores, stores.database.reading() as connection:

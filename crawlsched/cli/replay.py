@@ -19,7 +19,6 @@ __all__ = [
     "HELP",
     "OPTIONS",
     "POLICIES_HELP",
-    "add_history_options",
     "bandwidth_of",
     "read_bandwidth",
     "read_options",
@@ -39,7 +38,7 @@ ESTIMATORS_HELP = (
 _OPTIONAL = "importance,change_rate,recall,false_signal_rate"
 
 
-def add_history_options(parser: argparse.ArgumentParser) -> None:
+def _add_history_options(parser: argparse.ArgumentParser) -> None:
     """Add them to the parser of a command."""
     group = parser.add_argument_group("history", "CSV files, plain or compressed (.gz); all times in POSIX seconds")
     for add in (
@@ -104,7 +103,7 @@ EXAMPLES = (
 _BANDWIDTH = "0.5/s, 300/h, 2000/d, or 0.3x for 0.3 crawls per change; several make a table"
 _POLICY = f"of {POLICIES_HELP}; several make a table, each NAME or NAME:ESTIMATOR"
 OPTIONS = (
-    add_history_options,
+    _add_history_options,
     option("--bandwidth X", _BANDWIDTH, nargs="+", required=True),
     option("--policy NAME", _POLICY, nargs="+", default=["posterior"]),
     option("--estimator NAME", f"where change rates come from: one of {ESTIMATORS_HELP}"),

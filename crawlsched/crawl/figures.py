@@ -17,10 +17,10 @@ from crawlsched.planner.reports.outlook import known_fresh, wanted
 from crawlsched.planner.sampling import evenly
 from crawlsched.store.records import put_first_pages, put_sample
 
-__all__ = ["FIRST_PAGES", "VIEWS", "Figures"]
+__all__ = ["VIEWS", "Figures"]
 
-#: How many pages of each order are kept.
-FIRST_PAGES = 1_000
+# How many pages of each order are kept.
+_FIRST_PAGES = 1_000
 #: The orders: what their values are.
 VIEWS = {
     "changing": "changes found",
@@ -132,8 +132,8 @@ class Figures:
 
 def _first(pages: Any, values: Any) -> tuple[Any, Any]:
     """Return the pages with the largest values, largest first."""
-    if pages.size > FIRST_PAGES:
-        among = np.argpartition(-values, FIRST_PAGES)[:FIRST_PAGES]
+    if pages.size > _FIRST_PAGES:
+        among = np.argpartition(-values, _FIRST_PAGES)[:_FIRST_PAGES]
         pages, values = pages[among], values[among]
     order = np.lexsort((pages, -values))
     return pages[order], values[order]

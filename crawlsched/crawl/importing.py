@@ -19,7 +19,7 @@ from crawlsched.planner.knowledge import DAY, RENEWAL
 from crawlsched.settings import Settings
 from crawlsched.store import Batch, Lease, ObservationRow, Outcome, Store
 
-__all__ = ["Histories", "Import", "learned_from"]
+__all__ = ["Histories", "Import"]
 
 # Seconds that the database has to write some thousand pages.
 _WRITTEN_WITHIN = 600.0
@@ -108,7 +108,7 @@ class Import:
             "n_crawls": columns["n_crawls"] + n_crawls,
             "n_changes": columns["n_changes"] + np.bincount(found.row, minlength=n),
             "crawled_at": np.maximum(columns["crawled_at"], visits.last(n)),
-            "log_likelihood": learned_from(visits, n, planner.posterior.rates, learned),
+            "log_likelihood": _learned_from(visits, n, planner.posterior.rates, learned),
         }
         batch = Batch(columns=columns, grid=planner.grid)
         if learned is not None:
@@ -226,7 +226,7 @@ class Histories(NamedTuple):
         return (self.changed >= 0) & ~self.is_first
 
 
-def learned_from(
+def _learned_from(
     histories: Histories, n_pages: int, rates: NDArray[np.float64], learned: LearnedRates | None = None
 ) -> NDArray[np.uint16]:
     """Learn from histories as a crawl learns from its visits; return the posterior's compact rows.
@@ -238,7 +238,7 @@ def learned_from(
     A page that was found changed at its second visit is more likely a fast one:
 
     >>> histories = Histories.of(np.zeros(2, int), np.array([0.0, 60.0]), np.array([-1, 1], np.int8))
-    >>> learned_from(histories, 1, np.array([1e-6, 1e-1])).tolist()[0][1]  # steps below the likeliest
+    >>> _learned_from(histories, 1, np.array([1e-6, 1e-1])).tolist()[0][1]  # steps below the likeliest
     0
     """
     posterior = Posterior(n_pages, rates, dtype=np.uint16, renewal=RENEWAL)

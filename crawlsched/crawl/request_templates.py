@@ -23,7 +23,7 @@ from scrapy import Request, Spider
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
-__all__ = ["Credentials", "RequestDigest", "RequestTemplate", "build_request", "from_kept", "template_of", "to_kept"]
+__all__ = ["Credentials", "RequestDigest", "RequestTemplate", "build_request", "template_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +153,7 @@ def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> 
     for name in ("cookies", "cb_kwargs", "meta", "flags"):
         if name in data:
             try:
-                data[name] = to_kept(data[name])
+                data[name] = _to_kept(data[name])
             except ValueError as error:
                 raise ValueError(f"request.{name} holds what cannot be kept: {error}.") from None
     return RequestTemplate(data) if data else None
@@ -172,7 +172,7 @@ def build_request(url: str, data: Mapping[str, Any] | None, spider: Spider) -> R
         attributes["headers"] = _headers_from_text(attributes["headers"])
     for name in ("cookies", "cb_kwargs", "meta", "flags"):
         if name in attributes:
-            attributes[name] = from_kept(attributes[name])
+            attributes[name] = _from_kept(attributes[name])
     return request_from_dict(attributes, spider=spider)
 
 
@@ -232,9 +232,9 @@ _PLAIN = (str, int, bool, type(None))
 
 # By class its name there, how a value is written, and how that is read.
 _KINDS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    tuple: ("tuple", lambda value: to_kept(list(value)), lambda value: tuple(from_kept(value))),
-    set: ("set", lambda value: sorted(to_kept(list(value)), key=repr), lambda value: set(from_kept(value))),
-    frozenset: ("frozenset", lambda value: sorted(to_kept(list(value)), key=repr), lambda v: frozenset(from_kept(v))),
+    tuple: ("tuple", lambda value: _to_kept(list(value)), lambda value: tuple(_from_kept(value))),
+    set: ("set", lambda value: sorted(_to_kept(list(value)), key=repr), lambda value: set(_from_kept(value))),
+    frozenset: ("frozenset", lambda value: sorted(_to_kept(list(value)), key=repr), lambda v: frozenset(_from_kept(v))),
     bytes: ("bytes", lambda value: value.decode("latin-1"), lambda value: value.encode("latin-1")),
     datetime.datetime: ("datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat),
     datetime.date: ("date", datetime.date.isoformat, datetime.date.fromisoformat),
@@ -247,21 +247,21 @@ _READ: dict[str, Callable[[Any], Any]] = {
     **{name: read for name, _, read in _KINDS.values()},
     "path": Path,
     "float": float,
-    "pairs": lambda value: {from_kept(key): from_kept(one) for key, one in value},
+    "pairs": lambda value: {_from_kept(key): _from_kept(one) for key, one in value},
 }
 
 
-def to_kept(value: Any) -> Any:
-    """Return a value as JSON from which `from_kept` makes an equal one, or raise ValueError.
+def _to_kept(value: Any) -> Any:
+    """Return a value as JSON from which `_from_kept` makes an equal one, or raise ValueError.
 
     It may be text, numbers, booleans, None, bytes, dates and times, decimals, UUIDs, paths, lists, tuples, sets,
     dictionaries, and items: `scrapy.Item`, dataclasses, attrs and pydantic classes that can be imported.
 
     Examples
     --------
-    >>> to_kept({"seen": datetime.date(2026, 1, 2)})
+    >>> _to_kept({"seen": datetime.date(2026, 1, 2)})
     {'seen': {'$crawlsched': 'date', 'value': '2026-01-02'}}
-    >>> from_kept(to_kept(("a", {1: 2.5})))
+    >>> _from_kept(_to_kept(("a", {1: 2.5})))
     ('a', {1: 2.5})
     """
     kind = type(value)
@@ -270,11 +270,11 @@ def to_kept(value: Any) -> Any:
     if kind is float:
         return value if math.isfinite(value) else {_TAG: "float", "value": repr(value)}
     if kind is list:
-        return [to_kept(one) for one in value]
+        return [_to_kept(one) for one in value]
     if kind is dict:
         if all(type(key) is str for key in value) and _TAG not in value:
-            return {key: to_kept(one) for key, one in value.items()}
-        return {_TAG: "pairs", "value": [[to_kept(key), to_kept(one)] for key, one in value.items()]}
+            return {key: _to_kept(one) for key, one in value.items()}
+        return {_TAG: "pairs", "value": [[_to_kept(key), _to_kept(one)] for key, one in value.items()]}
     if kind in _KINDS:
         name, write, _ = _KINDS[kind]
         return {_TAG: name, "value": write(value)}
@@ -287,29 +287,29 @@ def to_kept(value: Any) -> Any:
     if isinstance(value, Integral) and not isinstance(value, Enum):
         return int(value)
     if isinstance(value, Real):
-        return to_kept(float(value))
+        return _to_kept(float(value))
     raise ValueError(f"{_short(value)} is not data that can be written down")
 
 
-def from_kept(value: Any) -> Any:
-    """Return the value that `to_kept` has written; ValueError if an item's class is gone or takes other fields now."""
+def _from_kept(value: Any) -> Any:
+    """Return the value that `_to_kept` has written; ValueError if an item's class is gone or takes other fields now."""
     if isinstance(value, list):
-        return [from_kept(one) for one in value]
+        return [_from_kept(one) for one in value]
     if not isinstance(value, dict):
         return value
     kind = value.get(_TAG)
     if kind is None:
-        return {key: from_kept(one) for key, one in value.items()}
+        return {key: _from_kept(one) for key, one in value.items()}
     if kind == "item":
-        return _item_from_kept(value["class"], {name: from_kept(one) for name, one in value["value"].items()})
+        return _item_from_kept(value["class"], {name: _from_kept(one) for name, one in value["value"].items()})
     return _READ[kind](value["value"])
 
 
 def _item_to_kept(item: Any) -> dict[str, Any]:
     path = _path_of(item)
-    fields = {str(name): to_kept(value) for name, value in ItemAdapter(item).items()}
-    made = _item_from_kept(path, {name: from_kept(value) for name, value in fields.items()})
-    if {str(name): to_kept(value) for name, value in ItemAdapter(made).items()} != fields:
+    fields = {str(name): _to_kept(value) for name, value in ItemAdapter(item).items()}
+    made = _item_from_kept(path, {name: _from_kept(value) for name, value in fields.items()})
+    if {str(name): _to_kept(value) for name, value in ItemAdapter(made).items()} != fields:
         raise ValueError(f"{_short(item)} is not made again as it was from its fields")
     return {_TAG: "item", "class": path, "value": fields}
 

@@ -20,7 +20,6 @@ __all__ = [
     "quality",
     "quality_of",
     "tallied",
-    "unknown_since",
 ]
 
 #: Visits of a store, the newest, that quality is fitted from: as many wherever it is shown.
@@ -74,14 +73,14 @@ def _known(share: float, interval: tuple[float, ...]) -> float | None:
 def quality_of(source: Source, visits: Mapping[str, Any]) -> dict[str, Any]:
     """Return the `quality` of a source, and in ``unknown`` why there is no precision, if there is none."""
     found = quality(visits, visits["source"] == source.source)
-    return {**found, "unknown": None if found["precision"] is not None else unknown_since(source, found)}
+    return {**found, "unknown": None if found["precision"] is not None else _unknown_since(source, found)}
 
 
-def unknown_since(source: Source, found: Mapping[str, Any]) -> str:
+def _unknown_since(source: Source, found: Mapping[str, Any]) -> str:
     """Say why nothing is known of a source yet.
 
     >>> source = Source(0, "sitemap", "https://a.example/map.xml", "a.example")
-    >>> unknown_since(source, {"heard": 0}), unknown_since(source, {"heard": 14, "true": 14})
+    >>> _unknown_since(source, {"heard": 0}), _unknown_since(source, {"heard": 14, "true": 14})
     ('not read yet', '14 of 14 true')
     """
     if found["heard"]:

@@ -18,12 +18,7 @@ __all__ = [
     "Momentum",
     "OutsideTheorem",
     "StochasticApproximation",
-    "check_crawl_rate",
-    "check_initial",
-    "check_momentum_steps",
-    "check_steps",
     "crawl_rates",
-    "step_size",
 ]
 
 
@@ -31,13 +26,13 @@ class OutsideTheorem(UserWarning):
     """Step sizes that are allowed and may work well, but for which convergence is not proved."""
 
 
-def step_size(visits: FloatArray, exponent: float) -> FloatArray:
+def _step_size(visits: FloatArray, exponent: float) -> FloatArray:
     """Return (k + 1)^-exponent for k visits before this one."""
     sizes: FloatArray = (visits + 1.0) ** -exponent
     return sizes
 
 
-def check_steps(eta: float) -> float:
+def _check_steps(eta: float) -> float:
     """Return the exponent of η_k = (k + 1)^-eta, checked against Theorem 2 of Avrachenkov et al.
 
     Steps that do not shrink, or that stop the estimate on the way, raise ValueError; steps for which only convergence
@@ -56,7 +51,7 @@ def check_steps(eta: float) -> float:
     return exponent
 
 
-def check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float, float, float]:
+def _check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float, float, float]:
     """Return eta, beta and omega of (10), checked against Theorem 3 of Avrachenkov et al.
 
     Steps that cannot converge raise ValueError. An `OutsideTheorem` warning says that neither case of the theorem
@@ -74,7 +69,7 @@ def check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float, 
             "the steps eta_k / beta_k must neither grow nor have a finite sum."
         )
     if eta == beta and omega == 1:
-        check_steps(eta)  # without momentum: plain stochastic approximation
+        _check_steps(eta)  # without momentum: plain stochastic approximation
     elif eta > 2 * beta:
         _warn(f"eta = {eta:g} is above 2 beta = {2 * beta:g}: Theorem 3 says nothing about it.")
     elif beta <= 0.5 or (eta <= beta + 0.5 and eta != 2 * beta):
@@ -85,7 +80,7 @@ def check_momentum_steps(eta: float, beta: float, omega: float) -> tuple[float, 
     return eta, beta, omega
 
 
-def check_initial(initial_change_rate: float) -> float:
+def _check_initial(initial_change_rate: float) -> float:
     """Return where an online estimator starts, or raise `ValueError`."""
     rate = float(initial_change_rate)
     if not 0 <= rate < np.inf:
@@ -99,7 +94,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, OutsideTheorem, stacklevel=4)
 
 
-def check_crawl_rate(crawl_rate: npt.ArrayLike | None, n: int) -> FloatArray:
+def _check_crawl_rate(crawl_rate: npt.ArrayLike | None, n: int) -> FloatArray:
     """Return one crawl rate per page, NaN where it is learned, or raise `ValueError`."""
     rates = per_page(np.nan if crawl_rate is None else crawl_rate, n, "crawl_rate")
     wrong = ~(np.isnan(rates) | ((rates > 0) & (rates < np.inf)))
@@ -157,7 +152,7 @@ class LawOfLargeNumbers(VisitCounts):
         crawl_rate: npt.ArrayLike | None = None,
         alpha: float | str | Callable[[FloatArray], npt.ArrayLike] = 1.0,
     ) -> None:
-        known = check_crawl_rate(crawl_rate, check_n_pages(n_pages))
+        known = _check_crawl_rate(crawl_rate, check_n_pages(n_pages))
         self.crawl_rate = float(np.asarray(crawl_rate)) if crawl_rate is not None and np.ndim(crawl_rate) == 0 else None
         self._alpha = _sequence(alpha)
         super().__init__(n_pages)
@@ -212,9 +207,9 @@ class _LinearInCrawlRate(Estimator):
     _coefficients: ClassVar[Mapping[str, float]] = {"of_initial": 1.0, "of_crawl_rate": 0.0}
 
     def __init__(self, n_pages: int, crawl_rate: npt.ArrayLike | None, initial_change_rate: float) -> None:
-        known = check_crawl_rate(crawl_rate, check_n_pages(n_pages))
+        known = _check_crawl_rate(crawl_rate, check_n_pages(n_pages))
         self.crawl_rate = float(np.asarray(crawl_rate)) if crawl_rate is not None and np.ndim(crawl_rate) == 0 else None
-        self.initial_change_rate = check_initial(initial_change_rate)
+        self.initial_change_rate = _check_initial(initial_change_rate)
         super().__init__(n_pages)
         self._columns["known_crawl_rate"][:] = known
 
@@ -284,12 +279,12 @@ class StochasticApproximation(_LinearInCrawlRate):
         eta: float = 0.75,
         initial_change_rate: float = 0.0,
     ) -> None:
-        self.eta = check_steps(eta)
+        self.eta = _check_steps(eta)
         super().__init__(n_pages, crawl_rate, initial_change_rate)
 
     def _step(self, seen: Observations) -> None:
         columns, pages = self._columns, seen.pages
-        step = step_size(columns["visits"][pages], self.eta)
+        step = _step_size(columns["visits"][pages], self.eta)
         kept = np.where(seen.changed, 1.0, 1.0 - step)
         columns["of_initial"][pages] *= kept
         columns["of_crawl_rate"][pages] = columns["of_crawl_rate"][pages] * kept + step * seen.changed
@@ -349,16 +344,16 @@ class Momentum(_LinearInCrawlRate):
         omega: float = 1.0,
         initial_change_rate: float = 0.0,
     ) -> None:
-        self.eta, self.beta, self.omega = check_momentum_steps(eta, beta, omega)
+        self.eta, self.beta, self.omega = _check_momentum_steps(eta, beta, omega)
         super().__init__(n_pages, crawl_rate, initial_change_rate)
 
     def _step(self, seen: Observations) -> None:
         columns, pages = self._columns, seen.pages
         visits = columns["visits"][pages]
-        step = step_size(visits, self.eta)
+        step = _step_size(visits, self.eta)
         # Equation (10). There is no z before the first visit (it is set to z_0), and so nothing for ζ_0 to carry.
-        before = step_size(np.maximum(visits, 1.0) - 1.0, self.beta)
-        carried = (step_size(visits, self.beta) - self.omega * step) / before
+        before = _step_size(np.maximum(visits, 1.0) - 1.0, self.beta)
+        carried = (_step_size(visits, self.beta) - self.omega * step) / before
         kept = np.where(seen.changed, 1.0, 1.0 - step)
         for name, added in (("of_initial", 0.0), ("of_crawl_rate", step * seen.changed)):
             now, then = columns[name][pages], columns[f"{name}_before"][pages]

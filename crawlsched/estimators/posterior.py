@@ -27,7 +27,7 @@ from crawlsched.estimators.probabilities import (
     visit_log_likelihood,
 )
 
-__all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "check_rates", "grid_id"]
+__all__ = ["DEFAULT_RATES", "DEFAULT_RATES_ID", "Posterior", "Renewal", "grid_id"]
 
 DAY = 86_400.0
 
@@ -41,7 +41,7 @@ DEFAULT_RATES: FloatArray = np.geomspace(1 / (3 * 365 * DAY), 1 / 30, 32)
 DEFAULT_RATES.setflags(write=False)
 
 
-def check_rates(rates: npt.ArrayLike) -> FloatArray:
+def _check_rates(rates: npt.ArrayLike) -> FloatArray:
     """Return a grid of positive, finite, increasing rates as a read-only array, or raise `ValueError`."""
     grid = np.array(rates, dtype=np.float64)
     if grid.ndim != 1 or grid.size < 2:
@@ -63,7 +63,7 @@ def grid_id(rates: npt.ArrayLike) -> str:
     >>> grid_id([0.001, 0.01, 0.1])
     '3-2c5f0359'
     """
-    grid = check_rates(rates)
+    grid = _check_rates(rates)
     text = " ".join(f"{rate:.8e}" for rate in grid)
     return f"{grid.size}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
 
@@ -232,7 +232,7 @@ class Posterior(Estimator):
         renewal: float = 0.0,
         counts_updates: bool = True,
     ) -> None:
-        self.rates = DEFAULT_RATES if rates is None else check_rates(rates)
+        self.rates = DEFAULT_RATES if rates is None else _check_rates(rates)
         self.rates_id = grid_id(self.rates)
         self._ones = np.ones(self.rates.size)
         self._grid: FloatArray = np.array(self.rates)  # never read-only, which to numba would be another type

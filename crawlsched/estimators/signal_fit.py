@@ -8,7 +8,7 @@ import numpy as np
 
 from crawlsched.columns.array_types import FloatArray
 
-__all__ = ["Evidence", "SignalFit", "fit_evidence", "maximize", "maximize_scale", "regularized", "weight_interval"]
+__all__ = ["Evidence", "SignalFit", "fit_evidence", "regularized"]
 
 #: exp(-36) is the rounding error of 1 - exp(-36): a heavier announcement cannot be told from a certain one.
 MAX_SIGNAL_WEIGHT = 36.0
@@ -73,7 +73,7 @@ def regularized(evidence: Evidence) -> Evidence:
     return evidence
 
 
-def maximize(evidence: Evidence) -> tuple[float, float]:
+def _maximize(evidence: Evidence) -> tuple[float, float]:
     """Return the scale and the signal weight of greatest likelihood.
 
     The likelihood being concave, there are three cases: the greatest value lies on the edge without weight, on the edge
@@ -82,21 +82,21 @@ def maximize(evidence: Evidence) -> tuple[float, float]:
     """
     unit = float(evidence.weight @ evidence.x) + evidence.unchanged_x or 1.0
     evidence = evidence._replace(x=evidence.x / unit, unchanged_x=evidence.unchanged_x / unit)
-    scale = maximize_scale(evidence, 0.0)
+    scale = _maximize_scale(evidence, 0.0)
     signals = float(evidence.weight @ evidence.n) + evidence.unchanged_n
     if signals == 0 or evidence.slopes(scale, 0.0)[1] <= 1e-9 * signals:
         return scale / unit, 0.0
     # The same question with the roles exchanged.
     other = Evidence(evidence.n, evidence.x, evidence.weight, evidence.unchanged_n, evidence.unchanged_x)
-    signal_weight = min(maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
+    signal_weight = min(_maximize_scale(other, 0.0), MAX_SIGNAL_WEIGHT)
     if evidence.slopes(0.0, signal_weight)[0] <= 0:
         return 0.0, signal_weight
     # Inside, with less weight than if announcements had to explain everything.
-    scale, signal_weight = _climb(evidence, maximize_scale(evidence, signal_weight / 2), signal_weight / 2)
+    scale, signal_weight = _climb(evidence, _maximize_scale(evidence, signal_weight / 2), signal_weight / 2)
     return scale / unit, signal_weight
 
 
-def maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0) -> float:
+def _maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0) -> float:
     """Return the scale of greatest likelihood for a signal weight, found from `start`.
 
     There must be an unchanged visit, or the scale is infinite.
@@ -128,18 +128,18 @@ def maximize_scale(evidence: Evidence, signal_weight: float, start: float = 0.0)
     return scale
 
 
-def weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> tuple[float, float]:
+def _weight_interval(evidence: Evidence, signal_weight: float, drop: float) -> tuple[float, float]:
     """Return the signal weights at which the profile likelihood lies `drop` nats below its greatest value.
 
     There must be an unchanged visit. `drop` is half the quantile of chi-squared with one degree of freedom: 1.92 for 95
     %.
     """
-    near = maximize_scale(evidence, signal_weight)
+    near = _maximize_scale(evidence, signal_weight)
     best = evidence.log_likelihood(near, signal_weight)
 
     def excess(weight: float) -> float:
         # The root of what is lost is nearly straight, and so its crossing soon found.
-        lost = best - evidence.log_likelihood(maximize_scale(evidence, weight, near), weight)
+        lost = best - evidence.log_likelihood(_maximize_scale(evidence, weight, near), weight)
         return float(np.sqrt(max(lost, 0.0)) - np.sqrt(drop))
 
     low, high = 0.0, MAX_SIGNAL_WEIGHT
@@ -284,10 +284,10 @@ def fit_evidence(
             raise ValueError(f"prior must be two finite numbers (true, false) that are not negative, got {prior!r}.")
         evidence = evidence.with_prior(true_signals, false_signals)
     bounded = regularized(evidence)
-    rate, weight = maximize(bounded)
+    rate, weight = _maximize(bounded)
     limits = (0.0, MAX_SIGNAL_WEIGHT)
     if interval and (signals > 0 or prior is not None):
-        limits = weight_interval(bounded, weight, _DROP_95)
+        limits = _weight_interval(bounded, weight, _DROP_95)
         if bounded.unchanged_n != evidence.unchanged_n:
             # Half a visit was added for the sake of a finite estimate: nothing bounds the weight from above.
             limits = (limits[0], MAX_SIGNAL_WEIGHT)

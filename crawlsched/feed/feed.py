@@ -19,7 +19,7 @@ from crawlsched.settings.values import read_date, read_seconds
 from crawlsched.store import Store, changes
 from crawlsched.store.reading import Reader
 
-__all__ = ["LONGEST_DIFF", "Change", "Cursor", "Feed", "atom", "read_since"]
+__all__ = ["Change", "Cursor", "Feed", "atom", "read_since"]
 
 _CURSOR = re.compile(r"[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*")
 _ALLOWED = (
@@ -89,8 +89,8 @@ _SAID = {
     "recovered": "The page has recovered",
 }
 
-#: Lines of a difference that are shown of one change.
-LONGEST_DIFF = 200
+# Lines of a difference that are shown of one change.
+_LONGEST_DIFF = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +220,7 @@ class Feed:
         # Of a page that has changed again since, the texts are those of a later change.
         if kept is None or kept.before is None or row.found_at is None or abs(kept.seen_at - row.found_at) > 1e-3:
             return None
-        return differences(kept.before, kept.text)[:LONGEST_DIFF]
+        return differences(kept.before, kept.text)[:_LONGEST_DIFF]
 
 
 def _change(key: tuple[int, int], row: changes.DeliveredChange, cursor: str, diff: list[str] | None) -> Change:

@@ -36,7 +36,7 @@ from crawlsched.settings import Settings
 from crawlsched.store import Source, Store, schema
 from crawlsched.store.records import save_plan, thin_samples
 
-__all__ = ["CrawlJobs", "check_store", "make_plan", "placed", "plan_store", "prune", "visits_of_sources"]
+__all__ = ["CrawlJobs", "check_store", "placed", "plan_store", "prune"]
 
 logger = logging.getLogger(__name__)
 
@@ -65,12 +65,12 @@ _PRUNED_AT_ONCE = 5_000
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 
 
-def visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
+def _visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
     """Read the visits from which the sources' quality is learned; takes long."""
     return newest_of_each(store.reader.signal_observations(0.0, _SIGNAL_OBSERVATIONS), _REMEMBERED)
 
 
-def make_plan(
+def _make_plan(
     shards: Shards,
     sources: Sources,
     snapshot: Snapshot,
@@ -83,9 +83,9 @@ def make_plan(
 ) -> Plan:
     """Make a plan and keep it in the stores; takes long, changes nothing in memory.
 
-    Each shard keeps the plan of its hosts and sources. `visits` is what `visits_of_sources` read, with the ``host`` and
-    ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew; without shards
-    they keep `counts` with the plan, for `crawlsched status`.
+    Each shard keeps the plan of its hosts and sources. `visits` is what `_visits_of_sources` read, with the ``host``
+    and ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew; without
+    shards they keep `counts` with the plan, for `crawlsched status`.
     """
     made = _with_doubts(plan(snapshot, bandwidth, visits, previous), sources)
     for shard in shards:
@@ -111,7 +111,7 @@ def placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shard
     Parameters
     ----------
     read : sequence of (Shard, mapping of str to ndarray)
-        What `visits_of_sources` read of each shard; there is one at least.
+        What `_visits_of_sources` read of each shard; there is one at least.
     planner : Planner
     shards : Shards
     """
@@ -200,13 +200,14 @@ class CrawlJobs:
             return
         collection, bandwidth = refresher.collection, refresher.planner.bandwidth
         try:
-            read = await run_in_thread(lambda: [(shard, visits_of_sources(shard.store)) for shard in collection.shards])
+            shards = collection.shards
+            read = await run_in_thread(lambda: [(shard, _visits_of_sources(shard.store)) for shard in shards])
             visits = placed(read, refresher.planner, collection.shards)
             hosts = refresher.hosts
             snapshot = await _between_slots(snapshot_in_parts(refresher.planner, hosts.limits))
             counts = await _between_slots(counted_in_parts(refresher.planner.pages))
             made = await run_in_thread(
-                partial(make_plan, collection.shards, collection.sources, snapshot, visits, hosts.names, bandwidth),
+                partial(_make_plan, collection.shards, collection.sources, snapshot, visits, hosts.names, bandwidth),
                 refresher.clock(),
                 self._plan,
                 counts,
@@ -284,9 +285,9 @@ def plan_store(store: Store, settings: Settings, now: float) -> None:
     stored = stored_pages(store, planner, hosts.number)
     for _ in load_pages(stored, planner, now, numbers=numbers, sources=here):
         pass
-    visits = placed([(shard, visits_of_sources(store))], planner, shards)
+    visits = placed([(shard, _visits_of_sources(store))], planner, shards)
     counts = counted(planner.pages)
-    make_plan(shards, sources, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counts)
+    _make_plan(shards, sources, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counts)
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:

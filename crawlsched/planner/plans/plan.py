@@ -17,7 +17,7 @@ from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION, pooled_sites, pooled_sources
 from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER, Parameters, SignalGroup, SignalGroups
 
-__all__ = ["DEMAND_SAMPLE", "FIRST_SIGNAL_RATE", "Plan", "Snapshot", "learn_signals", "plan"]
+__all__ = ["DEMAND_SAMPLE", "FIRST_SIGNAL_RATE", "Plan", "Snapshot", "plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ _ANNOUNCEMENTS_AT_FIRST = 0.01
 _ANNOUNCEMENTS_OF_THE_SOURCE = 1.0
 
 
-def learn_signals(
+def _learn_signals(
     snapshot: Snapshot,
     visits: Visits | None,
     previous: tuple[FloatArray, FloatArray] | None,
@@ -269,7 +269,7 @@ def plan(
         raise ValueError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
     priors, group_hosts = _learn_priors(snapshot)
     known = None if previous is None else (previous.signal_weights, previous.precision_intervals)
-    weights, rates, intervals, groups = learn_signals(snapshot, signal_observations, known)
+    weights, rates, intervals, groups = _learn_signals(snapshot, signal_observations, known)
     made = Plan(
         time=snapshot.time,
         rates_id=grid_id(snapshot.rates),

@@ -28,7 +28,7 @@ from crawlsched.simulation.figures.instances import (
 )
 from crawlsched.simulation.history import History
 
-__all__ = ["FIGURES", "SIGNALS", "TRUE_SIGNALS", "corrupted", "draw_labelled"]
+__all__ = ["FIGURES", "SIGNALS", "TRUE_SIGNALS", "corrupted"]
 
 #: Pages whose announcements are true but do not tell of every change (section 6.5).
 TRUE_SIGNALS = Instances(recall=beta(0.25, 0.25))
@@ -115,7 +115,7 @@ _SAMPLE = 100_000
 LOST = "accuracy lost by corruption"
 
 
-def draw_labelled(rng: np.random.Generator, n_pages: int, horizon: float) -> History:
+def _draw_labelled(rng: np.random.Generator, n_pages: int, horizon: float) -> History:
     """Draw pages, a twentieth of them with good announcements, and what happens to them."""
     labelled = np.zeros(n_pages, bool)
     labelled[rng.permutation(n_pages)[: round(LABELLED * n_pages)]] = True
@@ -162,7 +162,7 @@ def corrupted(history: History, share: float, noise: FloatArray) -> History:
 
 def _corruptions(settings: Settings, n_pages: int, rng: np.random.Generator, repetition: int) -> Numbers:
     """Simulate every policy with every corruption on the same instance."""
-    history = draw_labelled(rng, n_pages, settings.time)
+    history = _draw_labelled(rng, n_pages, settings.time)
     noise = rng.random((2, n_pages))
     found: dict[tuple[str, float], float] = {}
     for share in CORRUPTIONS:

@@ -22,9 +22,9 @@ from crawlsched.simulation.figures.figure import Figure, Label, Numbers, Row, Ru
 from crawlsched.simulation.figures.instances import poisson_events
 from crawlsched.simulation.history import SimulationError, read_changes
 
-__all__ = ["BIAS", "CHO", "FIGURES", "REPETITIONS", "SIMULATED", "VARIATION", "last_modified_moments"]
+__all__ = ["BIAS", "FIGURES", "REPETITIONS", "SIMULATED", "VARIATION"]
 
-CHO = "Cho, Garcia-Molina (2003)"
+_CHO = "Cho, Garcia-Molina (2003)"
 BIAS = "E[r̂]/r"
 VARIATION = "σ/r"
 #: What is simulated is a quantity of its own beside the exact one.
@@ -35,7 +35,7 @@ REPETITIONS, PAGES = 20, 500
 _FEW_VISITS = 10
 
 
-def last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple[float, float]:
+def _last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple[float, float]:
     """Return mean and deviation of the estimates from dates of last changes after n visits, `ratio` changes apart.
 
     The estimate is X'/T (Figure 13), or X/T (Figure 10) if not `corrected`. The deviation is infinite for n = 2.
@@ -50,9 +50,9 @@ def last_modified_moments(ratio: float, n: int, corrected: bool = True) -> tuple
     --------
     X/T is too high by log 4 for small and by 2 for great rates, if there are two visits; X'/T hardly at all:
 
-    >>> [round(last_modified_moments(r, 2, corrected=False)[0] / r, 3) for r in (1e-4, 50.0)]
+    >>> [round(_last_modified_moments(r, 2, corrected=False)[0] / r, 3) for r in (1e-4, 50.0)]
     [1.386, 2.0]
-    >>> round(last_modified_moments(1.0, 2)[0], 2)
+    >>> round(_last_modified_moments(1.0, 2)[0], 2)
     0.99
     """
     nodes, weights = _nodes()
@@ -86,9 +86,9 @@ _KINDS: dict[str, tuple[Callable[[int], Any], Callable[[Any], FloatArray], Calla
     FIRST: (
         LastModified,
         LastModified.uncorrected_change_rate,
-        lambda ratio, n: last_modified_moments(ratio, n, corrected=False),
+        lambda ratio, n: _last_modified_moments(ratio, n, corrected=False),
     ),
-    CORRECTED: (LastModified, LastModified.change_rate, last_modified_moments),
+    CORRECTED: (LastModified, LastModified.change_rate, _last_modified_moments),
 }
 _DATED = (FIRST, CORRECTED)
 #: An estimator and a number of visits; what is computed along it, or simulated at some points.
@@ -205,7 +205,7 @@ def _figure(
     number: int, title: str, run: Run, panel: Panel, settings: Settings, fixed: Mapping[str, str] | None = None
 ) -> Figure:
     name = f"frequency-of-change-{number}"
-    return Figure(name, CHO, title, settings, run, drawn(panel), fixed or {})
+    return Figure(name, _CHO, title, settings, run, drawn(panel), fixed or {})
 
 
 def _panel(quantity: str, x: str = "r", lines: tuple[str, ...] = ("estimator", "n"), **axes: Any) -> Panel:
@@ -452,7 +452,7 @@ FIGURES = (
     *_CURVES,
     Figure(
         "frequency-of-change-15",
-        CHO,
+        _CHO,
         "bias where change intervals have a gamma distribution",
         Settings(REPETITIONS, (500,)),
         repeated(("α", "estimator"), _gamma_changes, SHAPES),
@@ -461,7 +461,7 @@ FIGURES = (
     ),
     Figure(
         "frequency-of-change-18",
-        CHO,
+        _CHO,
         "weekly estimates and what daily visits tell, on simulated pages",
         Settings(REPETITIONS, (5_000,)),
         repeated(("estimator", "ratio"), _weekly, [None]),
@@ -475,7 +475,7 @@ FIGURES = (
     ),
     Figure(
         "frequency-of-change-table-1",
-        CHO,
+        _CHO,
         "changes detected by revisit policy, on simulated pages",
         Settings(REPETITIONS, (10_000,)),
         repeated(("policy",), _crawl_by_policy, [None]),

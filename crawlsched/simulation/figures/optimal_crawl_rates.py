@@ -21,7 +21,7 @@ from crawlsched.simulation.figures.online_estimators import (
     words_of,
 )
 
-__all__ = ["FIGURES", "mean_freshness"]
+__all__ = ["FIGURES"]
 
 RATE = "crawl rate"
 DISTANCE = "distance from the optimal rate"
@@ -44,10 +44,10 @@ def _best_rates(change_rate: FloatArray, importance: FloatArray | float, bandwid
     return poisson_crawl_rates(np.maximum(change_rate, _LEAST_RATE), importance, bandwidth).rates
 
 
-def mean_freshness(rates: FloatArray, change_rate: FloatArray, importance: FloatArray | float = 1.0) -> float:
+def _mean_freshness(rates: FloatArray, change_rate: FloatArray, importance: FloatArray | float = 1.0) -> float:
     """Return the freshness that crawls at random give, Σ w p/(p + Δ) by Σ w (equation (10) of the conference paper).
 
-    >>> mean_freshness(np.array([1.0, 0.0]), np.array([1.0, 1.0]))
+    >>> _mean_freshness(np.array([1.0, 0.0]), np.array([1.0, 1.0]))
     0.25
     """
     weights = np.broadcast_to(importance, rates.shape)
@@ -78,7 +78,7 @@ def _adapt(settings: Settings, name: str, rng: np.random.Generator, repetition: 
             numbers[RATE, shown, number, name] = rates[page]
             numbers[DISTANCE, shown, number, name] = float(np.abs(rates - best)[alike].mean())
         numbers[IN_ALL, "all pages", number, name] = float(np.abs(rates - best).sum() / best.sum())
-        numbers[FRESHNESS, "all pages", number, name] = mean_freshness(rates, _TRUTH, _IMPORTANCE)
+        numbers[FRESHNESS, "all pages", number, name] = _mean_freshness(rates, _TRUTH, _IMPORTANCE)
         if number < settings.steps:
             # Pages that are not crawled teach nothing: they keep their estimates.
             crawled = np.flatnonzero(rates > 0)
@@ -92,7 +92,7 @@ def _adapt(settings: Settings, name: str, rng: np.random.Generator, repetition: 
 def _optimum(settings: Settings) -> Iterator[Row]:
     best = _best_rates(_TRUTH, _IMPORTANCE, _BANDWIDTH)
     lines = {(RATE, shown): float(best[page]) for shown, (page, _) in SHOWN.items()}
-    lines[FRESHNESS, "all pages"] = mean_freshness(best, _TRUTH, _IMPORTANCE)
+    lines[FRESHNESS, "all pages"] = _mean_freshness(best, _TRUTH, _IMPORTANCE)
     for (quantity, pages), value in lines.items():
         for number in range(settings.steps + 1):
             yield Row(quantity, (pages, number, OPTIMUM), value, 0.0, 1)
@@ -118,7 +118,7 @@ def _optimize(settings: Settings, case: int, rng: np.random.Generator, repetitio
     for place, mark in enumerate(marks):
         divided = {name: _best_rates(columns[place], 1.0, bandwidth) for name, columns in estimates.items()}
         for name, rates in {**divided, OPTIMUM: best}.items():
-            numbers[FRESHNESS, mark, name] = mean_freshness(rates, truth)
+            numbers[FRESHNESS, mark, name] = _mean_freshness(rates, truth)
             if name != OPTIMUM:
                 numbers[DISTANCE, mark, name] = float(np.abs(rates - best).mean())
             if repetition == 0:
