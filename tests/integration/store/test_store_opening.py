@@ -140,6 +140,9 @@ def test_a_value_of_the_wrong_kind_costs_its_row(sqlite_url, caplog, damage):
     rows(sqlite_url, f"UPDATE pages SET {damage} WHERE page = 1")
     assert [block["page"].tolist() for block in store.load()] == [[0, 2]]
     assert "The page number 1 is left out: its row in the database is damaged" in caplog.text
+    rows(sqlite_url, "UPDATE pages SET etag = CAST(x'6aff' AS TEXT) WHERE page = 2")
+    assert [facts is None for facts in store.reader.facts([0, 2])] == [False, True]
+    assert "The page number 2 cannot be used: its row in the database is damaged" in caplog.text
     store.close()
 
 

@@ -53,19 +53,6 @@ def test_each_slot_goes_to_the_page_that_is_worth_most(policy: str, seed: int) -
     assert counts.sum() == 400
 
 
-@pytest.mark.parametrize("policy", ["round_robin", "uniform"])
-def test_in_turn_means_in_turn(policy: str) -> None:
-    """Each page goes once in a round, those that have waited longest first."""
-    planner, _ = planner_of(policy)
-    now, went = 20 * HOUR, []
-    for _ in range(3 * N_PAGES):
-        now += 1 / BANDWIDTH
-        pick = planner.pick(now, never_rests)
-        went.append(pick.page)
-        planner.crawled(pick.page, now, False)
-    assert went == [*range(N_PAGES)] * 3
-
-
 def test_a_new_page_goes_first_and_one_without_importance_last() -> None:
     """Whatever the policy: a page without a copy is waited for, and one that does not matter is not."""
     for policy in POLICIES:

@@ -126,18 +126,6 @@ def test_the_first_naming_of_a_page_by_a_source_announces_nothing() -> None:
     assert planner.pages.n_signals[0] == 1
 
 
-def test_many_announcements_at_once_come_into_force_in_slices() -> None:
-    """No pick is held up by them, and none is lost."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=3000)
-    planner.covered(np.arange(3000), 0, 1.0)
-    assert planner.signalled(np.arange(3000), 0, 2.0) == 3000
-    assert planner.pages.n_signals[:3000].sum() < 3000
-    while planner.work(2.0):
-        pass
-    assert planner.pages.n_signals[:3000].tolist() == [1] * 3000
-
-
 def collection(n: int = 400) -> Planner:
     """Pages on two hosts, those of the first changing a hundred times as fast."""
     rng = np.random.default_rng(2)

@@ -24,16 +24,6 @@ def test_a_token_that_is_no_number_is_no_visit() -> None:
     assert visits.resolve([1], Outcome.CHANGED) is None
 
 
-def test_followed_requests_are_not_counted() -> None:
-    """Requests of the fallback scheduler are known, and neither dispatched nor resolved."""
-    visits = Visits()
-    visit = visits.follow("http://a/login", now=0.0)
-    assert visits.get(visit.token) is visit
-    assert not visit.tracked
-    visits.resolve(visit.token, Outcome.CHANGED)
-    assert (visits.dispatched, visits.resolved, len(visits)) == (0, 0, 0)
-
-
 def test_old_visits_are_found_unless_they_wait_for_a_slot() -> None:
     """A redirect that waits for its slot is no lost visit."""
     visits = Visits()
