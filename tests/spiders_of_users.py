@@ -4,8 +4,6 @@ Each item is written down as a line of JSON, with the name of its spider. The si
 """
 # ruff: noqa: RUF012 (as Scrapy's documentation writes them)
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -45,8 +44,7 @@ def running(tmp_path_factory) -> Iterator[Running]:
             wait_until(lambda: len(site.requests) >= N_PAGES, 60.0)
             yield Running(site, urls, project, process.pid)
         finally:
-            process.send_signal(signal.SIGTERM)
-            project.finish(process)
+            project.end(process)
 
 
 def test_status_sees_the_crawl(running: Running):

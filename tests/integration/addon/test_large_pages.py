@@ -23,8 +23,7 @@ def test_a_huge_body_does_not_hold_up_the_others_and_its_changes_are_found(site,
     settings = {"starts_first": 0, "pages": [["*/huge", {"max_interval": 1}]], "fingerprint": "visible_text"}
     process = (project := Project(tmp_path, urls, bandwidth="20/s", seconds=60, **settings)).start()
     wait_until(lambda: len(site.visits("/huge")) > 3, 60.0, project.log)
-    process.terminate()
-    outcomes = project.finish(process).outcomes()
+    outcomes = project.end(process).outcomes()
     # Those that were open at the end tell nothing.
     assert set(outcomes.pop(huge)) - {"dropped"} == {"changed"}
     assert {end for ends in outcomes.values() for end in ends[1:]} - {"dropped"} == {"unchanged"}

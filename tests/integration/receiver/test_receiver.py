@@ -64,8 +64,7 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site, tmp_path):
         _ask(address, "GET", "/nothing"),
     ]
     wait_until(lambda: any(one.kind == "ping" for one in sources_of(project)))
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert [status for status, _ in found] == [202, 202, 202, 403, 413, 404]
     assert crawl.stats["crawlsched/change_signals/received"] == 4
     assert crawl.stats["crawlsched/change_signals/repeated"] == 1
@@ -120,8 +119,7 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
     signature = hmac.new(form["hub.secret"].encode(), notice, "sha256").hexdigest()
     assert _ask(address, "POST", callback, notice, X_Hub_Signature=f"sha256={signature}")[0] == 202
     wait_until(lambda: len(site.visits("/feed.xml")) == before + 1)
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert crawl.stats["crawlsched/pings/notices"] == 1
     assert "denies the subscription: 'no'" in crawl.log
 
@@ -180,8 +178,7 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site, tmp_path):
     forms = {form["hub.topic"]: form for form in hub.forms}
     assert hub.notify(forms[site.url("/self")]) == 202
     wait_until(lambda: len(site.visits("/feed.xml")) == polls + 1)
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert {form["hub.mode"] for form in hub.forms} == {"subscribe"}
     assert set(forms) == {site.url("/self"), other}
     assert hub.confirmed == [(200, b"c")] * 2
@@ -285,8 +282,7 @@ def test_half_sent_requests_shut_nobody_out(site, tmp_path):
     answers = [_ask(address, "POST", "/indexnow", _body([url]))[0] for _ in range(10)]
     for connection in half:
         connection.close()
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert answers == [202] * 10
     assert "Traceback" not in crawl.log
 

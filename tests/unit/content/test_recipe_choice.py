@@ -1,7 +1,5 @@
 """Recipes as people write them, and what each kind of document needs."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

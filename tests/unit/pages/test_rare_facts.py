@@ -1,7 +1,5 @@
 """Rare facts: rows that pages share, read and set as if they were columns."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

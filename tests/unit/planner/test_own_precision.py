@@ -1,7 +1,5 @@
 """How far a page's own announcements can be trusted is learned from its own visits, as Bayes' rule has it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The plans of the papers crawl through the frontier: each slot goes to the page that is due first by the plan."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

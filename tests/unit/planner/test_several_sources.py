@@ -1,7 +1,5 @@
 """Several sources of one page add up where they announce different changes, and count once where the same ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

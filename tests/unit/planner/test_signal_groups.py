@@ -1,7 +1,5 @@
 """What announcements are worth, for each site of a source: learned, pooled, bounded, and what crawl values go by."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

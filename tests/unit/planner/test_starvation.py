@@ -1,7 +1,5 @@
 """The starvation guard keeps to what a page may not."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from crawlsched.pages.intervals import Limits
