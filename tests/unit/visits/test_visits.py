@@ -7,15 +7,6 @@ from crawlsched.crawl.visits import Visits
 from crawlsched.store import Outcome
 
 
-def test_the_first_outcome_wins() -> None:
-    """A visit that has ended cannot end again."""
-    visits = Visits()
-    visit = visits.open(page=1, host=0, url="http://a/", now=0.0)
-    assert visits.resolve(visit.token, Outcome.GONE) is visit
-    assert visits.resolve(visit.token, Outcome.CHANGED) is None
-    assert (visit.outcome, visits.resolved) == (Outcome.GONE, 1)
-
-
 def test_a_token_that_is_no_number_is_no_visit() -> None:
     """Whatever a spider puts into meta, nothing is found and nothing breaks."""
     visits = Visits()
