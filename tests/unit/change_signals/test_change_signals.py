@@ -128,8 +128,8 @@ def test_every_time_that_python_writes_is_read_back(moment: datetime, offset: in
 # Announcements
 
 
-def told(stored: str | None, now: str | None) -> int:
-    """Return what an entry announces whose date was this at the last reading, and is that now."""
+def told(stored: str | None, now: str | None) -> bool:
+    """Whether an entry announces a change whose date was this at the last reading, and is that now."""
     before, read = parse_lastmod(stored or ""), parse_lastmod(now or "")
     mark = text_mark(stored) if stored and before is None else None
     return announces(before[0] if before else mark, *(read or (None, None)), now)
@@ -137,9 +137,8 @@ def told(stored: str | None, now: str | None) -> int:
 
 def test_an_entry_announces_a_change_when_its_lastmod_differs_from_the_stored_one() -> None:
     """Later or earlier than the last visit does not matter; a first or missing date announces nothing."""
-    assert told("2026-11-19", "2026-11-20") == 1
-    assert told("2026-11-20", "2026-11-18") == -1
-    assert told("2026-11-20", "2026-11-20") == told(None, "2026-11-20") == told("2026-11-20", None) == 0
+    assert told("2026-11-19", "2026-11-20") is told("2026-11-20", "2026-11-18") is True
+    assert told("2026-11-20", "2026-11-20") is told(None, "2026-11-20") is told("2026-11-20", None) is False
 
 
 @pytest.mark.parametrize(
