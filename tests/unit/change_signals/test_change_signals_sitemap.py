@@ -182,14 +182,6 @@ def test_a_truncated_sitemap_gives_its_complete_entries_wherever_it_is_cut() -> 
         assert document.problems
 
 
-def test_hosts_can_be_allowed() -> None:
-    """One host's robots.txt may name another's sitemap."""
-    body = urlset("http://a.example/1", "https://www.b.example/2", "http://b.example/3")
-    document = read_sitemap(body, "http://a.example/sitemap.xml", hosts={"WWW.b.example"})
-    assert document.entries.url == ["http://a.example/1", "https://www.b.example/2"]
-    assert problems(document) == {"other-host": 1}
-
-
 @pytest.mark.parametrize("host", ["bücher.example", "BÜCHER.example", "xn--bcher-kva.example"])
 def test_an_international_host_has_one_name_however_it_is_written(host: str) -> None:
     """The sitemap is asked for under the ASCII form, and its pages are of the same host."""
