@@ -11,15 +11,15 @@ def _free(host: int, now: float) -> float:
     return now
 
 
-def _pass(n: int, most: int | None = None, **parameters: float) -> tuple[Planner, OnePass]:
+def _pass(n: int, **parameters: float) -> tuple[Planner, OnePass]:
     planner = Planner(bandwidth=1.0, **parameters)
     planner.add(np.zeros(n, int), 0.0, np.arange(1.0, n + 1))
-    return planner, OnePass(planner, most)
+    return planner, OnePass(planner, None)
 
 
 def _go(planner: Planner, one_pass: OnePass, now: float) -> int | None:
     """Visit the best page that may go, as a slot does."""
-    pick = None if one_pass.is_full else planner.pick(now, _free)
+    pick = planner.pick(now, _free)
     while pick is not None and not one_pass.may_go(pick.page):
         pick = planner.pick(now, _free)
     one_pass.is_drained = pick is None
@@ -73,21 +73,11 @@ def test_news_of_a_page_let_it_go_once_more() -> None:
     assert one_pass.is_over(6.0)
 
 
-def _starts(first: int = 100, bandwidth: float = 10.0) -> Starts:
-    starts = Starts(first)
-    starts.begin(0.0, bandwidth)
-    return starts
-
-
-def _look(starts: Starts, now: float, under_way: tuple[int, ...] = (), has_untracked: bool = False) -> bool:
-    return starts.look(now, under_way.__contains__, has_untracked)
-
-
-def test_nobody_waits_longer_than_sixty_seconds_or_a_hundred_slots() -> None:
+def test_nobody_waits_for_who_goes_first_longer_than_sixty_seconds_or_a_hundred_slots() -> None:
     """Whichever is longer; what is still in line goes by its value then."""
     for bandwidth, until in ((10.0, 60.0), (0.5, 200.0)):
-        starts = _starts(bandwidth=bandwidth)
+        starts = Starts(100)
+        starts.begin(0.0, bandwidth)
         starts.asked(page=1)
-        assert not _look(starts, until - 1.0)
-        assert _look(starts, until)
+        assert [starts.look(now, lambda page: False, False) for now in (until - 1.0, until)] == [False, True]
         assert not starts.line
