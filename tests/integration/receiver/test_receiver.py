@@ -226,7 +226,7 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_pa
     # While the sender's precision is being learned each ping may bring a visit; once it is, none does.
     plan = crawl.read(lambda store: last_plan(store))
     [source] = [one for one in crawl.read(lambda store: store.reader.sources()) if one.kind == "ping"]
-    assert plan.data["signal_weights"][source.source] < 0.2
+    assert plan["signal_weights"][source.source] < 0.2
     assert flooded < 6 * mean
     assert flooded < 0.25 * n_visits
 

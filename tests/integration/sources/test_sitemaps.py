@@ -140,7 +140,7 @@ def test_a_doubtful_date_is_counted_and_worth_little(read, kind):
     heard = {source: n for _, source, n, *_ in crawl.read(lambda store: store.reader.further_sources())}
     plan = crawl.read(lambda store: last_plan(store))
     assert heard[doubtful] == 1
-    assert plan.data["signal_weights"][doubtful] == 0.05
+    assert plan["signal_weights"][doubtful] == 0.05
 
 
 def test_many_sitemaps_leave_every_other_slot_to_pages(site, tmp_path):
