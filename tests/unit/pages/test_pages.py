@@ -42,16 +42,6 @@ def test_a_row_takes_few_bytes() -> None:
     assert sum(2 if isinstance(column, NumberColumn) else column.itemsize for column in columns) == 43
 
 
-def test_columns_are_copied_by_name() -> None:
-    """A copy does not change when the page does."""
-    pages = Pages()
-    rows = pages.add(2, now=1.0, n=2)
-    copied = pages.columns(rows)
-    pages.importance[rows] = 9.0
-    assert set(copied) == {*Pages.names, "signalled_since", "first_seen", "not_before", "n_errors"}
-    assert copied["importance"].tolist() == [1.0, 1.0]
-
-
 @pytest.mark.parametrize("importance", [-1.0, np.nan, np.inf, 1e39])
 def test_an_impossible_importance_is_refused(importance: float) -> None:
     """The message names argument, bounds and value, and no page is added."""

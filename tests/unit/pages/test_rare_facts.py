@@ -1,14 +1,11 @@
 """Rare facts: rows that pages share, read and set as if they were columns."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.pages import Pages
-from crawlsched.pages.rare_facts import Facts, RareFacts
-from crawlsched.planner import Planner
+from crawlsched.pages.rare_facts import Facts
 
 NAMES = Facts._fields
 values = st.sampled_from([np.nan, 0.0, 5.0, 7.5])
@@ -68,23 +65,3 @@ def test_pages_found_at_once_share_a_row() -> None:
     assert len(pages.rare_facts) == 2
     assert pages.signalled_since[[0, 50_000]].tolist()[0] == 7.0
     assert pages.first_seen[rows].tolist() == [3.0] * 100_000
-
-
-def test_of_a_page_that_was_crawled_it_is_not_kept_when_it_was_first_seen() -> None:
-    """Unless it is new, only the deadline of a page never crawled depends on that; a store has it of all."""
-    planner = Planner(bandwidth=1.0)
-    columns = {"crawled_at": np.array([-np.inf, 5.0]), "first_seen": np.array([1.0, 1.0]), "state": np.array([1, 2])}
-    planner.load({"page": np.arange(2), "importance": np.ones(2), **columns}, None, 6.0)
-    np.testing.assert_array_equal(planner.pages.first_seen[:2], [1.0, np.nan])
-    assert planner.pages.rare[1] == 0
-
-
-def test_more_different_facts_than_are_remembered_are_kept_apart() -> None:
-    """What is forgotten of facts given before only costs a row."""
-    rare = RareFacts()
-    rows = [rare.give(Facts(not_before=1.0 + n)) for n in range(5_000)]
-    assert len(set(rows)) == 5_000
-    again = [rare.give(Facts(not_before=1.0 + n)) for n in range(5_000)]
-    assert [rare.facts(row).not_before for row in again] == [1.0 + n for n in range(5_000)]
-    rare.take_back(np.array(rows + again))
-    assert len(rare) == 0
