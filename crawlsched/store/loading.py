@@ -24,7 +24,7 @@ _FETCH = 500
 _NUMBERS = (*models.LOADED_COLUMNS, "depth", "part")
 
 # What is no float, and no column of `Pages`.
-_TYPES: dict[str, str] = {**Pages.types, "page": "i8", "n_errors": "u1", "depth": "i4"}
+_TYPES: dict[str, str] = {**Pages.types, "page": "i8", "depth": "i4"}
 _LARGEST_TIME = 1e12
 
 
