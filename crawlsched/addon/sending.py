@@ -97,19 +97,27 @@ class PacedHandlers:
             raise
 
     async def _download(self, request: Request) -> Response:
+        async with self._judged(request) as host:
+            await self._turn(request, host)
+            self._refresher.rate.sent(self._clock(), False)
+            return await self._answer(request, urlparse_cached(request).netloc, host)
+
+    @asynccontextmanager
+    async def _judged(self, request: Request) -> AsyncIterator[str]:
+        """Refuse what a site named and what leads to a private address; give the host that is connected to.
+
+        A name that nobody knows is the handler's to report.
+        """
         url = urlparse_cached(request)
-        host, port = url.hostname or "", url.port or _PORTS[url.scheme]
-        if (proxy := request.meta.get("proxy")) is not None:
+        host, port, proxy = url.hostname or "", url.port or _PORTS[url.scheme], request.meta.get("proxy")
+        if proxy is not None:
             self._refuse_private(request, [host])  # the proxy asks for the name
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
-        # A name that nobody knows is the handler's to report.
         async with self._held_addresses(url.scheme, host, port) as addresses:
             if proxy is None:
                 self._refuse_private(request, addresses)
-            await self._turn(request, host)
-            self._refresher.rate.sent(self._clock(), False)
-            return await self._answer(request, url.netloc, host)
+            yield host
 
     @asynccontextmanager
     async def _held_addresses(self, scheme: str, host: str, port: int) -> AsyncIterator[list[str]]:
@@ -145,15 +153,9 @@ class PacedHandlers:
 
     async def refuse_private(self, request: Request) -> None:
         """Refuse what a site named and what leads to a private address, before anything is asked on its behalf."""
-        url = urlparse_cached(request)
-        if url.scheme not in _PORTS:
-            return
-        host = url.hostname or ""
-        if request.meta.get("proxy") is not None:
-            self._refuse_private(request, [host])
-            return
-        async with self._held_addresses(url.scheme, host, url.port or _PORTS[url.scheme]) as addresses:
-            self._refuse_private(request, addresses)
+        if urlparse_cached(request).scheme in _PORTS:
+            async with self._judged(request):
+                pass
 
     def _refuse_private(self, request: Request, addresses: list[str]) -> None:
         if not request.meta.get("crawlsched_named_by_site"):

@@ -102,7 +102,10 @@ class Refresher:
         self.clock = clock
         self.count = count
         self.request_fingerprint = request_fingerprint
-        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards, count)
+        self.guard = Guard(count, clock)
+        self.collection = Collection(
+            settings, spider, request_fingerprint, fingerprinter, rng, self.guard, settings.shards, count
+        )
         self.shard_pages = ShardPages(self.collection)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
@@ -127,9 +130,10 @@ class Refresher:
             assert share is not None
             self.sharing = share(self, spider)
         self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
-        self.guard = Guard(count, clock)
         self.watchdog = Watchdog(clock())
-        self.growth = Growth(self._n_copies, lambda: self.planner.bandwidth, clock())
+        self.growth = Growth(
+            lambda: len(self.collection.index) - len(self.planner.frontier.new), lambda: self.planner.bandwidth, clock()
+        )
         self.long_work = LongWork(
             clock, lambda: self.is_open, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH
         )
@@ -147,7 +151,7 @@ class Refresher:
             self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
         self.book = DeliveryBook(self.collection, clock(), self.one_pass)
         self.admission = Admission(
-            self.collection,
+            collection=self.collection,
             owe=self.book.ask,
             starts=self.starts,
             asks_robots=not obeys_robots,
@@ -326,7 +330,9 @@ class Refresher:
             yield partial(self.sharing.close, now)
             return
         # Last of all: where the database does not answer, the seconds that are left are for what was learned.
-        self.collection.before_release.append(lambda: self._heartbeat_now(now))
+        self.collection.before_release.append(
+            lambda: self.guard.run("the last heartbeat", lambda: self._beat(self.status(now)))
+        )
         yield lambda: self.collection.close(now)
 
     # -- what the slots ask for
@@ -449,7 +455,7 @@ class Refresher:
         if now - self.rate.rested_at > patience:
             for visit in self.visits.older_than(now - patience):
                 self.visit_ends.resolve(visit, Outcome.DROPPED, now)
-            self.book.give_up(now - patience, now)
+            self.book.give_up(now - patience)
         for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):
@@ -470,22 +476,12 @@ class Refresher:
         except DatabaseReplaced as error:
             self.lost_database = str(error)
 
-    def _heartbeat_now(self, now: float) -> None:
-        try:
-            self._beat(self.status(now))
-        except Exception as error:  # the crawl ends anyway, and nothing depends on this
-            logger.warning("The last heartbeat could not be written: %s", error)
-
-    def _n_copies(self) -> int:
-        return len(self.collection.index) - len(self.planner.frontier.new)
-
     def status(self, now: float) -> dict[str, Any]:
         """What a running crawl says of itself, for `crawlsched status`."""
         return {
             "bandwidth": self.planner.bandwidth,
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
-            "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.admission.not_data,
             "growth": self.growth.warning,

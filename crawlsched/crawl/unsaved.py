@@ -17,11 +17,9 @@ from crawlsched.store import (
     Batch,
     ChangeRow,
     Host,
-    KeptText,
     NewPage,
     ObservationRow,
     Outgoing,
-    PageFacts,
     Source,
     Store,
 )
@@ -58,7 +56,7 @@ class Unsaved:
         batch.since = now if batch.since is None else batch.since
         return batch
 
-    def _of_page(self, page: int, now: float) -> tuple[Batch, int]:
+    def of_page(self, page: int, now: float) -> tuple[Batch, int]:
         """Return the batch of a page's shard, and the page's number there."""
         return self._of(self._shards.of_page(page), now), self._numbers.item(page)
 
@@ -83,7 +81,7 @@ class Unsaved:
 
     def new_page(self, page: int, new: NewPage, template_data: Mapping[str, Any] | None, now: float) -> None:
         """A page was found."""
-        batch, number = self._of_page(page, now)
+        batch, number = self.of_page(page, now)
         batch.new_pages[number] = new
         if new.template is not None and template_data is not None:
             batch.templates[new.template] = template_data
@@ -93,30 +91,12 @@ class Unsaved:
         """The page's request is another one."""
         self.content(page, now, template=digest)
         if digest is not None and data is not None:
-            self._of_page(page, now)[0].templates[digest] = data
+            self.of_page(page, now)[0].templates[digest] = data
 
     def content(self, page: int, now: float, **changes: Any) -> None:
         """What is known of the page has changed, by columns of `page_content`."""
-        batch, number = self._of_page(page, now)
+        batch, number = self.of_page(page, now)
         batch.contents[number] = {**batch.contents.get(number, {}), **changes}
-
-    def trace(self, facts: PageFacts, now: float) -> None:
-        """The traces of the page's earlier contents have changed."""
-        batch, number = self._of_page(facts.page, now)
-        batch.traces[number] = {
-            "history": facts.history,
-            "text_sketch": facts.text_sketch,
-            "block_sketch": facts.block_sketch,
-        }
-
-    def text(self, page: int, text: KeptText, now: float) -> None:
-        """Keep the new text of a page."""
-        batch, number = self._of_page(page, now)
-        batch.texts[number] = text.after(batch.texts.get(number))
-
-    def mask(self, page: int, template: str, data: Mapping[str, Any], now: float) -> None:
-        """It was learned, from a page, what is noise on a template's pages."""
-        self._of_page(page, now)[0].masks[template] = data
 
     # -- visits and announcements
 
@@ -147,10 +127,6 @@ class Unsaved:
             row = ChangeRow(shard.next_change, self._numbers.item(page), now, kind, observation)
             self._of(shard, now).changes.append(row)
             shard.next_change += 1
-
-    def retract(self, page: int, observation: int, outcome: str, now: float) -> None:
-        """A visit taught nothing after all, and ended so."""
-        self._of_page(page, now)[0].retracted[observation] = outcome
 
     def announcement(self, page: int, source: int, lastmod: float | None, n: int, now: float) -> None:
         """A source announced this lastmod for the page."""
