@@ -95,6 +95,7 @@ INTERPRETER = _Interpreter()
 logger = logging.getLogger(__name__)
 
 _HEARTBEAT_INTERVAL = 5.0
+_SWEEP_INTERVAL = 5.0
 _FIRST_SAMPLE = 3.0
 _STATS = "crawlsched"
 _COMMANDS_INTERVAL = 0.5
@@ -147,6 +148,7 @@ class Refresh:
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
         self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on(_WORK_SLICE))
         self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
+        self._every(_SWEEP_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
         self._every(_HEARTBEAT_INTERVAL, "the heartbeat", self._heartbeat)
         self._every(_WATCH_INTERVAL, "the watchdog", self._watch)
         self._every(_CLEARING_INTERVAL, "clearing timers", clear_cancelled_timers)

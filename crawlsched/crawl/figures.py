@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,6 @@ class Figures:
     """Gather figures of a running crawl."""
 
     def __init__(self, refresher: Refresher, stat: Callable[[str], float]) -> None:
-        self.newest: dict[str, Any] = {}
         self._refresher = refresher
         self._stat = stat
         self._counts = self._counted()
@@ -65,12 +63,12 @@ class Figures:
         share, error = estimated(fresh, importance, rows.size * every)
         counts, before, seconds = self._counted(), self._counts, now - self._since
         self._counts, self._since = counts, now
-        self.newest = {
+        figures = {
             **{name: n - before[name] for name, n in counts.items()},
             "seconds": seconds,
             "expected_freshness": share,
             "freshness_error": error,
             "wanted": float(rows.size * every),
         }
-        store, figures = refresher.collection.store, self.newest
+        store = refresher.collection.store
         refresher.collection.aside.run("the sample", lambda: put_sample(store, now, figures))

@@ -64,8 +64,6 @@ _CLOSING_STEP = 0.002
 # A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
-# A visit whose end nobody announced is looked for this often.
-_SWEEP_INTERVAL = 5.0
 # The slots that a request may wait for at a low rate: its own turn, and that of a robots.txt before it.
 SLOTS_OF_PATIENCE = 4.0
 
@@ -113,7 +111,6 @@ class Refresher:
         self.hosts.least_delay = least_delay
         self.sources = self.collection.sources
         self.is_open = False
-        self._swept_at = 0.0
         self._owned = True
         self.has_read_commands = False
         #: Whether Scrapy has requests in line; the scheduler says how to know.
@@ -441,12 +438,9 @@ class Refresher:
             ("what grows without end", lambda: self.growth.look(now)),
         ):
             self.guard.run(name, step)
-        if now - self._swept_at > _SWEEP_INTERVAL:
-            self.guard.run("ending old visits", lambda: self._sweep(now))
 
-    def _sweep(self, now: float) -> None:
+    def sweep(self, now: float) -> None:
         """End the visits and deliveries whose end nobody announced, and look which hosts fail."""
-        self._swept_at = now
         if self._failing_hosts.is_due(now):
             self.long_work.add(self._failing_hosts.look(now))
         if self.rate.rests:

@@ -139,8 +139,6 @@ def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> 
     A request made of one that was sent (`was_sent`: `response.request.replace()`) has headers that belong to the
     other's way. Something that cannot be kept as data raises ValueError.
     """
-    if _is_plain(request):
-        return None
     attributes = request.to_dict(spider=spider)
     attributes["meta"] = {key: value for key, value in attributes["meta"].items() if not _is_passing(key)}
     del attributes["url"], attributes["body"]
@@ -181,24 +179,6 @@ def _plain_request(url: str) -> Request:
     request = Request(url, meta={"verbatim_url": True})
     del request.meta["verbatim_url"]
     return request
-
-
-def _is_plain(request: Request) -> bool:
-    # Most pages of most crawls: this must be quick.
-    return (
-        type(request) is Request
-        and request.callback is None
-        and request.errback is None
-        and request.method == "GET"
-        and not request.headers
-        and not request.cookies
-        and not request.cb_kwargs
-        and not request.flags
-        and not request.dont_filter
-        and request.priority == 0
-        and request.encoding == "utf-8"
-        and all(_is_passing(key) for key in request.meta)
-    )
 
 
 def _is_passing(key: Any) -> bool:
