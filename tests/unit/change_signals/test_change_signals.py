@@ -128,8 +128,8 @@ def test_every_time_that_python_writes_is_read_back(moment: datetime, offset: in
 # Announcements
 
 
-def told(stored: str | None, now: str | None) -> int:
-    """Return what an entry announces whose date was this at the last reading, and is that now."""
+def told(stored: str | None, now: str | None) -> bool:
+    """Whether an entry announces a change whose date was this at the last reading, and is that now."""
     before, read = parse_lastmod(stored or ""), parse_lastmod(now or "")
     mark = text_mark(stored) if stored and before is None else None
     return announces(before[0] if before else mark, *(read or (None, None)), now)
