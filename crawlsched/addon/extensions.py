@@ -97,7 +97,6 @@ logger = logging.getLogger(__name__)
 _HEARTBEAT_INTERVAL = 5.0
 _SWEEP_INTERVAL = 5.0
 _FIRST_SAMPLE = 3.0
-_STATS = "crawlsched"
 _COMMANDS_INTERVAL = 0.5
 _CLEARING_INTERVAL = 5.0
 _LOOK_INTERVAL = 0.1
@@ -260,7 +259,7 @@ class Refresh:
 
     def _stat(self, name: str) -> float:
         assert self._crawler.stats is not None
-        return float(self._crawler.stats.get_value(f"{_STATS}/{name}", 0))
+        return float(self._crawler.stats.get_value(f"crawlsched/{name}", 0))
 
     def _watch(self) -> None:
         """End a crawl in which nothing goes out although something could: silence is worse than an end."""

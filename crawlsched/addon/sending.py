@@ -46,10 +46,6 @@ _LONGEST_WAIT = 0.5
 _SENT_AGAIN = frozenset({"GET", "HEAD", "OPTIONS", "DELETE", "TRACE"})
 
 
-def _is_scrapys(handler: type) -> bool:
-    return handler.__module__.startswith("scrapy.")
-
-
 class PrivateAddress(IgnoreRequest):
     """A site named an address that is not of the public internet."""
 
@@ -71,8 +67,8 @@ class PacedHandlers:
         self._names = Names.of_reactor()
         # Only Scrapy's own handlers connect to the host that a URL names; of s3 it is that of a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
-        classes = {scheme: configured.get(scheme) for scheme in _PORTS if scheme != "s3"}
-        self._looked_up = {scheme for scheme, path in classes.items() if path and _is_scrapys(load_object(path))}
+        paths = {scheme: path for scheme in _PORTS if scheme != "s3" and (path := configured.get(scheme))}
+        self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
         self._timer: Any = None
         self._answered: dict[str, float] = {}
 

@@ -101,8 +101,10 @@ class Refresher:
         self.count = count
         self.request_fingerprint = request_fingerprint
         self.guard = Guard(count, clock)
+        # What fails beside the crawling thread is told, and ends nothing: nobody gives this one a way to give up.
+        self.guard_beside = Guard(count, clock)
         self.collection = Collection(
-            settings, spider, request_fingerprint, fingerprinter, rng, self.guard, settings.shards, count
+            settings, spider, request_fingerprint, fingerprinter, rng, self.guard_beside, settings.shards, count
         )
         self.shard_pages = ShardPages(self.collection)
         self.planner = self.collection.planner

@@ -198,8 +198,10 @@ class Unsaved:
     ) -> list[tuple[Store, Batch]]:
         """Return what has been collected as a batch, and begin the next; None if there is nothing."""
         pages = np.fromiter(self._pages, np.intp, len(self._pages))
-        for number, of_shard in self._by_shard(pages):
-            self._put_columns(self._shards.here[number], of_shard, columns, further)
+        shards = self._shards.numbers_of(pages)
+        for shard in self._shards:
+            if (mine := shards == shard.number).any():
+                self._put_columns(shard, pages[mine], columns, further)
         taken = [
             (self._shards.here[number].store, batch)
             for number, batch in self._batches.items()
@@ -209,10 +211,6 @@ class Unsaved:
             self.number += 1
         self._begin()
         return taken
-
-    def _by_shard(self, pages: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
-        shards = self._shards.numbers_of(pages)
-        return [(n, pages[shards == n]) for n in np.unique(shards).tolist() if n in self._shards.here]
 
     def _put_columns(
         self,

@@ -22,7 +22,7 @@ from crawlsched.crawl.run import OnePass
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages import LIVE
 from crawlsched.planner import Observation
-from crawlsched.showing import in_words, shown, without_secrets
+from crawlsched.showing import in_words, without_secrets
 from crawlsched.store import Outcome
 
 __all__ = ["CALL_META", "NOT_RETRIED", "ResponseFacts", "Visit", "VisitEnds", "Visits"]
@@ -70,10 +70,6 @@ class Visit:
         """Whether the spider has asked for nothing of it: a source, or a page's second fetch."""
         return self.source >= 0 or self.probe is not None
 
-    def __repr__(self) -> str:
-        what = f"page={self.page}" if self.page >= 0 else f"source={self.source}"
-        return f"<Visit {self.token} {what} {without_secrets(shown(self.url))} {self.outcome or 'open'}>"
-
 
 class ResponseFacts(NamedTuple):
     """What a response said, as far as the refresher cares.
@@ -112,8 +108,8 @@ class Visits:
     True
     >>> visits.resolve(visit.token, Outcome.DROPPED) is None
     True
-    >>> visits.dispatched, visits.resolved
-    (1, 1)
+    >>> visits.dispatched, visits.counts[Outcome.CHANGED], visits.counts[Outcome.DROPPED]
+    (1, 1, 0)
     """
 
     def __init__(self) -> None:
@@ -128,11 +124,6 @@ class Visits:
 
     def __iter__(self) -> Iterator[Visit]:
         return iter(list(self._open.values()))
-
-    @property
-    def resolved(self) -> int:
-        """How many visits have ended."""
-        return sum(self.counts.values())
 
     def open(self, *, url: str, now: float, host: int = -1, page: int = -1, source: int = -1) -> Visit:
         """Begin a visit of a page or a source.

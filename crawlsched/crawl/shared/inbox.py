@@ -56,7 +56,7 @@ class Inbox:
         self._unsaved = refresher.collection.unsaved
         self._guard, self._count, self._clock = refresher.guard, refresher.count, refresher.clock
         # Not the thread that loads and closes shards: what is handed over does not wait for these.
-        self._aside = Aside(refresher.guard)
+        self._aside = Aside(refresher.guard_beside)
         self.is_full = False
         self._read_at = -inf
         # Of each shard the rows that were taken in, by the batch that deletes them; 0: their turn is to come.

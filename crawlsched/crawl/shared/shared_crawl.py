@@ -60,7 +60,7 @@ class SharedCrawl:
         self._refresher = refresher
         self._spider = spider
         self._token = new_token()
-        self._aside = Aside(refresher.guard)
+        self._aside = Aside(refresher.guard_beside)
         self._rate = 0.0
         self._rested = False
         self._sent: deque[tuple[float, int]] = deque()
