@@ -51,7 +51,7 @@ class SharedTexts:
         self._edits: dict[_Edit, _Shown] = {}
         #: Places whose edits were the site's before.
         self._alike: dict[int, bool] = {}
-        self.n_learned = 0
+        self.n_learned = self.n_written = 0
 
     def seen_again(self, seen: PageBlocks, found: Iterable[Difference], asked_at: float) -> None:
         """Learn whether a page that was asked for after edits of its site shows them.

@@ -38,7 +38,7 @@ class TemplateNoise:
         self.n_quiet = 0
         #: How often in a row a page that said what it had said before said so twice.
         self.n_returns = 0
-        self.n_learned = 0
+        self.n_learned = self.n_written = 0
 
     @property
     def is_known(self) -> bool:

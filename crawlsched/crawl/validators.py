@@ -10,8 +10,7 @@ from typing import Any
 
 __all__ = ["Tally", "ValidatorTrials", "seconds_since", "standings"]
 
-KINDS = ("etag", "last_modified")
-_HEADERS = ("ETag", "Last-Modified")
+_HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
 # Before the first trial as if 0.5 of 2.5 changes had left the validator as it was: most servers are honest.
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 _HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
@@ -129,12 +128,12 @@ class ValidatorTrials:
 
     def to_dict(self, host: int) -> dict[str, Any]:
         """Return what trials of a host found, as plain data for JSON."""
-        return dict(zip(KINDS, map(list, map(astuple, self._hosts.get(host, ()))), strict=False))
+        return dict(zip(_HEADERS, map(list, map(astuple, self._hosts.get(host, ()))), strict=False))
 
     def load(self, host: int, data: dict[str, Any]) -> None:
         """Take over what `to_dict` gave."""
         if data:
-            self._hosts[host] = (Tally(*data[KINDS[0]]), Tally(*data[KINDS[1]]))
+            self._hosts[host] = (Tally(*data["etag"]), Tally(*data["last_modified"]))
 
 
 def standings(data: dict[str, Any]) -> dict[str, str]:
@@ -143,8 +142,7 @@ def standings(data: dict[str, Any]) -> dict[str, str]:
     >>> standings({"etag": [5, 0, 0, 3], "last_modified": [0, 4, 0, 0]})
     {'ETag': 'honest', 'Last-Modified': 'lying'}
     """
-    tallies = {name: Tally(*data[kind]) for name, kind in zip(_HEADERS, KINDS, strict=True) if kind in data}
-    return {name: tally.standing for name, tally in tallies.items() if any(astuple(tally))}
+    return {_HEADERS[kind]: Tally(*counts).standing for kind, counts in data.items() if any(counts)}
 
 
 def seconds_since(last_modified: str | None, date: str | None, now: float) -> float | None:
