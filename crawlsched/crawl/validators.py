@@ -91,15 +91,13 @@ class ValidatorTrials:
 
     def to_send(self, host: int, etag: str | None, last_modified: str | None) -> _Validators:
         """Return the validators with which a visit is made conditional; none if it puts them on trial."""
-        known = self.of(host)
-        etag, last_modified = (
-            value if tally.standing != "lying" else None
-            for value, tally in zip((etag, last_modified), known, strict=True)
-        )
-        if not etag and not last_modified:
+        of_etag, of_date = self.of(host)
+        etag = None if of_etag.standing == "lying" else etag
+        last_modified = None if of_date.standing == "lying" else last_modified
+        doubt = self.doubt(host, etag, last_modified)
+        if doubt is None:
             return None, None
-        is_honest = known[0 if etag else 1].standing == "honest"
-        share = self._share if is_honest or not self._share else max(self._share, _UNKNOWN_SHARE)
+        share = max(self._share, _UNKNOWN_SHARE) if doubt and self._share else self._share
         return (None, None) if self._rng.random() < share else (etag, last_modified)
 
     def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:
@@ -114,17 +112,15 @@ class ValidatorTrials:
 
     def compared(self, host: int, before: _Validators, now: _Validators, *, changed: bool) -> bool:
         """Compare the content of a visit without validators; return whether something was learned."""
-        learned = False
-        for number, (old, new) in enumerate(zip(before, now, strict=True)):
-            if old is not None and new is not None:
-                tallies = self._hosts.setdefault(host, (Tally(), Tally()))
-                tallies[number].count(changed=changed, moved=old != new)
-                learned = True
-        return learned
+        both = [number for number in (0, 1) if before[number] is not None and now[number] is not None]
+        for number in both:
+            tallies = self._hosts.setdefault(host, (Tally(), Tally()))
+            tallies[number].count(changed=changed, moved=before[number] != now[number])
+        return bool(both)
 
     def tells_time(self, host: int) -> bool:
         """Whether a host's Last-Modified is the time of the last change."""
-        return host in self._hosts and self._hosts[host][1].tells_time
+        return self.of(host)[1].tells_time
 
     def to_dict(self, host: int) -> dict[str, Any]:
         """Return what trials of a host found, as plain data for JSON."""

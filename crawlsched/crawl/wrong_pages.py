@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from crawlsched.change_detection.fingerprint import Fingerprint, sketch_similarity
+from crawlsched.change_detection.fingerprint import sketch_similarity
 from crawlsched.change_detection.limits import LEAST_SHARED
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import Refetch, given_trace
@@ -97,14 +97,12 @@ class WrongPages:
         recipe, digest = content.fingerprint
         if last is None or facts.recipe != recipe or digest == last:
             return False
-        if content.fingerprint.is_empty:
-            return not Fingerprint(recipe, last).is_empty
         if (given := given_trace(facts, content)) is not None and content.seen is not None:
             left = len({*given.digests}.intersection(content.seen.trace.digests))
             if 2 * left >= len(given):  # most of what it said is there, so that nothing need be measured
                 return False
         if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:
-            return False
+            return content.fingerprint.is_empty
         return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED
 
     def passed(self, host: int, url: str, content: Content) -> bool:
