@@ -18,8 +18,8 @@ __all__ = [
 _DAY = 86_400.0
 
 
-def announces(stored: float | None, lastmod: float | None, precision: str | None, text: str | None) -> int:
-    """Return whether an entry announces a change: 1, -1 where its date went back, or 0.
+def announces(stored: float | None, lastmod: float | None, precision: str | None, text: str | None) -> bool:
+    """Whether an entry announces a change.
 
     Parameters
     ----------
@@ -38,18 +38,16 @@ def announces(stored: float | None, lastmod: float | None, precision: str | None
     Examples
     --------
     >>> announces(1795046400.0, 1795132800.0, "day", "2026-11-20"), announces(None, 1795132800.0, "day", "2026-11-20")
-    (1, 0)
+    (True, False)
     """
     if stored is None:
-        return 0
+        return False
     if lastmod is None:
         # A date in a form that nobody knows still differs from another one in that form.
-        return int(bool(text) and stored < 0.0 and stored != text_mark(text or ""))
+        return bool(text) and stored < 0.0 and stored != text_mark(text or "")
     # Stored seconds do not tell their precision; midnight is what a date alone is stored as.
     is_other_writing = (precision == "day") != (stored % _DAY == 0) and stored // _DAY == lastmod // _DAY
-    if stored < 0.0 or stored == lastmod or is_other_writing:
-        return 0
-    return 1 if lastmod > stored else -1
+    return stored >= 0.0 and stored != lastmod and not is_other_writing
 
 
 #: What a source beside a page's first one announced of it, as a row that a store keeps: n_signals, n_signals_total,

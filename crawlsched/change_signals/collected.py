@@ -53,8 +53,7 @@ class SitemapEntries:
     Parameters
     ----------
     lastmod : list of float or None
-        POSIX seconds; None if missing or no date. A sitemap whose `lastmod` is unchanged need not be fetched again,
-        where its index proved honest.
+        POSIX seconds; None if missing or no date.
 
     Examples
     --------

@@ -25,7 +25,7 @@ _LEGEND = (
     "precision: how many of its announcements were true; recall: how many of all changes it announced in time, with",
     "the bounds between which that is with 95 % certainty. wrong: announcements of no change. true: how many visits",
     "after an announcement found a change. believed: how likely an announcement is true, as the crawl reckons with it.",
-    "delay: from the date stated to its reading. Doubtful dates went back, or are from before the last visit.",
+    "delay: from the date stated to its reading.",
 )
 _HEADINGS = ("precision", "recall", "wrong", "true")
 
@@ -100,7 +100,6 @@ def _described(source: Source, visits: dict[str, Any], weights: Sequence[float])
         "announced": source.quality.get("announced", 0),
         "median_delay": median(delays) if delays else None,
         "dates": len(delays),
-        "backwards": source.quality.get("backwards", 0),
         "polled_at": source.polled_at,
         "next_poll_at": source.next_poll_at,
         "problems": source.problems,
@@ -114,7 +113,7 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
 
     found = []
     for host in sorted({source.host for source in sources if source.host}):
-        own = [source for source in sources if source.host == host and source.kind != "backwards"]
+        own = [source for source in sources if source.host == host]
         fitted = quality(visits, np.isin(visits["source"], [source.source for source in own]))
         found.append({"host": host, "sources": len(own), **fitted})
     return found
@@ -168,7 +167,6 @@ def say(report: dict[str, Any]) -> str:
     for source in report["sources"]:
         poll = "-" if source["next_poll_at"] is None else say_duration(max(source["next_poll_at"] - now, 0.0))
         notes = [f"{kind} {n}" for kind, n in source["problems"].items()]
-        notes += [f"{source['backwards']} went back"] if source["backwards"] else []
         noted = f"  ({', '.join(notes)})" if notes else ""
         rows.append([*_said(source), _believed(source), _late(source), poll, f"{source['name']}{noted}"])
     lines = ["sources of announcements, best first", *say_table(rows, right="llrrrrrl")]

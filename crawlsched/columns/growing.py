@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NumberColumn", "grown", "inserted", "let_go", "zeros"]
+__all__ = ["NumberColumn", "grown", "inserted", "zeros"]
 
 # Less than this is copied in a tenth of a millisecond.
 _LEAST = 2**20
@@ -76,22 +76,6 @@ def grown(column: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
     longer = zeros(shape, column.dtype)
     longer[: column.shape[0]] = column
     return longer
-
-
-def let_go(column: npt.NDArray[Any], n_rows: int) -> None:
-    """Give the memory of the first rows of a large column back to the machine; some of them will read 0.
-
-    Examples
-    --------
-    >>> column = zeros((1_000_000,), np.float64)
-    >>> column[:] = 1.0
-    >>> let_go(column, 999_999)
-    >>> column[0], column[999_999]
-    (np.float64(0.0), np.float64(1.0))
-    """
-    size = column[:n_rows].nbytes
-    if isinstance(column.base, _Room) and hasattr(mmap, "MADV_DONTNEED"):
-        column.base.madvise(mmap.MADV_DONTNEED, 0, size - size % mmap.PAGESIZE)
 
 
 def inserted(column: npt.NDArray[Any], row: int, value: int) -> npt.NDArray[Any]:

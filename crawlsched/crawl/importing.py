@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.project import Requests
 from crawlsched.crawl.refresher import Refresher
-from crawlsched.estimators import LearnedRates, Posterior
+from crawlsched.estimators import Posterior
 from crawlsched.exceptions import StoreError
 from crawlsched.pages import LIVE, NEW
-from crawlsched.planner.knowledge import DAY, RENEWAL
+from crawlsched.planner import Planner
+from crawlsched.planner.knowledge import RENEWAL
 from crawlsched.settings import Settings
-from crawlsched.store import Batch, Lease, ObservationRow, Outcome, Store
+from crawlsched.store import Lease, Outcome, Store
 
 __all__ = ["Histories", "Import"]
 
@@ -35,7 +36,7 @@ class Import:
     learns = True
 
     def __init__(self, settings: Settings, requests: Requests, now: float) -> None:
-        self._settings, self._now = settings, now
+        self._oldest, self._now = now - settings.observation_retention, now
         self._crawl = Refresher(
             settings,
             "crawlsched import",
@@ -74,74 +75,53 @@ class Import:
         self.counts["pages"] += len(named)
         for name, n in self._crawl.admission.named(named, self._now).items():
             self.counts[name] += n
+        if histories is not None:
+            self._learn(named, histories)
         self._collection.flush(self._now)
         writer = self._collection.write_behind
         if not writer.drain(_WRITTEN_WITHIN):
             raise StoreError(writer.lost or writer.failure or "the database does not answer.")
-        if histories is not None:
-            self._learn(named, histories)
 
     def _learn(self, named: Sequence[FoundPage], histories: Histories) -> None:
         """Learn from the visits of pages that have none of their own."""
-        planner, index, numbers = self._crawl.planner, self._collection.index, self._collection.numbers
-        rows = [index.page(page.request_fingerprint) for page in named]
-        places = {numbers.item(row): place for place, row in enumerate(rows) if row >= 0}
-        for block in self.store.load(grid=planner.grid, n_rates=planner.posterior.rates.size, pages=list(places)):
-            visits = histories.of_rows(np.array([places[number] for number in block["page"].tolist()]), len(named))
-            has_own = block["state"][visits.row] != NEW
-            self.counts["visits_of_their_own"] += np.unique(visits.row[has_own]).size
-            visits = visits.only(~has_own)
-            if visits.row.size:
-                visited = np.unique(visits.row)
-                columns = {name: column[visited] for name, column in block.items() if name not in _NOT_WRITTEN}
-                self.store.save(self._batch(columns, visits.of_rows(visited, block["page"].size)))
-
-    def _batch(self, columns: dict[str, NDArray[Any]], visits: Histories) -> Batch:
-        """Make a batch of the columns of pages, with what visits teach of them."""
-        n, pages, planner = columns["page"].size, columns["page"], self._crawl.planner
-        name, parameters = self._settings.estimator
-        learned = None if name == "posterior" else LearnedRates(name, n, 1.0 / DAY, dict(parameters))
+        columns, unsaved = self._crawl.planner.pages, self._collection.unsaved
+        rows = np.array([self._collection.index.page(page.request_fingerprint) for page in named], np.intp)
+        is_known, is_new = rows >= 0, columns.state[rows] == NEW
+        visited = np.unique(histories.row)
+        self.counts["visits_of_their_own"] += int(np.count_nonzero(is_known[visited] & ~is_new[visited]))
+        visits = histories.only((is_known & is_new)[histories.row])
+        if not visits.row.size:
+            return
+        places, place = np.unique(visits.row, return_inverse=True)
+        pages, n, visits = rows[places], places.size, visits._replace(row=place)
         found = visits.only((visits.changed == 1) & ~visits.is_first)
-        n_crawls = np.bincount(visits.row, minlength=n)
-        columns |= {
-            "state": np.where(n_crawls > 0, LIVE, columns["state"]),
-            "n_crawls": columns["n_crawls"] + n_crawls,
-            "n_changes": columns["n_changes"] + np.bincount(found.row, minlength=n),
-            "crawled_at": np.maximum(columns["crawled_at"], visits.last(n)),
-            "log_likelihood": _learned_from(visits, n, planner.posterior.rates, learned),
-        }
-        batch = Batch(columns=columns, grid=planner.grid)
-        if learned is not None:
-            columns["estimator_state"], batch.estimator = np.array(learned.packed(np.arange(n)), object), learned.key
-        self.visited.append(pages)
-        for number, changed_at in zip(pages.tolist(), found.last(n).tolist(), strict=True):
+        columns.state[pages] = LIVE
+        columns.n_crawls[pages] = np.bincount(visits.row, minlength=n)
+        columns.n_changes[pages] = np.bincount(found.row, minlength=n)
+        columns.crawled_at[pages] = visits.last(n)
+        _teach(self._crawl.planner, pages, visits)
+        unsaved.pages(pages, self._now)
+        for page, changed_at in zip(pages.tolist(), found.last(n).tolist(), strict=True):
             if changed_at > -np.inf:
-                batch.contents[number] = {"changed_at": changed_at}
-        batch.observations = list(self._observations(visits, pages))
+                unsaved.content(page, self._now, changed_at=changed_at)
+        self._observe(pages, visits)
+        self.visited.append(self._collection.numbers.of(pages))
         self.counts["visits"] += visits.row.size
-        return batch
 
-    def _observations(self, visits: Histories, pages: NDArray[np.int64]) -> Iterator[ObservationRow]:
-        """Give the visits that are not too old to be kept."""
-        oldest, shard = self._now - self._settings.observation_retention, self._collection.shards.only
+    def _observe(self, pages: NDArray[np.intp], visits: Histories) -> None:
+        """Write down the visits that are not too old to be kept."""
         elapsed, known = visits.elapsed, visits.is_known
-        for at in np.flatnonzero(visits.time >= oldest).tolist():
+        for at in np.flatnonzero(visits.time >= self._oldest).tolist():
             changed = bool(visits.changed[at] == 1) if known[at] else None
-            yield ObservationRow(
-                id=shard.next_observation,
-                page=int(pages[visits.row[at]]),
-                time=float(visits.time[at]),
+            self._collection.unsaved.observation(
+                float(visits.time[at]),
+                int(pages[visits.row[at]]),
+                source=-1,
                 elapsed=None if np.isnan(elapsed[at]) else float(elapsed[at]),
                 n_signals=0,
-                source=-1,
                 changed=changed,
                 outcome=Outcome.UNCHANGED if changed is False else Outcome.CHANGED,
             )
-            shard.next_observation += 1
-
-
-# What the store gives of a page and does not take back by this name.
-_NOT_WRITTEN = frozenset({"host", "log_likelihood", "has_log_likelihood"})
 
 
 class Histories(NamedTuple):
@@ -190,18 +170,6 @@ class Histories(NamedTuple):
         of = slice(*np.searchsorted(self.row, [start, stop]))
         return Histories(self.row[of] - start, self.time[of], self.changed[of])
 
-    def of_rows(self, rows: NDArray[np.intp], n_rows: int) -> Histories:
-        """Return the visits of some rows of `n_rows`, numbered by their places among these.
-
-        >>> histories = Histories.of(np.array([0, 1, 2]), np.array([3.0, 4.0, 5.0]), np.zeros(3, np.int8))
-        >>> histories.of_rows(np.array([2, 0]), 3).time.tolist()
-        [5.0, 3.0]
-        """
-        place = np.full(n_rows, -1)
-        place[rows] = np.arange(rows.size)
-        kept = place[self.row] >= 0
-        return Histories.of(place[self.row[kept]], self.time[kept], self.changed[kept])
-
     def last(self, n_rows: int) -> NDArray[np.float64]:
         """Return the time of each row's last visit; -inf where there is none."""
         last = np.full(n_rows, -np.inf)
@@ -226,30 +194,16 @@ class Histories(NamedTuple):
         return (self.changed >= 0) & ~self.is_first
 
 
-def _learned_from(
-    histories: Histories, n_pages: int, rates: NDArray[np.float64], learned: LearnedRates | None = None
-) -> NDArray[np.uint16]:
-    """Learn from histories as a crawl learns from its visits; return the posterior's compact rows.
-
-    `learned` is an estimator that learns beside the posterior.
-
-    Examples
-    --------
-    A page that was found changed at its second visit is more likely a fast one:
-
-    >>> histories = Histories.of(np.zeros(2, int), np.array([0.0, 60.0]), np.array([-1, 1], np.int8))
-    >>> _learned_from(histories, 1, np.array([1e-6, 1e-1])).tolist()[0][1]  # steps below the likeliest
-    0
-    """
-    posterior = Posterior(n_pages, rates, dtype=np.uint16, renewal=RENEWAL)
-    teach = np.flatnonzero(histories.is_known)
-    row, elapsed, changed = histories.row[teach], histories.elapsed[teach], histories.changed[teach] == 1
+def _teach(planner: Planner, pages: NDArray[np.intp], visits: Histories) -> None:
+    """Learn of new pages from visits as a crawl learns from its own."""
+    posterior = Posterior(pages.size, planner.posterior.rates, dtype=np.uint16, renewal=RENEWAL)
+    teach = np.flatnonzero(visits.is_known)
+    row, elapsed, changed = visits.row[teach], visits.elapsed[teach], visits.changed[teach] == 1
     _, start, count = np.unique(row, return_index=True, return_counts=True)
     # What the first visits of all pages teach, then the second ones, and so on.
     for number in range(int(count.max(initial=0))):
         at = start[count > number] + number
         posterior.update(row[at], elapsed[at], changed[at])
-        if learned is not None:
-            learned.observe(row[at], elapsed[at], changed[at])
-    packed: NDArray[np.uint16] = posterior.packed(np.arange(n_pages))[:, :-1]  # without the number of updates
-    return packed
+        if planner.learned is not None:
+            planner.learned.observe(pages[row[at]], elapsed[at], changed[at])
+    planner.posterior.unpack(pages, posterior.packed(np.arange(pages.size))[:, :-1])  # without the number of updates

@@ -20,7 +20,7 @@ from crawlsched.crawl.private_addresses import is_private
 from crawlsched.crawl.side_thread import LongWork
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead, UnknownEntry, linked_sources, read_source
-from crawlsched.crawl.sources import SKIPPED_FOR, SitemapIndexes
+from crawlsched.crawl.sources import SKIPPED_FOR
 from crawlsched.crawl.subscriptions import discovered
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
 from crawlsched.crawl_value import elapsed_at_value, greedy
@@ -59,10 +59,8 @@ class Polls:
         self._collection = collection
         self._planner = collection.planner
         self._sources = collection.sources
-        self._indexes = SitemapIndexes(collection.sources)
-        # Polls under way: what they have brought so far, and which are made because an index states a new date.
+        # What has been brought since the last poll of a source.
         self._brought: dict[int, tuple[float, float]] = {}
-        self._told_by_index: set[int] = set()
         self._admission = admission
         self._long_work = long_work
         self._ends = ends
@@ -111,53 +109,31 @@ class Polls:
     def _unchanged(self, number: int, now: float) -> None:
         """A source says what it has said."""
         self._count("crawlsched/sources/unchanged")
-        self._indexes.read(number, brought=False)
-        self._indexes.listed_again(number)
+        self._sources.read(number, brought=False)
         self._polled(number, now, ok=True)
 
     def _polled(self, number: int, now: float, *, ok: bool, **changes: object) -> None:
-        """A poll has ended: note that, and how long the source can be left alone."""
-        wait = None
+        """A poll has ended: note what it has brought, and how long the source can be left alone."""
+        wait, source, planner = None, self._sources[number], self._planner
         if ok:
-            brought = self._bring(number, now)
-            planner, interval = self._planner, self._sources.interval
-            first = first_interval(interval, planner.pages.n, self._sources.n_polled, planner.bandwidth)
+            gain, loss = self._brought.pop(number, (0.0, 0.0))
+            brought = Brought(**source.quality.get("brought", {}))
+            if source.polled_at is not None:  # what the first one brings has been there for ever
+                brought = brought.polled(now - source.polled_at, gain, loss)
+            self._sources.describe(number, quality={**source.quality, "brought": brought._asdict()})
+            first = first_interval(self._sources.interval, planner.pages.n, self._sources.n_polled, planner.bandwidth)
             wait = poll_interval(brought, planner.threshold, first)
-            wait *= SKIPPED_FOR if self._indexes.may_skip(number) else 1.0
+            wait *= SKIPPED_FOR if self._sources.may_skip(number) else 1.0
         self._collection.unsaved.source(self._sources.polled(number, now, ok=ok, wait=wait, **changes), now)
 
-    def _bring(self, number: int, now: float) -> Brought:
-        """Note what the poll that ends now has brought, and give the index that led to it its share."""
-        source = self._sources[number]
-        gain, loss = self._brought.pop(number, (0.0, 0.0))
-        brought = Brought(**source.quality.get("brought", {}))
-        if source.polled_at is not None:  # what the first one brings has been there for ever
-            brought = brought.polled(now - source.polled_at, gain, loss)
-            if source.parent is not None and number in self._told_by_index:
-                above = self._brought.get(source.parent, (0.0, 0.0))
-                self._brought[source.parent] = above[0] + gain, above[1] + loss
-        self._told_by_index.discard(number)
-        self._sources.describe(number, quality={**source.quality, "brought": brought._asdict()})
-        return brought
-
     def _gained(self, number: int, gain: float, loss: float) -> None:
-        before = self._brought.get(number, (0.0, 0.0))
-        self._brought[number] = before[0] + gain, before[1] + loss
-
-    def _arrived(
-        self, number: int, read: SourceRead, etag: str | None, last_modified: str | None, now: float
-    ) -> Iterator[None]:
-        """A source was read; return the steps in which what it says is taken over."""
+        """Note what a poll brings; it counts for an index, too, whose new date has led to the poll."""
         source = self._sources[number]
-        validators = {"etag": etag, "last_modified": last_modified}
-        if read.digest == source.fingerprint:
-            self._sources.describe(number, **validators)
-            self._unchanged(number, now)
-            return iter(())
-        self._count("crawlsched/sources/read")
-        for problem in read.problems:
-            self._report(source.url, problem)
-        return self._take_over(number, read, validators, now)
+        is_told = source.polled_at is not None and source.listed_lastmod not in (None, source.read_lastmod)
+        for of in (number, source.parent) if is_told else (number,):
+            if of is not None:
+                before = self._brought.get(of, (0.0, 0.0))
+                self._brought[of] = before[0] + gain, before[1] + loss
 
     def source_read(
         self, visit: Visit, read: SourceRead, etag: str | None, last_modified: str | None, now: float
@@ -166,11 +142,14 @@ class Polls:
         if visit.outcome is not None:  # ended meanwhile, with its shard
             return
         with self._ends.caught(visit, now):
-            known = read.digest == self._sources[visit.source].fingerprint
+            number, validators = visit.source, {"etag": etag, "last_modified": last_modified}
+            known = read.digest == self._sources[number].fingerprint
             self._ends.end(visit, Outcome.UNCHANGED if known else Outcome.CHANGED, now)
-            self._long_work.add(
-                self._as_long_as_here(visit.source, self._arrived(visit.source, read, etag, last_modified, now))
-            )
+            if known:
+                self._sources.describe(number, **validators)
+                self._unchanged(number, now)
+            else:
+                self._long_work.add(self._as_long_as_here(number, self._take_over(number, read, validators, now)))
 
     def _as_long_as_here(self, number: int, steps: Iterator[None]) -> Iterator[None]:
         """Do the steps as long as the source is this process's."""
@@ -244,21 +223,22 @@ class Polls:
                 continue
             if self._sources[child_number].parent != number:
                 continue  # two indexes name it, and the first one's dates count
-            is_news = self._indexes.listed(child_number, lastmod)
-            self._collection.unsaved.source(self._sources[child_number], now)
-            if is_news and known is not None:
+            child = self._sources.describe(child_number, listed_lastmod=lastmod)
+            self._collection.unsaved.source(child, now)
+            if known is not None and lastmod not in (None, child.read_lastmod):
                 self._sources.poll(known)
-                self._told_by_index.add(known)
         if refused:
             problem = Problem("too-many-children", len(refused), refused[0])
             self._report(source.url, problem)
             read.problems = [*read.problems, problem]
-        self._indexes.listed_again(number)
 
     def _take_over(
         self, number: int, read: SourceRead, validators: dict[str, str | None], now: float
     ) -> Iterator[None]:
         """Take a sitemap's children and entries over, some at a time."""
+        self._count("crawlsched/sources/read")
+        for problem in read.problems:
+            self._report(self._sources[number].url, problem)
         if read.usable:
             yield from self._list(number, read, now)
         for start in range(0, len(read.pages), _ENTRIES_AT_ONCE):
@@ -272,7 +252,7 @@ class Polls:
                 yield
         # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
         if read.usable:
-            self._indexes.read(number, brought=bool(read.announced.any() or read.unknown))
+            self._sources.read(number, brought=bool(read.announced.any() or read.unknown))
             quality = tallied(self._sources[number].quality, read, self._clock())
             self._sources.describe(number, quality=discovered(quality, read.hubs, self._sources[number].url))
             self._sources.describe(number, fingerprint=read.digest, **validators)
@@ -292,23 +272,11 @@ class Polls:
             return
         self._planner.covered(pages, number, now)
         if announced.any():
+            some = pages[announced]
+            surplus, fresh = prospects(self._planner, some, now)
             # The poll under way is noted at its end, so this is when the source was read before.
-            since, backwards = self._sources[number].polled_at, read.backwards[part]
-            # What a page was changed to before its last visit, that visit has seen, if the date is right.
-            seen = announced & ~backwards & (read.until[part] <= self._planner.pages.crawled_at[pages])
-            doubtful = backwards | seen
-            surplus, fresh = prospects(self._planner, pages[announced], now)
-            taken = self._planner.signalled(pages[announced & ~doubtful], number, now, since)
-            if doubtful.any():
-                doubted = self._doubted(number, now)
-                self._planner.covered(pages[doubtful], doubted, now)
-                taken += self._planner.signalled(pages[doubtful], doubted, now, since)
-                self._count("crawlsched/change_signals/backwards", int(backwards.sum()))
-                self._count("crawlsched/change_signals/seen", int(seen.sum()))
-                quality = self._sources[number].quality
-                described = {**quality, "seen": quality.get("seen", 0) + int(seen.sum())}
-                self._sources.describe(number, quality=described)
-            later, still_fresh = prospects(self._planner, pages[announced], now)
+            taken = self._planner.signalled(some, number, now, self._sources[number].polled_at)
+            later, still_fresh = prospects(self._planner, some, now)
             # What does not lift a page above the threshold gains nothing, and loses nothing by being read later.
             lifted = later > surplus
             self._gained(number, float((later - surplus)[lifted].sum()), float((fresh - still_fresh)[lifted].sum()))
@@ -317,14 +285,6 @@ class Polls:
         for page, lastmod, n in zip(pages.tolist(), read.lastmod[part], read.n_announced[part], strict=True):
             self._collection.unsaved.announcement(page, number, lastmod, n, now)
         self._collection.unsaved.pages(pages, now)
-
-    def _doubted(self, number: int, now: float) -> int:
-        """Return the source that doubtful dates of a sitemap count for: what they are worth is learned by itself."""
-        url = self._sources[number].url
-        self._admission.add_source("backwards", url, now, parent=number)
-        doubted = self._sources.number("backwards", url)
-        assert doubted is not None
-        return doubted
 
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
         """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""

@@ -153,7 +153,7 @@ class ShardPages:
         if is_only:
             found = keys()
             found = self._without_the_same(shard, found) if settings.ignore_parameters else found
-            self._index.load(found, stored.pages.n_pages)
+            self._index.load(found)
             self._collection.limits.n = len(self._index)
         else:
             # Nothing is sent before it is here.

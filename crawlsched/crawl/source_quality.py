@@ -90,10 +90,7 @@ def _unknown_since(source: Source, found: Mapping[str, Any]) -> str:
     announced = source.quality.get("announced", 0)
     if source.kind == "sitemap" and not announced:
         return "has announced nothing yet"
-    seen = source.quality.get("seen", 0)
-    if not announced:
-        return "none visited since"
-    return f"{announced:,} announced, {f'{seen:,} of them seen before' if seen else 'none visited since'}"
+    return f"{announced:,} announced, none visited since" if announced else "none visited since"
 
 
 def named(source: Source) -> str:
@@ -102,8 +99,6 @@ def named(source: Source) -> str:
     >>> named(Source(0, "sitemap", "https://a.example/feed", "a.example", quality={"document": "rss"}))
     'feed https://a.example/feed'
     """
-    if source.kind == "backwards":
-        return f"doubtful dates of {source.url}"
     document = source.quality.get("document")
     kind = "feed" if document in _FEEDS else "sitemap index" if document == "index" else source.kind
     return f"{kind} {source.url}"
@@ -120,13 +115,12 @@ def tallied(quality: dict[str, Any], read: SourceRead, now: float) -> dict[str, 
     """
     # Below zero are marks of texts that are no dates.
     stated = np.array([np.nan if date is None or date < 0.0 else date for date in read.lastmod])
-    stated = stated[read.announced & ~read.backwards] if stated.size else stated
+    stated = stated[read.announced] if stated.size else stated
     # Of a date without a time of day it is not known when in that day the page changed.
     dates = np.unique(stated[(stated % _DAY != 0) & (stated <= now)])
     return {
         **quality,
         "document": read.document,
         "announced": quality.get("announced", 0) + int(read.announced.sum()),
-        "backwards": quality.get("backwards", 0) + int(read.backwards.sum()),
         "late": [*quality.get("late", []), *np.round(now - dates, 1).tolist()][-_REMEMBERED:],
     }

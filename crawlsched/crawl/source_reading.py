@@ -70,10 +70,6 @@ class SourceRead:
     pages: NDArray[np.intp] = field(default_factory=lambda: _NO_PAGES)  # known pages that it names
     # Which of them it announces a change of: their lastmod differs from the stored one.
     announced: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
-    # Those of the announced whose lastmod went back.
-    backwards: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
-    # The time that each page's lastmod names, or the end of the day, POSIX seconds; infinite where it names none.
-    until: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     # As it states them now, by page; for a date that cannot be read, the `text_mark` of its text.
     lastmod: list[float | None] = field(default_factory=list)
     # How often each page's lastmod was seen to differ, this time included.
@@ -177,10 +173,7 @@ def _compare(read: SourceRead, entries: list[_Entry], source: Source, announced_
         found = zip(seen.tolist(), before.tolist(), strict=True)
         stored += [lastmod if is_seen and not math.isnan(lastmod) else None for is_seen, lastmod in found]
     both = list(zip(stored, entries, strict=True))
-    announced = np.array([announces(lastmod, *entry[1:]) for lastmod, entry in both], int)
-    read.announced, read.backwards = announced != 0, announced < 0
-    ends = (np.inf if date is None else date + _DAY * (precision == "day") for _, date, precision, _ in entries)
-    read.until = np.fromiter(ends, float, len(entries))
+    read.announced = np.array([announces(lastmod, *entry[1:]) for lastmod, entry in both], bool)
     read.n_announced = (counts + read.announced).tolist()
     read.lastmod = [_kept(lastmod, entry) for lastmod, entry in both]
 

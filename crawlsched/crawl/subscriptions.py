@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 from crawlsched.change_signals import Hubs, is_web_url
+from crawlsched.crawl.private_addresses import is_private
 from crawlsched.store import Source
 
 __all__ = ["Subscription", "discovered", "is_reachable_hub", "kept", "subscription_of"]
@@ -103,7 +103,4 @@ def is_reachable_hub(hub: str, feed: str) -> bool:
 
 def _is_private(url: str) -> bool:
     host = (urlsplit(url).hostname or "").rstrip(".")
-    try:
-        return not ip_address(host).is_global
-    except ValueError:
-        return host == "localhost" or host.endswith((".localhost", ".local", ".internal")) or "." not in host
+    return is_private(host) or host.endswith((".local", ".internal")) or not set(".:") & set(host)

@@ -28,9 +28,6 @@ from crawlsched.store import (
 
 __all__ = ["Unsaved"]
 
-# Those of one site; the others tell of pages anywhere, and each shard has a row of them.
-_KINDS_OF_A_SITE = (*POLLED_KINDS, "backwards")
-
 
 class Unsaved:
     """Collects what has to be written; gives it away as one batch."""
@@ -161,7 +158,8 @@ class Unsaved:
 
     def source(self, source: Source, now: float) -> None:
         """A source was found or polled."""
-        if source.kind in _KINDS_OF_A_SITE or self._shards.n is None:
+        # Those that are polled are of one site; others tell of pages anywhere, and each shard has a row of them.
+        if source.kind in POLLED_KINDS or self._shards.n is None:
             shard = self._shards.of_name(source.host)
             if shard is not None:
                 self._put_source(shard, source, now)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -33,7 +32,7 @@ from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
 from crawlsched.settings import Settings
-from crawlsched.store import Source, Store, schema
+from crawlsched.store import Store, schema
 from crawlsched.store.records import save_plan, thin_samples
 
 __all__ = ["CrawlJobs", "check_store", "placed", "plan_store", "prune"]
@@ -58,8 +57,6 @@ _SIGNAL_OBSERVATIONS = 200_000
 # A source is judged by so many of its newest visits with an announcement: when it changes its ways, as many wipe out
 # all that was seen before.
 _REMEMBERED = 1_000
-# As if one such announcement in twenty were true, nats.
-_WEIGHT_OF_A_DOUBT = 0.05
 _PRUNED_AT_ONCE = 5_000
 # One job at a time of each kind; what was missed is done once, whenever there is time again.
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
@@ -72,7 +69,6 @@ def _visits_of_sources(store: Store) -> dict[str, NDArray[Any]]:
 
 def _make_plan(
     shards: Shards,
-    sources: Sources,
     snapshot: Snapshot,
     visits: Mapping[str, NDArray[Any]],
     hosts: Sequence[str],
@@ -87,7 +83,7 @@ def _make_plan(
     and ``part`` of their pages. The stores keep names of `hosts`, since every process numbers hosts anew; without
     shards they keep `counts` with the plan, for `crawlsched status`.
     """
-    made = _with_doubts(plan(snapshot, bandwidth, visits, previous), sources)
+    made = plan(snapshot, bandwidth, visits, previous)
     for shard in shards:
         there = {number: here for here, number in shard.source_numbers.items()}
         kept = made.for_sources([there.get(number, -1) for number in range(shard.next_source)])
@@ -124,17 +120,6 @@ def placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shard
         found.append({name: column[known] for name, column in {**visits, "page": rows, "source": sources}.items()})
     kept = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
     return {**kept, "host": planner.hosts(kept["page"])}
-
-
-def _with_doubts(made: Plan, sources: Iterable[Source]) -> Plan:
-    """Give little weight to doubtful dates, until visits have shown what they are worth."""
-    weights = made.signal_weights.copy()
-    for source in sources:
-        if source.kind == "backwards" and source.source < weights.size - 1:
-            low, high = made.precision_intervals[source.source]
-            if low <= 0.0 and high >= 1.0:
-                weights[source.source] = min(weights[source.source], _WEIGHT_OF_A_DOUBT)
-    return replace(made, signal_weights=weights)
 
 
 def prune(store: Store, before: float) -> int:
@@ -207,7 +192,7 @@ class CrawlJobs:
             snapshot = await _between_slots(snapshot_in_parts(refresher.planner, hosts.limits))
             counts = await _between_slots(counted_in_parts(refresher.planner.pages))
             made = await run_in_thread(
-                partial(_make_plan, collection.shards, collection.sources, snapshot, visits, hosts.names, bandwidth),
+                partial(_make_plan, collection.shards, snapshot, visits, hosts.names, bandwidth),
                 refresher.clock(),
                 self._plan,
                 counts,
@@ -274,12 +259,8 @@ class CrawlJobs:
 def plan_store(store: Store, settings: Settings, now: float) -> None:
     """Make a plan of a collection that nobody crawls, and leave it in the store."""
     planner, hosts, numbers = planner_for(settings, picks=False), Hosts(), PageNumbers()
-    shards, shard, sources = (
-        Shards(None, planner.pages, hosts, numbers),
-        Shard(store),
-        Sources(settings.source_interval),
-    )
-    here = sources.load(store.reader.sources())
+    shards, shard = Shards(None, planner.pages, hosts, numbers), Shard(store)
+    here = Sources(settings.source_interval).load(store.reader.sources())
     shard.source_numbers = {number: there for there, number in here.items()}
     shards.here[shard.number] = shard
     stored = stored_pages(store, planner, hosts.number)
@@ -287,7 +268,7 @@ def plan_store(store: Store, settings: Settings, now: float) -> None:
         pass
     visits = placed([(shard, _visits_of_sources(store))], planner, shards)
     counts = counted(planner.pages)
-    _make_plan(shards, sources, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counts)
+    _make_plan(shards, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counts)
 
 
 async def _between_slots(parts: Generator[None, None, T]) -> T:

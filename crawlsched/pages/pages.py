@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.growing import NumberColumn, grown
-from crawlsched.pages.rare_facts import Facts, RareColumn, RareFacts
 
 __all__ = [
     "ERROR",
@@ -63,7 +62,10 @@ _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("source", "i4", -1, True),
     ("further", "i4", 0, False),
     ("part", "u2", 0, False),
-    ("rare", "i4", 0, True),
+    ("signalled_since", "f8", 0.0, False),
+    ("first_seen", "f8", 0.0, False),
+    ("not_before", "f8", 0.0, False),
+    ("n_errors", "u1", 0, False),
     ("request_digest", "i8", 0, False),
     ("marks", "u2", 0, False),
 )
@@ -77,16 +79,13 @@ class Pages:
 
     Rows are given out in order and never reused, so that a row means one page as long as a process runs. Columns grow
     by a quarter when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no
-    memory. 43 bytes a page; what few pages have, or many share, stands in `RareFacts` and can be read as if it were a
-    column.
+    memory. 41 bytes a page, and 25 more where pages are announced, were never crawled, or have failed.
 
     Attributes
     ----------
     crawled_at : ndarray of float64
         Time of the last visit that learned what the page holds (or where it moved, or, if it never held anything, that
         it is gone), POSIX seconds; -inf: never.
-    signalled_since, first_seen, not_before, n_errors : RareColumn
-        The rare facts, see `Facts`.
 
     Examples
     --------
@@ -109,13 +108,17 @@ class Pages:
     further: npt.NDArray[np.int32]  # where the planner keeps what further sources say, counted from 1; 0: there is none
     # Number of the part of its site that the page is in (`crawlsched.change_signals.part_number`).
     part: npt.NDArray[np.uint16]
-    rare: NumberColumn  # the page's row of rare facts
+    # When a source first covered the page, POSIX seconds; 0: none does. A store has nan.
+    signalled_since: npt.NDArray[np.float64]
+    first_seen: npt.NDArray[np.float64]  # when the page became known; of one that a store has as crawled it is 0
+    not_before: npt.NDArray[np.float64]  # not to be visited earlier, POSIX seconds; 0: no such limit
+    n_errors: npt.NDArray[np.uint8]  # visits in a row which did not reach content
     # Of the request that made the page (`crawlsched.crawl.request_templates.request_digest`); 0: not known here.
     request_digest: npt.NDArray[np.int64]
     marks: npt.NDArray[np.uint16]  # what has been asked of the page (`crawlsched.pages.marks`)
 
-    #: Names of the columns, in order, but for that of rare facts.
-    names = tuple(name for name in _EMPTY if name != "rare")
+    #: Names of the columns, in order.
+    names = tuple(_EMPTY)
 
     def __init__(self, capacity: int = 1024) -> None:
         if capacity < 1:
@@ -125,10 +128,6 @@ class Pages:
         self.capacity = 0
         for name, dtype, empty, is_small in _COLUMNS:
             setattr(self, name, NumberColumn(dtype, int(empty)) if is_small else np.empty(0, dtype))
-        self.rare_facts = RareFacts()
-        self.signalled_since, self.first_seen, self.not_before, self.n_errors = (
-            RareColumn(name, self.rare_facts, lambda: self.rare, self._change_rare) for name in Facts._fields
-        )
         self.reserve(capacity)
 
     def __len__(self) -> int:
@@ -181,7 +180,7 @@ class Pages:
         self.host[new] = hosts
         self.importance[new] = weights
         self.part[new] = part
-        self.rare[new] = self.rare_facts.give(Facts(first_seen=now), rows.size)
+        self.first_seen[new] = now
         return rows
 
     def set_rows(self, rows: npt.NDArray[np.intp], columns: dict[str, npt.NDArray[Any]]) -> None:
@@ -192,28 +191,19 @@ class Pages:
             raise ValueError(f"page must hold row numbers from 0, got {int(rows.min())}.")
         begun = int(rows.min()) < self.n
         self._begin(int(rows.max()) + 1)
-        for name in self.names:
+        given = {name: columns[name] for name in self.names if name in columns}
+        if "signalled_since" in given:
+            given["signalled_since"] = np.nan_to_num(given["signalled_since"])
+        for name, column in given.items():
             # Rows that were never written to take no memory: of what no page has, it stays so.
-            if name in columns and (begun or np.any(columns[name] != _EMPTY[name])):
-                getattr(self, name)[rows] = columns[name]
-        given = [name for name in Facts._fields if name in columns]
-        if given:
-            facts = {name: columns[name] if name in given else getattr(self, name)[rows] for name in Facts._fields}
-            self._give_rare(rows, facts)
-
-    # -- rare facts
-
-    def set_rare(self, page: int, **changes: Any) -> None:
-        """Change some of a page's rare facts; O(1)."""
-        old = self.rare.item(page)
-        self.rare.set_one(page, self.rare_facts.give(self.rare_facts.facts(old)._replace(**changes)))
-        self.rare_facts.take_back_one(old)
+            if begun or np.any(column != _EMPTY[name]):
+                getattr(self, name)[rows] = column
 
     def reached(self, page: int) -> None:
-        """Note that a visit has reached the page: reset its errors, its wait and when it became known. O(1)."""
-        rare = self.rare.item(page)
-        if rare and self.rare_facts.facts(rare).differ_after_a_visit:
-            self.set_rare(page, first_seen=np.nan, not_before=0.0, n_errors=0)
+        """Note that a visit has reached the page: reset its errors and its wait. O(1)."""
+        # What stands there already is not written once more.
+        if self.not_before.item(page) or self.n_errors.item(page):
+            self.not_before[page] = self.n_errors[page] = 0
 
     def failing(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
         """Return which pages had a copy and could not be reached lately; O(n)."""
@@ -221,29 +211,16 @@ class Pages:
         away[away] = self.n_errors[rows[away]] <= LAST_TRIES
         return away
 
-    def _change_rare(self, pages: Any, name: str, values: Any) -> None:
-        rows = np.arange(*pages.indices(self.n)) if isinstance(pages, slice) else np.atleast_1d(np.asarray(pages))
-        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        facts = {field: getattr(self, field)[rows] for field in Facts._fields}
-        facts[name] = np.broadcast_to(values, rows.shape)
-        self._give_rare(rows, facts)
-
-    def _give_rare(self, rows: npt.NDArray[np.intp], facts: dict[str, npt.NDArray[Any]]) -> None:
-        old, given = self.rare[rows], self.rare_facts.give_many(facts)
-        # As in `set_rows`: of pages without any, the column takes no memory.
-        if old.any() or given.any():
-            self.rare[rows] = given
-            self.rare_facts.take_back(old)
-
     def free(self, rows: npt.NDArray[np.intp]) -> None:
         """Forget pages; their rows stay empty for good. O(1) a page."""
-        self.rare_facts.take_back(self.rare[rows])
         for name, empty in _EMPTY.items():
             getattr(self, name)[rows] = empty
 
     def columns(self, rows: npt.NDArray[np.intp]) -> dict[str, npt.NDArray[Any]]:
-        """Copy the columns of some pages and their rare facts, by name; O(n)."""
-        return {name: getattr(self, name)[rows] for name in (*self.names, *Facts._fields)}
+        """Copy the columns of some pages as a store has them, by name; O(n)."""
+        copied = {name: getattr(self, name)[rows] for name in self.names}
+        copied["signalled_since"][copied["signalled_since"] == 0.0] = np.nan
+        return copied
 
 
 def distinct(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

@@ -37,7 +37,7 @@ def variant_fingerprint(request_fingerprint: bytes, variant: str | None) -> byte
 class Variants:
     """Find all pages of a URL.
 
-    Each variant stands in the index a second time, under its URL's fingerprint and a number, so that this takes ten
+    Each variant stands in the index a second time, under its URL's fingerprint and a number, so that this takes twelve
     bytes a variant, and nothing for a page that is none.
 
     Examples

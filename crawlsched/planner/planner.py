@@ -238,7 +238,7 @@ class Planner(Knowledge):
         if "first_seen" in known and "crawled_at" in known:
             # Of a page that was crawled nothing depends any more on when it became known.
             found = np.asarray(known["first_seen"], float)
-            known["first_seen"] = np.where(np.asarray(known["crawled_at"]) > -np.inf, np.nan, found)
+            known["first_seen"] = np.where(np.asarray(known["crawled_at"]) > -np.inf, 0.0, found)
         self.pages.set_rows(pages, known)
         self.own_precision.load(pages, columns)
         self._grow()
@@ -308,7 +308,6 @@ class Planner(Knowledge):
         crawled_at, state = columns.crawled_at.item(page), columns.state.item(page)
         n_signals, covered_further = columns.n_signals.item(page), columns.further.item(page)
         elapsed, observation = now - crawled_at, None
-        has_rare_facts = columns.rare.item(page)
         if changed is not None and now > crawled_at > -inf and state not in (GONE, MOVED):
             further: tuple[tuple[int, int], ...] = ()
             if covered_further:
@@ -344,8 +343,7 @@ class Planner(Knowledge):
             self.announcements.forget(page)
         if state != LIVE:
             columns.state[page] = LIVE
-        if has_rare_facts:
-            columns.reached(page)
+        columns.reached(page)
         self._end_visit(page, now)
         return observation
 
@@ -360,7 +358,7 @@ class Planner(Knowledge):
     def put_off(self, page: int, until: float, now: float) -> None:
         """Leave a page alone until a time."""
         now = self.at(now)
-        self.pages.set_rare(page, not_before=until)
+        self.pages.not_before[page] = until
         self.frontier.refile(np.array([page]), now)
 
     def take_back(self, columns: dict[str, npt.NDArray[Any]], now: float) -> None:
@@ -410,7 +408,7 @@ class Planner(Knowledge):
         wait = 0.0 if of_host else min(first * 2.0 ** min(again, 60), max(longest, first))
         # A page does not wait for long because its host fails.
         tries = max(again, min(again + 1, LAST_TRIES if of_host else 255))
-        pages.set_rare(page, not_before=max(now + wait, retry_at or 0.0), n_errors=tries)
+        pages.not_before[page], pages.n_errors[page] = max(now + wait, retry_at or 0.0), tries
         self._end_visit(page, now)
 
     def ask_soon(self, pages: IndexArray, now: float) -> None:

@@ -32,7 +32,7 @@ _MOVE_WITH_PAGES = (
 _OF_HOSTS = {
     "pages": "t.host",
     "hosts": "t.host",
-    "sources": "CASE WHEN t.kind IN ('sitemap', 'robots', 'backwards') THEN t.host END",
+    "sources": "CASE WHEN t.kind IN ('sitemap', 'robots') THEN t.host END",
     "noise_masks": "split_part(split_part(ltrim(t.template, '/'), '/', 1), ' ', 1)",
 }
 _MOVE_WITH_HOSTS = (

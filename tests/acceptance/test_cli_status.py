@@ -283,7 +283,7 @@ def _filled(url: str) -> None:
     store = Store.open(url, "test")
     urls = [f"http://a/{'news' if page % 2 else 'tags'}/{page}" for page in range(N_PAGES)]
     pages = {page: NewPage(page, urls[page], "a", bytes([page]) * 20, 0.0) for page in range(N_PAGES)}
-    quality: dict[str, Any] = {"announced": 500, "backwards": 3, "late": [700.0, 724.1, 800.0]}
+    quality: dict[str, Any] = {"announced": 500, "late": [700.0, 724.1, 800.0]}
     sources = {0: Source(0, "sitemap", "http://a/map.xml", "a", problems={"bad-url": 2}, quality=quality)}
     rows = []
     for number in range(N_VISITS):
@@ -311,7 +311,7 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path):
     assert 0.0 < rarest < source["false_per_day"] < most_often
     assert source["visits"] == N_VISITS
     assert 0 < source["true"] < source["heard"] < N_VISITS
-    assert (source["announced"], source["backwards"], source["median_delay"]) == (500, 3, 724.1)
+    assert (source["announced"], source["median_delay"]) == (500, 724.1)
     assert [site["host"] for site in told["sites"]] == ["a"]
     precision = {part["part"]: part["precision_interval"] for part in told["parts"]}
     assert precision["/news/"][0] < 1 - np.exp(-3.0) < precision["/news/"][1]
@@ -320,7 +320,7 @@ def test_sources_are_shown_with_counts_and_intervals(tmp_path):
     assert source["dates"] == 3
     text = said("sources", "--database", url)
     assert f"{say_duration(724.1)} (of 3)" in text
-    assert "sitemap http://a/map.xml  (bad-url 2, 3 went back)" in text
+    assert "sitemap http://a/map.xml  (bad-url 2)" in text
     assert "/tags/ of source 0" in text
     # What the columns mean stands below them.
     assert "true: how many visits after an announcement found a change." in " ".join(text.split())

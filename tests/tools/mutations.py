@@ -4,8 +4,6 @@
 tree, where the tests that concern the module are run until one fails. What lives is printed with what was changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import copy
@@ -31,7 +29,8 @@ PARTS = {
     ),
     "posterior": (
         ["estimators/posterior.py"],
-        ["tests/unit/estimators/test_estimators_posterior.py crawlsched/estimators/posterior.py",
+        ["tests/unit/estimators/test_estimators_posterior.py tests/unit/estimators/test_estimators_soft_visits.py "
+         "crawlsched/estimators/posterior.py",
          "tests/unit/estimators crawlsched/estimators tests/papers", "tests/unit/planner tests/unit/crawl_value"],
     ),
     "frontier": (
@@ -39,8 +38,9 @@ PARTS = {
         ["tests/unit/frontier crawlsched/frontier", "tests/unit/planner tests/unit/simulation"],
     ),
     "sharing": (
-        ["sharing/*.py"],
-        ["tests/unit/sharing crawlsched/sharing", "tests/integration/store/test_members.py tests/integration/refresh"],
+        ["sharing.py"],
+        ["tests/unit/sharing crawlsched/sharing.py",
+         "tests/integration/store/test_members.py tests/integration/refresh"],
     ),
     "writer": (
         ["store/saving.py"],

@@ -36,7 +36,7 @@ def sources(context: Context) -> Html:
     headings += [("delay", "r w"), ("read", "r"), ("problems", "w")]
     legend = (
         "As crawlsched sources has them, best first. The line in a bar is the 95 % interval. True: how many visits "
-        "after an announcement found a change. Doubtful dates went back, or are from before the last visit."
+        "after an announcement found a change."
     )
     return tag("main", section("Sources of announcements", tag("p", legend, class_="faint"), table(headings, rows)))
 

@@ -5,7 +5,7 @@ import json
 import time
 from itertools import pairwise
 from math import e
-from statistics import median
+from statistics import mean, median
 
 import numpy as np
 import pytest
@@ -167,12 +167,12 @@ def test_a_random_delay_is_a_draw(tmp_path):
             lambda: len(site.requests) > 200
         )
     distances = {host: [b - a for a, b in pairwise(times)] for host, times in asked.items()}
-    drawn = [distance / DELAY for host in RANDOM for distance in distances[host]]
-    assert min(drawn) > 0.45 - (0.05 + site.late) / DELAY  # what the site saw late is followed sooner
-    assert sum(drawn) / len(drawn) < 1.08 * SCRAPYS_MEAN
-    # One that the site saw late is followed sooner: the median tells, and no two come together.
-    assert min(distances[FIXED]) > 0.6 * DELAY
-    assert 0.98 * DELAY < median(distances[FIXED]) < 1.06 * DELAY
+    drawn = sorted(distance for host in RANDOM for distance in distances[host])
+    assert drawn[len(drawn) // 20] > 0.4 * DELAY  # what the site saw late is followed sooner
+    assert median(distances[FIXED]) > 0.98 * DELAY
+    # By how much a busy machine is late both show: the fixed delay says how long the others had to be.
+    assert median(distances[FIXED]) < 0.95 * median(drawn)
+    assert mean(drawn) < 1.08 * SCRAPYS_MEAN * mean(distances[FIXED])
 
 
 @pytest.mark.parametrize("one_pass", [True, False])

@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
-from crawlsched.store.records import last_plan
 from tests.crawling import YIELDS, Project, spider
 from tests.site import Site
 
@@ -75,7 +74,7 @@ def test_without_discovery_unknown_urls_stay_unknown(site, start, tmp_path):
 # The days that a sitemap names for its page, one reading after the other, and the last for ever.
 DAYS = {
     "differs": ["2099-11-01", "2099-11-01", "2099-11-02"],
-    "backwards": ["2099-11-03", "2099-11-02"],
+    "back": ["2099-11-03", "2099-11-02"],
     "seen": ["2026-11-02", "2026-11-03"],
 }
 
@@ -104,20 +103,20 @@ def read(tmp_path_factory):
             site.page(f"/{name}.xml", _sitemap(f"<loc>{site.page(f'/{name}', '<p>x</p>')}</loc>"))
             for name in ("still", "moved")
         ]
-        seldom = [[f"*/{name}", {"min_interval": 1000}] for name in ("backwards", "seen")]
-        settings = {"source_urls": ",".join(urls), "source_interval": 1, "pages": seldom}
+        settings = {"source_urls": ",".join(urls), "source_interval": 1}
         folder = tmp_path_factory.mktemp("read")
         project = Project(folder, [site.url("/differs")], bandwidth="20/s", **settings)
         yield site, project.run_until(lambda: all(len(site.visits(urlsplit(url).path)) > 5 for url in urls))
 
 
 def test_a_lastmod_that_differs_is_a_change_signal(read):
-    """First sight announces nothing, the same date nothing, another date one ChangeSignal."""
+    """First sight announces nothing, the same date nothing, another date one ChangeSignal, also one that went back."""
     site, crawl = read
     assert crawl.stats["crawlsched/change_signals/received"] == len(DAYS)
-    page = crawl.pages()[site.url("/differs")].page
-    [(_, _, n)] = crawl.read(lambda store: store.reader.announcements_of(page))
-    assert (n, [row.n_signals for row in crawl.visits(page) if row.n_signals]) == (1, [1])
+    pages = {name: crawl.pages()[site.url(f"/{name}")].page for name in DAYS}
+    found = crawl.read(lambda store: [store.reader.announcements_of(page) for page in pages.values()])
+    assert [n for [(_, _, n)] in found] == [1, 1, 1]
+    assert [row.n_signals for row in crawl.visits(pages["differs"]) if row.n_signals] == [1]
 
 
 def test_an_index_spares_the_sitemaps_that_it_says_are_unchanged(read):
@@ -125,22 +124,6 @@ def test_an_index_spares_the_sitemaps_that_it_says_are_unchanged(read):
     site, _ = read
     assert len(site.visits("/moved.xml")) == 2
     assert len(site.visits("/still.xml")) == 1
-
-
-@pytest.mark.parametrize("kind", ["backwards", "seen"])
-def test_a_doubtful_date_is_counted_and_worth_little(read, kind):
-    """One that went back, or names a day before the last visit, counts for a source of its own.
-
-    That has little weight until visits have shown that it deserves more.
-    """
-    site, crawl = read
-    assert crawl.stats[f"crawlsched/change_signals/{kind}"] == 1
-    sources = crawl.read(lambda store: store.reader.sources())
-    (doubtful,) = (one.source for one in sources if (one.kind, one.url) == ("backwards", site.url(f"/{kind}.xml")))
-    heard = {source: n for _, source, n, *_ in crawl.read(lambda store: store.reader.further_sources())}
-    plan = crawl.read(lambda store: last_plan(store))
-    assert heard[doubtful] == 1
-    assert plan.data["signal_weights"][doubtful] == 0.05
 
 
 def test_many_sitemaps_leave_every_other_slot_to_pages(site, tmp_path):

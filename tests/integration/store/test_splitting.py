@@ -53,7 +53,7 @@ def crawled_url(sqlite_url):
             hosts={host: Host(host, NOW + 5.0, 1.5, NOW, {"validators": {"n": 3}}) for host in HOSTS},
             sources={
                 12: Source(12, "ping", "desk", ""),
-                13: Source(13, "backwards", "http://h3.example/s", "h3.example", 3),
+                13: Source(13, "robots", "http://h3.example/robots.txt", "h3.example", 3),
             },
             further_sources={(page, 12): (1, 4, NOW - 9.0, 4, NOW - 8.0, 2.0, 1.0) for page in range(0, N_PAGES, 5)},
             changes=[ChangeRow(number, number * 7 % N_PAGES, NOW + number, "changed", None) for number in range(40)],

@@ -17,7 +17,7 @@ def _name(number: int) -> bytes:
 def _loaded(numbers: range, block: int = 700) -> PageIndex:
     index = PageIndex()
     blocks = [numbers[start : start + block] for start in range(0, len(numbers), block)]
-    index.load(((_keys(part), np.array(part)) for part in blocks), len(numbers))
+    index.load((_keys(part), np.array(part)) for part in blocks)
     return index
 
 
@@ -44,16 +44,16 @@ def test_any_history_agrees_with_a_dictionary(n_loaded: int, steps: list[tuple[s
 
 
 def test_fingerprints_that_differ_in_the_last_bit_kept_are_two() -> None:
-    """Of a key 48 bits count behind those that choose the segment; what differs only behind them is one page."""
+    """Their first 8 bytes count; what differs only behind them is one page."""
     index = PageIndex()
     base = bytes.fromhex("00112233445566778899")
     index.add(base, 0)
-    for bit in range(56):
+    for bit in range(64):
         other = (int.from_bytes(base, "big") ^ 1 << 79 - bit).to_bytes(10, "big")
         assert index.page(other) == -1
         index.add(other, bit + 1)
     assert index.page(base) == 0
-    assert index.page(base[:7] + b"\xff\xff\xff") == 0
+    assert index.page(base[:8] + b"\xff\xff") == 0
 
 
 @pytest.mark.parametrize("n_first_bytes", [1, 3, 256])
@@ -64,7 +64,7 @@ def test_loaded_keys_need_not_be_spread_evenly(n_first_bytes: int) -> None:
     fingerprints[:, 0] = rng.integers(0, n_first_bytes, 300_000)
     index, numbers = PageIndex(), rng.permutation(300_000)
     blocks = np.array_split(np.arange(300_000), 7)
-    index.load(((PageIndex.keys(fingerprints[rows]), numbers[rows]) for rows in blocks), 300_000)
+    index.load((PageIndex.keys(fingerprints[rows]), numbers[rows]) for rows in blocks)
     assert len(index) == 300_000
     some = range(0, 300_000, 997)
     assert [index.page(fingerprints[row].tobytes()) for row in some] == numbers[list(some)].tolist()

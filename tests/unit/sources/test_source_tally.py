@@ -1,7 +1,5 @@
 """Tallies of what a source states, and the bounded memory by which it is judged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,30 +10,22 @@ from crawlsched.crawl.source_reading import SourceRead
 NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
 
 
-def _read(lastmod: list[float], announced: list[bool], backwards: list[bool]) -> SourceRead:
-    pages = np.arange(len(lastmod))
-    return SourceRead(
-        b"",
-        pages=pages,
-        announced=np.array(announced),
-        backwards=np.array(backwards),
-        lastmod=list(lastmod),
-    )
+def _read(lastmod: list[float], announced: list[bool]) -> SourceRead:
+    return SourceRead(b"", pages=np.arange(len(lastmod)), announced=np.array(announced), lastmod=list(lastmod))
 
 
-def test_announcements_and_dates_that_went_back_are_counted() -> None:
-    """Over all readings."""
-    quality: dict[str, object] = {"index": {"held": 1.0, "missed": 0.0}}
+def test_announcements_are_counted() -> None:
+    """Over all readings, and what else is known of the source stays."""
+    quality: dict[str, object] = {"interval": 60.0}
     for _ in range(3):
-        quality = tallied(quality, _read([NOON, NOON, NOON], [True, True, False], [False, True, False]), NOON + 60)
-    assert (quality["announced"], quality["backwards"]) == (6, 3)
-    assert quality["index"] == {"held": 1.0, "missed": 0.0}
+        quality = tallied(quality, _read([NOON, NOON, NOON], [True, True, False]), NOON + 60)
+    assert (quality["announced"], quality["interval"]) == (6, 60.0)
 
 
 def _delays(delays: np.ndarray) -> dict[str, Any]:
     """Tallies of a source of which one date was read so late each; one has no time of day, and one is yet to come."""
     stated = [*(NOON - delays), NOON // 86_400 * 86_400, NOON + 5000.0]
-    return tallied({}, _read(stated, [True] * len(stated), [False] * len(stated)), NOON)
+    return tallied({}, _read(stated, [True] * len(stated)), NOON)
 
 
 def test_delays_run_from_the_date_stated_to_its_reading() -> None:
@@ -47,5 +37,5 @@ def test_delays_run_from_the_date_stated_to_its_reading() -> None:
 
 def test_a_stamp_on_all_pages_is_one_date() -> None:
     """A thousand pages with the same date are no thousand observations."""
-    stamped = tallied({}, _read([NOON] * 1000, [True] * 1000, [False] * 1000), NOON + 60.0)
+    stamped = tallied({}, _read([NOON] * 1000, [True] * 1000), NOON + 60.0)
     assert stamped["late"] == [60.0]
