@@ -65,8 +65,6 @@ class SharedTexts:
             for edit, shown in self._edits.items()
             if not shown.n_without and seen.page not in shown.pages and asked_at >= shown.since
         ]
-        if not open_edits:
-            return
         shows = {_edit_of(one) for one in found}
         said = trace.texts_at({edit[0] for edit, _ in open_edits if edit[0] in places})
         texts = {place: {*there} for place, there in said.items()}
