@@ -101,7 +101,7 @@ class Detector(NamedTuple):
     def _note(seen: PageBlocks, told: Sequence[Difference]) -> None:
         """Keep the differences that were delivered with the page's trace, for `why`."""
         seen.trace.changes = [
-            [seen.trace.names.get(one.place, one.kind), _shown(one, one.was, one.old), _shown(one, one.says, one.new)]
+            [seen.trace.names.get(one.place, one.kind), _shown(one.was, one.old), _shown(one.says, one.new)]
             for one in told[:MOST_SHOWN]
         ]
 
@@ -120,9 +120,9 @@ class Detector(NamedTuple):
         return self.noise.learn_at_once(first.page, between, second.trace, now, apart, may_be_old=may_be_old)
 
 
-def _shown(one: Difference, text: str, part: str) -> str:
-    """Return what a block says; of a long one what differs, and what stands around that."""
-    said = text if one.is_whole or len(text) <= LONGEST_SHOWN else f"{one.left} {part} {one.right}"
+def _shown(text: str, part: str) -> str:
+    """Return what a block says; of a long one what stands around the part that differs."""
+    said = text if len(text) <= LONGEST_SHOWN else text[max(text.find(part) - 20, 0) :]
     return said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
 
 
