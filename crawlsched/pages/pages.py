@@ -66,6 +66,7 @@ _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("first_seen", "f8", 0.0, False),
     ("not_before", "f8", 0.0, False),
     ("n_errors", "u1", 0, False),
+    ("rule", "u1", 0, False),
     ("request_digest", "i8", 0, False),
     ("marks", "u2", 0, False),
 )
@@ -79,7 +80,7 @@ class Pages:
 
     Rows are given out in order and never reused, so that a row means one page as long as a process runs. Columns grow
     by a quarter when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no
-    memory. 41 bytes a page, and 25 more where pages are announced, were never crawled, or have failed.
+    memory. 41 bytes a page, and 26 more where pages are announced, new or failing, or rules name them.
 
     Attributes
     ----------
@@ -113,6 +114,7 @@ class Pages:
     first_seen: npt.NDArray[np.float64]  # when the page became known; of one that a store has as crawled it is 0
     not_before: npt.NDArray[np.float64]  # not to be visited earlier, POSIX seconds; 0: no such limit
     n_errors: npt.NDArray[np.uint8]  # visits in a row which did not reach content
+    rule: npt.NDArray[np.uint8]  # the rule that bounds its crawl intervals, counted from 1; 0: there is none
     # Of the request that made the page (`crawlsched.crawl.request_templates.request_digest`); 0: not known here.
     request_digest: npt.NDArray[np.int64]
     marks: npt.NDArray[np.uint16]  # what has been asked of the page (`crawlsched.pages.marks`)

@@ -159,7 +159,7 @@ class Histories(RuleBasedStateMachine):
 
     def compare(self, page: int, best: int) -> None:
         """A page that goes for its value is worth nearly as much as the best one, and may be crawled."""
-        columns, shortest = self.planner.pages, self.planner.intervals.shortest_one(page)
+        columns, shortest = self.planner.pages, self.planner.intervals.shortest(page)
         if (
             columns.crawled_at.item(page) == -np.inf
         ):  # in the share of discovery, or one that was crawled just now waits
