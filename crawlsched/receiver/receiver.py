@@ -186,15 +186,12 @@ class Receiver:
         that we made the callback for that name.
         """
         number = int(request.match_info["source"])
-        try:
-            source = self._refresher.sources[number]
-        except (KeyError, IndexError):
-            source = None
-        if source is None or source.kind not in POLLED_KINDS:
-            raise PingRefused(404, "There is no such callback.")
-        for topic in (source.url, subscription_of(source).topic, request.query.get("hub.topic")):
-            if topic and is_equal(request.match_info["token"], callback_token(topic, self._key)):
-                return number, topic
+        sources = self._refresher.sources
+        if number in sources and sources[number].kind in POLLED_KINDS:
+            source = sources[number]
+            for topic in (source.url, subscription_of(source).topic, request.query.get("hub.topic")):
+                if topic and is_equal(request.match_info["token"], callback_token(topic, self._key)):
+                    return number, topic
         raise PingRefused(404, "There is no such callback.")
 
     async def _verify_intent(self, request: web.Request) -> web.Response:
@@ -213,7 +210,7 @@ class Receiver:
         # nothing is known of what was asked, and the token alone shows that it was.
         receiver = self._refresher.settings.receiver
         by_hand = mode == "subscribe" and (receiver is None or receiver.url is None)
-        is_ours = by_hand or (mode != "" and subscription_of(source).has_asked(mode))
+        is_ours = by_hand or (mode != "" and subscription_of(source).asked == mode)
         if not is_ours or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
         lease = _seconds(request.query.get("hub.lease_seconds"))
