@@ -8,6 +8,8 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
+from w3lib.encoding import read_bom, resolve_encoding
+
 from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = [
@@ -86,14 +88,6 @@ def _limited(chunks: Iterator[bytes], max_bytes: int, problems: ProblemCounter) 
         yield chunk
 
 
-# The mark of UTF-32 starts as that of UTF-16 does.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 # Where there is no mark: in these, signs that are of ASCII have zeros (RFC 4627, section 3).
 _UNMARKED = (
     (re.compile(rb"[^\0]\0\0\0", re.DOTALL), "utf-32-le"),
@@ -103,8 +97,6 @@ _UNMARKED = (
 )
 _DECLARATION = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _SMALLEST_START = 4
-# What calls itself so is Windows-1252 as a rule, which has some signs more (WHATWG, Encoding, section 4.2).
-_MEANS_1252 = frozenset({"iso8859-1", "ascii"})
 
 
 def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[str]:
@@ -127,9 +119,9 @@ def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[st
 
 def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
     """Name the encoding of a document that starts so, and how many bytes its mark takes."""
-    for mark, encoding in _MARKS:
-        if start.startswith(mark):
-            return encoding, len(mark)
+    by_mark, mark = read_bom(start)
+    if by_mark:
+        return by_mark, len(mark or b"")
     for pattern, encoding in _UNMARKED:
         if pattern.match(start):
             return encoding, 0
@@ -138,7 +130,6 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
         return "utf-8", 0
     name = declared[1].decode("ascii")
     try:
-        codec = codecs.lookup(name)
         # A declaration that can be read byte by byte is not in UTF-16, whatever it says; and codecs such as
         # "rot13" or "zip" are no encodings of text.
         fits = "<?xml".encode(name) == b"<?xml" and isinstance(
@@ -149,7 +140,8 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
     if not fits:
         problems.add("unknown-encoding", name)
         return "utf-8", 0
-    return "cp1252" if codec.name in _MEANS_1252 else codec.name, 0
+    # What calls itself Latin-1 is Windows-1252 as a rule, which has some signs more (WHATWG, Encoding, section 4.2).
+    return resolve_encoding(name) or "utf-8", 0
 
 
 def _report_damage(text: str, problems: ProblemCounter) -> None:
