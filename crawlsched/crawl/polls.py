@@ -78,17 +78,19 @@ class Polls:
             self._sources[number],
             url,
             body,
-            request_fingerprint=self._collection.request_fingerprint,
-            pages_of=partial(self._pages_of, self._sources[number].host),
+            known_as=partial(self._known_as, self._sources[number].host),
             announced_before=self._collection.announced_before,
             ancestors=[above.url for above in self._above(number)],
             hosts={host for source in (self._sources[number], *self._above(number)) for host in _spoken_for(source)},
         )
 
-    def _pages_of(self, host: str, request_fingerprint: bytes) -> list[int]:
-        """Return the pages of a URL that are of one shard with a host: a sitemap announces no others."""
-        shards, pages = self._collection.shards, self._collection.variants.pages(request_fingerprint)
-        return pages if shards.n is None else [page for page in pages if shards.of_page(page) is shards.of_name(host)]
+    def _known_as(self, host: str, url: str) -> tuple[bytes, list[int]]:
+        """Return a URL's fingerprint and its pages that are of one shard with a host: a sitemap announces no others."""
+        name, shards = self._collection.request_fingerprint(url), self._collection.shards
+        pages = self._collection.variants.pages(name)
+        if shards.n is not None:
+            pages = [page for page in pages if shards.of_page(page) is shards.of_name(host)]
+        return name, pages
 
     def _above(self, number: int) -> list[Source]:
         above: list[Source] = []
@@ -180,9 +182,9 @@ class Polls:
             named = absolute_sitemaps(sitemaps, url)
             for problem in named.problems:
                 self._report(url, problem)
-            for sitemap in named.url:
+            for sitemap in named.children.url:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
-            before, self._named_by[url] = self._named_by.get(url, []), list(named.url)
+            before, self._named_by[url] = self._named_by.get(url, []), named.children.url
             for gone in set(before).difference(self._settings.source_urls, *self._named_by.values()):
                 self._admission.leave_source("sitemap", gone, now)
 

@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals.collected import Limits
@@ -20,8 +21,9 @@ from crawlsched.crawl.subscriptions import Subscription, kept, subscription_of
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.receiver.pings import (
     MOST_URLS,
+    WRONG_SIGNATURE,
     PingRefused,
-    Signature,
+    begun_signature,
     callback_token,
     is_equal,
     read_indexnow,
@@ -79,13 +81,7 @@ class Receiver:
         assert self._refresher.settings.receiver is not None
         host, port, *_ = self._refresher.settings.receiver
 
-        @web.middleware
-        async def guard(
-            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-        ) -> web.StreamResponse:
-            return await self._guard(request, handler)
-
-        app = web.Application(client_max_size=_MOST_BYTES, middlewares=[guard])
+        app = web.Application(client_max_size=_MOST_BYTES, middlewares=[web.middleware(partial(self._guard))])
         # Clients write the names in capitals, too, and put a slash behind them.
         indexnow, websub = "/{name:(?i:indexnow)/?}", "/{name:(?i:websub)}/{source:[0-9]{1,9}}/{token}"
         app.router.add_get(indexnow, self._indexnow)
@@ -235,7 +231,7 @@ class Receiver:
         from aiohttp import web
 
         number, topic = self._topic(request)
-        signature = Signature(request.headers.get("X-Hub-Signature"), topic, self._key)
+        digits, right = begun_signature(request.headers.get("X-Hub-Signature"), topic, self._key)
         length, most = 0, Limits().max_bytes
         try:
             async with asyncio.timeout(_SLOWEST):
@@ -243,11 +239,11 @@ class Receiver:
                     length += len(part)
                     if length > most:
                         raise web.HTTPRequestEntityTooLarge(max_size=most, actual_size=length)
-                    signature.add(part)
+                    right.update(part)
         except TimeoutError:
             raise web.HTTPRequestTimeout from None
-        if not signature.is_right():
-            raise PingRefused(403, "The signature is wrong.")
+        if not is_equal(digits, right.hexdigest()):
+            raise PingRefused(403, WRONG_SIGNATURE)
         self._refresher.polls.poll_soon(number, self._refresher.clock())
         return web.Response(status=202)
 
