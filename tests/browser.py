@@ -1,7 +1,5 @@
 """A real browser for tests: Debian's chromium, headless, spoken to by its own protocol (CDP) over aiohttp."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """Processes that tests start: they feel signals wherever the tests run, and end with the test however that ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

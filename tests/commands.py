@@ -1,7 +1,5 @@
 """Commands of `crawlsched`, run in the process of the tests: as from outside, but for a second less each."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from contextlib import chdir, redirect_stderr, redirect_stdout

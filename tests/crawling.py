@@ -1,9 +1,8 @@
 """Real crawls for tests: a spider in a process of its own, with the add-on installed by its one line."""
 
-from __future__ import annotations
-
 import json
 import re
+import signal
 import subprocess
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -237,8 +236,16 @@ class Project:
         """Run the crawl until something is so, and end it then as a person would."""
         process = self.start(**{"seconds": 0, **settings})
         wait_until(is_so, timeout, lambda: self.log()[-3000:])
-        process.terminate()
+        return self.end(process)
+
+    def end(self, process: subprocess.Popen[str] | Prepared, number: int = signal.SIGTERM) -> Crawl:
+        """End a crawl as a person would, and wait for it."""
+        process.send_signal(number)
         return self.finish(process)
+
+    def kill(self, process: subprocess.Popen[str] | Prepared) -> Crawl:
+        """End a crawl in the middle of whatever it does."""
+        return self.end(process, signal.SIGKILL)
 
     def log(self) -> str:
         """Return what the crawl has logged."""

@@ -1,7 +1,5 @@
 """What stands in a database, asked beside the store; and its server, told as its administrator tells it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """How many generated inputs a property is tried with: in `make test-all` all, in `make test` a quarter."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -5,8 +5,6 @@ what it is about. Pages are edited three times each, by one word of a paragraph,
 else by `Moment.version`.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

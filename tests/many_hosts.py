@@ -5,8 +5,6 @@ seconds after it was changed last; the first of each host links to the others of
 further hosts. With `PAGES` it has so many of each of the hosts that are named, which link to nothing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time

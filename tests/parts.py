@@ -1,7 +1,5 @@
 """Parts of a crawl over a real database, without Scrapy."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable

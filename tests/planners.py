@@ -1,7 +1,5 @@
 """Planners in tests, and hosts that never rest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

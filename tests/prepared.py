@@ -4,8 +4,6 @@ They are forked from one process that has loaded both, which spares each crawl t
 about the start itself, such as what is loaded and by which command, is tested with `tests.children`.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import multiprocessing

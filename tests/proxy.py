@@ -1,7 +1,5 @@
 """A network between a program and its server that can be slow, be cut, or be cut half."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import threading

@@ -1,7 +1,5 @@
 """Public suffixes for the cookies of tests: from the list that comes with tldextract, and never from the network."""
 
-from __future__ import annotations
-
 import logging
 import os
 import tempfile

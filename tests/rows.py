@@ -1,7 +1,5 @@
 """Rows of a collection, as a crawl would hand them to its store."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """A real web server on loopback for tests: each path is answered by a function of the test's own."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable

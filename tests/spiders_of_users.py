@@ -4,8 +4,6 @@ Each item is written down as a line of JSON, with the name of its spider. The si
 """
 # ruff: noqa: RUF012 (as Scrapy's documentation writes them)
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys
@@ -20,7 +18,7 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import DontCloseSpider
 from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, CSVFeedSpider, Rule, SitemapSpider, XMLFeedSpider
+from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
 from crawlsched.scrapy_versions import download
 
@@ -219,27 +217,6 @@ class Mapped(SitemapSpider):
 
     def parse_item(self, response):
         yield {"url": response.url, "text": _text(response)}
-
-
-class News(XMLFeedSpider):
-    """By feed."""
-
-    name = "news"
-    start_urls = [f"{SITE}/feed.xml"]
-    itertag = "item"
-
-    def parse_node(self, response, node):
-        return {"title": node.xpath("title/text()").get()}
-
-
-class Rows(CSVFeedSpider):
-    """By table."""
-
-    name = "rows"
-    start_urls = [f"{SITE}/table.csv"]
-
-    def parse_row(self, response, row):
-        return dict(row)
 
 
 class Failures(scrapy.Spider):
@@ -535,7 +512,7 @@ class Filed(scrapy.Spider):
 
 
 SPIDERS: tuple[type[scrapy.Spider], ...] = (
-    *(Prices, Jars, Languages, Callbacks, Items, Lambdas, Posts, Login, Rules, Paginated, Mapped, News, Rows, Failures),
+    *(Prices, Jars, Languages, Callbacks, Items, Lambdas, Posts, Login, Rules, Paginated, Mapped, Failures),
     *(Retries, Inline, Idle, OneForMany, Shell, Redirected, Recovering, Turned, Piped, Chained),
     *(Statuses, Limited, Unfiltered, OwnFilter, Filed),
 )

@@ -133,12 +133,6 @@ def test_the_change_log_has_a_heading_for_this_version() -> None:
     assert headings[0] in ("Unreleased", crawlsched.__version__)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_module_says_what_it_is(path: Path) -> None:
-    """A module opens with a docstring."""
-    assert path.read_text().startswith('"""'), f"{path.name} does not open with a docstring"
-
-
 def test_each_method_of_the_frontier_says_what_it_costs() -> None:
     """Those of `Pages` too: a docstring with O(...), as docs/explanation/frontier.md has it for those of a crawl."""
     silent = []

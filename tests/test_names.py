@@ -1,7 +1,5 @@
 """Names: the words of the glossary are those of the code, and classes are named by what they are."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

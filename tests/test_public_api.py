@@ -63,13 +63,6 @@ def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     )
 
 
-def test_the_add_on_is_where_the_one_line_says() -> None:
-    """`crawlsched.Addon`, as it stands in ADDONS, is the add-on's class."""
-    from crawlsched.addon import Addon
-
-    assert crawlsched.Addon is Addon
-
-
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """The lazy look-up of `Addon` does not answer for other names."""
     with pytest.raises(AttributeError, match="module 'crawlsched' has no attribute 'Adon'"):
@@ -86,8 +79,3 @@ def test_every_public_name_exists_and_is_documented(name: str) -> None:
         value = getattr(module, attribute)
         if callable(value) and getattr(value, "__module__", "").startswith("crawlsched"):
             assert value.__doc__, f"{name}.{attribute} has no docstring"
-
-
-def test_the_package_is_typed() -> None:
-    """Type checkers of projects that use the package read its annotations."""
-    assert (Path(crawlsched.__file__).parent / "py.typed").exists()

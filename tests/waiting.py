@@ -1,7 +1,5 @@
 """Waiting for what has to come to be so, on a machine however busy."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -77,25 +77,6 @@ def test_a_condition_that_is_none_is_said(folder, where, words):
     assert words in failed(run_here(folder, "pages", "--where", where, *GIVEN))
 
 
-def test_an_export_brings_its_import_back(folder, tmp_path):
-    """What was exported and imported elsewhere is exported alike: visits, and what pages are worth."""
-    assert "60 rows of pages written to" in said("export", str(tmp_path / "out"), *GIVEN, folder=folder)
-    other = "--database", "sqlite:///other.db"
-    for name in ("pages", "visits"):
-        said("import", f"out/{name}.csv", *other, "--collection", "news", folder=tmp_path)
-    said("export", "again", *other, folder=tmp_path)
-    for name, columns in (("pages", ("url", "importance")), ("visits", ("url", "time", "changed"))):
-        before, after = (
-            sorted(
-                tuple(row[c] for c in columns)
-                for row in csv.DictReader(StringIO((tmp_path / where / f"{name}.csv").read_text()))
-            )
-            for where in ("out", "again")
-        )
-        assert before == after
-        assert before
-
-
 def test_tables_are_written_as_csv_and_as_lines_of_json(folder, tmp_path):
     """Each kind of file has the same rows; an unknown ending is refused, and what fails leaves nothing."""
     said("export", str(tmp_path), "--format", "csv.gz", *GIVEN, folder=folder)

@@ -4,8 +4,6 @@ Each crawl is a process of its own against a server process of its own on loopba
 the same figure of plain Scrapy, or beside the bound that the README states, measured in the same run.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

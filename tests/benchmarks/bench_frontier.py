@@ -10,8 +10,6 @@ With ``--new 1000000`` so many pages without a copy, of 100 hosts and their 10,0
 ones: what a slot takes then, and how many go to either side.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 from time import perf_counter, process_time

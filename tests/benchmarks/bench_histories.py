@@ -13,8 +13,6 @@ the table can be made in parts, and a run that was interrupted goes on. Single c
 printed are means of paired differences with their standard errors, over cells, by halves, and by history.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -11,8 +11,6 @@ nor as it was: a reader of the page sees it, and one of the article does not. Su
 Usage: python -m tests.benchmarks.bench_released_pages OLD_FOLDER NEW_FOLDER --article CSS --releases 1.3.3 1.3.4
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections import Counter

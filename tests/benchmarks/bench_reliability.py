@@ -9,8 +9,6 @@ Usage: python -m tests.benchmarks.bench_reliability [KILLS [SOAK_MINUTES]]: 60 a
 the documentation states is of 60 kills and of 20 minutes.
 """
 
-from __future__ import annotations
-
 import random
 import sqlite3
 import sys
@@ -53,8 +51,7 @@ def crash_loop(kills: int, seed: int = 1) -> None:
             process = project.start()
             project.wait_for_log("Spider opened", timeout=60.0)
             time.sleep(rng.uniform(0.5, 6.0))
-            process.kill()
-            crawl = project.finish(process)
+            crawl = project.kill(process)
             refused += "cannot start" in crawl.log
             findings, n_now = crawl.read(lambda store: (schema.damage(store.database), store.reader.next_page()))
             assert findings == []

@@ -7,8 +7,6 @@ template; the others differ beside their article, and either answer is right, or
 Usage: python -m tests.benchmarks.bench_site_history REPOSITORY REF --article CSS [--folder F]
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess

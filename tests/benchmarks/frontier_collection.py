@@ -1,7 +1,5 @@
 """Collections of pages in about a steady state, as the benchmarks need them, up to ten million pages."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ratios that benchmarks measured last, in a file that the repository keeps: what falls is not left unnoticed."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,7 +1,5 @@
 """A claim of a paper, and the words in which numbers are said."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isnan

@@ -5,8 +5,6 @@
 simulates a figure and says so; without settings as printed in the paper, which can take hours.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What the papers on change rates claim of their figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import hypot, inf, isnan
 

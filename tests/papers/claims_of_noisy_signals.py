@@ -1,7 +1,5 @@
 """What the noisy-signals paper claims of its figures."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from math import hypot, isnan, nan

@@ -4,8 +4,6 @@ They come from the sdist on the package index. What may differ, and why, stands 
 code is 1 if anything else does. Arguments are names of files of theirs: `make scrapy-tests FILES=test_feedexport.py`.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

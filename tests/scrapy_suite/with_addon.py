@@ -3,8 +3,6 @@
 The settings are put where Scrapy's own defaults are, so whatever a test sets itself stands.
 """
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import tempfile

@@ -4,8 +4,6 @@
 tree, where the tests that concern the module are run until one fails. What lives is printed with what was changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import copy

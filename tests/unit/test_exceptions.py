@@ -31,14 +31,6 @@ def test_each_error_is_ours_and_the_nearest_builtin(error: type[Exception], caug
     assert issubclass(error, caught_as)
 
 
-def test_an_unknown_page_says_where_it_was_looked_for() -> None:
-    """The sentence has the URL, the collection, and what to do."""
-    assert str(UnknownPage("http://127.0.0.1/a", "news")) == (
-        "No page with the URL 'http://127.0.0.1/a' is in the collection 'news'; "
-        "check its spelling, or name another collection with --collection."
-    )
-
-
 def test_on_windows_no_command_no_crawl_and_no_collection_begins(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], sqlite_url: str
 ) -> None:

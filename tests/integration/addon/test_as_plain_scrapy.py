@@ -83,11 +83,6 @@ class Shop:
         if kind == "sitemap.xml":
             urls = "".join(f"<url><loc>{self._site.url(f'/item/m{n}')}</loc></url>" for n in range(3 + self.revision))
             return web.Response(text=SITEMAP.format(urls), content_type="application/xml")
-        if kind == "feed.xml":
-            text = f"<rss><channel><item><title>news {self.revision}</title></item></channel></rss>"
-            return web.Response(text=text, content_type="application/rss+xml")
-        if kind == "table.csv":
-            return web.Response(text=f"id,price\n1,{self.revision}\n", content_type="text/csv")
         return web.Response(status=404, text="not here")
 
     def _item(self, request: web.Request, name: str) -> web.Response:

@@ -83,8 +83,7 @@ def test_a_process_that_was_stopped_goes_on_without_a_burst(site, tmp_path):
         process.send_signal(signal.SIGCONT)
     came = len(site.times)
     wait_until(lambda: len(site.times) > came + 40)
-    process.terminate()
-    project.finish(process)
+    project.end(process)
     assert most_in_a_second(site.times) <= site.most_at(20)
 
 
@@ -97,7 +96,6 @@ def test_restarts_send_no_more_than_one_run_would(site, tmp_path):
         process = project.start()
         project.wait_for_log("Spider opened")
         time.sleep(1.5)
-        process.kill()
-        project.finish(process)
+        project.kill(process)
     passed = time.monotonic() - began
     assert 1 <= len(site.requests) <= passed / 5.0 + 1

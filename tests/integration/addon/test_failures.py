@@ -52,8 +52,7 @@ def test_a_full_disk_stops_dispatching_and_loses_nothing(site, tmp_path):
     wait_until(lambda: len(site.times) > n_before + 20)
     (tmp_path / "full").touch()
     time.sleep(1.0)
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert crawl.log.count("Nothing can be written: ") == 2
     assert crawl.log.count("The database can be written again after") == 1
     assert re.search(r"\d+ rows could not be written within 2 s of the end and are lost: ", crawl.log)

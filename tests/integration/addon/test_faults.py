@@ -120,8 +120,7 @@ def test_each_call_fails_once_and_the_crawl_goes_on(site, tmp_path):
     since = len(site.requests)
     # Any page that is stuck would never come.
     wait_until(lambda: {site.url(path) for path, _ in site.requests[since:]} >= set(urls), 90.0, project.log)
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert crawl.returncode == 0
     assert crawl.stats["finish_reason"] == "shutdown", crawl.log[-3000:]
     assert crawl.stats["crawlsched/dispatched"] == crawl.stats["crawlsched/resolved"]

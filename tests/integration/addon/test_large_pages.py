@@ -1,4 +1,4 @@
-"""What is large holds nothing up: a body, one that unfolds to a hundredfold, many of them, a sitemap at the end."""
+"""What is large holds nothing up: a body, one that unfolds to a hundredfold, many of them."""
 
 import gzip
 from itertools import count
@@ -23,8 +23,7 @@ def test_a_huge_body_does_not_hold_up_the_others_and_its_changes_are_found(site,
     settings = {"starts_first": 0, "pages": [["*/huge", {"max_interval": 1}]], "fingerprint": "visible_text"}
     process = (project := Project(tmp_path, urls, bandwidth="20/s", seconds=60, **settings)).start()
     wait_until(lambda: len(site.visits("/huge")) > 3, 60.0, project.log)
-    process.terminate()
-    outcomes = project.finish(process).outcomes()
+    outcomes = project.end(process).outcomes()
     # Those that were open at the end tell nothing.
     assert set(outcomes.pop(huge)) - {"dropped"} == {"changed"}
     assert {end for ends in outcomes.values() for end in ends[1:]} - {"dropped"} == {"unchanged"}
@@ -50,45 +49,4 @@ def test_bodies_that_unfold_to_a_hundredfold_cost_little_more_than_without_us(si
     assert peaks[0] - peaks[1] < 300.0
 
 
-ENTRIES = 4_000
 # `close_spider` of a pipeline is the last that Scrapy does before the scheduler is closed, `closed` the first after it.
-TICKS = """
-from scrapy.utils.asyncio import call_later
-
-ticks = 0
-
-
-def tick():
-    global ticks
-    ticks += 1
-    call_later(0.001, tick)
-
-
-class Pipeline:
-    def open_spider(self):
-        tick()
-
-    def close_spider(self):
-        Pipeline.ticks = ticks
-"""
-CLOSED = """
-def closed(self, reason):
-    with open("ticks.txt", "w") as file:
-        print(ticks - Pipeline.ticks, file=file)
-"""
-
-
-def test_a_sitemap_that_is_being_taken_over_is_finished_in_steps(site, tmp_path):
-    """The crawl is closed as soon as its 4,000 entries have begun to be taken in: all are; other callbacks run, too."""
-    entries = "".join(f"<url><loc>{site.url(f'/e/{number}')}</loc></url>" for number in range(ENTRIES))
-    site.default = lambda request: "x"
-    crawl = Project(
-        tmp_path,
-        spider([site.url("/")], before=TICKS, also=CLOSED),
-        source_urls=site.page("/sitemap.xml", f"<urlset>{entries}</urlset>"),
-        ITEM_PIPELINES={"spider_under_test.Pipeline": 1},
-        visits=2,
-    ).run()
-    assert crawl.returncode == 0
-    assert crawl.read(lambda store: store.reader.next_page()) == ENTRIES + 1
-    assert int((tmp_path / "ticks.txt").read_text()) >= 20

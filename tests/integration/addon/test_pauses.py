@@ -88,8 +88,7 @@ def seen(tmp_path_factory):
         seen.said = run.command("bandwidth", "pause")
         seen.by_hand = run.sent_in_a_pause()
         seen.status = run.command("status")
-        run.process.terminate()
-        seen.first = project.finish(run.process)
+        seen.first = project.end(run.process)
 
         ahead.write_text("0")
         run = _Watched(site, project, project.start(bandwidth=f"{RATE}/s"))
@@ -100,8 +99,7 @@ def seen(tmp_path_factory):
         n_before = len(site.times)
         run.wait_for_requests(2 * RATE)
         seen.after_the_pause, seen.allowed = site.times[n_before:], site.most_at(RATE)
-        run.process.terminate()
-        seen.second = project.finish(run.process)
+        seen.second = project.end(run.process)
         yield seen
 
 

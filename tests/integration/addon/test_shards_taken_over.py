@@ -78,8 +78,7 @@ def test_who_was_stopped_in_a_request_sends_nothing_that_is_anothers_by_then(tmp
     # What it gave up is asked for by who has the shard next, and that is it again.
     shared.leave(heir.token)
     wait_until(lambda: len({(headers["host"], path) for path, headers in site.requests}) == len(urls))
-    process.terminate()
-    assert crawl.finish(process).returncode == 0
+    assert crawl.end(process).returncode == 0
 
 
 def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_come(tmp_path, site, shared):
@@ -98,8 +97,7 @@ def test_who_is_told_to_end_gives_its_shards_back_before_the_last_answer_has_com
     process.terminate()
     wait_until(lambda: len(heir.mine()) == N_SHARDS)
     assert process.poll() is None
-    process.kill()
-    crawl.finish(process)
+    crawl.kill(process)
     heir.end(5.0)
 
 
@@ -141,8 +139,7 @@ def test_who_takes_a_shard_over_is_logged_in_since_its_own_start(tmp_path, site,
     seen = shared.look()
     (lost,) = [s for s, row in seen.shards.items() if seen.members[row.member].pid == processes["first"].pid]
     assert ("second", HOSTS[lost]) not in asked(False)
-    processes["first"].kill()
-    crawls["first"].finish(processes["first"])
+    crawls["first"].kill(processes["first"])
     wait_until(lambda: ("second", HOSTS[lost]) in asked(False))
     assert asked(True) == sorted((name, host) for name in crawls for host in HOSTS)
     for name in crawls:
@@ -150,5 +147,4 @@ def test_who_takes_a_shard_over_is_logged_in_since_its_own_start(tmp_path, site,
         assert mine[: len(HOSTS)] == ["/login"] * len(HOSTS)
     for path, headers in site.requests:
         assert path == "/login" or headers["cookie"] == f"session={headers['user-agent']}"
-    processes["second"].terminate()
-    assert crawls["second"].finish(processes["second"]).returncode == 0
+    assert crawls["second"].end(processes["second"]).returncode == 0

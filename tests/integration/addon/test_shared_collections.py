@@ -210,8 +210,7 @@ def test_three_processes_are_one_crawl_whoever_dies_or_is_stopped(ring):
     assert "was taken over by another process" in ring.projects[1].log()
 
     for project, process in zip(ring.projects[1:], (second, third), strict=True):
-        process.terminate()
-        assert project.finish(process).returncode == 0
+        assert project.end(process).returncode == 0
     ring.is_told_what_waits()
     asked = ring.log.asked()
     assert max(ring.granted) <= RATE * (1 + 1e-9)
@@ -249,8 +248,7 @@ def test_processes_end_when_each_page_of_all_was_tried_once(tmp_path, postgresql
     crawls = [crawl_of(tmp_path, log, name, **settings) for name in ("first", "second")]
     first, second = (crawl.start() for crawl in crawls)
     wait_until(lambda: len({name for *_, name in log.asked()}) == 2)
-    first.kill()
-    crawls[0].finish(first)
+    crawls[0].kill(first)
     done = crawls[1].finish(second)
     assert (done.returncode, done.stats["finish_reason"]) == (0, "finished"), done.log[-3000:]
     found = log.asked()

@@ -1,11 +1,10 @@
 """One fixed rate for everything: pages, redirects, robots.txt, POST requests; never a burst, hosts left in peace."""
 
 import asyncio
-import json
 import time
 from itertools import pairwise
 from math import e
-from statistics import median
+from statistics import mean, median
 
 import numpy as np
 import pytest
@@ -44,47 +43,6 @@ def test_no_second_has_more_than_its_share(site, tmp_path):
     spent = crawl.stats["crawlsched/slots/used"] + crawl.stats["crawlsched/slots/paid"]
     assert len(site.requests) == pytest.approx(spent, abs=2)
     assert len(site.requests) / (site.times[-1] - site.times[0]) < 1.1 * 20
-
-
-WATCHES = """
-async def start(self):
-    self.task = asyncio.ensure_future(self.watch())
-    async for request in super().start():
-        yield request
-
-async def watch(self):
-    refresher = Refresher.of(self.crawler)
-    with open("watched.txt", "w") as file:
-        while True:
-            print(json.dumps([len(refresher.rate.line), refresher.visits.dispatched]), file=file, flush=True)
-            await asyncio.sleep(0.02)
-"""
-
-
-def test_nothing_is_chosen_while_much_of_what_was_chosen_waits_for_its_turn(tmp_path):
-    """It would go seconds later, by what is known now.
-
-    Eight robots.txt files come after two seconds, and let go at once all pages that were chosen meanwhile.
-    """
-    with Site(tuple(f"127.0.0.{number}" for number in range(1, 9))) as site:
-
-        async def late(request):
-            await asyncio.sleep(2.0)
-            return web.Response(text="User-agent: *\n")
-
-        site.page("/robots.txt", late)
-        pages = [site.page(f"/{number}", "<p>x</p>") for number in range(200)]
-        urls = [url.replace("127.0.0.1", f"127.0.0.{1 + n % 8}") for n, url in enumerate(pages)]
-        imports = "import asyncio, json\nfrom crawlsched.crawl.refresher import Refresher"
-        watched = spider(urls, before=imports, also=WATCHES)
-        project = Project(tmp_path, watched, bandwidth="20/s", ROBOTSTXT_OBEY=True)
-        project.run_until(lambda: len(site.requests) > 120)
-    seen = [json.loads(line) for line in project.lines("watched.txt")]
-    behind = [(before[1], after[1]) for before, after in pairwise(seen) if min(before[0], after[0]) > 5]
-    assert len(behind) > 20
-    assert all(before == after for before, after in behind)
-    assert seen[-1][0] <= 5
-    assert most_in_a_second(site.times) <= site.most_at(20)
 
 
 def test_other_requests_share_the_rate_and_starve_nothing(site, tmp_path):
@@ -167,12 +125,12 @@ def test_a_random_delay_is_a_draw(tmp_path):
             lambda: len(site.requests) > 200
         )
     distances = {host: [b - a for a, b in pairwise(times)] for host, times in asked.items()}
-    drawn = [distance / DELAY for host in RANDOM for distance in distances[host]]
-    assert min(drawn) > 0.45 - (0.05 + site.late) / DELAY  # what the site saw late is followed sooner
-    assert sum(drawn) / len(drawn) < 1.08 * SCRAPYS_MEAN
-    # One that the site saw late is followed sooner: the median tells, and no two come together.
-    assert min(distances[FIXED]) > 0.6 * DELAY
-    assert 0.98 * DELAY < median(distances[FIXED]) < 1.06 * DELAY
+    drawn = sorted(distance for host in RANDOM for distance in distances[host])
+    assert drawn[len(drawn) // 20] > 0.4 * DELAY  # what the site saw late is followed sooner
+    assert median(distances[FIXED]) > 0.98 * DELAY
+    # By how much a busy machine is late both show: the fixed delay says how long the others had to be.
+    assert median(distances[FIXED]) < 0.95 * median(drawn)
+    assert mean(drawn) < 1.08 * SCRAPYS_MEAN * mean(distances[FIXED])
 
 
 @pytest.mark.parametrize("one_pass", [True, False])

@@ -61,8 +61,7 @@ def test_a_standby_goes_on_when_the_first_is_gone(site, make_project: Callable[.
     os.kill(owner.pid, number)
     first.finish(owner)
     wait_until(lambda: asked_by(site, "standby") > 10, say=standby.log)
-    os.kill(waiting.pid, signal.SIGTERM)
-    crawl = standby.finish(waiting)
+    crawl = standby.end(waiting)
     assert crawl.returncode == 0
     assert crawl.log.count(WAITS) == 1
     assert f"{WAITS}: pid {owner.pid} on host " in crawl.log
@@ -90,8 +89,7 @@ def test_ctrl_c_ends_a_standby_at_once(site, make_project: Callable[..., Project
     assert asked_by(site, "standby") == 0
     n = asked_by(site, "first")
     wait_until(lambda: asked_by(site, "first") > n, say=first.log)
-    os.kill(owner.pid, signal.SIGTERM)
-    assert first.finish(owner).returncode == 0
+    assert first.end(owner).returncode == 0
 
 
 def test_a_collection_with_shards_is_not_waited_for(tmp_path, postgresql_url):
@@ -126,5 +124,4 @@ def test_a_standby_goes_on_waiting_while_the_database_is_away(site, tmp_path, po
     lease.release()
     store.close()
     wait_until(lambda: asked_by(site, "standby") > 0, say=standby.log)
-    os.kill(waiting.pid, signal.SIGTERM)
-    assert standby.finish(waiting).returncode == 0
+    assert standby.end(waiting).returncode == 0

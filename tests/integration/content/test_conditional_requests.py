@@ -81,6 +81,22 @@ def test_conditional_requests_can_be_switched_off_and_the_callback_called_each_t
     assert crawl.items[:3] == [{"path": "page", **seen} for seen in (CHANGED, UNCHANGED, UNCHANGED)]
 
 
+def test_an_etag_that_stays_while_its_page_changes_is_found_out(site, tmp_path):
+    """Half of the visits go without it until two changes have shown that it lies; from then on all do."""
+    editions, etag = count(), {"ETag": '"always the same"'}
+
+    def lies(request):
+        if "If-None-Match" in request.headers:
+            return web.Response(status=304, headers=etag)
+        return html(f"<p>edition {next(editions)}</p>", headers=etag)
+
+    url = site.page("/", lies)
+    crawl = Project(tmp_path, [url], conditional_requests=True, bandwidth="20/s", visits=50).run()
+    assert not any("if-none-match" in headers for headers in site.visits("/")[-10:])
+    assert "not_modified" in crawl.outcomes()[url]
+    assert {row.outcome for row in crawl.visits()[-10:]} <= {"changed", "dropped"}
+
+
 CONDITIONAL = """
 async def start(self):
     yield scrapy.Request(self.start_urls[0], headers={"If-None-Match": '"v1"'}, errback=self.failed)

@@ -1,7 +1,5 @@
 """Noise is learned by second fetches and visits, edits of templates by other pages, and both survive a restart."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections import Counter

@@ -81,8 +81,7 @@ def test_each_delivered_change_arrives_although_crawl_and_follower_are_killed(tm
         follow(lines[-1]["cursor"])
         wait_until(lambda: len(told("changed")) == N_PAGES)
         wait_until(lambda: {c["url"] for post in posts for c in post["changes"] if c["kind"] == "changed"} == set(urls))
-        crawl.terminate()
-        stats = project.finish(crawl).stats
+        stats = project.end(crawl).stats
     with sqlite3.connect(tmp_path / "crawl.db") as database:
         kept = database.execute("SELECT id, kind FROM changes ORDER BY id").fetchall()
     ids = [number for number, _ in kept]
@@ -148,22 +147,19 @@ def test_each_transition_is_told_once_with_its_status_and_since_when(tmp_path):
         until(lambda: len(told()) == len(paths))
         answers |= {"/gone": (404, ""), "/fails": (503, ""), "/moves": (301, site.url("/new")), "/flaps": (410, "")}
         until(lambda: {"gone", "failing", "moved"} <= {change.kind for change in told()} and kinds("/flaps")[1:])
-        crawl.kill()
-        project.finish(crawl)
+        project.kill(crawl)
         crawl = project.start()
         until(lambda: len(site.visits("/gone")) > 6 and len(site.visits("/fails")) > 6)
         answers.pop("/flaps")
         until(lambda: kinds("/flaps")[-1] == "back")
-        crawl.terminate()
-        project.finish(crawl)
+        project.end(crawl)
         answers.pop("/gone"), answers.pop("/fails")
         answers["/flaps"] = (404, "")
         crawl = project.start()
         until(lambda: kinds("/gone")[-1] == "back" and kinds("/fails")[-1] == "recovered")
         until(lambda: kinds("/flaps")[-1] == "gone")
         until(lambda: bool(posts) and posts[-1]["changes"][-1]["id"] == told()[-1].id)
-        crawl.terminate()
-        project.finish(crawl)
+        project.end(crawl)
         found = told()
     for path, expected in (
         ("/stays", ["new"]),

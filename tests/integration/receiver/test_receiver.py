@@ -64,8 +64,7 @@ def test_pings_become_change_signals_and_bad_ones_are_refused(site, tmp_path):
         _ask(address, "GET", "/nothing"),
     ]
     wait_until(lambda: any(one.kind == "ping" for one in sources_of(project)))
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert [status for status, _ in found] == [202, 202, 202, 403, 413, 404]
     assert crawl.stats["crawlsched/change_signals/received"] == 4
     assert crawl.stats["crawlsched/change_signals/repeated"] == 1
@@ -120,8 +119,7 @@ def test_websub_by_hand_is_confirmed_for_what_was_asked_and_notices_lead_to_poll
     signature = hmac.new(form["hub.secret"].encode(), notice, "sha256").hexdigest()
     assert _ask(address, "POST", callback, notice, X_Hub_Signature=f"sha256={signature}")[0] == 202
     wait_until(lambda: len(site.visits("/feed.xml")) == before + 1)
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert crawl.stats["crawlsched/pings/notices"] == 1
     assert "denies the subscription: 'no'" in crawl.log
 
@@ -180,8 +178,7 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site, tmp_path):
     forms = {form["hub.topic"]: form for form in hub.forms}
     assert hub.notify(forms[site.url("/self")]) == 202
     wait_until(lambda: len(site.visits("/feed.xml")) == polls + 1)
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert {form["hub.mode"] for form in hub.forms} == {"subscribe"}
     assert set(forms) == {site.url("/self"), other}
     assert hub.confirmed == [(200, b"c")] * 2
@@ -193,42 +190,44 @@ def test_the_crawl_subscribes_to_hubs_that_feeds_name(site, tmp_path):
 def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_path):
     """Eight senders ping one unchanging page hundreds of times a second, and others without a key."""
     urls = [site.page(f"/{number}", f"<p>{number}</p>") for number in range(30)]
-    project = _project(tmp_path, urls, bandwidth="15/s", seconds=18)
+    project = _project(tmp_path, urls, bandwidth="15/s", seconds=0)
     process = project.start()
     address = project.receiver_address()
-    until = time.monotonic() + 14
-    answers = []
+    answers, ends = [], threading.Event()
 
     def flood(key):
         path = f"/indexnow?url={quote(urls[0])}&key={key}"
-        while time.monotonic() < until:
+        while not ends.wait(0.03):
             try:
                 answers.append(_ask(address, "GET", path)[0])
             except (OSError, http.client.HTTPException):
                 answers.append(0)
-            time.sleep(0.03)
+
+    def is_ignored():
+        """While the sender's precision is being learned each ping may bring a visit; once it is, none does."""
+        plan, sources = project.so_far().read(lambda store: (last_plan(store), store.reader.sources()))
+        weights = {} if plan is None else dict(enumerate(plan.data["signal_weights"]))
+        return any(weights.get(one.source, 1.0) < 0.2 for one in sources if one.kind == "ping")
 
     senders = [threading.Thread(target=flood, args=(key,)) for key in [KEY] * 8 + ["guess"] * 4]
     for sender in senders:
         sender.start()
-    for sender in senders:
-        sender.join()
-    crawl = project.finish(process)
+    try:
+        wait_until(lambda: answers.count(202) > 100, 90.0)
+        wait_until(is_ignored, 90.0)
+        n = len(site.requests)
+        wait_until(lambda: len(site.requests) > n + 100, 90.0)  # the slots go on
+    finally:
+        ends.set()
+        for sender in senders:
+            sender.join()
+    crawl = project.end(process)
     assert crawl.returncode == 0
     assert set(answers) <= {0, 202, 403, 429}
-    assert answers.count(202) > 100
     assert crawl.stats["crawlsched/pings/limited"] > 0
-    # The slots went on: what they lost is within a tenth.
-    assert crawl.stats["crawlsched/slots/used"] > 0.9 * (15 * 18) * 0.9
-    visits = {url: len(outcomes) for url, outcomes in crawl.outcomes().items()}
-    flooded, n_visits = visits[urls[0]], sum(visits.values())
-    mean = (n_visits - flooded) / (len(visits) - 1)
-    # While the sender's precision is being learned each ping may bring a visit; once it is, none does.
-    plan = crawl.read(lambda store: last_plan(store))
-    [source] = [one for one in crawl.read(lambda store: store.reader.sources()) if one.kind == "ping"]
-    assert plan.data["signal_weights"][source.source] < 0.2
-    assert flooded < 6 * mean
-    assert flooded < 0.25 * n_visits
+    asked = [path for path, _ in site.requests[n:]]
+    assert asked.count("/0") < 0.25 * len(asked)
+    assert len(set(asked)) > 20
 
 
 def _is_open(connection: socket.socket) -> bool:
@@ -285,8 +284,7 @@ def test_half_sent_requests_shut_nobody_out(site, tmp_path):
     answers = [_ask(address, "POST", "/indexnow", _body([url]))[0] for _ in range(10)]
     for connection in half:
         connection.close()
-    process.terminate()
-    crawl = project.finish(process)
+    crawl = project.end(process)
     assert answers == [202] * 10
     assert "Traceback" not in crawl.log
 

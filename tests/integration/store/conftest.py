@@ -20,12 +20,6 @@ def sqlite_store(sqlite_url):
 
 
 @pytest.fixture
-def postgresql_store(postgresql_url):
-    with closing(Store.open(postgresql_url, "spider", upgrade=True)) as opened:
-        yield opened
-
-
-@pytest.fixture
 def beside(database_url):
     """Open the database of `store` once more, as another process does."""
     with ExitStack() as stack:

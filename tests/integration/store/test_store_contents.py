@@ -32,16 +32,6 @@ def test_traces_come_with_the_facts_and_a_page_without_has_none(store):
     behind.close()
 
 
-def test_a_mask_is_kept_by_its_template(store):
-    """One that comes later takes its place."""
-    assert store.reader.noise_mask("a/news/#") is None
-    store.save(Batch(masks={"a/news/#": {"n_probes": 1}, "a/*": {"n_probes": 7}}))
-    store.save(Batch(masks={"a/news/#": {"n_probes": 2}}))
-    assert store.reader.noise_mask("a/news/#") == {"n_probes": 2}
-    store.save(Batch(masks={"//a blocks/3": {"edits": []}}))
-    assert sorted(store.reader.learned()) == ["//a blocks/3", "a/*", "a/news/#"]
-
-
 def test_the_text_before_is_kept_with_the_text(store):
     """Written one by one, in one transaction or twice: always the last two."""
     one, two, three = (KeptText(NOW + n, packed(f"text {n}", 100)) for n in range(3))

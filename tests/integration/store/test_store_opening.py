@@ -104,32 +104,6 @@ def load_and_check(url):
             raise StoreError(f"the database is damaged ({findings[0]}); restore a backup")
 
 
-def test_what_a_power_failure_leaves_of_the_log_is_sound(sqlite_url, tmp_path):
-    """Cut anywhere, or with garbage at its end: the last batches may be missing, none is there in part."""
-    store = Store.open(sqlite_url, "spider")
-    for batch in range(20):
-        store.save(Batch(new_pages=new_pages(range(50 * batch, 50 * batch + 50))))
-    file, log = path_of(sqlite_url).read_bytes(), path_of(sqlite_url + "-wal").read_bytes()
-    store.close()
-    rng = np.random.default_rng(1)
-    found = set()
-    for number in range(30):
-        left = tmp_path / f"left{number}.db"
-        left.write_bytes(file)
-        rest = log[: rng.integers(0, len(log))]
-        Path(f"{left}-wal").write_bytes(rest + rng.bytes(5000) if number % 2 else rest)
-        try:
-            after = Store.open(f"sqlite:///{left}", "spider")
-            n_pages = sum(len(block["page"]) for block in after.load())
-            assert schema.damage(after.database) == []
-            after.close()
-        except SchemaOutOfDate:  # the tables were in what is missing
-            continue
-        assert n_pages % 50 == 0
-        found.add(n_pages)
-    assert len(found) > 5
-
-
 @pytest.mark.parametrize(
     "damage", ["n_crawls = 'many'", "host = x'00'", "host = x'dcff'", "host = CAST(x'dcff' AS TEXT)"]
 )
@@ -140,6 +114,9 @@ def test_a_value_of_the_wrong_kind_costs_its_row(sqlite_url, caplog, damage):
     rows(sqlite_url, f"UPDATE pages SET {damage} WHERE page = 1")
     assert [block["page"].tolist() for block in store.load()] == [[0, 2]]
     assert "The page number 1 is left out: its row in the database is damaged" in caplog.text
+    rows(sqlite_url, "UPDATE pages SET etag = CAST(x'6aff' AS TEXT) WHERE page = 2")
+    assert [facts is None for facts in store.reader.facts([0, 2])] == [False, True]
+    assert "The page number 2 cannot be used: its row in the database is damaged" in caplog.text
     store.close()
 
 

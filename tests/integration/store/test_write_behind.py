@@ -1,6 +1,5 @@
 """The writing thread loses nothing: not when the disk is full, the file locked, the server gone, the process killed."""
 
-import threading
 import time
 
 from hypothesis import HealthCheck, given, settings
@@ -125,39 +124,6 @@ def test_facts_include_what_is_not_written_yet(sqlite_store):
         assert missing is None
     assert writer.close()
     assert writer.facts(sqlite_store, [0, 1, 2]) == [zero, one, None] == sqlite_store.reader.facts([0, 1, 2])
-
-
-def test_facts_are_read_while_batches_come_faster_than_they_can_be(sqlite_store):
-    """A reading ends although something is handed over all the time, and has the newest of what was before."""
-    writer = WriteBehind()
-    n = 2_000
-    writer.submit((sqlite_store, Batch(new_pages=new_pages(range(n)))))
-    assert writer.drain(30)
-    submitted, has_read, too_long = [0], threading.Event(), threading.Event()
-
-    def submit():
-        until = time.monotonic() + 20.0
-        while not has_read.wait(0.002):
-            number = submitted[0] + 1
-            writer.submit((sqlite_store, Batch(contents={page: {"etag": str(number)} for page in (0, n - 1)})))
-            submitted[0] = number
-            if time.monotonic() > until:
-                too_long.set()
-                return
-
-    thread = threading.Thread(target=submit)
-    thread.start()
-    try:
-        for _ in range(5):
-            before = submitted[0]
-            facts = writer.facts(sqlite_store, range(n))
-            assert not too_long.is_set()
-            assert len(facts) == n
-            assert all(int(facts[page].etag or 0) >= before for page in (0, n - 1))
-    finally:
-        has_read.set()
-        thread.join()
-    assert writer.close()
 
 
 def test_the_loss_of_the_lease_stops_the_writing(store, beside):

@@ -46,13 +46,11 @@ def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path):
         with_store.close()
         assert 'crawlsched_up{collection="test"} 1.0' in _ask(address, "metrics")
         assert urls[3] in _ask(address, "pages?order=oldest")
-        crawl.kill()
-        project.finish(crawl)
+        project.kill(crawl)
         wait_until(lambda: not _listens(address))
         again = project.start()
         project.wait_for_log("The page about this crawl is at")
-        again.terminate()
-        ended = project.finish(again)
+        ended = project.end(again)
         address = re.findall(r"The page about this crawl is at (http://[\d.:]+/)", ended.log)[-1]
         assert not _listens(address)
         wal = tmp_path / "crawl.db-wal"

@@ -68,19 +68,6 @@ def test_equal_pages_get_equal_rates(plan):
             np.testing.assert_allclose(same, same[0], rtol=1e-12)
 
 
-def test_without_announcements_both_plans_agree():
-    """Recall 0 is problem (5), whatever is announced falsely, and the effective elapsed time is the interval."""
-    change_rate, importance, bandwidth = population(8)
-    plain = refresh_rates(change_rate, importance, bandwidth)
-    for false in (0.0, 3.0):
-        found = refresh_rates_with_signals(change_rate, 0.0, false, importance, bandwidth)
-        assert found.threshold == pytest.approx(plain.threshold, rel=1e-12)
-        np.testing.assert_allclose(found.rates, plain.rates, rtol=1e-10, atol=1e-12 * bandwidth)
-        crawled = plain.rates > 0.0
-        np.testing.assert_allclose(found.effective_elapsed[crawled], 1.0 / plain.rates[crawled], rtol=1e-10)
-        assert np.all(found.effective_elapsed[~crawled] == np.inf)
-
-
 def test_where_every_change_is_announced_more_bandwidth_is_of_no_use():
     """A page with recall 1 is crawled at each announcement at most; then it is always fresh."""
     found = refresh_rates_with_signals([2.0, 1.0], 1.0, [0.0, 0.5], 1.0, bandwidth=100.0)

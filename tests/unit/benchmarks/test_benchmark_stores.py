@@ -1,7 +1,5 @@
 """The stores that benchmarks crawl and measure can be written and loaded by this version."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

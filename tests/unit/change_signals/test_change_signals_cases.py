@@ -1,7 +1,5 @@
 """Documents on which readers of sitemaps and feeds were seen to fail, and what is right; kind by kind."""
 
-from __future__ import annotations
-
 import gzip
 import resource
 import threading

@@ -1,7 +1,5 @@
 """Feeds: their links, ids and dates, whatever their size and damage."""
 
-from __future__ import annotations
-
 import pytest
 
 from crawlsched.change_signals import read_sitemap

@@ -14,10 +14,17 @@ REQUESTS = Requests()
 PARTS = st.text("abzAZ09-._~%/?&=#+ä ", max_size=12)
 
 
-@given(st.sampled_from(["http", "https", "HTTP"]), st.text("abz09.-AZ", min_size=1, max_size=8), PARTS, PARTS)
-def test_a_page_is_named_as_scrapy_names_it(scheme: str, host: str, path: str, query: str) -> None:
+ANY = st.builds(
+    lambda scheme, host, path, query: f"{scheme}://{host}/{path}?{query}".strip(),
+    st.sampled_from(["http", "https", "HTTP"]), st.text("abz09.-AZ", min_size=1, max_size=8), PARTS, PARTS,
+)  # fmt: skip
+PLAIN = st.from_regex(r"\Ahttps?://[a-z0-9]+(\.[a-z0-9]+){0,2}/[A-Za-z0-9_.,/-]*(\?[a-z]+=[a-z0-9_.-]+)?\Z")
+
+
+@example("http://example.com/a/./b/..")
+@given(ANY | PLAIN)
+def test_a_page_is_named_as_scrapy_names_it(url: str) -> None:
     """Whatever the URL, URL, host and fingerprint are those of the request that a spider would make of it."""
-    url = f"{scheme}://{host}/{path}?{query}".strip()
     try:
         request = Request(url)
         expected = request.url, host_of(request.url), fingerprint(request)
@@ -29,17 +36,6 @@ def test_a_page_is_named_as_scrapy_names_it(scheme: str, host: str, path: str, q
         assert expected is None or not expected[1]
     else:
         assert (page.url, page.host, page.request_fingerprint) == expected
-
-
-@example("http://example.com/a/./b/..")
-@given(st.from_regex(r"\Ahttps?://[a-z0-9]+(\.[a-z0-9]+){0,2}/[A-Za-z0-9_.,/-]*(\?[a-z]+=[a-z0-9_.-]+)?\Z"))
-def test_plain_urls_are_named_so_too(url: str) -> None:
-    """Those that are left as they stand have Scrapy's fingerprint all the same."""
-    page = REQUESTS.page_of(UrlLine(1, url, importance=2.0))
-    request = Request(url)
-    assert (page.url, page.host) == (request.url, host_of(request.url))
-    assert page.request_fingerprint == fingerprint(request)
-    assert page.importance == 2.0
 
 
 @pytest.mark.parametrize("url", ["ftp://example.com/", "/p/3", "http://", "http:///p", "http://[::1/", "example.com"])

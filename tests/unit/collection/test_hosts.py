@@ -5,29 +5,12 @@ import numpy as np
 from crawlsched.crawl.hosts import Hosts
 
 
-def test_a_crawl_delay_counts_from_the_last_request() -> None:
-    """The host is free again one Crawl-delay after it was asked."""
-    hosts = Hosts(["a"])
-    hosts.set_crawl_delay(0, 5.0)
-    assert hosts.free_at(0, now=100.0) == 100.0
-    hosts.asked(0, now=100.0)
-    assert hosts.free_at(0, now=101.0) == 105.0
-    assert hosts.free_at(0, now=106.0) == 106.0
-
-
-def test_the_longer_of_two_rests_counts() -> None:
-    """A later, shorter Retry-After does not wake a host early."""
-    hosts = Hosts(["a"])
-    assert hosts.rest(0, until=200.0)
-    assert not hosts.rest(0, until=150.0)
-    assert hosts.free_at(0, now=100.0) == 200.0
-
-
-def test_a_crawl_delay_that_disappears_is_forgotten() -> None:
+def test_a_crawl_delay_counts_from_the_last_request_until_it_disappears() -> None:
     """A robots.txt without Crawl-delay takes the old one away."""
     hosts = Hosts(["a"])
     assert hosts.set_crawl_delay(0, 5.0)
     hosts.asked(0, now=100.0)
+    assert [hosts.free_at(0, now) for now in (101.0, 106.0)] == [105.0, 106.0]
     assert hosts.set_crawl_delay(0, None)
     assert not hosts.set_crawl_delay(0, None)
     assert hosts.free_at(0, now=101.0) == 101.0
@@ -67,9 +50,10 @@ def test_a_host_with_many_requests_in_the_air_rests_after_three_rounds_of_errors
 
 
 def test_a_rest_that_a_host_asked_for_outlasts_its_next_answer() -> None:
-    """Retry-After is a word of its own."""
+    """Retry-After is a word of its own; a later, shorter one does not wake the host early."""
     hosts = Hosts(["example.com"])
-    hosts.rest(0, until=100.0)
+    assert hosts.rest(0, until=100.0)
+    assert not hosts.rest(0, until=60.0)
     hosts.failed(0, asked_at=0.0, now=1.0, wait=10.0)
     hosts.answered(0)
     assert hosts.free_at(0, 50.0) == 100.0

@@ -8,13 +8,6 @@ def _facts(page: int) -> PageFacts:
     return PageFacts(page, f"http://a/{page}", None, None, None, None, None, None, None, 0, None, 1)
 
 
-def test_the_oldest_go_first() -> None:
-    """More than the limit is never kept of what the store has, too."""
-    cache = FactsCache(limit=3)
-    cache.add([_facts(page) for page in range(5)])
-    assert [page for page in range(5) if page in cache] == [2, 3, 4]
-
-
 def test_what_is_not_written_stays() -> None:
     """Pinned facts stay whatever the limit, until their batch is in the store."""
     cache = FactsCache(limit=2)

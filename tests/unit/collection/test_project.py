@@ -8,16 +8,6 @@ from crawlsched.crawl.project import anchored, named_collection
 from crawlsched.exceptions import SettingError
 
 
-def test_a_relative_path_counts_from_the_project(tmp_path: Path) -> None:
-    """From a folder of the project and from its root it is the same file; outside of a project nothing changes."""
-    below = tmp_path / "one" / "two"
-    below.mkdir(parents=True)
-    assert anchored("sqlite:///crawlsched.db", below) == "sqlite:///crawlsched.db"
-    (tmp_path / "scrapy.cfg").write_text("[settings]\n")
-    assert anchored("sqlite:///crawlsched.db", below) == f"sqlite:///{tmp_path / 'crawlsched.db'}"
-    assert anchored("sqlite:///crawlsched.db", tmp_path) == "sqlite:///crawlsched.db"
-
-
 @pytest.mark.parametrize("url", ["postgresql://a@b/c", "sqlite:////var/crawl.db", "sqlite://", "sqlite:///:memory:"])
 def test_what_is_no_relative_path_stays(url: str, tmp_path: Path) -> None:
     """Only a relative path depends on where somebody stands."""

@@ -1,7 +1,5 @@
 """Request templates: what a spider's request carried comes back as it was."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import json

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.columns.growing import NumberColumn
-from crawlsched.pages import Pages
 from tests.inputs import tries
 
 N = 6
@@ -42,14 +41,3 @@ def test_a_number_column_reads_as_an_array_would(history: list[Any], kind: tuple
         assert column[array > 2].tolist() == array[array > 2].tolist()
     column.lengthen(2 * N)
     assert column[:].tolist() == [*array.tolist(), *[empty] * N]
-
-
-def test_small_numbers_take_two_bytes_a_page() -> None:
-    """The half for what goes beyond 65,535 is made when the first one does."""
-    pages = Pages()
-    pages.add(0, 0.0, n=3)
-    pages.n_crawls[:3] = 65_535
-    assert not pages.n_crawls.high.size
-    pages.n_crawls.set_one(1, 65_536)
-    assert pages.n_crawls[:3].tolist() == [65_535, 65_536, 65_535]
-    assert pages.n_crawls.high.size == pages.capacity

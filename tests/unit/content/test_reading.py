@@ -1,7 +1,5 @@
 """How a response is read, and where."""
 
-from __future__ import annotations
-
 import gzip
 
 from crawlsched.change_detection import Recipe

@@ -1,24 +1,13 @@
 """Recipes as people write them, and what each kind of document needs."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest
 
 from crawlsched.content.kept_texts import packed, unpacked
 from crawlsched.crawl.recipe_choice import Recipes
-from crawlsched.settings import Settings, recipe_from
+from crawlsched.settings import Settings
 from crawlsched.store.forgetting import pattern
-
-
-def test_every_way_to_write_a_recipe_gives_one() -> None:
-    """A name, a function, its import path, a table."""
-    assert recipe_from("visible_text").id == "visible_text/5"
-    assert recipe_from(len).id.startswith("function/1/builtins.len/")
-    assert recipe_from("posixpath.basename").id.startswith("function/1/posixpath.basename/")
-    assert recipe_from({"drop": [".ad"]}).id.startswith("blocks/6+parts")
-    assert recipe_from({"method": "main_text"}).id.startswith("main_text/2/trafilatura")
 
 
 def test_a_wrong_word_of_a_request_is_logged_once_and_does_not_count(caplog: pytest.LogCaptureFixture) -> None:

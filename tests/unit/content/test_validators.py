@@ -1,7 +1,5 @@
 """Validators on trial: honest, lying or unknown, by what visits without them find."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """A verdict is decided from values alone: what was kept, what is seen, what the detector and a suspicion say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -21,13 +21,3 @@ def test_it_is_counted_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     assert [url for url, _ in row["urls"]] == [f"https://example.com/{number}" for number in range(29, 9, -1)]
     assert withheld.take_unwritten() == {"example.com"}
     assert withheld.take_unwritten() == set()
-
-
-def test_what_was_counted_goes_on_in_the_next_crawl() -> None:
-    """A count is not lost with the process."""
-    first, second = Withheld(set()), Withheld(set())
-    first.note("a", "known", "http://a/", 1.0)
-    second.load("a", first.of("a"))
-    second.note("a", "known", "http://a/", 2.0)
-    assert second.of("a")["known"]["n"] == 2
-    assert second.of("a")["known"]["urls"] == [["http://a/", 2.0]]

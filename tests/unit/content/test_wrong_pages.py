@@ -1,7 +1,5 @@
 """Wrong pages: what a host serves in the place of others is found, and what only looks like it is not."""
 
-from __future__ import annotations
-
 from random import Random
 from urllib.parse import urljoin
 

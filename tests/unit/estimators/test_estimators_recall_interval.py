@@ -1,7 +1,5 @@
 """Precision, recall and false rate recovered from visits lie within their intervals 95 % of the time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

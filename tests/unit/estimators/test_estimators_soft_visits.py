@@ -1,7 +1,5 @@
 """Visits that say less or more than changed or unchanged: a 304 in doubt, a change whose time is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -64,16 +64,6 @@ def test_of_a_page_that_was_crawled_it_is_not_kept_when_it_was_first_seen() -> N
     assert planner.pages.first_seen[:2].tolist() == [1.0, 0.0]
 
 
-def test_columns_are_copied_by_name() -> None:
-    """A copy does not change when the page does."""
-    pages = Pages()
-    rows = pages.add(2, now=1.0, n=2)
-    copied = pages.columns(rows)
-    pages.importance[rows] = 9.0
-    assert set(copied) == set(Pages.names)
-    assert copied["importance"].tolist() == [1.0, 1.0]
-
-
 @pytest.mark.parametrize("importance", [-1.0, np.nan, np.inf, 1e39])
 def test_an_impossible_importance_is_refused(importance: float) -> None:
     """The message names argument, bounds and value, and no page is added."""

@@ -1,9 +1,7 @@
 """First copies have a share of the slots: finding new pages never stops the keeping fresh of known ones."""
 
 import numpy as np
-import pytest
 
-from crawlsched.frontier.new_pages import DiscoveryShare
 from crawlsched.planner import Pick, Planner
 from tests.planners import never_rests
 
@@ -32,21 +30,6 @@ def test_new_pages_get_their_share_while_known_pages_are_due_and_all_slots_where
     without = Planner(10.0, discovery_share=0.6, min_crawl_interval=1000.0)
     without.add(0, 0.0, n=600)
     assert all(pick.is_first_copy for pick in slots(without, 600))  # nothing is due
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_so_many_first_copies_more_go_at_the_beginning(share: float) -> None:
-    """When there is hardly anything to keep fresh yet."""
-
-    def n_before_a_known_page(n_first: float) -> int:
-        shared = DiscoveryShare(share, n_first)
-        n = 0
-        while shared.is_due:
-            shared.went(is_first_copy=True)
-            n += 1
-        return n
-
-    assert n_before_a_known_page(10.0) == n_before_a_known_page(0.0) + 10
 
 
 def test_the_first_page_of_a_site_is_not_fetched_again_and_again_while_others_are_found():

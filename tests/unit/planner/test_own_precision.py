@@ -1,16 +1,12 @@
 """How far a page's own announcements can be trusted is learned from its own visits, as Bayes' rule has it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.estimators.page_precision import expected_evidence, judged
-from crawlsched.pages import Pages
 from crawlsched.planner import Planner, explain
-from crawlsched.planner.evidence.announcements import COLUMNS, OwnPrecision
 from tests.planners import crawled_pages, never_rests
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
@@ -87,20 +83,6 @@ def test_pages_of_one_source_are_told_apart() -> None:
     assert fresh[1] > 0.7
 
 
-def test_without_announcements_nothing_is_kept() -> None:
-    """Pages that no source announces take no memory for it."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=3)
-    for now in range(1, 20):
-        pick = planner.pick(float(now), never_rests)
-        planner.crawled(pick.page, float(now), None if now < 4 else bool(now % 2))
-    again = Planner(1.0)
-    columns = planner.columns(np.arange(3))
-    again.load(columns, columns["log_likelihood"], 20.0)
-    for one in (planner, again):
-        assert one.own_precision.counts.size == 0
-
-
 def test_a_page_that_is_forgotten_takes_its_evidence_along() -> None:
     """What was learned of it is gone, that of the other page is not."""
     planner = two_pages()
@@ -108,17 +90,6 @@ def test_a_page_that_is_forgotten_takes_its_evidence_along() -> None:
     kept = planner.own_precision.columns(np.arange(2))
     assert kept["true_signals"][0] == kept["false_signals"][0] == 0
     assert kept["false_signals"][1] == pytest.approx(12.0, rel=1e-4)
-
-
-def test_what_is_known_comes_back_as_it_was_kept() -> None:
-    """Of pages that were judged, and of pages beyond."""
-    own, pages = OwnPrecision(Pages()), np.arange(3)
-    columns = dict(zip(COLUMNS, np.array([[1.5, 0.0, 200.0], [0.0, 12.0, 0.25]], np.float32), strict=True))
-    own.load(pages, columns)
-    again = OwnPrecision(Pages())
-    again.load(pages, own.columns(pages))
-    for name in COLUMNS:
-        assert again.columns(np.append(pages, 5000))[name].tolist() == [*columns[name].tolist(), 0.0]
 
 
 @pytest.mark.parametrize(("n_useless", "at_most"), [(10, 10), (50, 70)])

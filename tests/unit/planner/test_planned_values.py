@@ -1,7 +1,5 @@
 """The plans of the papers crawl through the frontier: each slot goes to the page that is due first by the plan."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -51,19 +49,6 @@ def test_each_slot_goes_to_the_page_that_is_worth_most(policy: str, seed: int) -
         if slot % 50 == 0:
             planner.frontier._check(now + 0.4)
     assert counts.sum() == 400
-
-
-@pytest.mark.parametrize("policy", ["round_robin", "uniform"])
-def test_in_turn_means_in_turn(policy: str) -> None:
-    """Each page goes once in a round, those that have waited longest first."""
-    planner, _ = planner_of(policy)
-    now, went = 20 * HOUR, []
-    for _ in range(3 * N_PAGES):
-        now += 1 / BANDWIDTH
-        pick = planner.pick(now, never_rests)
-        went.append(pick.page)
-        planner.crawled(pick.page, now, False)
-    assert went == [*range(N_PAGES)] * 3
 
 
 def test_a_new_page_goes_first_and_one_without_importance_last() -> None:

@@ -1,16 +1,15 @@
 """The planner: learning, backing off, signals, plans."""
 
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from crawlsched.pages import ERROR, GONE, LIVE, MOVED, REFUSED
-from crawlsched.planner import Observation, Plan, Planner, Snapshot, explain, plan
+from crawlsched.pages.intervals import Limits
+from crawlsched.planner import Observation, Plan, Planner, explain, plan
 from crawlsched.planner.plans.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
 from crawlsched.planner.reports.forecast import forecast
-from crawlsched.planner.sampling import snapshot_in_parts
 from tests.planners import load_crawled, never_rests
 
 DAY = 86_400.0
@@ -124,18 +123,6 @@ def test_the_first_naming_of_a_page_by_a_source_announces_nothing() -> None:
     assert planner.pages.n_signals[:2].tolist() == [0, 1]
     assert planner.signalled([0], 3, 15.0) == 1
     assert planner.pages.n_signals[0] == 1
-
-
-def test_many_announcements_at_once_come_into_force_in_slices() -> None:
-    """No pick is held up by them, and none is lost."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=3000)
-    planner.covered(np.arange(3000), 0, 1.0)
-    assert planner.signalled(np.arange(3000), 0, 2.0) == 3000
-    assert planner.pages.n_signals[:3000].sum() < 3000
-    while planner.work(2.0):
-        pass
-    assert planner.pages.n_signals[:3000].tolist() == [1] * 3000
 
 
 def collection(n: int = 400) -> Planner:
@@ -307,6 +294,19 @@ def test_no_page_starves(longest: float | None, n_starving: int) -> None:
         assert longest_wait.max() < 22 * 20
 
 
+def test_a_page_that_has_waited_for_too_many_rounds_does_not_go_before_its_shortest_interval_is_over() -> None:
+    """One page of twenty may go once an hour; thirty rounds of two seconds pass, and it goes no second time."""
+    planner = Planner(10.0, max_crawl_rounds=4.0, interval_rules=[Limits(3600.0, np.inf)])
+    planner.add(0, 0.0, n=20, interval_rules=np.eye(1, 20, dtype=np.uint8)[0])
+    counts = np.zeros(20, int)
+    for slot in range(600):
+        pick = planner.pick(slot / 10.0, never_rests)
+        counts[pick.page] += 1
+        planner.crawled(pick.page, slot / 10.0, None if counts[pick.page] == 1 else False)
+    assert counts[0] == 1
+    assert counts[1:].min() > 10
+
+
 def test_rounds_leave_pages_of_no_importance_and_of_resting_hosts_alone() -> None:
     """What is worth nothing to anybody needs no visit, and a host that rests gets none; the others are overdue."""
     planner = Planner(1.0, max_crawl_rounds=1.0)
@@ -350,19 +350,6 @@ def test_time_stands_still_while_the_clock_is_behind() -> None:
     assert planner.pick(500.0, never_rests).page == 0
     planner.crawled(0, 500.0, True)
     assert planner.pages.crawled_at[0] == 1000.0
-
-
-def test_the_bound_of_what_may_go_is_inf_for_a_forced_page_and_minus_inf_without_any() -> None:
-    """A process that shares its rate between shards asks it before it picks."""
-    planner = Planner(1.0)
-    assert planner.frontier.bound(0.0) == -np.inf
-    planner.add(0, 0.0, n=4)
-    for page in range(4):
-        planner.pick(float(page), never_rests)
-        planner.crawled(page, float(page), None)
-    assert 0.0 < planner.frontier.bound(5.0) < np.inf
-    planner.force([3], 5.0)
-    assert planner.frontier.bound(5.0) == np.inf
 
 
 def test_the_longest_interval_is_kept_whatever_the_value() -> None:
@@ -460,29 +447,3 @@ def test_a_snapshot_of_very_many_pages_is_an_even_sample_without_periods(monkeyp
     assert (np.diff(snapshot.pages) > 0).all()
     assert (planner.pages.n_crawls[snapshot.pages] > 0).all()
     assert np.bincount(snapshot.hosts, minlength=20)[1:4].min() > 25
-
-
-def test_what_happens_between_the_parts_of_a_snapshot_disturbs_nothing() -> None:
-    """Pages come, go, are announced and crawled: a plan can be made of it, and its columns agree."""
-    planner = collection()
-
-    def happens() -> None:
-        planner.add(host=0, now=7000.0, n=5_000)
-        crawl(planner, 7000.0, changed=True)
-        planner.signalled(np.arange(5, 50), source=1, now=7000.0)
-        planner.remove(np.array([3]))
-
-    snapshot = taken(planner, happens)
-    assert 0 < snapshot.pages.size == snapshot.log_likelihood.shape[0] == snapshot.hosts.size
-    assert snapshot.sources.size == snapshot.signalled_hosts.size == snapshot.n_signals_total.size
-    assert plan(snapshot, 1.0).n_pages > 0
-
-
-def taken(planner: Planner, between: Callable[[], None]) -> Snapshot:
-    parts = snapshot_in_parts(planner)
-    while True:
-        try:
-            next(parts)
-        except StopIteration as end:
-            return end.value
-        between()

@@ -106,17 +106,6 @@ def test_a_longest_interval_that_asks_for_too_much_makes_it_crawl_in_turn() -> N
     assert outlook.freshness(0.6) > outlook.freshness_in_turn(0.6)
 
 
-def test_a_sample_stands_for_all() -> None:
-    """Pages added once for ten each are as pages added ten times."""
-    planner = crawled(20)
-    ten_times, for_ten = Outlook(100.0), Outlook(100.0)
-    for _ in range(10):
-        ten_times.add(planner, np.arange(20))
-    for_ten.add(planner, np.arange(20), each=10.0)
-    for bandwidth in (0.1, 1.0, 10.0):
-        assert for_ten.freshness(bandwidth) == pytest.approx(ten_times.freshness(bandwidth))
-
-
 def test_wrong_arguments_are_one_sentence() -> None:
     """The sentence names the argument."""
     with pytest.raises(ValueError, match=r"^mean_interval must be seconds above 0 and finite, got 0\.$"):

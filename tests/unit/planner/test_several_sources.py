@@ -1,12 +1,10 @@
 """Several sources of one page add up where they announce different changes, and count once where the same ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from crawlsched.pages import Pages
-from crawlsched.planner import Planner, explain
+from crawlsched.planner import Planner
 from crawlsched.planner.evidence.further_sources import MOST_SOURCES, FurtherSources
 from tests.planners import crawled_pages, never_rests
 
@@ -63,18 +61,3 @@ def test_a_page_listens_to_a_bounded_number_of_sources() -> None:
     assert len(further) == 0
     further.cover(rows, 7, 0.0)
     assert [[one.source for one in further.of(page)] for page in rows] == [[0, 7]] * 3
-
-
-def test_what_is_stored_comes_back() -> None:
-    """Counts of all sources, and when each announced last."""
-    planner = crawled_pages(1, sources=range(3))
-    planner.signalled([0], SECOND, 50.0, since=45.0)
-    planner.signalled([0], FIRST, 100.0, since=90.0)
-    rows = planner.further.stored(np.array([0]))
-    again = Planner(1.0)
-    again.load(planner.columns([0]), None, 200.0)
-    again.load_further([(page, source, *row) for (page, source), row in rows.items()], 200.0)
-    assert again.further.stored(np.array([0])) == rows
-    assert sorted(again.further.of(0), key=lambda one: one.source)[0].signalled_at == 100.0
-    before, after = (explain(one, 0, 300.0)["crawl_value"] for one in (planner, again))
-    assert after == pytest.approx(before)

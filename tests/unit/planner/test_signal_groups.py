@@ -1,7 +1,5 @@
 """What announcements are worth, for each site of a source: learned, pooled, bounded, and what crawl values go by."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -40,12 +38,6 @@ def _planner(n_pages: int = 4) -> Planner:
     pages = planner.add(np.where(np.arange(n_pages) % 2 == 0, NEWS, SHOP), 0.0)
     planner.covered(pages, 0, 0.0)
     return planner
-
-
-def _adopt(planner: Planner, made: Plan, now: float) -> None:
-    planner.adopt(made, now)
-    while planner.work(now):
-        pass
 
 
 # -- learning
@@ -138,27 +130,6 @@ def test_a_group_announces_at_a_rate_of_its_own() -> None:
 
 
 # -- what crawl values go by
-
-
-def test_crawl_values_of_one_page_and_of_many_are_the_same_with_groups() -> None:
-    """To the last bit, also for a page that a second source covers."""
-    planner = _planner(20)
-    planner.covered([4, 5], 1, 1.0)
-    for page in range(20):
-        planner.crawled(page, 10.0 + page, changed=None)
-        planner.signalled([page], 0, 60.0)
-    planner.signalled([4, 5], 1, 70.0)
-    rng = np.random.default_rng(10)
-    visits = _joined(
-        *(_visits(rng, 500, w, s, h) for w, s, h in ((3, 0, NEWS), (0.1, 0, SHOP), (2, 1, NEWS), (0.2, 1, SHOP)))
-    )
-    _adopt(planner, plan(planner.snapshot(), 1.0, visits), 80.0)
-    pages = np.arange(20)
-    _, weights = planner.announcements.signals(pages)
-    assert np.unique(weights[[0, 1, 4, 5]]).size == 4
-    many = planner.values.value_at(pages, 100.0)
-    for page in pages.tolist():
-        assert planner.values.value_at(np.array([page]), 100.0).item() == pytest.approx(many[page], rel=1e-12)
 
 
 def test_a_plan_keeps_its_groups_as_text_with_hosts_by_name() -> None:

@@ -1,7 +1,5 @@
 """The threshold is that of pages with a copy, and the forecast says which pages go next."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Pings are read by the letter, and whoever does not know the key is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

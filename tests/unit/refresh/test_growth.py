@@ -1,7 +1,5 @@
 """What brings ever more new URLs is said once, with the line that ends it; what does not is left alone."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

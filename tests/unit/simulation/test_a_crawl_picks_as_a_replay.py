@@ -1,7 +1,5 @@
 """What the settings of a crawl make decides as a replay does: the same page in each slot of the same history."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -16,19 +16,10 @@ from crawlsched.simulation.figures.instances import Instances, baseline, optimal
 
 # Small enough for seconds; what cannot be set stays as it is.
 SMALL = {
-    2: Settings(2, (20,), 3.0, 1),
-    3: Settings(2, (20,), 3.0, 1),
-    4: Settings(2, (20,), 2.0, 1),
-    5: Settings(2, (60,), 8.0, 1),
-    6: Settings(1, (), 20.0, 1),
-    7: Settings(2, (20,), 3.0, 1),
-    8: Settings(2, (20,), 2.0, 1),
-    9: Settings(2, (20,), 6.0, 1),
-    10: Settings(2, (), 2000.0, 1),
-    11: Settings(2, (), 2000.0, 1),
-    12: Settings(2, (20,), 2.0, 1),
-    13: Settings(2, (20,), 2.0, 1),
-    14: Settings(2, (20,), 2.0, 1),
+    **dict.fromkeys((2, 3, 7), Settings(2, (20,), 3.0, 1)),
+    **dict.fromkeys((4, 8, 12, 13, 14), Settings(2, (20,), 2.0, 1)),
+    **dict.fromkeys((10, 11), Settings(2, (), 2000.0, 1)),
+    **{5: Settings(2, (60,), 8.0, 1), 6: Settings(1, (), 20.0, 1), 9: Settings(2, (20,), 6.0, 1)},
 }
 
 

@@ -1,7 +1,5 @@
 """The feed and the sitemaps that a page names near its beginning."""
 
-from __future__ import annotations
-
 import pytest
 
 from crawlsched.crawl.source_reading import linked_sources

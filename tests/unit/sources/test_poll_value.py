@@ -1,7 +1,5 @@
 """Polls are made at the rate that they are worth: compared with fixed intervals, under one budget, with known truth."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

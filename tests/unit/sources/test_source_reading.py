@@ -1,7 +1,5 @@
 """Reading a source against what was stored: what announces a change, what only looks like it, and whose pages count."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path

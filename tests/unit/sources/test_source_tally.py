@@ -1,7 +1,5 @@
 """Tallies of what a source states, and the bounded memory by which it is judged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -15,20 +15,6 @@ def test_two_spellings_of_one_url_are_one_source() -> None:
     assert sources.mark_due(now=1.0) == 1
 
 
-def test_sources_that_leave_are_not_polled_and_come_back_under_their_numbers() -> None:
-    """What is learned of a source is kept by its number as long as a process runs."""
-    sources = Sources(3600.0)
-    rows = [Source(n, "sitemap", f"http://a/{n}.xml", "a", next_poll_at=100.0) for n in (7, 9)]
-    assert sources.load(rows) == {7: 0, 9: 1}
-    sources.drop([0])
-    assert [source.source for source in sources] == [1]
-    assert sources.number("sitemap", "http://a/7.xml") is None
-    assert sources.mark_due(now=200.0) == 1
-    assert sources.load(rows[:1]) == {7: 0}
-    assert sources.mark_due(now=200.0) == 2
-    assert len(sources) == sources.n_polled == 2
-
-
 def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
     """A busy host keeps it in line."""
     sources = Sources(3600.0)
@@ -48,24 +34,6 @@ def test_errors_make_the_next_poll_later_until_one_succeeds() -> None:
     for ok in (False, False, True):
         waits.append(sources.polled(0, now=0.0, ok=ok).next_poll_at)
     assert waits == [7200.0, 14400.0, 3600.0]
-
-
-def test_pings_are_never_polled() -> None:
-    """A ping's source has nothing to fetch."""
-    sources = Sources(3600.0)
-    assert sources.add("ping", "a.example", "", now=0.0).next_poll_at is None
-    sources.poll(0)
-    assert sources.mark_due(now=1e9) == 0
-
-
-def test_sources_of_the_store_keep_their_times() -> None:
-    """What was polled before a restart is not polled again at once; numbers begin anew."""
-    sources = Sources(3600.0)
-    assert sources.load([Source(4, "sitemap", "http://a/s.xml", "a", next_poll_at=100.0)]) == {4: 0}
-    assert sources.mark_due(now=99.0) == 0
-    assert sources.mark_due(now=100.0) == 1
-    added = sources.add("sitemap", "http://a/t.xml", "a", now=0.0)
-    assert added.source == 1
 
 
 def test_a_source_that_was_asked_for_in_between_is_not_polled_twice() -> None:
@@ -99,20 +67,6 @@ def test_a_host_with_many_sitemaps_holds_up_no_other() -> None:
     assert len(asked) == 3
 
 
-def test_asking_for_many_sources_again_and_again_keeps_the_line_short() -> None:
-    """An index whose 2,000 sitemaps all have a new date at every reading: nothing piles up."""
-    sources = Sources(3600.0)
-    for number in range(2000):
-        sources.add("sitemap", f"http://a/{number}.xml", "a", now=0.0)
-    for round_number in range(5):
-        for number in range(2000):
-            sources.poll(number)
-        while (number := sources.next_due(lambda source: True)) is not None:
-            sources.polled(number, now=float(round_number), ok=True)
-    assert len(sources._polls) <= 2 * 2000 + 64
-    assert sources.mark_due(now=3604.0) == 2000
-
-
 def test_a_host_has_so_many_sitemaps_at_most() -> None:
     """Indexes below indexes could name any number; other hosts, and what only tells, are not touched by that."""
     sources = Sources(interval=10.0, most_of_a_host=2)
@@ -140,16 +94,6 @@ def test_a_source_that_was_planned_under_another_interval_waits_no_longer_than_t
         now=100.0,
     )
     assert [sources[number].next_poll_at for number in range(3)] == [110.0, 7_000.0, 105.0]
-
-
-def test_sources_that_pages_name_are_counted_over_restarts() -> None:
-    """The more a host has, the more pages have to name another one."""
-    sources = Sources(interval=10.0)
-    sources.add("sitemap", "http://a/feed", "a", now=0.0)
-    named = sources.named_by_page(0)
-    again = Sources(interval=10.0)
-    again.load([named])
-    assert sources.n_named_by_pages("a") == again.n_named_by_pages("a") == 1
 
 
 def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_again() -> None:

@@ -1,7 +1,5 @@
 """Subscriptions to hubs: discovered in feeds, asked for, confirmed, renewed in time, ended."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -33,18 +33,6 @@ def _ends(refresher: Refresher) -> tuple[int, int]:
     return counts
 
 
-def test_a_failure_leaves_the_page_undelivered(refresher: Refresher) -> None:
-    """A pipeline that raised ends the delivery; items that finish later change nothing."""
-    book = refresher.book
-    _begin(refresher, 1, 0)
-    book.yielded(1)
-    book.failed(1, now=0.5)
-    book.called_back(1, now=1.0)
-    book.output_ended(1, now=2.0)
-    assert (_ends(refresher), len(book)) == ((0, 1), 0)
-    assert book.failing == {"parse": 1}
-
-
 def test_deliveries_whose_end_is_never_announced_are_given_up(refresher: Refresher) -> None:
     """A response that another component swallowed does not wait for ever."""
     _begin(refresher, 1, 0)
@@ -66,15 +54,6 @@ def test_a_request_that_is_no_page_is_known_until_its_callback_and_items_have_en
     book.output_ended(2, now=3.0)
     book.failed(3, now=3.0)
     assert (book.n_untracked, _ends(refresher)) == (0, (0, 0))
-
-
-def test_what_is_owed_is_known_to_be_on_its_way(refresher: Refresher) -> None:
-    """Until its delivery ends."""
-    _begin(refresher, 1, 0, owed=2)
-    assert refresher.book.is_open(0)
-    assert refresher.book.under_way(0) == ([None], 2)
-    refresher.book.called_back(1, now=1.0)
-    assert not refresher.book.is_open(0)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -30,13 +30,6 @@ def _go(planner: Planner, one_pass: OnePass, now: float) -> int | None:
     return pick.page
 
 
-def test_every_page_goes_once_and_the_best_first() -> None:
-    """Pages that were tried stay out, however much they are worth."""
-    planner, one_pass = _pass(3)
-    assert [_go(planner, one_pass, float(now)) for now in range(1, 6)] == [2, 1, 0, None, None]
-    assert one_pass.is_over(6.0)
-
-
 def test_the_pages_of_a_host_that_fails_are_left_to_the_next_pass() -> None:
     """A pass waits five minutes for a host, and then it is over; else it would last as long as the outage."""
     planner, hosts = Planner(bandwidth=1.0), Hosts(["a.example"])
@@ -65,13 +58,6 @@ def test_pages_that_back_off_are_tried_when_no_other_is_left() -> None:
     planner, one_pass = _pass(1, min_crawl_interval=100.0)
     planner.crawled(planner.pick(1.0, _free).page, 1.0, None)  # type: ignore[union-attr]
     assert one_pass.is_over(2.0)
-
-
-def test_a_number_of_visits_ends_it_sooner() -> None:
-    """After so many visits no page is given any more."""
-    planner, one_pass = _pass(3, most=2)
-    assert [_go(planner, one_pass, float(now)) for now in range(1, 4)] == [2, 1, None]
-    assert one_pass.is_over(4.0)
 
 
 def test_news_of_a_page_let_it_go_once_more() -> None:

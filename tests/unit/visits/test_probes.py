@@ -1,7 +1,5 @@
 """Second fetches: how many there are at most, whatever a site is like."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 

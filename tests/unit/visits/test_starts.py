@@ -13,19 +13,6 @@ def _look(starts: Starts, now: float, under_way: tuple[int, ...] = (), has_untra
     return starts.look(now, under_way.__contains__, has_untracked)
 
 
-def test_the_others_wait_until_the_first_and_what_they_led_to_have_ended() -> None:
-    """A start page, the POST behind it, and start() itself."""
-    starts = _starts()
-    assert starts.asked(page=3)
-    assert not _look(starts, 1.0)
-    assert starts.line.popleft() == 3
-    starts.has_ended = True
-    assert not _look(starts, 2.0, under_way=(3,))
-    assert not _look(starts, 3.0, has_untracked=True)
-    assert _look(starts, 5.0)
-    assert _look(starts, 6.0, under_way=(3,), has_untracked=True)
-
-
 def test_nobody_waits_longer_than_sixty_seconds_or_a_hundred_slots() -> None:
     """Whichever is longer; what is still in line goes by its value then."""
     for bandwidth, until in ((10.0, 60.0), (0.5, 200.0)):
@@ -34,10 +21,3 @@ def test_nobody_waits_longer_than_sixty_seconds_or_a_hundred_slots() -> None:
         assert not _look(starts, until - 1.0)
         assert _look(starts, until)
         assert not starts.line
-
-
-def test_nobody_waits_where_none_goes_first() -> None:
-    """CRAWLSCHED_STARTS_FIRST = 0."""
-    starts = _starts(first=0)
-    assert not starts.asked(page=1)
-    assert _look(starts, 0.0)

@@ -7,31 +7,12 @@ from crawlsched.crawl.visits import Visits
 from crawlsched.store import Outcome
 
 
-def test_the_first_outcome_wins() -> None:
-    """A visit that has ended cannot end again."""
-    visits = Visits()
-    visit = visits.open(page=1, host=0, url="http://a/", now=0.0)
-    assert visits.resolve(visit.token, Outcome.GONE) is visit
-    assert visits.resolve(visit.token, Outcome.CHANGED) is None
-    assert (visit.outcome, visits.resolved) == (Outcome.GONE, 1)
-
-
 def test_a_token_that_is_no_number_is_no_visit() -> None:
     """Whatever a spider puts into meta, nothing is found and nothing breaks."""
     visits = Visits()
     assert visits.get("1") is None
     assert visits.get(None) is None
     assert visits.resolve([1], Outcome.CHANGED) is None
-
-
-def test_followed_requests_are_not_counted() -> None:
-    """Requests of the fallback scheduler are known, and neither dispatched nor resolved."""
-    visits = Visits()
-    visit = visits.follow("http://a/login", now=0.0)
-    assert visits.get(visit.token) is visit
-    assert not visit.tracked
-    visits.resolve(visit.token, Outcome.CHANGED)
-    assert (visits.dispatched, visits.resolved, len(visits)) == (0, 0, 0)
 
 
 def test_old_visits_are_found_unless_they_wait_for_a_slot() -> None:
