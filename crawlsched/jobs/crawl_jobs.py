@@ -180,7 +180,8 @@ class CrawlJobs:
     async def replan(self) -> None:
         """Make a plan in a thread, and adopt it."""
         refresher = self._refresher
-        if self._is_too_soon() or not refresher.collection.shards.here:
+        # The last plan is still being put in force, or took so long that the next one has to wait.
+        if refresher.clock() < refresher.planner.in_force.rests_until or not refresher.collection.shards.here:
             self._replan_later()
             return
         collection, bandwidth = refresher.collection, refresher.planner.bandwidth
@@ -198,24 +199,16 @@ class CrawlJobs:
                 counts,
             )
             self._plan = made
-            await self._adopt(made)
+            refresher.planner.adopt(made, refresher.clock())
+            refresher.count("crawlsched/replanned")
+            if self._figures is not None:
+                self._figures.rank()
             del visits, snapshot
             await run_in_thread(give_memory_back)
         except CrawlschedError as error:
             logger.error("No plan could be made, so the last one stands: %s", error)
         finally:
             self._replan_later()
-
-    def _is_too_soon(self) -> bool:
-        """Whether the last plan is still being put in force, or took so long that the next one has to wait."""
-        return self._refresher.clock() < self._refresher.planner.in_force.rests_until
-
-    async def _adopt(self, plan: Plan) -> None:
-        """Adopt a plan."""
-        self._refresher.planner.adopt(plan, self._refresher.clock())
-        self._refresher.count("crawlsched/replanned")
-        if self._figures is not None:
-            self._figures.rank()
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""
