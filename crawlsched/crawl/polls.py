@@ -5,6 +5,7 @@ How long a source can be left alone follows from what its polls have brought: se
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -290,33 +291,30 @@ class Polls:
 
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
         """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""
-        now = self._clock()
-        entries = self._public(number, read.unknown[part])
-        host = self._sources[number].host
-        if self._collection.shards.n is not None:
-            entries = [entry for entry in entries if not self._admission.is_elsewhere(self._found(entry), host, now)]
-        unknown: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
-        for entry in entries:
-            if not self._collection.variants.pages(entry.request_fingerprint):
-                unknown.setdefault(entry.request_fingerprint, entry)
-        found = {name: self._found(entry) for name, entry in unknown.items()}
-        reasons = self._collection.kept_out(list(found.values()), now)
-        found = {name: page for (name, page), reason in zip(found.items(), reasons, strict=True) if reason is None}
+        now, host = self._clock(), self._sources[number].host
+        found = []
+        for entry in self._public(number, read.unknown[part]):
+            importance = self._admission.importance(entry.url, {}, None)
+            page = FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
+            is_known = self._collection.variants.pages(page.request_fingerprint)
+            if not is_known and not self._admission.is_elsewhere(page, host, now):
+                found.append((page, entry.lastmod))
+        reasons = self._collection.kept_out([page for page, _ in found], now)
+        found = [one for one, reason in zip(found, reasons, strict=True) if reason is None]
         if not found:
             return
-        pages = self._admission.add(list(found.values()), now)
-        for page_found in found.values():
-            self._admission.growth.found(page_found.url)
+        pages = np.array(self._admission.add([page for page, _ in found], now))
+        for page, _ in found:
+            self._admission.growth.found(page.url)
         shards = self._collection.shards
-        mine = {page for page in pages if shards.of_page(page) is shards.of_name(host)}
-        for page, entry in zip(pages, map(unknown.__getitem__, found), strict=True):
-            if page in mine:  # what it says of other shards' pages is not theirs
-                self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
-        pages = [page for page in pages if page in mine]
-        self._planner.covered(np.array(pages), number, now)
-        surplus, _ = prospects(self._planner, np.array(pages), now)
+        # What it says of other shards' pages is not theirs.
+        mine = np.array([shards.of_page(page) is shards.of_name(host) for page in pages.tolist()])
+        for page, (_, lastmod) in zip(pages[mine].tolist(), itertools.compress(found, mine), strict=True):
+            self._collection.unsaved.announcement(page, number, lastmod, 0, now)
+        self._planner.covered(pages[mine], number, now)
+        surplus, _ = prospects(self._planner, pages[mine], now)
         # Every second without a copy loses the whole importance of a page.
-        lost = self._planner.pages.importance[pages][surplus > 0].sum()
+        lost = self._planner.pages.importance[pages[mine]][surplus > 0].sum()
         self._gained(number, float(surplus.sum()), float(lost))
 
     def _public(self, number: int, entries: list[UnknownEntry]) -> list[UnknownEntry]:
@@ -327,10 +325,6 @@ class Polls:
             return entries
         self._report(self._sources[number].url, Problem("private-address", len(private), private[0].url))
         return [entry for entry in entries if entry not in private]
-
-    def _found(self, entry: UnknownEntry) -> FoundPage:
-        importance = self._admission.importance(entry.url, {}, None)
-        return FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
 
 
 def _spoken_for(source: Source) -> list[str]:
