@@ -206,3 +206,22 @@ def test_no_argument_ends_a_command_with_a_traceback(sound: Path, tmp_path: Path
                 raise AssertionError(f"argument {number}: {arguments}") from error
         assert code in (0, 1, 2), arguments
         assert "Traceback" not in said.getvalue()
+
+
+def test_a_text_that_is_none_costs_its_row(sound: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """SQLite holds any bytes as text: each text of a page in turn, and that page alone cannot be used, as is said."""
+    columns = ("url", "recipe", "etag", "last_modified", "moved_to", "variant")
+    path = tmp_path / "damaged.db"
+    path.write_bytes(sound.read_bytes())
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for page, column in enumerate(columns):
+            connection.execute(f"UPDATE pages SET {column} = CAST(x'6aff' AS TEXT) WHERE page = {page}")
+        connection.commit()
+    store = Store.open(f"sqlite:///{path}", "news")
+    try:
+        facts = store.reader.facts(range(30))
+    finally:
+        store.close()
+    assert [page for page in range(30) if facts[page] is None] == list(range(len(columns)))
+    for page in range(len(columns)):
+        assert f"The page number {page} cannot be used: its row in the database is damaged" in caplog.text

@@ -29,7 +29,8 @@ PARTS = {
     ),
     "posterior": (
         ["estimators/posterior.py"],
-        ["tests/unit/estimators/test_estimators_posterior.py crawlsched/estimators/posterior.py",
+        ["tests/unit/estimators/test_estimators_posterior.py tests/unit/estimators/test_estimators_soft_visits.py "
+         "crawlsched/estimators/posterior.py",
          "tests/unit/estimators crawlsched/estimators tests/papers", "tests/unit/planner tests/unit/crawl_value"],
     ),
     "frontier": (
@@ -37,8 +38,9 @@ PARTS = {
         ["tests/unit/frontier crawlsched/frontier", "tests/unit/planner tests/unit/simulation"],
     ),
     "sharing": (
-        ["sharing/*.py"],
-        ["tests/unit/sharing crawlsched/sharing", "tests/integration/store/test_members.py tests/integration/refresh"],
+        ["sharing.py"],
+        ["tests/unit/sharing crawlsched/sharing.py",
+         "tests/integration/store/test_members.py tests/integration/refresh"],
     ),
     "writer": (
         ["store/saving.py"],

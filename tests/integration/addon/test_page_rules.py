@@ -4,7 +4,10 @@ And what ends a growth without end: shares, how many URLs are pages, parameters 
 """
 
 from collections import Counter
+from itertools import count
 from pathlib import Path
+
+import pytest
 
 from tests.commands import said
 from tests.crawling import FOLLOWS, Crawl, Project, spider
@@ -107,6 +110,20 @@ def n_asked(site: Site, *paths: str) -> int:
     return sum(len(site.visits(path)) > 0 for path in paths)
 
 
+def test_an_archive_leaves_known_pages_their_share(site, tmp_path):
+    """A crawl that finds an archive goes on with the pages that it knows."""
+    shelf, archive = ([f"/{place}/{number}" for number in range(n)] for place, n in (("shelf", 10), ("archive", 300)))
+    for path in (*shelf, *archive):
+        site.page(path, f"<p>{path}</p>")
+    site.page("/", links(*shelf))
+    crawl(tmp_path, site, 20, bandwidth="20/s")
+    site.page("/", links(*shelf, *archive))
+    before = sum(len(site.visits(path)) for path in shelf)
+    crawl(tmp_path, site, 150, bandwidth="20/s")
+    assert n_asked(site, *archive) >= 25  # a busy machine takes its time to take 310 links in
+    assert sum(len(site.visits(path)) for path in shelf) - before >= 10
+
+
 def test_of_a_pattern_at_most_so_many_are_pages_also_after_a_restart(site, tmp_path):
     """What is not taken is counted, and said once."""
     rule = [["*/calendar/*", {"max_pages": 5}]]
@@ -148,3 +165,42 @@ def test_depth_limit_holds_over_restarts(site, tmp_path):
     for _ in range(3):
         crawl(tmp_path, site, 12, DEPTH_LIMIT=2)
     assert [n_asked(site, f"/level/{level}") for level in range(1, 6)] == [1, 1, 0, 0, 0]
+
+
+N_PAGES = 6
+
+
+@pytest.fixture
+def changing(site):
+    """Pages 0, 1 and 2 are others at each visit, the rest stay."""
+    for number in range(N_PAGES):
+        numbers = count()
+
+        def answer(request, number=number, numbers=numbers):
+            words = f"edition {next(numbers)}" if number < 3 else "always the same"
+            return f"<p>{words} of page {number}</p>"
+
+        site.page(f"/{number}", answer)
+    return site
+
+
+def visits(site: Site, folder: Path, n: int, **settings: str) -> Counter[str]:
+    """Crawl until so many visits are resolved, and count those of each page."""
+    urls = [site.url(f"/{number}") for number in range(N_PAGES)]
+    crawl = Project(folder, urls, visits=n, **settings).run()
+    assert crawl.returncode == 0, crawl.log
+    return Counter(path for path, _ in site.requests)
+
+
+def test_pages_in_turn_through_the_same_slots(changing, tmp_path):
+    """By round robin each page gets as many visits as any other, however often it changes."""
+    found = visits(changing, tmp_path, 10 * N_PAGES, crawl_value="round_robin")
+    assert len(found) == N_PAGES
+    assert max(found.values()) - min(found.values()) <= 1
+
+
+def test_a_plan_gives_pages_their_rates(changing, tmp_path):
+    """By the square root of their change rates: what changes at each visit is visited more."""
+    found = visits(changing, tmp_path, 200, crawl_value="square_root", estimator="bias_reduced")
+    often, rarely = (sum(found[f"/{number}"] for number in some) for some in (range(3), range(3, N_PAGES)))
+    assert often > 1.2 * rarely > 0  # 2 on an idle machine; a busy one makes its plans late

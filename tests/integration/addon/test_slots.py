@@ -1,6 +1,7 @@
 """One fixed rate for everything: pages, redirects, robots.txt, POST requests; never a burst, hosts left in peace."""
 
 import asyncio
+import json
 import time
 from itertools import pairwise
 from math import e
@@ -43,6 +44,47 @@ def test_no_second_has_more_than_its_share(site, tmp_path):
     spent = crawl.stats["crawlsched/slots/used"] + crawl.stats["crawlsched/slots/paid"]
     assert len(site.requests) == pytest.approx(spent, abs=2)
     assert len(site.requests) / (site.times[-1] - site.times[0]) < 1.1 * 20
+
+
+WATCHES = """
+async def start(self):
+    self.task = asyncio.ensure_future(self.watch())
+    async for request in super().start():
+        yield request
+
+async def watch(self):
+    refresher = Refresher.of(self.crawler)
+    with open("watched.txt", "w") as file:
+        while True:
+            print(json.dumps([len(refresher.rate.line), refresher.visits.dispatched]), file=file, flush=True)
+            await asyncio.sleep(0.02)
+"""
+
+
+def test_nothing_is_chosen_while_much_of_what_was_chosen_waits_for_its_turn(tmp_path):
+    """It would go seconds later, by what is known now.
+
+    Eight robots.txt files come after two seconds, and let go at once all pages that were chosen meanwhile.
+    """
+    with Site(tuple(f"127.0.0.{number}" for number in range(1, 9))) as site:
+
+        async def late(request):
+            await asyncio.sleep(2.0)
+            return web.Response(text="User-agent: *\n")
+
+        site.page("/robots.txt", late)
+        pages = [site.page(f"/{number}", "<p>x</p>") for number in range(200)]
+        urls = [url.replace("127.0.0.1", f"127.0.0.{1 + n % 8}") for n, url in enumerate(pages)]
+        imports = "import asyncio, json\nfrom crawlsched.crawl.refresher import Refresher"
+        watched = spider(urls, before=imports, also=WATCHES)
+        project = Project(tmp_path, watched, bandwidth="20/s", ROBOTSTXT_OBEY=True)
+        project.run_until(lambda: len(site.requests) > 120)
+    seen = [json.loads(line) for line in project.lines("watched.txt")]
+    behind = [(before[1], after[1]) for before, after in pairwise(seen) if min(before[0], after[0]) > 5]
+    assert len(behind) > 20
+    assert all(before == after for before, after in behind)
+    assert seen[-1][0] <= 5
+    assert most_in_a_second(site.times) <= site.most_at(20)
 
 
 def test_other_requests_share_the_rate_and_starve_nothing(site, tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from crawlsched.change_detection.alignment import token_runs
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.detector import Detector, Finding
-from crawlsched.change_detection.limits import MOST_BLOCKS
+from crawlsched.change_detection.limits import LONGEST_SHOWN, MOST_BLOCKS, MOST_COMPARED
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.change_detection.trace import Trace, differences
@@ -197,6 +197,7 @@ def test_of_a_page_that_differs_all_over_a_bounded_part_is_compared(text: str) -
     found = differences(page(0).trace, page(5_000).trace)
     assert 10 < len(found) < 1_100
     assert found[-1].kind == "rest"
+    assert sum({one.number: 40 + len(one.was + one.says) for one in found}.values()) <= MOST_COMPARED
     for n in range(4):
         detector.learn_at_once(page(10_000 * n), page(10_000 * n + 5_000), 60.0 * n)
     assert detector.judge(page(50_000, "Recalled"), page(60_000).trace, 300.0).kind == "page"
@@ -237,6 +238,47 @@ def test_what_only_some_pages_show_is_their_own() -> None:
     for number in (0, 2, 4):
         assert site.visit(site.page(number, foot="<b>Sold out</b>")).kind == "page"
         assert not site.visit(site.page(number + 1, foot="<b>In stock</b>")).is_news
+
+
+@pytest.mark.parametrize(
+    ("said", "is_with"),
+    [("new words", True), ("here new words", True), ("here new", True), ("here newer", False), ("renew words", False)],
+)
+def test_a_page_that_said_it_all_along_is_not_without_it(said: str, is_with: bool) -> None:
+    """Wherever in its text it does, but not within a word: who only seems to say it is in another state."""
+    site = Site()
+    for number in range(4):
+        site.visit(site.page(number, foot=f"<p class=x>{said if number == 3 else f'old words of {number}'}</p>"))
+    for number in (0, 1):
+        assert site.visit(site.page(number, foot=f"<p class=x>new words of {number}</p>")).kind == "page"
+        site.visit(site.page(3, foot=f"<p class=x>{said}</p>"))
+    assert (site.visit(site.page(2, foot="<p class=x>new words of 2</p>")).reason == "template") == is_with
+
+
+def test_another_order_of_a_list_is_the_sites_where_pages_show_it_and_none_is_without() -> None:
+    """And each page's own where one that was asked for since has the old order."""
+    for is_asked in (False, True):
+        site, old, new = Site(), "<ul><li>a<li>b<li>c</ul>", "<ul><li>b<li>a<li>c</ul>"
+        for number in range(4):
+            site.visit(site.page(number, foot=old))
+        for number in (0, 1):
+            assert site.visit(site.page(number, foot=new)).kind == "page"
+            if is_asked:
+                site.visit(site.page(3, foot=old))
+        assert (site.visit(site.page(2, foot=new)).reason == "template") != is_asked
+
+
+def test_of_a_long_text_is_shown_what_differs_and_what_is_around_it() -> None:
+    """Eighty characters of it, before and now."""
+    site = Site()
+    words = [f"w{n}" for n in range(100)]
+    site.visit(site.page(0, " ".join(words)))
+    seen = site.page(0, " ".join([*words[:50], "another", *words[51:]]))
+    site.visit(seen)
+    ((_, was, says),) = seen.trace.changes
+    assert (len(was), len(says)) == (LONGEST_SHOWN, LONGEST_SHOWN)
+    assert was.startswith("w45 w46 w47 w48 w49 w50 ")
+    assert says.startswith("w45 w46 w47 w48 w49 another ")
 
 
 def test_two_pages_that_say_all_the_same_are_one() -> None:

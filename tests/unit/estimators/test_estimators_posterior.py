@@ -261,9 +261,28 @@ def test_weights_of_many_pages_are_those_of_each(dtype):
     found = posterior.weights_many(pages, priors, groups, 0.5)
     each = [posterior.weights(page, priors[group], 0.5) for page, group in zip(pages, groups, strict=True)]
     np.testing.assert_allclose(found, each, rtol=1e-12)
+    fresh = np.exp(-posterior.rates * DAY)
+    one = [posterior.unchanged_one(page, DAY, priors[group], 0.5) for page, group in zip(pages, groups, strict=True)]
+    np.testing.assert_allclose(one, found @ fresh, rtol=1e-12)
+    assert posterior.unchanged_one(7, DAY) == pytest.approx(posterior.weights(7) @ fresh)
     priors[1] = np.where(np.arange(posterior.rates.size) == 3, 1e-300, 0.0)
     assert np.isfinite(posterior.weights_many(pages, priors, groups, 0.5)).all()
+    assert posterior.unchanged_one(7, DAY, priors[1]) == pytest.approx(fresh[3])
     assert posterior.weights_many(pages[:0], priors, groups[:0]).shape == (0, posterior.rates.size)
+
+
+def test_of_more_pages_than_are_worked_on_at_once_each_is_learned_as_if_alone() -> None:
+    """Visits, what announcements say, priors and estimates: none is taken for that of another page, or left out."""
+    rng, n = np.random.default_rng(8), 20_000
+    seen = 10.0 ** rng.uniform(2, 7, n), rng.random(n) < 0.5
+    evidence, priors = rng.exponential(1.0, n), rng.dirichlet(np.ones(32), n)
+    every, some = Posterior(n, renewal=0.1), Posterior(n, renewal=0.1)
+    for _ in range(2):
+        every.update(np.arange(n), *seen, evidence=evidence, prior=priors)
+        for page in range(0, n, 999):
+            some.update_one(page, seen[0][page], seen[1][page], evidence[page], prior=priors[page])
+    np.testing.assert_allclose(every.weights(range(0, n, 999)), some.weights(range(0, n, 999)))
+    np.testing.assert_allclose(every.change_rate()[::999], some.change_rate(range(0, n, 999)))
 
 
 def test_a_new_rate_is_as_often_above_the_old_one_as_below_it_and_mostly_within_a_factor_of_ten() -> None:

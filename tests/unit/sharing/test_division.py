@@ -122,12 +122,28 @@ def test_the_last_crawl_of_each_shard_is_worth_the_same_at_any_rate() -> None:
     assert divided(8.0, curves | {"b": 0.0 * steps}, {})["b"] == pytest.approx(8.0 * 0.002 / 2)  # so as not to be blind
     flat = {"a": np.full(LEVELS.size, 5.0), "b": np.full(LEVELS.size, 15.0)}
     assert divided(1.0, flat, {"a": 1, "b": 1}) == pytest.approx({"a": 0.25, "b": 0.75}, rel=0.01)
+    nothing = {"a": 0.0 * steps, "b": 0.0 * steps}
+    assert divided(6.0, nothing, {"a": 3, "b": 1}) == pytest.approx({"a": 4.0, "b": 2.0}, rel=0.01)  # by pages
+
+
+def test_a_rate_that_is_next_to_nothing_goes_to_the_most_valuable_pages() -> None:
+    """However steeply their demand begins: to whom has three times as many of them goes three times as much."""
+    low, high = np.arange(LEVELS.size) < 10, np.arange(LEVELS.size) < 50
+    shares = divided(1e-12, {"a": 1e12 * low + 1e9 * high, "b": 3e9 * high}, {"a": 1, "b": 1})
+    assert shares["b"] / shares["a"] == pytest.approx(3.0, rel=0.01)
 
 
 def test_a_curve_is_read_between_the_levels_of_its_plan_and_wants_nothing_above_them() -> None:
     """Between two levels logarithms are linear; below the lowest no more is wanted than there."""
     curve = read_curve(written_curve(np.array([[10.0, 1.0], [1.0, 4.0]]), 10, 10))
     assert np.interp([0.001, 10.0**0.5, 20.0], LEVELS, curve) == pytest.approx([4.0, 2.0, 0.0], abs=0.01)
+
+
+def test_shards_that_nobody_owns_are_given_the_heaviest_first() -> None:
+    """So that loads are even, as 4 + 2 and 3 + 3: nothing small is left to even out what came last."""
+    weights = {0: 2.0, 1: 3.0, 2: 3.0, 3: 4.0}
+    found = assigned(weights, {}, ["a", "b"])
+    assert sum(weights[shard] for shard in weights if found[shard] == "a") == 6.0
 
 
 def test_loads_that_differ_by_less_than_a_tenth_are_left_as_they_are() -> None:
