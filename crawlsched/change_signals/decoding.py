@@ -29,17 +29,12 @@ def plain_chunks(body: bytes, max_bytes: int, problems: ProblemCounter) -> Itera
     chunks: Iterator[bytes] = (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
     for _ in range(_MAX_LAYERS):
         first = next(chunks, b"")
-        chunks = _with_first(first, chunks)
+        chunks = chain((first,), chunks)
         if not first.startswith(_GZIP_MAGIC):
             break
         # The limit holds for every layer: a bomb within a bomb unfolds no further than one.
         chunks = _limited(_gunzipped(chunks, problems), max_bytes, problems)
     return _limited(chunks, max_bytes, problems)
-
-
-def _with_first(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from chunks
 
 
 def _gunzipped(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[bytes]:
@@ -107,14 +102,9 @@ def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[st
         if len(start) >= _SMALLEST_START:
             break
     encoding, skip = _encoding(start, problems)
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    for chunk in chain((start[skip:],), chunks):
-        text = decoder.decode(chunk)
+    for text in codecs.iterdecode(chain((start[skip:],), chunks), encoding, "replace"):
         _report_damage(text, problems)
         yield text
-    text = decoder.decode(b"", True)
-    _report_damage(text, problems)
-    yield text
 
 
 def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
