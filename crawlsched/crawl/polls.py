@@ -74,15 +74,16 @@ class Polls:
 
     def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
-        number = visit.source
+        source, above = self._sources[visit.source], self._above(visit.source)
         return read_source(
-            self._sources[number],
+            source,
             url,
             body,
-            known_as=partial(self._known_as, self._sources[number].host),
+            known_as=partial(self._known_as, source.host),
             announced_before=self._collection.announced_before,
-            ancestors=[above.url for above in self._above(number)],
-            hosts={host for source in (self._sources[number], *self._above(number)) for host in _spoken_for(source)},
+            ancestors=[index.url for index in above],
+            # Those whose robots.txt let it speak of their pages; its own host is always among them.
+            hosts={host for one in (source, *above) for host in (one.host, *one.hosts)},
         )
 
     def _known_as(self, host: str, url: str) -> tuple[bytes, list[int]]:
@@ -325,11 +326,6 @@ class Polls:
             return entries
         self._report(self._sources[number].url, Problem("private-address", len(private), private[0].url))
         return [entry for entry in entries if entry not in private]
-
-
-def _spoken_for(source: Source) -> list[str]:
-    """Return the hosts whose robots.txt let a source speak of their pages; its own host is always among them."""
-    return [source.host, *source.hosts]
 
 
 # Until it has shown its worth, a source is read once in so many rounds of the crawl; and all sources together take this
