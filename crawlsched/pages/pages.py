@@ -23,7 +23,6 @@ __all__ = [
     "Pages",
     "counted",
     "counted_in_parts",
-    "distinct",
 ]
 
 #: A row that holds no page: never given out, or forgotten.
@@ -223,17 +222,6 @@ class Pages:
         copied = {name: getattr(self, name)[rows] for name in self.names}
         copied["signalled_since"][copied["signalled_since"] == 0.0] = np.nan
         return copied
-
-
-def distinct(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the rows without repetitions, ascending, faster than `numpy.unique`: O(n) where they are so already."""
-    if not bool((rows[1:] > rows[:-1]).all()):
-        rows = np.sort(rows)
-        first = np.empty(rows.size, bool)
-        first[:1] = True
-        np.not_equal(rows[1:], rows[:-1], out=first[1:])
-        rows = rows[first]
-    return rows
 
 
 def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ from crawlsched.estimators import LearnedRates, Posterior
 from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION
 from crawlsched.frontier import DiscoveryShare, Frontier
-from crawlsched.pages import Pages, distinct
+from crawlsched.pages import Pages
 from crawlsched.pages.intervals import Intervals, Limits
 from crawlsched.planner.evidence.announcements import Announcements, OwnPrecision
 from crawlsched.planner.evidence.further_sources import FurtherSources
@@ -89,7 +89,7 @@ class Knowledge:
 
     def rows(self, pages: npt.ArrayLike) -> IndexArray:
         """Return pages as an array of distinct row numbers, or raise `ValueError` if one of them is no page."""
-        rows = distinct(np.asarray(pages, np.intp).reshape(-1))
+        rows = np.unique(np.asarray(pages, np.intp))
         if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
             raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
         return rows
