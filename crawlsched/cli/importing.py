@@ -130,8 +130,6 @@ def _steps(
                 "A crawl of this collection is running, and learns from its own visits. End it to import those of "
                 "others; pages and their importance can be imported meanwhile."
             )
-        if lines.has_visits and not lines.is_past(line):
-            continue
         if lines.has_visits:
             place = visits.places.get(line.url)
             if place is None or line.importance is not None:
@@ -161,7 +159,7 @@ def _page(line: UrlLine, page_of: "Callable[[UrlLine], FoundPage]", lines: UrlLi
     try:
         return page_of(line)
     except ValueError as error:
-        lines.leave_out(line.number, str(error))
+        lines.leave_out(str(error))
         return None
 
 

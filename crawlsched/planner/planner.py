@@ -25,7 +25,7 @@ from crawlsched.pages import (
     STATE_NAMES,
     check_importance,
 )
-from crawlsched.pages.intervals import Intervals, Limits
+from crawlsched.pages.intervals import Limits
 from crawlsched.planner.evidence.signal_counts import SignalCounts
 from crawlsched.planner.knowledge import DAY, Knowledge
 from crawlsched.planner.plans.in_force import SLICE
@@ -152,7 +152,7 @@ class Planner(Knowledge):
             _positive("bandwidth", bandwidth, "crawls per second"),
             DEFAULT_GRID if rates is None else rates,
             rule,
-            Intervals(Limits(min_crawl_interval, longest), interval_rules),
+            [Limits(min_crawl_interval, longest), *interval_rules],
             discovery_share,
             learned,
             picks,
@@ -208,7 +208,7 @@ class Planner(Knowledge):
         now = self.at(now)
         pages = self.pages.add(host, now, importance, n, part)
         if interval_rules is not None:
-            self.intervals.put(pages, interval_rules)
+            self.pages.rule[pages] = interval_rules
         self._grow()
         for page, asked in zip(pages.tolist(), priority, strict=False):
             if asked:
@@ -282,7 +282,6 @@ class Planner(Knowledge):
         self.frontier.discard(rows)
         self.announcements.free(rows)
         self.pages.free(rows)
-        self.intervals.put(rows, np.zeros(rows.size, np.uint8))
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size), np.uint16))
         if self.learned is not None:
             self.learned.forget(rows)
@@ -513,7 +512,7 @@ class Planner(Knowledge):
         """Say by which rules distinct pages have their crawl intervals (0: by none), and file them again."""
         self.at(now)
         rows = self.rows(pages)
-        self.intervals.put(rows, np.asarray(rules, np.uint8))
+        self.pages.rule[rows] = rules
         self._refile(rows, now)
 
     # -- picks

@@ -307,7 +307,7 @@ def test_no_more_pages_are_imported_than_are_allowed(tmp_path):
 
     def imported(*names, importance=None):
         importing = Import(settings, requests, time.time())
-        importing.take([requests.page_of(UrlLine(1, f"http://a.example/{name}", importance)) for name in names])
+        importing.take([requests.page_of(UrlLine(f"http://a.example/{name}", importance)) for name in names])
         importing.close()
         return importing.counts["new"], importing.counts["too_many"], importing.counts["weighed"]
 

@@ -109,7 +109,7 @@ class Histories(RuleBasedStateMachine):
     @rule(n=st.integers(1, 40), equal=st.booleans())
     def add(self, n: int, equal: bool) -> None:
         importance = 1.0 if equal else self.rng.lognormal(0.0, 2.0, n)
-        rules = self.rng.integers(0, len(self.planner.intervals.rules) + 1, n).astype(np.uint8)
+        rules = self.rng.integers(0, len(self.planner.intervals.limits), n).astype(np.uint8)
         self.planner.add(self.rng.integers(0, N_HOSTS, n), self.now, importance, n, interval_rules=rules)
 
     @rule(n=st.integers(1, 40))
@@ -159,7 +159,7 @@ class Histories(RuleBasedStateMachine):
 
     def compare(self, page: int, best: int) -> None:
         """A page that goes for its value is worth nearly as much as the best one, and may be crawled."""
-        columns, shortest = self.planner.pages, self.planner.intervals.shortest_one(page)
+        columns, shortest = self.planner.pages, self.planner.intervals.shortest(page)
         if (
             columns.crawled_at.item(page) == -np.inf
         ):  # in the share of discovery, or one that was crawled just now waits
@@ -202,7 +202,7 @@ class Histories(RuleBasedStateMachine):
         pages = self.some(n)
         self.planner.set_importance(pages, self.rng.choice([0.0, 1.0, 7.5], pages.size), self.now)
 
-    @precondition(lambda self: self.planner.intervals.rules)
+    @precondition(lambda self: len(self.planner.intervals.limits) > 1)
     @rule(n=st.integers(1, 30))
     def set_intervals(self, n: int) -> None:
         pages = self.some(n)
