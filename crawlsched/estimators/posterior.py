@@ -235,7 +235,6 @@ class Posterior(Estimator):
         self.rates = DEFAULT_RATES if rates is None else _check_rates(rates)
         self.rates_id = grid_id(self.rates)
         self._ones = np.ones(self.rates.size)
-        self._grid: FloatArray = np.array(self.rates)  # never read-only, which to numba would be another type
         self.dtype = np.dtype(dtype).name
         if self.dtype not in ("float64", "uint16", "uint8"):
             raise ValueError(f"dtype must be numpy.float64, numpy.uint16 or numpy.uint8, got {self.dtype}.")
@@ -244,7 +243,7 @@ class Posterior(Estimator):
         if not 0 <= renewal < 1:
             raise ValueError(f"renewal must be a probability from 0 to below 1, got {renewal!r}.")
         self.renewal = float(renewal)
-        self._renewal = Renewal(self._grid, self.renewal)
+        self._renewal = Renewal(self.rates, self.renewal)
         self.counts_updates = bool(counts_updates)
         super().__init__(n_pages)
 
