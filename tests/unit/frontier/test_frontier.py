@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from crawlsched.frontier import due_times, filing
 from crawlsched.frontier.filing import SLOTS_TOGETHER
+from crawlsched.frontier.queues import FairQueue
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
@@ -294,6 +295,17 @@ TestHistories = Histories.TestCase
 TestHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase
 TestHistoriesWithSmallLimits.settings = _settings
+
+
+def test_who_comes_while_another_has_its_turn_goes_next() -> None:
+    """The turn is counted for whoever took it, though another stands before it by then."""
+    turns = FairQueue[str]()
+    turns.come("site")
+    turns.took("site", cost=8.0)
+    assert turns.first() == "site"
+    turns.come("new site")
+    turns.took("site")
+    assert turns.first() == "new site"
 
 
 def test_a_page_loaded_while_first_copies_wait_is_kept_no_longer_than_they_do() -> None:
