@@ -16,7 +16,6 @@ from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
 from crawlsched.pages.variants import asked_variant, variant_fingerprint
-from crawlsched.store import Outcome
 from tests import parts
 from tests.rows import name_of
 
@@ -164,20 +163,3 @@ def test_what_is_owed_is_given_once(opened):
     assert book.owed(page) == 0
     refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
     assert book.owed(page) == UNTRACKED
-
-
-def test_pages_whose_visits_have_ended_are_not_remembered(opened):
-    """Nobody asks a crawl that goes on for ever whether it is quiet: it forgets by itself what that would need."""
-    refresher = opened()
-    for number in range(20):
-        _ask(refresher, url=f"{URL}/{number}")
-    n_visits = 0
-    for slot in range(400):
-        now = 1_000.0 + 10_000.0 * slot
-        found = refresher.dispatcher.next_page(now, parts.any_host)
-        if found is not None:  # what fails is left alone for ever longer
-            refresher.visit_ends.resolve(found[0], Outcome.DROPPED, now)
-            n_visits += 1
-        refresher.flush(now)
-    assert n_visits > 60
-    assert len(refresher.book.ended_pages) <= 1

@@ -94,14 +94,6 @@ def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared):
         assert refresher.stats["crawlsched/change_signals/received"] == 1
 
 
-def test_a_shard_that_takes_nothing_in_keeps_nothing_from_the_others(shared):
-    """Each is read up to a limit of its own, the oldest of it first."""
-    shared.hand_over([row(f"http://{HOSTS[0]}/{number}", number) for number in range(30)])
-    shared.hand_over([row(f"http://{HOSTS[3]}/", 100)])
-    found = [(waiting.shard, waiting.number) for waiting in shared.received([0, 3], 10)]
-    assert found == [*((0, number) for number in range(10)), (3, 100)]
-
-
 def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit(shared):
     """Both are written in one transaction: a crash keeps both, or neither, and the visit is made again."""
     here, there = f"http://{HOSTS[0]}/", f"http://{HOSTS[1]}/found"
