@@ -113,7 +113,7 @@ def _table(rows: list[dict[str, Any]], now: float, heading: str | None, values: 
 
 def _rows(store: Store, wanted: Select[Any]) -> list[dict[str, Any]]:
     rows = [row._asdict() for row in store.rows(wanted.where(*own(models.pages, store.key)))]
-    return [{**row, "state": STATE_NAMES[row["state"]]} for row in rows]
+    return [{**row, "state": dict(enumerate(STATE_NAMES)).get(row["state"], "?")} for row in rows]
 
 
 def _containing(store: Store, text: str, limit: int) -> list[dict[str, Any]]:
