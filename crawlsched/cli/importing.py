@@ -48,6 +48,8 @@ OPTIONS = (option("FILE", "plain or .gz; - is standard input", Path),)
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read the file and fill the collection; a running crawl is sent the pages."""
+    if arguments.shard is not None:
+        raise CrawlschedError("A file is imported into a whole collection; leave out --shard.")
     target = find_or_make_target(arguments)
     lines = UrlLines(arguments.file, time.time())
     if str(arguments.file) != "-" and not arguments.file.is_file():
@@ -56,14 +58,17 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.store import Store
 
     requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
-    store = Store.open(target.database, target.collection, target.shard or 0)
+    store = Store.open(target.database, target.collection)
     try:
         if n_shards_of(store) is not None:
             raise CrawlschedError(
                 f"Processes share the collection {store.name!r}, and nothing is imported into one of them; let start() "
                 "of its spider yield the pages, for each process takes its own."
             )
-        return _taken(store, target, lines, requests)
+        taken = _taken(store, target, lines, requests)
+        # Nothing of the file was of use.
+        arguments.exit_code = 1 if taken["lines_left_out"] and not taken["pages"] else 0
+        return taken
     finally:
         store.close()
 
