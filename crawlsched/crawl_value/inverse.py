@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.rules import evidence_of, natural_parameters
-from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms
+from crawlsched.crawl_value.terms import LARGEST_EXPONENT, noisy_terms, polynomial
 
 _MOST_STEPS = 60
 _STEP_TOLERANCE = 1e-11  # relative; the last step is still taken, and Newton's method squares the error
@@ -78,34 +78,27 @@ def elapsed_at_value(
             arguments.rate("false_signal_rate", false_signal_rate),
         )
         parts = np.broadcast_arrays(target, mu, delta, evidence_of(n, kappa), alpha, gamma, kappa)
-        flat = [np.ravel(part).astype(np.float64, copy=False) for part in parts]
+        flat = np.stack([np.ravel(part) for part in parts])
         elapsed = np.empty(flat[0].shape)
         for start in range(0, elapsed.size, _BLOCK):
-            elapsed[start : start + _BLOCK] = _elapsed(*(part[start : start + _BLOCK] for part in flat))
+            target, mu, *pages = flat[:, start : start + _BLOCK]
+            elapsed[start : start + _BLOCK] = _elapsed(target, mu, np.stack(pages))
         return elapsed.reshape(parts[0].shape)[()]
 
 
-def _elapsed(
-    target: FloatArray,
-    mu: FloatArray,
-    delta: FloatArray,
-    evidence: FloatArray,
-    alpha: FloatArray,
-    gamma: FloatArray,
-    kappa: FloatArray,
-) -> FloatArray:
+def _elapsed(target: FloatArray, mu: FloatArray, pages: FloatArray) -> FloatArray:
+    """Solve for pages given by change rate, evidence, alpha, gamma and kappa, shape (5, n); so do those below."""
+    delta, evidence, _, gamma, kappa = pages
     elapsed = np.where(target > 0.0, np.inf, 0.0)
     # What the value is of its limit mu / delta; at 1 it is never reached (a limit of 0 / 0 has nothing to reach).
     limit = np.where(delta > 0.0, mu, 0.0)
     within = np.flatnonzero((target > 0.0) & (target * delta < limit))
     share = np.minimum(target[within] / mu[within] * delta[within], LARGEST_SHARE)
     alone = (gamma[within] <= 0.0) | (kappa[within] <= 0.0)
-    plain = within[alone]
+    plain, noisy = within[alone], within[~alone]
     elapsed[plain] = np.maximum(inverse_residual_one(share[alone]) - evidence[plain], 0.0) / delta[plain]
-    noisy = within[~alone]
     if noisy.size:
-        per_importance = (part[noisy] for part in (delta, evidence, alpha, gamma, kappa))
-        elapsed[noisy] = _noisy_elapsed(share[~alone], *per_importance)
+        elapsed[noisy] = _noisy_elapsed(share[~alone], pages[:, noisy])
     return elapsed
 
 
@@ -115,10 +108,7 @@ def inverse_residual_one(share: FloatArray) -> FloatArray:
     # s two steps of z = s + log(1 + z); then two of Halley's, except where the series is exact.
     s = -np.log1p(-share)
     root = np.sqrt(2.0 * s)
-    series = root * _SERIES[-1]
-    for coefficient in _SERIES[-2::-1]:
-        series = (series + coefficient) * root
-    z = np.where(root < 2.0, series, s + np.log1p(s + np.log1p(s)))
+    z = np.where(root < 2.0, root * polynomial(root, _SERIES), s + np.log1p(s + np.log1p(s)))
     for _ in range(2):
         gap = z - np.log1p(z) - s
         ratio = gap * (1.0 + z) / np.maximum(z, 1e-300)
@@ -126,38 +116,35 @@ def inverse_residual_one(share: FloatArray) -> FloatArray:
     return z
 
 
-def _noisy_elapsed(
-    share: FloatArray, delta: FloatArray, evidence: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray
-) -> FloatArray:
+def _noisy_elapsed(share: FloatArray, pages: FloatArray) -> FloatArray:
+    delta, evidence, alpha, _, _ = pages
     elapsed = np.full(share.shape, np.inf)
-    reached = np.zeros(share.shape, dtype=bool)
     announced = np.flatnonzero(evidence > 0.0)
-    now, _ = noisy_terms(evidence[announced], alpha[announced], gamma[announced], kappa[announced])
+    now, _ = noisy_terms(*pages[1:, announced])
+    reached = np.zeros(share.shape, dtype=bool)
     reached[announced] = now * delta[announced] >= share[announced]
     elapsed[reached] = 0.0
     # With alpha = 0 nothing grows with time alone.
     rest = np.flatnonzero(~reached & (alpha > 0.0))
-    y = _staleness_at(*(part[rest] for part in (share, delta, evidence, alpha, gamma, kappa)))
-    elapsed[rest] = np.maximum(y - evidence[rest], 0.0) / alpha[rest]
+    elapsed[rest] = np.maximum(_staleness_at(share[rest], pages[:, rest]) - evidence[rest], 0.0) / alpha[rest]
     return elapsed
 
 
-def _staleness_at(
-    share: FloatArray, delta: FloatArray, evidence: FloatArray, alpha: FloatArray, gamma: FloatArray, kappa: FloatArray
-) -> FloatArray:
+def _staleness_at(share: FloatArray, pages: FloatArray) -> FloatArray:
     """Solve V(y) = share / delta for y = alpha tau + kappa n, which lies between the evidence and 40."""
     goal = inverse_residual_one(share)
-    low, high = evidence.copy(), np.full(share.shape, LARGEST_EXPONENT)
-    y = _first_guess(share, goal, delta, gamma, kappa, alpha)
+    low, high = pages[1].copy(), np.full(share.shape, LARGEST_EXPONENT)
+    y = _first_guess(share, goal, pages)
     y = np.where((y > low) & (y < high), y, 0.5 * (low + high))
     active = np.arange(share.size)
     for _ in range(_MOST_STEPS):
-        value, slope = noisy_terms(y[active], alpha[active], gamma[active], kappa[active])
-        reached = np.minimum(value * delta[active], LARGEST_SHARE)
+        delta, _, *signals = pages[:, active]
+        value, slope = noisy_terms(y[active], *signals)
+        reached = np.minimum(value * delta, LARGEST_SHARE)
         below = reached < share[active]
         far = np.abs(reached - share[active]) > _NOISE * share[active]
         low[active[below]], high[active[~below]] = y[active[below]], y[active[~below]]
-        after = _newton_step(y[active], reached, slope * delta[active], goal[active], low[active], high[active])
+        after = _newton_step(y[active], reached, slope * delta, goal[active], low[active], high[active])
         change = np.abs(after - y[active])
         y[active] = np.where(far, after, y[active])
         active = active[(change > _STEP_TOLERANCE * after) & far]
@@ -166,11 +153,10 @@ def _staleness_at(
     return y
 
 
-def _first_guess(
-    share: FloatArray, goal: FloatArray, delta: FloatArray, gamma: FloatArray, kappa: FloatArray, alpha: FloatArray
-) -> FloatArray:
+def _first_guess(share: FloatArray, goal: FloatArray, pages: FloatArray) -> FloatArray:
     # Without announcements y = goal. Where the next one would do, V is the first term, 1 - exp(-y) per gamma / mu once
     # announcements are likely to have come (alpha / gamma is how long that takes, on the scale of y).
+    delta, _, alpha, gamma, kappa = pages
     first = -np.log1p(-np.minimum(share * (gamma / delta), LARGEST_SHARE))
     return np.where(first < kappa, first + np.minimum(alpha / gamma, goal), goal)
 

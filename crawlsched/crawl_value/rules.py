@@ -7,19 +7,22 @@ derivative of what the bandwidth is spent for: so much importance-weighted fresh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crawlsched.columns.array_types import BoolArray, FloatArray
+from crawlsched.columns.array_types import FloatArray
 from crawlsched.crawl_value import arguments
 from crawlsched.crawl_value.noisy import unchecked_noisy_value
 from crawlsched.crawl_value.terms import residual_one
 
 __all__ = ["RULES", "Rule", "rule_named"]
+
+#: GREEDY-CIS+ trusts announcements whose precision and recall are above these (section 6.7 of the paper).
+LEAST_PRECISION, LEAST_RECALL = 0.7, 0.6
+_SMALLEST_RATE = 1e-300
 
 
 def greedy(elapsed: ArrayLike, change_rate: ArrayLike, importance: ArrayLike = 1.0) -> Any:
@@ -100,22 +103,7 @@ def greedy_cis(
     >>> greedy_cis(elapsed=1.0, n_signals=[0, 1, 2], change_rate=0.5, recall=0.8).round(4)
     array([0.0412, 2.    , 2.    ])
     """
-    with np.errstate(under="ignore", over="ignore"):
-        return _greedy_cis(
-            arguments.elapsed_seconds(elapsed),
-            arguments.count("n_signals", n_signals),
-            arguments.rate("change_rate", change_rate),
-            arguments.probability("recall", recall),
-            arguments.weight("importance", importance),
-        )
-
-
-def _greedy_cis(elapsed: Any, n_signals: Any, change_rate: Any, recall: Any, importance: Any) -> Any:
-    evidence = np.where(np.asarray(n_signals) > 0.0, np.inf, 0.0)
-    alpha, gamma = np.multiply(1.0 - recall, change_rate), np.multiply(recall, change_rate)
-    value = unchecked_noisy_value(elapsed, evidence, alpha, gamma, np.inf)
-    # A change rate of 0 leaves no room for a true announcement: such a page is worth 0, whatever is announced.
-    return importance * np.where(np.asarray(change_rate) > 0.0, value, 0.0)[()]
+    return RULES["greedy_cis"].value(elapsed, n_signals, change_rate, recall, 0.0, importance)
 
 
 def greedy_ncis(
@@ -160,17 +148,8 @@ def greedy_ncis(
     >>> greedy_ncis(1.0, [0, 1, 2], 0.5, 0.8, 0.2, max_terms=1).round(4)
     array([0.0387, 0.9259, 1.261 ])
     """
-    terms = arguments.number_of_terms(max_terms)
-    factor = arguments.weight("importance", importance)
-    tau = arguments.elapsed_seconds(elapsed)
-    n = arguments.count("n_signals", n_signals)
-    with np.errstate(under="ignore", over="ignore"):
-        alpha, gamma, kappa = natural_parameters(
-            arguments.rate("change_rate", change_rate),
-            arguments.probability("recall", recall),
-            arguments.rate("false_signal_rate", false_signal_rate),
-        )
-        return factor * unchecked_noisy_value(tau, evidence_of(n, kappa), alpha, gamma, kappa, terms)
+    rule = Rule(max_terms=arguments.number_of_terms(max_terms))
+    return rule.value(elapsed, n_signals, change_rate, recall, false_signal_rate, importance)
 
 
 def greedy_cis_plus(
@@ -180,8 +159,8 @@ def greedy_cis_plus(
     recall: ArrayLike,
     false_signal_rate: ArrayLike,
     importance: ArrayLike = 1.0,
-    min_precision: float = 0.7,
-    min_recall: float = 0.6,
+    min_precision: float = LEAST_PRECISION,
+    min_recall: float = LEAST_RECALL,
 ) -> Any:
     """Crawl value of GREEDY-CIS for pages with good announcements, and of GREEDY for all others (GREEDY-CIS+).
 
@@ -203,15 +182,9 @@ def greedy_cis_plus(
     >>> greedy_cis_plus(1.0, 1, change_rate=0.5, recall=[0.5, 0.9], false_signal_rate=0.1).round(4)
     array([0.1804, 2.    ])
     """
-    false_rate = arguments.rate("false_signal_rate", false_signal_rate)
-    least_precision = arguments.probability("min_precision", min_precision)
-    least_recall = arguments.probability("min_recall", min_recall)
-    trusting = greedy_cis(elapsed, n_signals, change_rate, recall, importance)
-    plain = greedy(elapsed, change_rate, importance)
-    with np.errstate(under="ignore", over="ignore"):
-        true_rate = np.multiply(np.asarray(recall, np.float64), np.asarray(change_rate, np.float64))
-        precise = true_rate > least_precision * (true_rate + false_rate)
-        return np.where(precise & (np.asarray(recall) > least_recall), trusting, plain)[()]
+    least = arguments.probability("min_precision", min_precision), arguments.probability("min_recall", min_recall)
+    rule = Rule(*least, trusts=True)
+    return rule.value(elapsed, n_signals, change_rate, recall, false_signal_rate, importance)
 
 
 def natural_parameters(change_rate: Any, recall: Any, false_signal_rate: Any) -> tuple[Any, Any, Any]:
@@ -230,21 +203,17 @@ def evidence_of(n_signals: Any, kappa: Any) -> Any:
     return np.where(np.asarray(n_signals) > 0.0, kappa, 0.0) * np.maximum(n_signals, 1.0)
 
 
-# GREEDY-CIS+ trusts announcements whose precision and recall are above these (section 6.7 of the paper).
-_LEAST_PRECISION, _LEAST_RECALL = 0.7, 0.6
-
-
 class Rule(NamedTuple):
     """One of the papers' rules, as GREEDY-NCIS of what it makes of the announcements.
 
     Attributes
     ----------
-    ignores : callable
-        ``ignores(rates)`` says for which pages it ignores announcements; `rates` are change rates, recalls
-        and false signal rates, shape (3, n).
+    above_precision, above_recall : float
+        It ignores announcements of pages whose precision or recall is not above these.
     """
 
-    ignores: Callable[[FloatArray], BoolArray]
+    above_precision: float = -1.0
+    above_recall: float = -1.0
     trusts: bool = False  # whether it takes every announcement that it listens to for a true one
     max_terms: float = inf  # terms of the crawl value that it sums, as in G-NCIS-APPROX-j
 
@@ -253,42 +222,52 @@ class Rule(NamedTuple):
 
         Change rate, recall and false signal rate; then unsignalled change rate α, signal rate γ and signal weight κ.
         """
-        ignored = self.ignores(rates)
+        change_rate, recall, false_signal_rate = rates
         seen = rates.copy()
-        seen[1:, ignored] = 0.0
-        if self.trusts:
-            seen[2] = 0.0
         with np.errstate(under="ignore", over="ignore"):
+            announced = recall * change_rate
+            precision = announced / np.maximum(announced + false_signal_rate, _SMALLEST_RATE)
+            ignored = ~((precision > self.above_precision) & (recall > self.above_recall))
+            seen[1:, ignored] = 0.0
+            if self.trusts:
+                seen[2] = 0.0
             alpha, gamma, kappa = natural_parameters(*seen)
         if self.trusts:
             # A change rate of 0 leaves no room for a true announcement; a recall of 0 does: it is one all the same.
             kappa = np.where(ignored | (seen[0] == 0.0), 0.0, np.inf)
         return np.vstack([seen, alpha, gamma, kappa])
 
-
-def _no_page(rates: FloatArray) -> BoolArray:
-    return np.zeros(rates.shape[1], bool)
-
-
-def _all_pages(rates: FloatArray) -> BoolArray:
-    return np.ones(rates.shape[1], bool)
-
-
-def _pages_with_bad_signals(rates: FloatArray) -> BoolArray:
-    change_rate, recall, false = rates
-    true = recall * change_rate
-    good: BoolArray = (true > _LEAST_PRECISION * (true + false)) & (recall > _LEAST_RECALL)
-    return ~good
+    def value(
+        self,
+        elapsed: ArrayLike,
+        n_signals: ArrayLike,
+        change_rate: ArrayLike,
+        recall: ArrayLike,
+        false_signal_rate: ArrayLike,
+        importance: ArrayLike,
+    ) -> Any:
+        """Return the crawl values by this rule; all arguments are checked, and broadcast against each other."""
+        tau, n = arguments.elapsed_seconds(elapsed), arguments.count("n_signals", n_signals)
+        rates = np.broadcast_arrays(
+            arguments.rate("change_rate", change_rate),
+            arguments.probability("recall", recall),
+            arguments.rate("false_signal_rate", false_signal_rate),
+        )
+        heard = self.heard(np.stack([np.ravel(rate) for rate in rates]))
+        alpha, gamma, kappa = (row.reshape(rates[0].shape) for row in heard[3:])
+        with np.errstate(under="ignore", over="ignore"):
+            value = unchecked_noisy_value(tau, evidence_of(n, kappa), alpha, gamma, kappa, self.max_terms)
+            return arguments.weight("importance", importance) * value
 
 
 #: The rules by name.
 RULES: dict[str, Rule] = {
-    "greedy": Rule(_all_pages),
-    "greedy_cis": Rule(_no_page, trusts=True),
-    "greedy_cis_plus": Rule(_pages_with_bad_signals, trusts=True),
-    "greedy_ncis": Rule(_no_page),
-    "greedy_ncis_approx_1": Rule(_no_page, max_terms=1.0),
-    "greedy_ncis_approx_2": Rule(_no_page, max_terms=2.0),
+    "greedy": Rule(above_recall=1.0),
+    "greedy_cis": Rule(trusts=True),
+    "greedy_cis_plus": Rule(LEAST_PRECISION, LEAST_RECALL, trusts=True),
+    "greedy_ncis": Rule(),
+    "greedy_ncis_approx_1": Rule(max_terms=1.0),
+    "greedy_ncis_approx_2": Rule(max_terms=2.0),
 }
 
 
@@ -301,4 +280,4 @@ def rule_named(name: str) -> Rule | None:
     (5.0, None)
     """
     found = re.fullmatch(r"greedy_ncis_approx_([1-9][0-9]{0,5})", name)
-    return RULES.get(name) if found is None else Rule(_no_page, max_terms=float(found[1]))
+    return RULES.get(name) if found is None else Rule(max_terms=float(found[1]))

@@ -38,23 +38,10 @@ _FIRST_SERIES_BELOW = 0.1
 # exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 10 terms leave 5e-16 / 10! at y = 0.2.
 RESIDUAL_COEFFICIENTS = [1.0 / math.factorial(k + 2) for k in range(10)]
 
-_BLOCK = 16384  # elements: a handful of temporaries of this size stay in the second-level cache
-
 
 def residual_one(y: FloatArray) -> FloatArray:
     """R^1(y) = 1 - (1 + y) exp(-y), the integral of s exp(-s) from 0 to y."""
-    y = np.asarray(y, dtype=np.float64)
-    if y.size <= _BLOCK:
-        return _residual_one(y)
-    out = np.empty(y.shape)
-    flat, flat_out = np.ravel(y), out.reshape(-1)
-    for start in range(0, flat.size, _BLOCK):
-        flat_out[start : start + _BLOCK] = _residual_one(flat[start : start + _BLOCK])
-    return out
-
-
-def _residual_one(y: FloatArray) -> FloatArray:
-    y = np.minimum(y, LARGEST_EXPONENT)
+    y = np.minimum(np.asarray(y, np.float64), LARGEST_EXPONENT)
     negative = np.expm1(-y)
     value = np.asarray(-negative - y * (1.0 + negative))
     small = np.asarray(y < RESIDUAL_SERIES_BELOW)
@@ -62,28 +49,27 @@ def _residual_one(y: FloatArray) -> FloatArray:
         return value
     # exp(-y) (exp(y) - 1 - y): every term of the series is positive.
     z = y[small]
-    series = z * RESIDUAL_COEFFICIENTS[-1]
-    for coefficient in RESIDUAL_COEFFICIENTS[-2:0:-1]:
-        series += coefficient
-        series *= z
-    series += RESIDUAL_COEFFICIENTS[0]
-    series *= z
-    series *= z
-    series *= 1.0 + negative[small]
-    value[small] = series
+    value[small] = polynomial(z, RESIDUAL_COEFFICIENTS) * z * z * (1.0 + negative[small])
     return value
 
 
-def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray | None = None) -> FloatArray:
+def polynomial(z: FloatArray, coefficients: list[float]) -> FloatArray:
+    """coefficients[0] + coefficients[1] z + ..., by Horner's rule."""
+    value = np.full_like(z, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        value *= z
+        value += coefficient
+    return value
+
+
+def first_signal_integral(y: FloatArray, ratio: FloatArray, missed: FloatArray) -> FloatArray:
     """Integral from 0 to y of exp(-u) (1 - exp(-ratio u)) / ratio du, for ratio > 0 and y up to 40.
 
     It is the crawl value (times alpha / mu) where one announcement reaches the threshold, with ratio = gamma / alpha.
-    `missed` is exp(-y) (exp(-ratio y) - 1), if that is known already.
+    `missed` is exp(-y) (exp(-ratio y) - 1).
     """
     both = 1.0 + ratio
-    closed = np.asarray(missed / ratio if missed is not None else np.exp(-y) * np.expm1(-ratio * y) / ratio)
-    closed -= np.expm1(-y)
-    closed /= both
+    closed: FloatArray = (missed / ratio - np.expm1(-y)) / both
     x = both * y
     small = np.asarray(x < _FIRST_SERIES_BELOW)
     if not small.any():
@@ -191,20 +177,17 @@ def _with_signals(
     index = ((needed > 1.0) & (max_terms > 1.0)).nonzero()[0]
     if not index.size:
         return value, slope
-    if index.size < y.size:
-        columns = np.stack((y, alpha, gamma, kappa, c, needed, fresh))
-        y, alpha, gamma, kappa, c, needed, fresh = columns.take(index, axis=1)
-    smoothness = c * kappa
+    columns = np.stack((y, alpha, gamma, kappa, c, needed, fresh))[:, index]
+    needed, smoothness = columns[5], columns[4] * columns[3]
     last = _last_term(needed, smoothness)
     oscillations = _n_oscillations(needed, smoothness)
     settled = (oscillations <= MOST_OSCILLATIONS) & (needed >= FEWEST_SETTLED) & (last < max_terms)
     at = settled.nonzero()[0]
     if at.size:
-        rows = y[at], alpha[at], gamma[at], kappa[at], c[at], fresh[at]
-        value[index[at]], slope[index[at]] = _settled(*rows, oscillations[at])
+        value[index[at]], slope[index[at]] = _settled(columns[:, at], oscillations[at])
     if at.size < index.size:
         at = (~settled).nonzero()[0]
-        y, gamma, kappa, c, needed, fresh = (part[at] for part in (y, gamma, kappa, c, needed, fresh))
+        y, _, gamma, kappa, c, needed, fresh = columns[:, at]
         last, smoothness, index = last[at], smoothness[at], index[at]
         endless = (needed > ENDLESS) & (last < max_terms)
         certain = _n_certain(needed, smoothness)
@@ -280,10 +263,7 @@ def _certain_terms(y: FloatArray, kappa: FloatArray, c: FloatArray, n: FloatArra
 
 def _sinch_minus_one(z: FloatArray) -> FloatArray:
     square = np.minimum(z * z, 1.0)
-    series = square * SINCH_COEFFICIENTS[-1]
-    for coefficient in SINCH_COEFFICIENTS[-2::-1]:
-        series += coefficient
-        series *= square
+    series = square * polynomial(square, SINCH_COEFFICIENTS)
     large = np.maximum(z, 1.0)
     return np.where(z > 1.0, np.sinh(large) / large - 1.0, series)
 
@@ -333,17 +313,10 @@ def stirling(i: FloatArray) -> FloatArray:
     return np.where(i < STIRLING_FROM, STIRLING[np.minimum(i, STIRLING_FROM - 1).astype(np.intp)], series)
 
 
-def _settled(
-    y: FloatArray,
-    alpha: FloatArray,
-    gamma: FloatArray,
-    kappa: FloatArray,
-    c: FloatArray,
-    fresh: FloatArray,
-    oscillations: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
+def _settled(columns: FloatArray, oscillations: FloatArray) -> tuple[FloatArray, FloatArray]:
     # psi(u) = u / D + gamma kappa^2 / (2 D^2) + oscillations, D = alpha + gamma kappa, and V is the integral of
     # exp(-u) psi(u). `start` is what the integral up to infinity has beyond the straight line: 1/Delta - its integral.
+    y, alpha, gamma, kappa, c, needed, fresh = columns
     smoothness = c * kappa
     ahead = 0.5 * kappa * smoothness / (1.0 + smoothness)
     half_square = 0.5 * kappa * kappa
@@ -353,7 +326,7 @@ def _settled(
     interval = y + ahead
     element, before = enumerate_counts(oscillations.astype(np.intp))
     if element.size:
-        parts = _oscillations(before + 1.0, smoothness[element], kappa[element], (y / kappa)[element])
+        parts = _oscillations(before + 1.0, smoothness[element], kappa[element], needed[element])
         waves, swings = (np.bincount(element, weights=part, minlength=y.size) for part in parts)
         factor = 2.0 * kappa * (1.0 + smoothness)
         value -= factor * kappa * fresh * waves
@@ -368,10 +341,7 @@ def cubic_residual(kappa: FloatArray) -> FloatArray:
     small = kappa <= _CUBIC_SERIES_BELOW
     if small.any():
         k = kappa[small]
-        series = np.full_like(k, CUBIC_COEFFICIENTS[-1])
-        for coefficient in CUBIC_COEFFICIENTS[-2::-1]:
-            series = series * k + coefficient
-        value[small] = series * k * k * k
+        value[small] = polynomial(k, CUBIC_COEFFICIENTS) * k * k * k
     return value
 
 

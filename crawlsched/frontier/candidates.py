@@ -105,13 +105,11 @@ class ValueLines:
             self._lines[:, : self._n] = self._lines[:, kept]
         return taken
 
-    def take_row(self, row: int) -> int:
-        """Take one page out, and return it. O(1)."""
-        page, last = self._page.item(row), self._n - 1
-        self._page[row], self._host[row] = self._page[last], self._host[last]
-        self._lines[:, row] = self._lines[:, last]
-        self._n = last
-        return page
+    def take_row(self, row: int) -> None:
+        """Take one page out. O(1)."""
+        self._n -= 1
+        self._page[row], self._host[row] = self._page[self._n], self._host[self._n]
+        self._lines[:, row] = self._lines[:, self._n]
 
 
 #: A candidate is worth this share of the level or more, as due times are no better than that.
@@ -132,11 +130,7 @@ class Candidates:
         self.going = ValueLines(pages, values)
         self.aside: dict[int, ValueLines] = {}
         self.n_aside = 0
-        # No other page may go before the first time; all pages are not searched again for one before the second.
-        self.idle_until = self.searched_until = -np.inf
-        # After a level came down due times are reckoned anew: of `to_sweep` rows from `swept` on, and of `of_hosts`.
-        self.swept = self.to_sweep = 0
-        self.of_hosts: IndexArray = np.zeros(0, np.intp)
+        self.crawled_by = np.inf  # who was crawled later does not go yet
 
     def levels(self, hosts: npt.NDArray[Any]) -> float | FloatArray:
         """Return the level of each host, or one for all. O(n)."""
@@ -146,47 +140,57 @@ class Candidates:
         higher: FloatArray = np.maximum(own, self.level)
         return higher
 
-    def add(self, pages: IndexArray, now: float, until: float, resting: Container[int]) -> IndexArray:
-        """Take in pages worth enough by `until`, those of resting hosts aside; return the others. O(n)."""
+    def add(
+        self, pages: IndexArray, now: float, until: float, resting: Container[int]
+    ) -> tuple[IndexArray, dict[int, IndexArray]]:
+        """Take in pages worth enough by `until`; return the others, and by resting host those set aside. O(n)."""
         lines, hosts = self.going.of(pages, now), self._columns.host[pages]
         enough = lines[0] + lines[1] * (until - now) >= ENOUGH * self.levels(hosts)
-        others: IndexArray = pages[~enough]
-        pages, hosts, lines = pages[enough], hosts[enough], lines[:, enough]
-        rests = np.array([host in resting for host in hosts.tolist()], bool)
-        self.going.append(pages[~rests], hosts[~rests], lines[:, ~rests])
-        for host in set(hosts[rests].tolist()):
-            self._set_aside(host, pages[hosts == host], hosts[hosts == host], lines[:, hosts == host])
-        return others
+        self.going.append(pages[enough], hosts[enough], lines[:, enough])
+        return pages[~enough], {host: self.rest(host) for host in set(hosts[enough].tolist()) if host in resting}
 
-    def _set_aside(self, host: int, pages: IndexArray, hosts: npt.NDArray[np.int32], lines: FloatArray) -> None:
-        self.aside.setdefault(host, ValueLines(self._columns, self._values)).append(pages, hosts, lines)
-        self.n_aside += pages.size
+    def _values_at(self, now: float) -> FloatArray:
+        values = self.going.values_at(now)
+        if self.crawled_by < np.inf:
+            values[self._columns.crawled_at[self.going.pages] > self.crawled_by] = -np.inf
+        return values
 
     def highest(self, now: float) -> float:
         """Return what the best candidate is worth, whether its host is free or not; -inf: none. O(candidates)."""
-        return float(self.going.values_at(now).max(initial=-np.inf))
+        return float(self._values_at(now).max(initial=-np.inf))
 
     def best(self, now: float, is_free: Callable[[int], bool]) -> tuple[int, float] | None:
-        """Return row and value of the best candidate, the lowest page among equals; O(candidates).
+        """Return the best candidate and its value, the lowest page among equals; O(candidates).
 
         ``is_free(host)`` says whether a host may be asked; if not, it lets the host rest.
         """
         while len(self.going):
-            values = self.going.values_at(now)
+            values = self._values_at(now)
             row = int(values.argmax())
             value = values.item(row)
+            if value == -np.inf:
+                return None
             equal = np.flatnonzero(values == value)
             if equal.size > 1:
                 row = int(equal[self.going.pages[equal].argmin()])
             if is_free(self.going.hosts.item(row)):
-                return row, value
+                return self.going.pages.item(row), value
         return None
 
-    def raise_level(self, now: float) -> IndexArray:
-        """Raise the level to the median of the candidates; take those below out, and return them. O(candidates)."""
-        values = self.going.values_at(now)
-        self.level = max(self.level, float(np.median(values)))
-        return self.going.take(values < self.level)[0]
+    def raise_level(self, now: float, host: int | None = None) -> IndexArray:
+        """Raise the level, or that of a resting host, to the median of its candidates; take out and return those below.
+
+        O(candidates).
+        """
+        lines = self.going if host is None else self.aside[host]
+        values = lines.values_at(now)
+        if host is None:
+            level = self.level = max(self.level, float(np.median(values)))
+        else:
+            level = self.host_levels[host] = max(self.host_levels.get(host, self.level), float(np.median(values)))
+        below = lines.take(values < level)[0]
+        self.n_aside -= 0 if host is None else below.size
+        return below
 
     def rest(self, host: int) -> IndexArray:
         """Set a host's candidates aside, and return them. O(candidates)."""
@@ -194,7 +198,8 @@ class Candidates:
         if not chosen.any():
             return np.zeros(0, np.intp)
         taken = self.going.take(chosen)
-        self._set_aside(host, *taken)
+        self.aside.setdefault(host, ValueLines(self._columns, self._values)).append(*taken)
+        self.n_aside += taken[0].size
         return taken[0]
 
     def returns(self, host: int) -> IndexArray:
@@ -206,15 +211,6 @@ class Candidates:
         self.n_aside -= taken[0].size
         self.going.append(*taken)
         return taken[0]
-
-    def raise_host_level(self, host: int, now: float) -> IndexArray:
-        """Raise the level of a resting host to the median of its candidates, return those below; O(its candidates)."""
-        aside = self.aside[host]
-        values = aside.values_at(now)
-        level = self.host_levels[host] = max(self.host_levels.get(host, self.level), float(np.median(values)))
-        below = aside.take(values < level)[0]
-        self.n_aside -= below.size
-        return below
 
     def discard(self, page: int) -> None:
         """Take out a page that is a candidate. O(candidates)."""

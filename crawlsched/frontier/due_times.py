@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from heapq import heappop, heappush, nsmallest
 
 import numpy as np
@@ -18,10 +17,9 @@ __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", 
 #: it has no copy and may go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
-# So many pages stand in the order at most: those that are due first. The column is looked through for the next ones.
+# About so many pages stand in the order, twice as many at most. The column is looked through in parts of so many rows,
+# or larger ones, so that with half of the picks that a quarter of the order is enough for all are looked through.
 _MOST_SOON = 2**14
-# So many rows of the column are looked through between two picks: a third of a millisecond.
-_ROWS_AT_ONCE = 2**18
 
 
 class DueTimes:
@@ -29,22 +27,18 @@ class DueTimes:
 
     Notes
     -----
-    Every page that waits and is due at or before the horizon stands in the order. When few of these are left the column
-    is looked through, a part with each pick, for the pages that are due first of all others. 9 bytes a page.
+    Every page that waits and is due at or before the horizon stands in the order. When few of these are left the
+    horizon moves on, to where a sample of the column says, and the column is looked through, a part with each pick, for
+    the pages that are due before it. 9 bytes a page.
     """
 
     def __init__(self) -> None:
         self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never by itself
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
-        self._horizon = -np.inf
+        # The order has all that are due before the second time, and of those due before the first some are yet to find.
+        self._horizon = self._complete_until = -np.inf
         self._heap: list[tuple[float, int]] = []
-        self._look: Iterator[None] | None = None
-        self._filed_meanwhile: list[IndexArray] = []
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return what a copy is made of; half a look cannot be copied: it is finished first."""
-        self._finish_look()
-        return self.__dict__
+        self._row: int | None = None  # the next row to look at, while the column is looked through
 
     def reserve(self, capacity: int) -> None:
         """Make room for more pages; amortised O(1) a page."""
@@ -57,59 +51,46 @@ class DueTimes:
         """Say when distinct pages are due that wait from now on; O(1) a page, O(log n) for one that is due soon."""
         self.at[pages] = times
         self.place[pages] = WAITING
-        soon = (times <= self._horizon) & (times < np.inf)
-        if soon.any():
-            self._put_in_order(pages[soon])
-            if len(self._heap) > 2 * _MOST_SOON:
-                self._stand(np.zeros(0, np.intp))  # as many pages come at once when a store is read
-        if self._look is not None:
-            self._filed_meanwhile.append(pages[~soon])
+        self._put_in_order(pages[(times <= self._horizon) & (times < np.inf)])
 
     def _put_in_order(self, pages: IndexArray) -> None:
+        """Let pages stand in the order. Where it is too long only those that are due first stay, and others wait."""
         self.place[pages] = SOON
         for entry in zip(self.at[pages].tolist(), pages.tolist(), strict=True):
             heappush(self._heap, entry)
-
-    def _stand(self, pages: IndexArray) -> None:
-        """Let those pages stand in the order that are due first, of it and of some that wait; the others wait."""
+        if len(self._heap) <= 2 * _MOST_SOON:
+            return
         standing = np.unique(np.array([page for _, page in self._heap], np.intp))
-        pages = np.concatenate([standing[self.place[standing] == SOON], pages])
-        pages = pages[np.argsort(self.at[pages], kind="stable")]
-        first, others = pages[:_MOST_SOON], pages[_MOST_SOON:]
-        self.place[first], self.place[others] = SOON, WAITING
+        standing = standing[self.place[standing] == SOON]
+        standing = standing[np.argsort(self.at[standing], kind="stable")]
+        first, others = standing[:_MOST_SOON], standing[_MOST_SOON:]
         self._heap = list(zip(self.at[first].tolist(), first.tolist(), strict=True))
         if others.size:
+            self.place[others] = WAITING
             self._horizon = self._heap[-1][0]
-            if self._look is not None:
-                self._filed_meanwhile.append(others)
+            self._complete_until = min(self._complete_until, self._horizon)
 
     def take(self, until: float, most: int) -> IndexArray:
         """Take out some pages that are due at a time, in their order; amortised O(log n) each."""
         found: list[int] = []
-        while len(found) < most:
-            self._drop_stale()
-            if self._heap and self._heap[0][0] <= until:
-                page = heappop(self._heap)[1]
-                found.append(page)
-                self.place[page] = CANDIDATE
-            elif self._horizon >= until or not self._is_in_column():
-                break
+        while len(found) < most and self.next_time(until) <= until:
+            page = heappop(self._heap)[1]
+            found.append(page)
+            self.place[page] = CANDIDATE
         return np.array(found, np.intp)
 
-    def _drop_stale(self) -> None:
-        """Drop entries of pages that stand elsewhere by now, or are due at another time, from the beginning."""
+    def next_time(self, until: float = np.inf) -> float:
+        """Return when the first page that waits is due, inf if none is; or that none is by `until`. O(log n)."""
         place, at, heap = self.place, self.at, self._heap
-        while heap and not (place.item(heap[0][1]) == SOON and at.item(heap[0][1]) == heap[0][0]):
-            heappop(heap)
-
-    def next_time(self) -> float:
-        """Return when the first page that waits is due; inf: none is. Amortised O(log n)."""
         while True:
-            self._drop_stale()
-            if self._heap:
-                return self._heap[0][0]
-            if not self._is_in_column():
+            # Entries of pages that stand elsewhere by now, or are due at another time, are dropped.
+            while heap and not (place.item(heap[0][1]) == SOON and at.item(heap[0][1]) == heap[0][0]):
+                heappop(heap)
+            if heap and heap[0][0] <= self._complete_until:
+                return heap[0][0]
+            if self._complete_until >= until or not self._is_in_column():
                 return np.inf
+            heap = self._heap
 
     def soonest(self, n: int) -> IndexArray:
         """Return some pages of the order, about those that are due first; O(n log n)."""
@@ -121,47 +102,34 @@ class DueTimes:
 
     def work(self) -> None:
         """Look through a part of the column, if soon nobody stands in the order. O(1)."""
-        if self._look is None and self._horizon < np.inf and 4 * len(self._heap) < _MOST_SOON:
-            self._look = self._look_through()
-        if self._look is not None:
-            next(self._look, None)
+        if self._row is not None or (self._complete_until < np.inf and 4 * len(self._heap) < _MOST_SOON):
+            self._look()
 
     def _is_in_column(self) -> bool:
         """Look through the whole column, if others may wait there; return whether there were any."""
-        if self._horizon == np.inf and self._look is None:
-            return False
-        before = self._horizon
-        self._finish_look()
-        return before < self._horizon or bool(self._heap)
+        before = self._complete_until
+        if before < np.inf:
+            self._look()
+            while self._row is not None:
+                self._look()
+        return before < self._complete_until or bool(self._heap)
 
-    def _finish_look(self) -> None:
-        look = self._look or self._look_through()
-        self._look = look
-        for _ in look:
-            pass
-
-    def _look_through(self) -> Iterator[None]:
-        """Put the pages of the column that are due first into the order, in parts."""
-        pages, times, latest = np.zeros(0, np.intp), np.zeros(0), np.inf
-        self._filed_meanwhile = []
-        for start in range(0, self.place.size, _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
-            rows = start + np.flatnonzero((self.place[part] == WAITING) & (self.at[part] <= latest))
-            pages, times = np.concatenate([pages, rows]), np.concatenate([times, self.at[rows]])
-            if pages.size > 2 * _MOST_SOON:
-                first = np.argpartition(times, _MOST_SOON)[:_MOST_SOON]
-                pages, times = pages[first], times[first]
-                latest = float(times.max())
-            if start + _ROWS_AT_ONCE < self.place.size:
-                yield
-        pages = np.unique(np.concatenate([pages, *self._filed_meanwhile]))
-        pages = pages[(self.place[pages] == WAITING) & (self.at[pages] <= latest) & (self.at[pages] < np.inf)]
-        self._horizon, self._look = latest, None
-        self._stand(pages)
+    def _look(self) -> None:
+        """Put the pages of a part of the column that are due before the horizon into the order."""
+        if self._row is None:
+            step = 1 + self.place.size // _MOST_SOON
+            times = np.sort(self.at[::step][self.place[::step] == WAITING])
+            rank = _MOST_SOON // step
+            self._row, self._horizon = 0, times.item(rank) if rank < times.size else np.inf
+        part = slice(self._row, self._row + max(_MOST_SOON, 8 * self.place.size // _MOST_SOON))
+        soon = (self.place[part] == WAITING) & (self.at[part] <= self._horizon) & (self.at[part] < np.inf)
+        self._put_in_order(self._row + np.flatnonzero(soon))
+        self._row = part.stop
+        if self._row >= self.place.size:
+            self._row, self._complete_until = None, self._horizon
 
     def check(self) -> None:
         """Raise `AssertionError` unless the order has each page once, and no other page is due before; O(n)."""
         heap = {page for time, page in self._heap if self.at[page] == time}
         assert set(np.flatnonzero(self.place == SOON).tolist()) <= heap
-        waiting = np.flatnonzero(self.place == WAITING)
-        assert not (self.at[waiting] < self._horizon).any() or self._look is not None
+        assert not (self.at[self.place == WAITING] < self._complete_until).any()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
 from itertools import count
 
 import numpy as np
@@ -10,62 +9,29 @@ import numpy as np
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.frontier.candidates import ENOUGH, Candidates, CrawlValues
 from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OUT, OVERDUE, SOON, WAITING, DueTimes
-from crawlsched.frontier.host_queue import HostQueue
 from crawlsched.frontier.new_pages import DiscoveryShare, NewPages
+from crawlsched.frontier.queues import HostQueue, PriorityQueue
 from crawlsched.pages import Pages
 from crawlsched.pages.intervals import Intervals
 
 __all__ = ["Filing"]
 
 
-class RestingHosts:
-    """Which hosts rest until when."""
-
-    def __init__(self) -> None:
-        self.until: dict[int, float] = {}  # POSIX seconds, by host
-        self._order: list[tuple[float, int]] = []
-
-    def __contains__(self, host: object) -> bool:
-        return host in self.until
-
-    def __bool__(self) -> bool:
-        """Whether a host rests."""
-        return bool(self.until)
-
-    def rest(self, host: int, until: float) -> None:
-        """Let a host rest until a time, POSIX seconds; O(log hosts)."""
-        self.until[host] = until
-        if until < np.inf:
-            heappush(self._order, (until, host))
-
-    def next_time(self) -> float:
-        """Return a time until which no host returns; inf if none does by itself. O(1)."""
-        return self._order[0][0] if self._order else np.inf
-
-    def returning(self, now: float) -> list[int]:
-        """Return the hosts whose rest has ended by now; O(log hosts) each."""
-        hosts = []
-        while self._order and self._order[0][0] <= now:
-            until, host = heappop(self._order)
-            if self.until.get(host) == until:
-                hosts.append(host)
-        return hosts
-
-
 # There is room for so many candidates at least and at most; between, of so many pages as the fewest one is a candidate.
 _FEWEST, _MOST = 64, 4096
-# Pages that fall due in this number of slots are looked at together: it takes hardly longer than for one page.
+# Where less than this part of the room is filled a level comes down: who is left goes while the next ones are found.
+_QUARTER = 0.25
+#: Pages that fall due in this number of slots are looked at together: it takes hardly longer than for one page. While
+#: first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would be
+#: fetched again and again until others are known.
+SLOTS_TOGETHER = 16
 # In a small collection they are such a part of a round, as a page can come back after some.
-_SLOTS_TOGETHER, _PART_OF_ROUND = 16, 256
-# So many pages become candidates with one pick: of ten million no more are due in a slot.
-_AT_ONCE = 256
-# After a level came down so many due times are reckoned anew at once, and with one pick in so many steps at most while
-# there is a candidate.
-_RECKONED_AT_ONCE, _STEPS = 1024, 8
-# The size of the sample that finds a level, and the number of its pages that are above it at least.
-_SAMPLE, _LEAST_RANK = 2048, 8
-# A level comes down where less than this share of the room is filled: who is left goes while the next ones are found.
-_LEFT = 0.25
+_PART_OF_ROUND = 256
+# So many pages are worked on at once, which takes about a millisecond: they become candidates, their due times are
+# reckoned anew after a level came down, or they are a sample.
+_AT_ONCE = 1024
+# A level that a sample finds is below the values of so many of its pages at least.
+_LEAST_RANK = 8
 # Who was looked at in vain waits for this share of its time since the crawl.
 _WAIT_AGAIN = 0.005
 
@@ -78,24 +44,24 @@ class Filing:
     ) -> None:
         self.values, self.slot, self.share = values, slot, share
         self._pages, self._intervals = pages, intervals
-        self._due, self._resting = DueTimes(), RestingHosts()
+        self._due = DueTimes()
+        self._resting = PriorityQueue[int]()  # hosts by the time until when they rest, POSIX seconds
         # Pages with a copy, and pages without one.
         self._queue, self.new = Candidates(pages, values), NewPages(pages, self._resting)
-        # While first copies wait no page with a copy goes again sooner than that; a heap of those that it keeps waiting
-        # (after a visit, or loaded soon after one), with the times until when.
-        self._least_wait, self._kept_waiting = 0.0, list[tuple[float, int]]()
+        # Pages that were forced, and those that are due and have a deadline.
         self._forced, self._overdue = HostQueue(self._resting), HostQueue(self._resting)
         self._force_numbers, self._samples = count(), count()
-        # Pages whose due times are reckoned at the next look, and until when each is not due in any case.
-        self._filed: dict[int, float] = {}
-        self._hosts_to_check: set[int] = set()
-        # Pages in flight that will be due again so soon that they are not left until others are looked at.
-        self._coming_back: set[int] = set()
-        # A heap of deadlines and pages that were due, which may stand elsewhere by now.
-        self._deadlines_of_due: list[tuple[float, int]] = []
-        self._now, self._gather_at = -np.inf, -np.inf
+        # Pages whose due times are reckoned at the next look; until then the column says before when they are not due.
+        self._filed: set[int] = set()
+        # After a level came down due times are reckoned anew: what is left to do of all pages, or those of a host.
+        self._anew: list[range | IndexArray] = []
+        # While first copies wait no page with a copy goes again sooner than that.
+        self._least_wait = 0.0
+        # No other page may go before the first time; all pages are not searched again for one before the second.
+        self._idle_until = self._searched_until = -np.inf
+        self._now = self._looked_until = -np.inf
         # Slots that pass unused, above what the machine can do, bring no page nearer: picks count.
-        self._picks_until_gathered = 0
+        self._picks_until_look = 0
 
     def __len__(self) -> int:
         """Count the pages in the frontier; O(n)."""
@@ -122,14 +88,13 @@ class Filing:
             return
         self._now = max(now, self._now)
         self.reserve(int(pages.max()) + 1)
-        for page in pages[self._due.place[pages] > SOON].tolist():
-            self._leave(page)
-        self._due.place[pages] = FILED
-        if pages.size > _RECKONED_AT_ONCE // 8:
+        self._leave(pages)
+        self._due.place[pages], self._due.at[pages] = FILED, -np.inf
+        if pages.size > _AT_ONCE // 8:
             self._reckon(pages, self._now)
         else:
-            self._filed.update(dict.fromkeys(pages.tolist(), -np.inf))
-        self._gather_at = self._queue.idle_until = -np.inf
+            self._filed.update(pages.tolist())
+        self._picks_until_look, self._idle_until = 0, -np.inf
 
     def file_one(self, page: int, now: float) -> None:
         """Put a page that comes back from a visit where it belongs. O(1)."""
@@ -137,31 +102,23 @@ class Filing:
             self.file(np.array([page]), now)
             return
         self._now = max(now, self._now)
-        self._due.place[page] = FILED
-        self._filed[page] = -np.inf
-        if page in self._coming_back:
-            self._coming_back.discard(page)
-            self._gather_at = -np.inf
-        self._queue.idle_until = -np.inf
+        self._due.place[page], self._due.at[page] = FILED, -np.inf
+        self._filed.add(page)
+        self._idle_until = -np.inf
 
     def refile(self, pages: IndexArray, now: float) -> None:
         """File pages anew whose values have changed, if in the frontier and not in flight; O(1) a page."""
         inside = pages[pages < self._due.place.size]
         inside = inside[self._due.place[inside] > IN_FLIGHT]
-        is_new = self._due.place[inside] == NEW
-        if is_new.any():  # they keep their turns
-            eligible_at = self._eligible_at(inside[is_new])
-            is_new[is_new] = [
-                at <= now and self.new.stands_right(page)
-                for page, at in zip(inside[is_new].tolist(), eligible_at.tolist(), strict=True)
-            ]
-        self.file(inside[~is_new], now)
+        # New pages that stand right keep their turns.
+        stay = (self._due.place[inside] == NEW) & (self._eligible_at(inside) <= now)
+        stay[stay] = [self.new.stands_right(page) for page in inside[stay].tolist()]
+        self.file(inside[~stay], now)
 
     def discard(self, pages: IndexArray) -> None:
         """Take distinct pages out of the frontier, in flight or not. O(1) a page, O(candidates) for one of these."""
         inside = pages[pages < self._due.place.size]
-        for page in inside[self._due.place[inside] > SOON].tolist():
-            self._leave(page)
+        self._leave(inside)
         self._due.place[inside] = OUT
         self.new.forget(inside)
         for page in inside.tolist() if self._forced else ():
@@ -176,14 +133,14 @@ class Filing:
             if page not in self._forced and self._place_of(page) > IN_FLIGHT:
                 self._forced.push(self._pages.host.item(page), float(next(self._force_numbers)), page)
 
-    def _leave(self, page: int) -> None:
-        """Take a page from where it stands, if that is more than a place in the column."""
-        place = self._due.place.item(page)
-        if place in (CANDIDATE, ASIDE):
-            self._queue.discard(page)
-        elif place == NEW:
-            self.new.discard(page)
-        elif place == OVERDUE:
+    def _leave(self, pages: IndexArray) -> None:
+        """Take pages from where they stand, if that is more than a place in the column."""
+        for page in pages[self._due.place[pages] > SOON].tolist():
+            if self._due.place.item(page) == NEW:
+                self.new.discard(page)
+            else:
+                self._queue.discard(page)
+        for page in pages.tolist() if self._overdue else ():
             self._overdue.discard(page)
 
     def deadline_of(self, page: int) -> float:
@@ -197,34 +154,24 @@ class Filing:
         found: FloatArray = np.where(last > -np.inf, last, np.inf) + self._intervals.longest(pages)
         return found
 
-    def _eligible_at(self, pages: IndexArray) -> FloatArray:
+    def _eligible_at(self, pages: IndexArray, least_wait: float = 0.0) -> FloatArray:
         columns = self._pages
-        least = np.minimum(self._least_wait, self._intervals.longest(pages)) if self._least_wait else 0.0
-        soonest = columns.crawled_at[pages] + np.maximum(self._intervals.shortest(pages), least)
+        soonest = columns.crawled_at[pages] + np.maximum(self._intervals.shortest(pages), least_wait)
         eligible: FloatArray = np.maximum(columns.not_before[pages], soonest)
         return eligible
 
     # -- due times
 
-    def _reckon(self, pages: IndexArray, now: float, not_before: float | FloatArray = -np.inf) -> None:
+    def _reckon(self, pages: IndexArray, now: float) -> None:
         """Say when pages are due: when they reach the level of their host; those without a copy as soon as they may."""
         pages = self._put_new(pages, now)
         if not pages.size:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
             # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
-            self._queue.level = self._level_of(pages, now, self._pages.n // 100)
+            self._queue.level = self._level_of(pages, now)
+        not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
         times = np.minimum(np.maximum(self._reached(pages, now), not_before), self._deadlines(pages))
-        self._set_due(pages, times, now)
-
-    def _set_due(self, pages: IndexArray, times: FloatArray | float, now: float) -> None:
-        """Set when pages with a copy are due, not before they may go; remember those that the least wait keeps."""
-        if self._least_wait:
-            while self._kept_waiting and self._kept_waiting[0][0] <= now:
-                heappop(self._kept_waiting)
-            until = self._pages.crawled_at[pages] + self._least_wait
-            for entry in zip(until[until > now].tolist(), pages[until > now].tolist(), strict=True):
-                heappush(self._kept_waiting, entry)
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
 
     def _put_new(self, pages: IndexArray, now: float) -> IndexArray:
@@ -247,57 +194,40 @@ class Filing:
 
     def _put_back(self, pages: IndexArray, now: float) -> None:
         """File pages that were looked at in vain: they are not due at once."""
-        if pages.size:
-            again = now + np.maximum(_WAIT_AGAIN * (now - self._pages.crawled_at[pages]), self.slot)
-            again = np.maximum(again, np.nextafter(self._gather_at, np.inf))
-            self._due.place[pages] = FILED
-            self._filed.update(zip(pages.tolist(), again.tolist(), strict=True))
-
-    def _reckon_filed(self, now: float) -> None:
-        """Reckon the due times of pages that were filed."""
-        filed, self._filed = self._filed, {}
-        pages = np.array(sorted(filed), np.intp)
-        pages = self._put_new(pages[self._due.place[pages] == FILED], now)
-        self._reckon(pages, now, np.array([filed[page] for page in pages.tolist()]))
+        again = now + np.maximum(_WAIT_AGAIN * (now - self._pages.crawled_at[pages]), self.slot)
+        self._due.place[pages] = FILED
+        self._due.at[pages] = np.maximum(again, np.nextafter(self._looked_until, np.inf))
+        self._filed.update(pages.tolist())
 
     def _follow(self, now: float) -> None:
         """Let happen what happens until now: hosts return, pages become due."""
         self._now = max(now, self._now)
-        if self._resting.next_time() <= now:
-            for host in self._resting.returning(now):
-                self.release_host(host)
-        is_time = now >= self._gather_at and (self._picks_until_gathered <= 0 or self._gather_at == -np.inf)
-        if is_time or not len(self._queue.going):
-            self._gather(now)
+        while (host := self._resting.first()) is not None and self._resting.at[host] <= now:
+            self.release_host(host)
+        if self._picks_until_look <= 0 or not len(self._queue.going):
+            self._look(now)
 
-    def _gather(self, now: float) -> None:
+    def _look(self, now: float) -> None:
         """Reckon the due times of what was filed, and let those be candidates that are due."""
         self._now = now = max(now, self._now)
-        self._gather_at = now + self._slots_together * self.slot
-        self._picks_until_gathered = self._slots_together
-        self._reckon_filed(now)
-        taken = 0
-        while taken < _AT_ONCE:
-            pages = self._due.take(self._gather_at, min(self._room, _AT_ONCE))
-            taken += pages.size
-            if not pages.size:
-                break
-            eligible_at = self._eligible_at(pages)
-            self._become_due(pages[eligible_at <= now], now)
-            barred = eligible_at > now
-            if barred.any():
-                self._set_due(pages[barred], eligible_at[barred], now)
-                break
-        while self._deadlines_of_due and self._deadlines_of_due[0][0] <= now:
-            self._become_overdue(heappop(self._deadlines_of_due)[1], now)
-        for host in self._hosts_to_check - self._resting.until.keys():
-            self._hosts_to_check.discard(host)
-            self._bring_host_down(host, now)
+        self._looked_until = now + self._slots_together * self.slot
+        self._picks_until_look = self._slots_together
+        filed, self._filed = np.array(sorted(self._filed), np.intp), set()
+        self._reckon(filed[self._due.place[filed] == FILED], now)
+        pages = self._due.take(self._looked_until, _AT_ONCE)
+        eligible_at = self._eligible_at(pages)
+        is_barred = eligible_at > now
+        self._due.set(pages[is_barred], eligible_at[is_barred])
+        self._become_due(pages[~is_barred], now)
+        if self._queue.host_levels:
+            going = set(self._queue.going.hosts.tolist())
+            for host in self._queue.host_levels.keys() - self._resting.at.keys() - going:
+                self._bring_host_down(host, now)
 
     @property
     def _slots_together(self) -> int:
         """For how many slots what falls due is looked at together."""
-        return 0 if self._intervals.come else min(self._pages.n // _PART_OF_ROUND, _SLOTS_TOGETHER)
+        return 0 if self._intervals.come else min(self._pages.n // _PART_OF_ROUND, SLOTS_TOGETHER)
 
     @property
     def _room(self) -> int:
@@ -307,41 +237,26 @@ class Filing:
     @property
     def _room_of_host(self) -> int:
         """For how many candidates of a host that rests there is room."""
-        return min(max(self._pages.n // 128, _FEWEST // 4), _FEWEST)
+        return min(int(_QUARTER * self._room), _FEWEST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
-        pages = self._put_new(pages, now)
-        if self._intervals.come:
-            deadlines = self._deadlines(pages)
-            for entry in zip(deadlines.tolist(), pages.tolist(), strict=True):
-                heappush(self._deadlines_of_due, entry)
-            while self._deadlines_of_due and self._deadlines_of_due[0][0] <= now:
-                self._become_overdue(heappop(self._deadlines_of_due)[1], now)
-            pages = pages[deadlines > now]
-        self._add(pages, now)
-
-    def _become_overdue(self, page: int, now: float) -> None:
-        """Let a page that is due go first from now on, if its deadline has passed."""
-        deadline = self.deadline_of(page)
-        if self._due.place.item(page) in (CANDIDATE, ASIDE) and deadline <= now:
-            self._leave(page)
-            self._due.place[page] = OVERDUE
-            self._overdue.push(self._pages.host.item(page), deadline, page)
-
-    def _add(self, pages: IndexArray, now: float) -> None:
         """Let pages be candidates, aside where their hosts rest; raise levels where there are too many."""
+        pages = self._put_new(pages, now)
         if not pages.size:
             return
-        queue = self._queue
-        before = queue.n_aside
-        self._put_back(queue.add(pages, now, max(self._gather_at, now), self._resting), now)
-        if queue.n_aside > before:
-            pages = pages[self._due.place[pages] == CANDIDATE]
-            hosts = self._pages.host[pages]
-            self._due.place[pages[[host in self._resting for host in hosts.tolist()]]] = ASIDE
-            for host in set(hosts.tolist()):
-                if len(queue.aside.get(host, ())) > self._room_of_host:
-                    self._put_back(queue.raise_host_level(host, now), now)
+        if self._intervals.come:
+            deadlines = self._deadlines(pages)
+            for page, deadline in zip(pages.tolist(), deadlines.tolist(), strict=True):
+                if deadline < np.inf:
+                    self._overdue.push(self._pages.host.item(page), deadline, page)
+            self._due.place[pages[deadlines <= now]] = OVERDUE
+            pages = pages[deadlines > now]
+        others, aside = self._queue.add(pages, now, self._looked_until, self._resting)
+        self._put_back(others, now)
+        for host, set_aside in aside.items():
+            self._due.place[set_aside] = ASIDE
+            if len(self._queue.aside[host]) > self._room_of_host:
+                self._put_back(self._queue.raise_level(now, host), now)
         self._make_room(now)
 
     def _make_room(self, now: float) -> None:
@@ -354,99 +269,87 @@ class Filing:
         """Bring the level down to the value of the best candidate; return whether that found a better one."""
         queue = self._queue
         before = queue.highest(now)
-        if before >= ENOUGH * queue.level or now < queue.idle_until:
+        if before >= ENOUGH * queue.level or now < self._idle_until:
             return False
-        self._gather(now)
-        for step in count():
-            if queue.highest(now) >= ENOUGH * queue.level or (step >= _STEPS and len(queue.going)):
-                break
+        self._look(now)
+        if queue.highest(now) < ENOUGH * queue.level:
             # Where nobody is left a sample finds somebody at once; to reckon the due times of all could take seconds.
-            if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
-                break
-            self._gather(now)
+            if not (len(queue.going) and self._go_on()):
+                self._bring_down(now)
+            self._look(now)
         return queue.highest(now) > before
 
-    def _bring_down(self, now: float) -> bool:
-        """Lower a level to where some pages are that may go; False if there are none."""
+    def _bring_down(self, now: float) -> None:
+        """Lower the level to where some pages are that may go, if there are any."""
         queue = self._queue
-        step = 1 + self._pages.n // _SAMPLE
-        pages = self._may_go(np.arange(next(self._samples) % step, self._pages.n, step), now)
+        pages = self._may_go(self._some_rows(), now)
         if not pages.size:
-            if len(queue.going) or now < queue.searched_until:
-                return False
-            rows = np.arange(self._pages.n)
-            pages = self._may_go(rows, now)
+            if len(queue.going) or now < self._searched_until:
+                return
+            pages = _sample(self._may_go(np.arange(self._pages.n), now))
             if not pages.size:
-                queue.searched_until = now + rows.size // _RECKONED_AT_ONCE * self.slot
-                queue.idle_until = self._next_eligible(now)
-                return False
-            pages = pages[:: 1 + pages.size // _SAMPLE]
+                self._searched_until = now + self._pages.n // _AT_ONCE * self.slot
+                self._idle_until = self._next_eligible(now)
+                return
         queue.level = min(self._level_of(pages, now), queue.level)
         best = pages[self.values.value_at(pages, now) >= queue.level]
         self._due.set(best, np.full(best.size, now))
-        queue.to_sweep, self._gather_at = self._pages.n, -np.inf
-        return True
+        self._anew, self._picks_until_look = [range(self._pages.n)], 0
+
+    def _some_rows(self) -> IndexArray:
+        """Return some rows, others each time; O(1)."""
+        step = 1 + self._pages.n // _AT_ONCE
+        return np.arange(next(self._samples) % step, self._pages.n, step)
 
     def _go_on(self) -> bool:
         """Reckon some due times anew, if that is under way since a level came down; whether it is."""
-        queue = self._queue
-        if queue.of_hosts.size:
-            n = _RECKONED_AT_ONCE
-            rows, queue.of_hosts = queue.of_hosts[:n], queue.of_hosts[n:]
-        elif queue.to_sweep > 0:
-            rows = np.arange(queue.swept, min(queue.swept + _RECKONED_AT_ONCE, self._pages.n))
-            queue.swept = queue.swept + rows.size if queue.swept + rows.size < self._pages.n else 0
-            queue.to_sweep = max(queue.to_sweep - rows.size, 0)
-            if not queue.to_sweep:
-                self._gather_at = -np.inf
-        else:
+        if not self._anew:
             return False
+        some, rest = self._anew[0][:_AT_ONCE], self._anew[0][_AT_ONCE:]
+        self._anew[:1] = [rest] if len(rest) else []
+        rows = np.array(some, np.intp)
         rows = rows[rows < self._due.place.size]
         place = self._due.place[rows]
-        rows = rows[((place == WAITING) | (place == SOON)) & (self._due.at[rows] > self._now)]
-        if rows.size:
-            self._reckon(rows, self._now)
+        waits = ((place == WAITING) | (place == SOON)) & (self._due.at[rows] > self._now)
+        self._reckon(rows[waits], self._now)
         return True
 
-    def _level_of(self, pages: IndexArray, now: float, most: int | None = None) -> float:
-        """Return the value that a given number of pages exceeds, by a sample; by default half of the room."""
-        pages = pages[:: 1 + pages.size // _SAMPLE]
-        values = np.sort(self.values.value_at(pages, now))[::-1]
+    def _level_of(self, pages: IndexArray, now: float) -> float:
+        """Return the value that half as many pages exceed as there is room for, by a sample."""
+        return self._nth_highest(pages, now, self._room / 2, self._pages.n)
+
+    def _nth_highest(self, pages: IndexArray, now: float, nth: float, n_pages: int) -> float:
+        """Return about the nth highest value of a number of pages, by some of them; 0: there are none."""
+        values = np.sort(self.values.value_at(_sample(pages), now))[::-1]
         # A level that is too low rises as pages are looked at, and each that comes down takes a look at all of them.
-        rank = max(int((most or self._room / 2) * values.size / max(self._pages.n, 1)), _LEAST_RANK)
-        return float(values[min(rank, values.size - 1)])
+        rank = max(int(nth * values.size / n_pages), _LEAST_RANK)
+        return values.item(min(rank, values.size - 1)) if values.size else 0.0
 
     def _bring_host_down(self, host: int, now: float) -> None:
-        """Lower the level of a host that may be asked, if it has one of its own and no candidate."""
+        """Lower the level that a host has of its own."""
         queue = self._queue
-        if host not in queue.host_levels or (queue.going.hosts == host).any():
-            return
         rows = np.flatnonzero(self._pages.host[: self._pages.n] == host)
-        pages = self._may_go(rows, now)
-        pages = pages[:: 1 + pages.size // _SAMPLE]
-        values = np.sort(self.values.value_at(pages, now))[::-1]
-        rank = int(self._room_of_host / 2 * values.size / max(rows.size, 1))
-        level = min(values.item(min(rank, values.size - 1)), ENOUGH * queue.host_levels[host]) if values.size else 0
-        if level > queue.level:
-            queue.host_levels[host] = level
-        else:
+        level = self._nth_highest(self._may_go(rows, now), now, self._room_of_host / 2, rows.size)
+        queue.host_levels[host] = min(level, ENOUGH * queue.host_levels[host])
+        if queue.host_levels[host] <= queue.level:
             del queue.host_levels[host]
-        queue.of_hosts = np.concatenate([queue.of_hosts, rows])
+        self._anew.append(rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
         """Return those of some pages with a copy that wait and might go, and whose hosts rest, or do not."""
         place = self._due.place[rows[rows < self._due.place.size]]
         rows = rows[: place.size][(place >= FILED) & (place <= SOON)]
-        rows = rows[self._eligible_at(rows) <= now]
+        rows = rows[self._eligible_at(rows, self._least_wait) <= now]
         rows = rows[self._pages.crawled_at[rows] > -np.inf]
         if self._resting or resting:
-            rests: BoolArray = np.isin(self._pages.host[rows], list(self._resting.until))
+            rests: BoolArray = np.isin(self._pages.host[rows], list(self._resting.at))
             rows = rows[rests if resting else ~rests]
         return rows
 
     def _next_eligible(self, now: float) -> float:
         """Return when the next page that waits may be crawled; inf: never."""
-        times = self._eligible_at(np.flatnonzero((self._due.place >= FILED) & (self._due.place <= SOON)))
+        waiting = np.flatnonzero((self._due.place >= FILED) & (self._due.place <= SOON))
+        times = self._eligible_at(waiting, self._least_wait)
         return float(times[times > now].min(initial=np.inf))
 
     def _work(self, now: float) -> None:
@@ -454,7 +357,7 @@ class Filing:
         self._due.work()
         queue = self._queue
         n_going = len(queue.going)
-        if n_going > 0 and n_going + queue.n_aside < _LEFT * self._room and queue.level > 0.0 and not queue.to_sweep:
+        if n_going > 0 and n_going + queue.n_aside < _QUARTER * self._room and queue.level > 0.0 and not self._anew:
             self._bring_down(now)
         self._go_on()
 
@@ -462,20 +365,20 @@ class Filing:
 
     def rest_host(self, host: int, until: float) -> None:
         """Leave a host's pages out until a time, or until `release_host`; O(log hosts)."""
-        self._resting.rest(host, until)
+        self._resting.put(host, until)
         self._due.place[self._queue.rest(host)] = ASIDE
 
     def release_host(self, host: int) -> None:
         """Let a host's pages take part again. O(those of the host)."""
         if host not in self._resting:
             return
-        del self._resting.until[host]
-        self._queue.idle_until = -np.inf
-        pages = self._queue.returns(host)
-        self._due.place[pages] = CANDIDATE
+        self._resting.discard(host)
+        self._idle_until = -np.inf
+        self._due.place[self._queue.returns(host)] = CANDIDATE
         self._make_room(self._now)
-        if host in self._queue.host_levels and not pages.size:
-            self._hosts_to_check.add(host)
-        self.new.host_returns(host)
-        self._overdue.host_returns(host)
-        self._forced.host_returns(host)
+        for pages in (self.new, self._overdue, self._forced):
+            pages.host_returns(host)
+
+
+def _sample(pages: IndexArray) -> IndexArray:
+    return pages[:: 1 + pages.size // _AT_ONCE]

@@ -10,17 +10,12 @@ import numpy as np
 from crawlsched.columns.array_types import IndexArray
 from crawlsched.frontier.candidates import ENOUGH
 from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OVERDUE, SOON
-from crawlsched.frontier.filing import Filing
+from crawlsched.frontier.filing import SLOTS_TOGETHER, Filing
 
 __all__ = ["Frontier", "Pick"]
 
 HostFreeAt = Callable[[int, float], float]
 
-# A page that was crawled this many looks ago comes back as soon as a new look reckons it.
-_SOON_AGAIN = 8
-# While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
-# be fetched again and again until others are known.
-_LEAST_SLOTS = 16
 _PLACE_NAMES = ("out", "in flight", "waiting", "waiting", "waiting", "candidate", "aside", "overdue", "new")
 
 
@@ -65,19 +60,19 @@ class Frontier(Filing):
 
     def rests_until(self, host: int) -> float:
         """Return until when a host's pages are left out, POSIX seconds; -inf: it does not rest. O(1)."""
-        return self._resting.until.get(host, -np.inf)
+        return float(self._resting.at.get(host, -np.inf))
 
     def returning(self, until: float, n: int) -> IndexArray:
         """Return the pages that could go by `until` but for resting hosts, about n new ones; O(pages + hosts log n)."""
-        hosts = [host for host, end in self._resting.until.items() if end <= until]
-        still = self._resting.until.keys() - hosts
+        hosts = [host for host, end in self._resting.at.items() if end <= until]
+        still = self._resting.at.keys() - hosts
         new = self.new.likely(n, still) if any(self.new.of_host[host] for host in hosts) else []
         aside = [self._queue.aside[host].pages for host in hosts if host in self._queue.aside]
         return np.concatenate([np.array(new, np.intp), *aside])
 
     def waits_for_host(self) -> bool:
         """Return whether some page could go if its host did not rest; at most O(n)."""
-        for host in self._resting.until:
+        for host in self._resting.at:
             if len(self._queue.aside.get(host, ())) or self.new.of_host[host]:
                 return True
             if self._forced.has_host(host) or self._overdue.has_host(host):
@@ -88,16 +83,18 @@ class Frontier(Filing):
         """Return the earliest time at which `pick` may give something, inf if never; amortised O(log n)."""
         if self.bound(now) > -np.inf:
             return now
-        self._reckon_filed(now)
-        return max(now, min(self._queue.idle_until, self._due.next_time(), self._resting.next_time()))
+        self._look(now)
+        returning = self._resting.first()
+        return_at = np.inf if returning is None else self._resting.at[returning]
+        return max(now, min(self._idle_until, self._due.next_time(), return_at))
 
     def out_of_turn(self, n: int) -> list[int]:
         """Return up to about `n` pages that go before anything of value, in their order. O(n log n)."""
-        return [page for queue in (self._forced, self._overdue) for page in queue.likely(n)]
+        return [*self._forced.likely(n), *self._overdue.likely(n, self._now)]
 
     def peek(self, n: int) -> IndexArray:
         """Return up to about `n` pages that are likely to be picked next, likeliest first. O(n log n)."""
-        self._gather(self._now)
+        self._look(self._now)
         found = self.out_of_turn(n)
         known = self._queue.going.pages[np.argsort(-self._queue.going.values_at(self._now), kind="stable")]
         new = self.new.likely(n, self._resting)
@@ -106,7 +103,7 @@ class Frontier(Filing):
         if len(found) < n:
             found += self._due.soonest(n - len(found)).tolist()
         if len(found) < n:
-            others = self._may_go(np.arange(min(self._pages.n, 64 * n)), self._now)
+            others = self._may_go(self._some_rows(), self._now)
             found += others[np.argsort(self._due.at[others], kind="stable")].tolist()
         return np.array(list(dict.fromkeys(found))[:n], np.intp)
 
@@ -114,7 +111,7 @@ class Frontier(Filing):
 
     def advance(self, now: float) -> None:
         """Bring the frontier up to `now`, as `pick` does; amortised O(log n) for each page that falls due."""
-        self._gather(now)
+        self._look(now)
 
     def bound(self, now: float) -> float:
         """Return a value that no page which may go now exceeds by more than a twentieth; O(candidates).
@@ -122,13 +119,14 @@ class Frontier(Filing):
         It is inf if a page may go whatever it is worth, and -inf if none may go. Hosts are not asked whether they are
         free.
         """
-        if self._goes_first(now):
+        self._follow(now)
+        if self._forced.first() is not None or self._overdue.first(now) is not None:
             return np.inf
         new = self.new.first()
         if self._is_for_new(new, now):
             return np.inf
         self._fill(now)
-        return float(self._queue.going.values_at(now).max(initial=-np.inf if new is None else 0.0))
+        return max(self._queue.highest(now), -np.inf if new is None else 0.0)
 
     def pick(self, now: float, host_free_at: HostFreeAt) -> Pick | None:
         """Take out the page to crawl now, None if none may go; amortised O(log n), plus a few crawl values.
@@ -141,30 +139,14 @@ class Frontier(Filing):
         """
         self._follow(now)
         self._work(now)
-        self._picks_until_gathered -= 1
+        self._picks_until_look -= 1
         is_free = self._asking(now, host_free_at)
-        if (first := self._first_out_of_turn(is_free)) is not None:
-            self._send_off(first[0])
-            return Pick(first[0], np.nan, first[1])
-        new, best = self._choose(now, is_free)
-        if new is not None:
-            self.share.went(is_first_copy=True)
-            self.new.took(new, self.share.share / self.slot)
-            self._due.place[new] = IN_FLIGHT
-            self._forced.discard(new)
-            return Pick(new, self.values.value_at(np.array([new]), now).item(), "value", True)
-        if best is None:
-            return None
-        self.share.went(is_first_copy=False)
-        (row, value), queue = best, self._queue
-        if queue.host_levels:
-            self._hosts_to_check.add(queue.going.hosts.item(row))
-        page = queue.going.take_row(row)
-        if now - self._pages.crawled_at.item(page) < _SOON_AGAIN * self._slots_together * self.slot:
-            self._coming_back.add(page)
-        self._due.place[page] = IN_FLIGHT
-        self._forced.discard(page)
-        return Pick(page, value, "value")
+        pick = self._out_of_turn(now, is_free) or self._choose(now, is_free)
+        if pick is not None:
+            self._leave(np.array([pick.page]))
+            self._forced.discard(pick.page)
+            self._due.place[pick.page] = IN_FLIGHT
+        return pick
 
     def _asking(self, now: float, host_free_at: HostFreeAt) -> Callable[[int], bool]:
         def is_free(host: int) -> bool:
@@ -175,43 +157,39 @@ class Frontier(Filing):
 
         return is_free
 
-    def _goes_first(self, now: float) -> bool:
-        self._follow(now)
-        return self._forced.first() is not None or self._overdue.first() is not None
-
-    def _first_out_of_turn(self, is_free: Callable[[int], bool]) -> tuple[int, str] | None:
-        for queue, reason in ((self._forced, "forced"), (self._overdue, "overdue")):
-            while queue and (entry := queue.first()) is not None:
-                _, page, host = entry
+    def _out_of_turn(self, now: float, is_free: Callable[[int], bool]) -> Pick | None:
+        for queue, reason, until in ((self._forced, "forced", np.inf), (self._overdue, "overdue", now)):
+            while (first := queue.first(until)) is not None:
+                page, host = first
                 if is_free(host):
-                    return page, reason
+                    return Pick(page, np.nan, reason)
         return None
 
-    def _choose(self, now: float, is_free: Callable[[int], bool]) -> tuple[int | None, tuple[int, float] | None]:
-        """Return the new page that goes, or row and value of the best candidate."""
+    def _choose(self, now: float, is_free: Callable[[int], bool]) -> Pick | None:
+        """Return the new page that goes, or the best candidate."""
         new = self.new.first(is_free)
-        if self._is_for_new(new, now):
-            return new, None
-        best = self._queue.best(now, is_free)
-        while (best is None or best[1] < ENOUGH * self._queue.level) and self._fill(now):
+        best = None
+        if not self._is_for_new(new, now):
             best = self._queue.best(now, is_free)
-        return (new, None) if best is None else (None, best)
+            while (best is None or best[1] < ENOUGH * self._queue.level) and self._fill(now):
+                best = self._queue.best(now, is_free)
+        if best is not None:
+            self.share.went(is_first_copy=False)
+            return Pick(*best, "value")
+        if new is None:
+            return None
+        self.share.went(is_first_copy=True)
+        self.new.took(new, self.share.share / self.slot)
+        return Pick(new, self.values.value_at(np.array([new]), now).item(), "value", True)
 
     def _is_for_new(self, new: int | None, now: float) -> bool:
-        """Return whether a new page takes this slot; while one waits, set the least time that other pages wait."""
-        has_turn = new is not None and self.new.matters(new)
-        waited, self._least_wait = self._least_wait, _LEAST_SLOTS * self.slot if has_turn else 0.0
-        if self._least_wait < waited and self._kept_waiting:  # there is none any more, or slots are shorter
-            kept = np.array([page for _, page in self._kept_waiting], np.intp)
-            self._kept_waiting.clear()
-            self.refile(np.unique(kept), now)
-            self._gather(now)
-        return has_turn and self.share.is_due
-
-    def _send_off(self, page: int) -> None:
-        self._leave(page)
-        self._forced.discard(page)
-        self._due.place[page] = IN_FLIGHT
+        """Return whether a new page takes this slot; while one waits, others wait for the least time at least."""
+        waits = new is not None and self.new.matters(new)
+        before, self._least_wait = self._least_wait, SLOTS_TOGETHER * self.slot if waits else 0.0
+        self._queue.crawled_by = now - self._least_wait if waits else np.inf
+        if self._least_wait < before:
+            self._idle_until = -np.inf  # there is none any more, or slots are shorter
+        return waits and self.share.is_due
 
     def _check(self, now: float) -> None:
         """Raise `AssertionError` unless every page stands where its place says, and only there; O(n)."""
@@ -223,10 +201,6 @@ class Frontier(Filing):
         assert sorted(going) == np.flatnonzero(places == CANDIDATE).tolist()
         assert sorted(aside) == np.flatnonzero(places == ASIDE).tolist()
         assert all(host in self._resting for host in self._queue.aside)
-        assert set(np.flatnonzero(places == FILED).tolist()) <= self._filed.keys()
-        assert {page for page in np.flatnonzero(places == OVERDUE).tolist() if page in self._overdue} == set(
-            np.flatnonzero(places == OVERDUE).tolist()
-        )
-        least_wait, self._least_wait = self._least_wait, 0.0
+        assert set(np.flatnonzero(places == FILED).tolist()) <= self._filed
+        assert all(page in self._overdue for page in np.flatnonzero(places == OVERDUE).tolist())
         assert (self._eligible_at(np.array(going + aside, np.intp)) <= now).all()
-        self._least_wait = least_wait

@@ -21,7 +21,8 @@ Work = deque[Callable[[float], bool]]
 #: to be done by the turns that follow, which have to look at those that wake, stays within a few more.
 SLICE = 128
 #: So many pages are placed by a plan between two picks, and the next ones wait for so many picks: a crawl at its
-#: ceiling loses a tenth by it, and not half. All are in a hundredth of the time in which each could be crawled.
+#: ceiling loses a tenth by it, and not half. All are in a hundredth of the time in which each could be crawled, and
+#: few pages sooner: so few picks could make up for those that are made meanwhile.
 PLAN_SLICE, PICKS_A_SLICE = 1024, 8
 # Where picks are rarer they wait for so many seconds: slices take a tenth of the time then, too.
 _SECONDS_A_SLICE = 0.02
@@ -58,7 +59,7 @@ class InForce:
             began, n_picks = min(began, now), n_picks - 1
             if n_picks > 0 and now < due:
                 return True
-            n_picks, due = PICKS_A_SLICE, now + _SECONDS_A_SLICE
+            n_picks, due = min(self._pages.n // (PICKS_A_SLICE * PLAN_SLICE), PICKS_A_SLICE), now + _SECONDS_A_SLICE
             rows = np.arange(self.placed, min(self.placed + PLAN_SLICE, self._pages.n))
             self.placed += PLAN_SLICE
             self._refile(rows, now)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crawlsched.frontier import due_times, filing
-from crawlsched.frontier.frontier import _LEAST_SLOTS
+from crawlsched.frontier.filing import SLOTS_TOGETHER
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
@@ -48,7 +48,7 @@ class BruteForce:
             return -1, "value"
         known = known[is_eligible]
         if matters:  # a page that was crawled just now may wait for its next turn
-            least = np.minimum(_LEAST_SLOTS / self.planner.bandwidth, self.planner.intervals.longest(known))
+            least = np.minimum(SLOTS_TOGETHER / self.planner.bandwidth, self.planner.intervals.longest(known))
             known = known[pages.crawled_at[known] + least <= now]
         if known.size:
             return int(known[np.argmax(self.planner.crawl_values.value_at(known, now))]), "value"
@@ -269,10 +269,9 @@ class SmallLimits(Histories):
 
     enough = 0.0
     limits = (
-        (due_times, "_MOST_SOON", 8),
-        (due_times, "_ROWS_AT_ONCE", 8),
+        (due_times, "_MOST_SOON", 16),
         (filing, "_FEWEST", 4),
-        (filing, "_SAMPLE", 8),
+        (filing, "_AT_ONCE", 64),
         (filing, "_MOST", 128),
     )
 
@@ -332,5 +331,5 @@ def test_a_slot_is_not_lost_while_due_times_are_reckoned_anew() -> None:
         planner.crawled(page, 10.0 * page, changed=None)
     for _ in range(1500):
         now += 0.01
-        rests = planner.frontier._queue.to_sweep > 0
+        rests = bool(planner.frontier._anew)
         assert planner.pick(now, lambda host, at, rests=rests: at + 5.0 * (rests and host == 0)) is not None

@@ -257,14 +257,12 @@ def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
 def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     """Slices of both are taken in turn, those of the plan with some picks between them."""
     planner = Planner(10.0)
-    planner.add(host=0, now=0.0, n=20 * SLICE)
-    for page in range(20 * SLICE):
-        planner.crawled(page, 1.0, changed=None)
+    load_crawled(planner, PICKS_A_SLICE**2 * PLAN_SLICE)
     planner.adopt(plan(planner.snapshot(), 10.0), 2.0)
     planner.signalled(np.arange(2 * SLICE), 0, 2.0)
     for _ in range(4):
         assert planner.work(2.0)
-    assert planner.pages.n_signals[: 20 * SLICE].sum() == 2 * SLICE
+    assert planner.pages.n_signals[: planner.pages.n].sum() == 2 * SLICE
     assert planner.in_force.placed == PLAN_SLICE
     for _ in range(PICKS_A_SLICE):
         assert planner.work(2.0)
