@@ -5,6 +5,7 @@ import time
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,8 +59,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.store import Store
 
     requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
-    store = Store.open(target.database, target.collection)
-    try:
+    with closing(Store.open(target.database, target.collection)) as store:
         if n_shards_of(store) is not None:
             raise CrawlschedError(
                 f"Processes share the collection {store.name!r}, and nothing is imported into one of them; let start() "
@@ -69,8 +69,6 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         # Nothing of the file was of use.
         arguments.exit_code = 1 if taken["lines_left_out"] and not taken["pages"] else 0
         return taken
-    finally:
-        store.close()
 
 
 def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests") -> dict[str, Any]:
