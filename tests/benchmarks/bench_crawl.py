@@ -145,7 +145,7 @@ class Bench(scrapy.Spider):
                 return  # Scrapy would take in all that is left, at once
             host = 1 + number % 20
             url = f"http://127.0.0.{host}:{self.port}/{number}"
-            yield scrapy.Request(url, dont_filter=self.refetch == "yes")
+            yield scrapy.Request(url)
 
     def parse(self, response):
         pass
@@ -260,7 +260,7 @@ def _ours(folder: Path, bandwidth: str, seconds: int, **settings: Any) -> dict[s
     }
 
 
-def _rate_line(name: str, record: dict[str, Any], bandwidth: float, seconds: int) -> str:
+def _rate_line(name: str, record: dict[str, Any], bandwidth: float) -> str:
     times = np.array(record["times"])
     gaps = np.abs(np.diff(times) - 1 / bandwidth)
     most = max(np.searchsorted(times, times + 1.0) - np.arange(len(times)))
@@ -357,14 +357,14 @@ def rate(bandwidth: float, seconds: int) -> None:
     with _server() as port, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         settings = _ours(folder, f"{bandwidth}/s", seconds)
-        record = _crawl(folder, {"n": 2000, "port": port, "refetch": "no"}, settings)
-        print(_rate_line("crawlsched", record, bandwidth, seconds))
+        record = _crawl(folder, {"n": 2000, "port": port}, settings)
+        print(_rate_line("crawlsched", record, bandwidth))
     with _server() as port, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         delayed = {"DOWNLOAD_DELAY": 20 / bandwidth, "DOWNLOAD_DELAY_JITTER": 0, "CONCURRENT_REQUESTS": 1000}
         n = int(bandwidth * seconds)
-        record = _crawl(folder, {"n": n, "port": port, "refetch": "no"}, delayed)
-        print(_rate_line("plain Scrapy, DOWNLOAD_DELAY = 20/R on 20 hosts", record, bandwidth, seconds))
+        record = _crawl(folder, {"n": n, "port": port}, delayed)
+        print(_rate_line("plain Scrapy, DOWNLOAD_DELAY = 20/R on 20 hosts", record, bandwidth))
     with _server() as port, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         fill_apart(folder, 1_000_000, port)
@@ -375,8 +375,8 @@ def rate(bandwidth: float, seconds: int) -> None:
             CRAWLSCHED_SOURCE_URLS=f"http://127.0.0.1:{port}/sitemap.xml",
             CRAWLSCHED_SOURCE_INTERVAL=20,
         )
-        record = _crawl(folder, {"n": 0, "port": port, "refetch": "no"}, settings)
-        print(_rate_line("crawlsched, 1,000,000 pages, re-plans, sitemap", record, bandwidth, seconds))
+        record = _crawl(folder, {"n": 0, "port": port}, settings)
+        print(_rate_line("crawlsched, 1,000,000 pages, re-plans, sitemap", record, bandwidth))
         stats = record["stats"]
         print(
             f"    {stats.get('crawlsched/replanned', 0)} plans, "
@@ -390,7 +390,7 @@ def _find_pages(folder: Path) -> int:
     Scrapy takes one request of start() in each turn of the event loop, and above the ceiling a turn sends many.
     """
     with _server() as port:
-        _crawl(folder, {"n": 2000, "port": port, "refetch": "no"}, _ours(folder, "250/s", 20))
+        _crawl(folder, {"n": 2000, "port": port}, _ours(folder, "250/s", 20))
     return port
 
 
@@ -425,7 +425,7 @@ def ceiling_of_many(n_pages: int) -> None:
         _print_ratio(title, rates[n_before + 5 :], 0.90)
 
 
-def _compared(store: Path, number: int, least: int, further: int, **environment: str) -> tuple[FloatArray, int]:
+def _compared(store: Path, number: int, least: int, further: int) -> tuple[FloatArray, int]:
     """Return the requests a second of plain Scrapy and of ours in each turn, before a plan is in force and after it.
 
     While one goes the other is stopped: a machine is not as fast in the next minute as it was in the last. Ours begins
@@ -441,8 +441,6 @@ def _compared(store: Path, number: int, least: int, further: int, **environment:
         So many turns each are taken at least, and more until a plan is in force for all pages.
     further : int
         So many turns each are taken after these.
-    **environment : str
-        Variables of both processes.
 
     Returns
     -------
@@ -458,12 +456,7 @@ def _compared(store: Path, number: int, least: int, further: int, **environment:
         shutil.copy(store / "bench.db", folders["ours"])
         settings = {"plain": limits, "ours": {**_ours(folders["ours"], "5000/s", 0), **limits}}
         crawls = {
-            kind: _begun(
-                folder,
-                {"n": 10**9 if kind == "plain" else 0, "port": port, "refetch": "no"},
-                settings[kind],
-                **environment,
-            )
+            kind: _begun(folder, {"n": 10**9 * (kind == "plain"), "port": port}, settings[kind])
             for kind, folder in folders.items()
         }
         turns: dict[str, list[tuple[float, float]]] = {kind: [] for kind in crawls}
@@ -539,7 +532,7 @@ def _sampled(store: Path, number: int, kind: str, seconds: int) -> dict[str, Any
         if kind == "ours":
             settings, n = {**_ours(folder, "5000/s", seconds), **limits}, 0
             shutil.copy(store / "bench.db", folder)
-        arguments = {"n": n, "port": port, "refetch": "no"}
+        arguments = {"n": n, "port": port}
         return _crawl(folder, arguments, settings, BENCH_PARTS=str(seconds // 2))
 
 
@@ -571,7 +564,7 @@ def large(n_pages: int, seconds: int, folder: Path) -> None:
             fill_apart(folder, n_pages, port)
             known.write_text(str(port))
             print(f"    the store was filled in {time.monotonic() - begun:.0f} s; it stays in {folder}")
-        arguments = {"n": 0, "port": port, "refetch": "no"}
+        arguments = {"n": 0, "port": port}
         ours = _ours(folder, f"{_LARGE_RATE}/s", seconds)
         record = _crawl(folder, arguments, ours)
         memory, peak = (record[name] / n_pages for name in ("memory", "peak_memory"))
@@ -579,7 +572,7 @@ def large(n_pages: int, seconds: int, folder: Path) -> None:
             f"    first dispatch after {record['first_dispatch']:.1f} s; {memory:.0f} bytes a page in the whole "
             f"process, {peak:.0f} at most while it opens or closes"
         )
-    print(_rate_line("crawlsched", record, _LARGE_RATE, seconds))
+    print(_rate_line("crawlsched", record, _LARGE_RATE))
     late = np.array(record["late"] or [(0.0, 0.0)])[:, 1] * 1e3
     plans = record["stats"].get("crawlsched/replanned", 0)
     print(

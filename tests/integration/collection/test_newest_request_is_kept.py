@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from crawlsched.crawl.collection import FoundPage
-from crawlsched.crawl.deliveries import Before
+from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.pages.marks import NEWS, RECRAWL, START, UNTRACKED
 from crawlsched.pages.variants import asked_variant, variant_fingerprint
-from crawlsched.store import Outcome
 from tests import parts
 from tests.rows import name_of
 
@@ -67,9 +66,6 @@ def test_the_newest_request_is_kept_over_a_restart(opened):
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse_product", "meta": {"price": 12}}
     marks = refresher.planner.pages.marks
     assert marks[page] & NEWS
-    digest = refresher.collection.request_digest(page)
-    refresher.planner.pages.request_digest[page] = 0  # as of a version that kept none
-    assert refresher.collection.request_digest(page) == digest
 
 
 def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(opened):
@@ -152,35 +148,18 @@ def test_what_is_owed_is_given_once(opened):
     _, page = _ask(refresher)
     _crawled(refresher, page)
     book = refresher.book
-    before = Before(refresher.collection.facts_of(page), {})
+    facts = refresher.collection.facts_of(page)
     book.ask(page, RECRAWL, 1_000.0)
-    book.begin(1, before, book.owed(page), 1_000.0)
+    book.begin(1, Delivery(page, 1_000.0, facts, owed=book.owed(page)))
     book.ask(page, RECRAWL, 1_000.0)
     book.untracked_sent(2, 1_000.0)
     book.failed(2, 1_000.0)
     book.called_back(1, 1_000.0)
     assert book.owed(page) == RECRAWL
-    book.begin(3, before, RECRAWL, 1_000.0)
+    book.begin(3, Delivery(page, 1_000.0, facts, owed=RECRAWL))
     book.called_back(3, 1_000.0)
     assert book.owed(page) == 0  # no untracked request came of it this time
     refresher.planner.pages.marks[page] |= UNTRACKED
     assert book.owed(page) == 0
     refresher.planner.pages.crawled_at[page] = 999.0  # in an earlier run
     assert book.owed(page) == UNTRACKED
-
-
-def test_pages_whose_visits_have_ended_are_not_remembered(opened):
-    """Nobody asks a crawl that goes on for ever whether it is quiet: it forgets by itself what that would need."""
-    refresher = opened()
-    for number in range(20):
-        _ask(refresher, url=f"{URL}/{number}")
-    n_visits = 0
-    for slot in range(400):
-        now = 1_000.0 + 10_000.0 * slot
-        found = refresher.dispatcher.next_page(now, parts.any_host)
-        if found is not None:  # what fails is left alone for ever longer
-            refresher.visit_ends.resolve(found[0], Outcome.DROPPED, now)
-            n_visits += 1
-        refresher.flush(now)
-    assert n_visits > 60
-    assert len(refresher.book.ended_pages) <= 1

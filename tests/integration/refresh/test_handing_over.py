@@ -44,7 +44,7 @@ def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared):
 def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared, caplog):
     """What another version or a fault has left is said once and deleted."""
     good, url = asked(f"http://{HOSTS[1]}/good").to_dict(), f"http://{HOSTS[1]}/x"
-    damaged = [{}, {**good, "template": [1]}, {**good, "fingerprint": "xyz"}]
+    damaged = [{}, {**good, "template": [1]}, {**good, "request_fingerprint": "xyz"}]
     rows = [row(url, number, data=data) for number, data in enumerate(damaged)]
     rows += [row(url, 50, "what is this"), row(url, 51, FOUND, {"url": 1}), row(url, 52, data=good)]
     with process(shared) as refresher:
@@ -92,14 +92,6 @@ def test_a_row_is_taken_in_once_while_its_batch_is_on_its_way(shared):
         look_until(refresher, lambda: not inbox(shared))
         assert refresher.stats["crawlsched/handed_over/received"] == 1
         assert refresher.stats["crawlsched/change_signals/received"] == 1
-
-
-def test_a_shard_that_takes_nothing_in_keeps_nothing_from_the_others(shared):
-    """Each is read up to a limit of its own, the oldest of it first."""
-    shared.hand_over([row(f"http://{HOSTS[0]}/{number}", number) for number in range(30)])
-    shared.hand_over([row(f"http://{HOSTS[3]}/", 100)])
-    found = [(waiting.shard, waiting.number) for waiting in shared.received([0, 3], 10)]
-    assert found == [*((0, number) for number in range(10)), (3, 100)]
 
 
 def test_what_a_visit_finds_for_another_shard_of_its_process_goes_with_the_visit(shared):

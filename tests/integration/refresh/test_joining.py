@@ -6,8 +6,6 @@ import socket
 
 import pytest
 
-from crawlsched.content.reading import Body
-from crawlsched.crawl.probes import Probe
 from crawlsched.exceptions import StoreError
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outcome, Store
@@ -83,18 +81,18 @@ def test_the_limit_of_pages_is_that_of_the_collection(shared):
         look_until(first, lambda: len(first.collection.shards.here) == N_SHARDS)
         for url in [f"http://{host}/{page}" for page in range(20) for host in HOSTS]:
             ask(first, url)
-        assert first.collection.limits.n == 50
+        assert first.collection.rules.n == 50
         with process(shared, max_pages=50) as second:
 
             def knows_all():
                 first.sharing.heartbeat()
                 first.sharing.look(first.clock())
-                limits = second.collection.limits
+                limits = second.collection.rules
                 return len(second.collection.shards.here) == N_SHARDS // 2 and limits.n + limits.n_elsewhere == 50
 
             look_until(second, knows_all)
-            assert 0 < second.collection.limits.n < 50
-            assert not second.collection.limits.takes(0)
+            assert 0 < second.collection.rules.n < 50
+            assert not second.collection.rules.takes(0)
 
 
 def test_each_shard_has_a_row(shared, tmp_path):
@@ -131,19 +129,6 @@ def test_a_collection_of_one_process_has_no_shards(database, shared, tmp_path):
     assert "`crawlsched db shards` is about all shards" in refused.stderr
 
 
-def test_sitemaps_of_one_shard_keep_those_of_no_other_waiting(shared):
-    """Twenty sitemaps of a shard are due, and one of each other: those are not asked for as the last."""
-    with process(shared) as refresher:
-        for host in HOSTS:
-            sitemaps = [f"http://{host}/sitemap-{n}.xml" for n in range(20 if host == HOSTS[0] else 1)]
-            refresher.polls.robots_seen(f"http://{host}/robots.txt", host, sitemaps, None, refresher.clock())
-        refresher.sources.mark_due(refresher.clock())
-        asked = [refresher.dispatcher.next_source(refresher.clock(), any_host) for _ in range(2 * len(HOSTS))]
-        hosts = [source.host for _, source in asked[: len(HOSTS)]]
-        assert sorted(hosts) == sorted(HOSTS)
-        assert {source.host for _, source in asked[len(HOSTS) :]} == {HOSTS[0]}
-
-
 def test_a_page_whose_visit_is_taken_back_goes_next(shared):
     """As where another process joins, and the rate falls between two looks. In one pass each page still has its try."""
     with process(shared, one_pass=True) as refresher:
@@ -164,17 +149,4 @@ def test_a_page_whose_visit_is_taken_back_goes_next(shared):
         assert sent[1] == sent[2]
         assert sent[3] == sent[4] == sent[5]
         assert len(set(sent)) == 3
-        assert refresher.dispatcher.next_page(refresher.clock(), any_host) is None
-
-
-def test_a_second_fetch_that_is_taken_back_gives_its_page_no_second_try(shared):
-    """What it was to teach is lost; the page itself was visited in this pass, and judged."""
-    with process(shared, one_pass=True) as refresher:
-        ask(refresher, f"http://{HOSTS[0]}/")
-        refresher.starts.has_ended = True
-        visit, _ = refresher.dispatcher.next_page(refresher.clock(), any_host)
-        content = refresher.dispatcher.reading(visit, Body(b"<p>One</p>", "text/html", "utf-8", visit.url), None)[0]()
-        visit.probe = Probe(visit.page, visit.host, content, False, False, refresher.clock())
-        refresher.sharing._membership.grant.deadline = 0.0
-        assert not refresher.may_send(visit.token)
         assert refresher.dispatcher.next_page(refresher.clock(), any_host) is None

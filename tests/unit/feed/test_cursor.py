@@ -3,7 +3,7 @@
 import pytest
 
 from crawlsched.exceptions import CrawlschedError
-from crawlsched.feed.feed import Cursor, read_since
+from crawlsched.feed.feed import read_since
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,3 @@ def test_anything_else_is_refused_with_what_is_allowed(text):
     """One sentence, with the three forms."""
     with pytest.raises(CrawlschedError, match=r"a duration such as 2h, a time such as .*, or a cursor such as 0:1234"):
         read_since(text, now=0.0)
-
-
-def test_a_cursor_says_a_position_in_each_shard():
-    """It is read as it was written; a shard that it does not name was never read."""
-    assert str(Cursor.read("7:1,0:3")) == "0:3,7:1"
-    assert Cursor.read("7:1")[0] == 0

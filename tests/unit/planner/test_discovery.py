@@ -6,12 +6,12 @@ from crawlsched.planner import Pick, Planner
 from tests.planners import never_rests
 
 
-def slots(planner: Planner, n: int, start: float = 0.0, free_at=never_rests) -> list[Pick | None]:
+def slots(planner: Planner, n: int, start: float = 0.0) -> list[Pick | None]:
     """Let so many slots pass, of which each visit ends at once; known pages have always changed."""
     picks = []
     for slot in range(1, n + 1):
         now = start + slot / planner.bandwidth
-        picks.append(pick := planner.pick(now, free_at))
+        picks.append(pick := planner.pick(now, never_rests))
         if pick is not None:
             planner.crawled(pick.page, now, None if planner.pages.crawled_at[pick.page] == -np.inf else True)
     return picks

@@ -1,4 +1,4 @@
-"""Crawl values as the frontier asks for them: now, and when they reach a level."""
+"""Crawl values as the frontier asks for them: of the posterior, of the papers' rules, and of their plans."""
 
 from collections import deque
 from dataclasses import replace
@@ -8,16 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.crawl_value import posterior_value
-from crawlsched.estimators import Posterior
+from crawlsched.crawl_value import greedy_ncis, posterior_value
+from crawlsched.crawl_value.rules import RULES
+from crawlsched.estimators import LearnedRates, Posterior
 from crawlsched.pages import Pages
-from crawlsched.planner import DEFAULT_GRID
+from crawlsched.planner import DEFAULT_GRID, Planner, plan
 from crawlsched.planner.evidence.announcements import COLUMNS, Announcements, OwnPrecision
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.plans.in_force import InForce
 from crawlsched.planner.plans.parameters import Parameters, SignalGroup, SignalGroups
-from crawlsched.planner.values import PosteriorValues
+from crawlsched.planner.values import POLICIES, PointValues, PosteriorValues
 from tests.inputs import tries
+from tests.planners import crawled_pages, load_crawled, never_rests
 
 NOW = 1_000_000_000.0
 
@@ -118,3 +120,131 @@ def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: i
     np.testing.assert_allclose(found[announced], alone[announced], rtol=1e-12)
     assert not found[~announced].any()
     assert found.any(axis=0).all()
+
+
+N = 40
+
+rules = pytest.mark.parametrize("rule", RULES)
+
+
+def values_of_pages(rule: str, seed: int) -> PointValues:
+    """Return the values of pages of all kinds, whose rates span twelve decades."""
+    rng = np.random.default_rng(seed)
+    planner = Planner(1.0, crawl_value=rule)
+    pages: Pages = planner.pages
+    rows = planner.add(0, NOW - 1e9, n=N)
+    pages.importance[rows] = rng.lognormal(0, 3, N) * (rng.random(N) < 0.95)
+    rate = 10.0 ** rng.uniform(-9, 3, N) * (rng.random(N) < 0.95)
+    recall = rng.choice([0.0, 1.0, *rng.random(6)], N)
+    false = rate * 10.0 ** rng.uniform(-3, 3, N) * (rng.random(N) < 0.7)
+    pages.crawled_at[rows] = NOW - np.minimum(10.0 ** rng.uniform(-4, 3, N) / np.maximum(rate, 1e-6), 1e9)
+    pages.n_signals[rows] = rng.poisson(rng.choice([0.0, 0.5, 30.0], N))
+    planner.set_rates(rows, rate, recall, false, NOW)
+    values = planner.crawl_values
+    assert isinstance(values, PointValues)
+    return values
+
+
+@rules
+@given(seed=st.integers(0, 10**6), decades=st.floats(-6, 3))
+@tries(30)
+def test_no_page_reaches_a_level_before_it_is_said(rule: str, seed: int, decades: float) -> None:
+    """A page is found when its time has come, whatever the rates."""
+    values = values_of_pages(rule, seed)
+    rows = np.arange(N)
+    level = (values.value_at(rows, NOW) + 1e-9) * (1.0 + 10.0**decades)
+    times = values.reaches(rows, level, NOW)
+    assert (times >= NOW).all()
+    before = np.minimum(np.maximum(times - 1e-3, NOW), NOW + 1e12)
+    assert (values.value_at(rows, before) <= 1.0001 * level).all()
+
+
+def test_of_a_page_whose_rates_are_known_every_announcement_counts_in_full() -> None:
+    """Its precision is no estimate, which several announcements without a visit would put in doubt."""
+    planner = crawled_pages(2, sources=[0], crawl_value="greedy_ncis")
+    planner.set_rates([0, 1], 0.01, 0.5, 0.005, 0.0)
+    for now in (1.0, 2.0, 3.0):
+        planner.signalled([0], 0, now)
+    expected = greedy_ncis(10.0, np.array([3, 0]), 0.01, 0.5, 0.005)
+    values = planner.crawl_values.value_at(np.array([0, 1]), 10.0)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+
+
+N_PAGES = 40
+BANDWIDTH = 0.5
+HOUR, DAY = 3600.0, 86400.0
+
+
+def planner_of(policy: str, seed: int = 1, **more: object) -> tuple[Planner, np.ndarray]:
+    """Return a planner whose estimator has seen pages of known rates, and has made a plan."""
+    rng = np.random.default_rng(seed)
+    rates = rng.lognormal(np.log(1 / HOUR), 1.5, N_PAGES)
+    planner = Planner(BANDWIDTH, crawl_value=policy, learned=LearnedRates("naive", 0, 1 / 80.0), **more)  # type: ignore[arg-type]
+    load_crawled(planner, N_PAGES, importance=rng.uniform(0.5, 2.0, N_PAGES))
+    for number in range(1, 20):
+        for page in range(N_PAGES):
+            planner.hold(page)
+            planner.crawled(page, number * HOUR + page, bool(rng.random() < -np.expm1(-rates[page] * HOUR)))
+    now = 20 * HOUR
+    planner.adopt(plan(planner.snapshot(), BANDWIDTH), now)
+    while planner.work(now):
+        pass
+    return planner, rates
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_each_slot_goes_to_the_page_that_is_worth_most(policy: str, seed: int) -> None:
+    """As a look at all pages finds it; the frontier's bounds hold."""
+    planner, rates = planner_of(policy, seed)
+    rng = np.random.default_rng(seed)
+    pages, now = np.arange(N_PAGES), 20 * HOUR
+    counts = np.zeros(N_PAGES)
+    for slot in range(400):
+        now += 1 / BANDWIDTH
+        values = planner.crawl_values.value_at(pages, now)
+        pick = planner.pick(now, never_rests)
+        assert pick.page == int(values.argmax())
+        elapsed = now - planner.pages.crawled_at.item(pick.page)
+        planner.crawled(pick.page, now + 0.3, bool(rng.random() < -np.expm1(-rates[pick.page] * elapsed)))
+        counts[pick.page] += 1
+        if slot % 50 == 0:
+            planner.frontier._check(now + 0.4)
+    assert counts.sum() == 400
+
+
+def test_a_new_page_goes_first_and_one_without_importance_last() -> None:
+    """Whatever the policy: a page without a copy is waited for, and one that does not matter is not."""
+    for policy in POLICIES:
+        planner, _ = planner_of(policy)
+        page = int(planner.add(0, 20 * HOUR)[0])
+        pick = planner.pick(20 * HOUR + 1, never_rests)
+        assert pick.page == page
+
+
+@pytest.mark.parametrize("crawl_value", ["posterior", "greedy", "harmonic"])
+def test_what_never_changed_is_measured_by_a_round_of_this_crawl(crawl_value: str) -> None:
+    """A day is no guess for pages that are crawled every minute: none of them would seem to be worth a visit."""
+    n, bandwidth = 300, 5.0
+    planner = Planner(bandwidth, crawl_value=crawl_value, learned=LearnedRates("naive", 0, 1 / DAY))
+    pages = planner.add(host=0, now=0.0, n=n)
+    for page in pages.tolist():
+        planner.hold(page)
+        planner.crawled(page, 0.0, None)
+    assert planner.change_rates(pages) == pytest.approx(np.full(n, 0.5 / DAY))
+    first = plan(planner.snapshot(), bandwidth)
+    planner.adopt(first, 60.0)
+    # While a plan comes into force page by page, each slot goes to the page that is worth most all the same.
+    for slot in range(400):
+        now = 60.0 + slot / bandwidth
+        pick = planner.pick(now, never_rests)  # a slice of the plan comes into force before it
+        if pick.reason == "value":
+            values = planner.crawl_values.value_at(pages, now)
+            assert values[pick.page] >= 0.94 * values.max()
+        planner.crawled(pick.page, now, pick.page % 7 == 0)
+        if slot % 40 == 0:
+            planner.frontier._check(now)
+    still = np.array([page for page in pages.tolist() if page % 7 and planner.pages.crawled_at.item(page) > 0.0])
+    assert still.size > 100
+    watched = planner.pages.crawled_at[still]
+    assert planner.change_rates(still) == pytest.approx(0.5 / (watched + n / bandwidth))

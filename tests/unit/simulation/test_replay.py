@@ -118,24 +118,10 @@ def fresh_by_steps(history: History, window: Window, crawls: list[tuple[int, flo
     return fresh / total
 
 
-@pytest.mark.parametrize("policy", ["greedy", "greedy_cis", "greedy_ncis"])
-@pytest.mark.parametrize("seed", range(2))
-def test_with_known_rates_every_pick_is_the_brute_force_argmax(policy: str, seed: int) -> None:
-    """Page, time and finding of each crawl, and freshness, are those of a search through all pages at every slot."""
-    history = simulated(seed, signals=policy != "greedy")
-    done = replay(history, 7.0, policy, "known", start=0.0, end=100.0, measure_from=40.0)
-    crawls = brute_force(history, 7.0, 100.0, VALUES[policy])
-    assert list(zip(done.rows.tolist(), done.times.tolist(), done.changed.tolist(), strict=True)) == crawls
-    assert done.freshness == pytest.approx(fresh_by_steps(history, Window(0.0, 100.0, 40.0), crawls), rel=1e-12)
-
-
-@pytest.mark.parametrize("policy", ["greedy", "greedy_cis", "greedy_ncis"])
-def test_with_known_rates_brute_force_agrees_on_ties_and_extremes(policy: str) -> None:
+def alike() -> History:
     """Many pages alike, on a grid of times; rates so high that values stand still, rates and importances of 0."""
-    rng = np.random.default_rng(21)
-    n_pages = 60
+    rng, n_pages = np.random.default_rng(21), 60
     base = simulated(22, n_pages, 60.0, signals=True)
-    assert base.signal_times is not None
     columns = {
         "birth": rng.choice([0.0, 0.0, 3.0, 10.0], n_pages),
         "end": rng.choice([np.inf, 40.0, 60.0], n_pages),
@@ -146,10 +132,17 @@ def test_with_known_rates_brute_force_agrees_on_ties_and_extremes(policy: str) -
         "change_times": np.round(base.change_times),
         "signal_times": np.round(base.signal_times),
     }
-    history = History(**{**vars(base), **columns})
-    done = replay(history, 2.0, policy, "known", start=0.0, end=60.0)
-    crawls = brute_force(history, 2.0, 60.0, VALUES[policy])
+    return History(**{**vars(base), **columns})
+
+
+@pytest.mark.parametrize("policy", VALUES)
+@pytest.mark.parametrize("history", [simulated(0, signals=True), simulated(1), alike()], ids=["one", "two", "alike"])
+def test_with_known_rates_every_pick_is_the_brute_force_argmax(policy: str, history: History) -> None:
+    """Page, time and finding of each crawl, and freshness, are those of a search through all pages at every slot."""
+    done = replay(history, 4.0, policy, "known", start=0.0, end=60.0, measure_from=40.0)
+    crawls = brute_force(history, 4.0, 60.0, VALUES[policy])
     assert list(zip(done.rows.tolist(), done.times.tolist(), done.changed.tolist(), strict=True)) == crawls
+    assert done.freshness == pytest.approx(fresh_by_steps(history, Window(0.0, 60.0, 40.0), crawls), rel=1e-12)
 
 
 @pytest.mark.parametrize("estimator", ["naive", "momentum", "gamma_posterior"])

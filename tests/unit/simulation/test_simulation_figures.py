@@ -1,11 +1,29 @@
-"""Figures: settings that can be set, numbers that repeat, tables that are written whole."""
+"""Figures: settings that can be set, numbers that repeat, tables that are written; those of the noisy-signals paper."""
 
 import csv
 import io
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
 
-from crawlsched.simulation.figures import FIGURES, Row, Settings, SimulationError, Table, repeated
+from crawlsched.bandwidth import refresh_rates
+from crawlsched.crawl_value import greedy_ncis
+from crawlsched.simulation import replay
+from crawlsched.simulation.figures import (
+    FIGURES,
+    Row,
+    Settings,
+    SimulationError,
+    Table,
+    accuracy,
+    crawl_rates,
+    repeated,
+    signal_estimates,
+)
+from crawlsched.simulation.figures.instances import Instances, baseline, optimal_rates
 
 
 def silent(done: int, total: int) -> None:
@@ -50,3 +68,110 @@ def test_a_table_is_written_with_all_digits() -> None:
     assert [float(line["mean"]) for line in read] == [1 / 3, 2e-9]
     assert [line["standard_error"] for line in read] == ["0.1", ""]
     assert [(line["quantity"], line["pages"], line["policy"]) for line in read] == [("x", "1", "a"), ("y", "2", "")]
+
+
+# Small enough for seconds; what cannot be set stays as it is.
+SMALL = {
+    **dict.fromkeys((2, 3, 7), Settings(2, (20,), 3.0, 1)),
+    **dict.fromkeys((4, 8, 12, 13, 14), Settings(2, (20,), 2.0, 1)),
+    **dict.fromkeys((10, 11), Settings(2, (), 2000.0, 1)),
+    **{5: Settings(2, (60,), 8.0, 1), 6: Settings(1, (), 20.0, 1), 9: Settings(2, (20,), 6.0, 1)},
+}
+
+
+def written(table: Table) -> str:
+    file = io.StringIO(newline="")
+    table.write(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("number", SMALL)
+def test_a_figure_is_the_same_for_the_same_seed_and_can_be_drawn(number: int) -> None:
+    """To the last digit, and the picture is one."""
+    figure = FIGURES[f"noisy-signals-{number}"]
+    table = figure.run(SMALL[number], silent)
+    assert written(figure.run(SMALL[number], silent)) == written(table)
+    if number != 6:  # where nothing is random
+        assert written(figure.run(replace(SMALL[number], seed=2), silent)) != written(table)
+    canvas = Canvas(layout="constrained")
+    FigureCanvasAgg(canvas)
+    figure.draw(table, canvas)
+    image = io.BytesIO()
+    canvas.savefig(image, format="png")
+    assert image.getvalue().startswith(b"\x89PNG")
+
+
+def test_instances_have_the_rates_that_they_say() -> None:
+    """Changes, announcements, and those that are true come as often as each page's rates say."""
+    horizon = 3000.0
+    history = accuracy.SIGNALS.draw(np.random.default_rng(3), 40, horizon)
+    assert history.signal_times is not None
+    assert (np.diff(history.signal_times) >= 0).all()
+    changes = np.bincount(history.change_rows, minlength=40)
+    assert np.abs(changes - history.change_rate * horizon).max() < 5 * np.sqrt(horizon)
+    signals = np.bincount(history.signal_rows, minlength=40)
+    rate = history.recall * history.change_rate + history.false_signal_rate
+    assert (np.abs(signals - rate * horizon) < 5 * np.sqrt(rate * horizon)).all()
+    # A true announcement comes at the time of its change.
+    true = np.isin(history.signal_times, history.change_times)
+    shares = np.bincount(history.signal_rows[true], minlength=40) / np.maximum(changes, 1)
+    assert np.abs(shares - history.recall).max() < 5 * 0.5 / np.sqrt(changes[changes > 0].min())
+    assert ((history.false_signal_rate >= 0.1) & (history.false_signal_rate <= 0.6)).all()
+
+
+def test_the_simulated_optimum_is_the_formula_of_the_baseline() -> None:
+    """LDS at the optimal rates, which keeps to them, has the accuracy of problem (5) within its standard error."""
+    differences = []
+    for seed in range(8):
+        history = Instances().draw(np.random.default_rng(seed), 60, 40.0)
+        done = replay(history, 100.0, "lds", "known", start=0.0, end=40.0, measure_from=10.0)
+        differences.append(done.freshness - baseline(history))
+    # Discrete slots cost a little at 60 pages.
+    assert abs(np.mean(differences)) < 4 * np.std(differences, ddof=1) / 8**0.5 + 0.002
+    rates = optimal_rates(history)
+    assert rates.sum() == pytest.approx(100.0)
+    assert rates == pytest.approx(refresh_rates(history.change_rate, history.importance, 100.0).rates)
+
+
+def test_late_announcements_are_discarded_as_the_paper_says() -> None:
+    """Up to T_delay after a crawl, in slots: by brute force over all pages, slot by slot."""
+    history = accuracy.SIGNALS.draw(np.random.default_rng(6), 12, 6.0)
+    assert history.signal_times is not None
+    done = replay(history, 10.0, "greedy_ncis", "known", start=0.0, end=6.0, signal_delay=0.25)
+    crawled_at = np.zeros(12)
+    for slot, row in enumerate(done.rows.tolist(), 1):
+        now = slot / 10.0
+        heard_at = np.ceil(history.signal_times * 10.0 - 1e-9) / 10.0
+        last = crawled_at[history.signal_rows]
+        counts = (history.signal_times > last) & (heard_at >= last + 0.25) & (heard_at <= now + 1e-9)
+        n = np.bincount(history.signal_rows[counts], minlength=12)
+        value = greedy_ncis(
+            now - crawled_at, n, history.change_rate, history.recall, history.false_signal_rate, history.importance
+        )
+        assert row == int(value.argmax())
+        crawled_at[row] = now
+    undelayed = replay(history, 10.0, "greedy_ncis", "known", start=0.0, end=6.0)
+    assert undelayed.rows.tolist() != done.rows.tolist()
+
+
+def test_a_changing_bandwidth_takes_effect_at_once() -> None:
+    """Before the first change nothing differs; after it there is half as much again."""
+    history = Instances().draw(np.random.default_rng(8), 30, 40.0)
+    times = np.linspace(1.0, 40.0, 40)
+    always = crawl_rates.accuracies(history, 40.0, (100.0,), times)
+    changing = crawl_rates.accuracies(history, 40.0, (100.0, 150.0, 100.0), times)
+    before = times <= crawl_rates.RISE * 40.0
+    assert changing[before] == pytest.approx(always[before], rel=1e-12)
+    between = (times > crawl_rates.RISE * 40.0 + 7.0) & (times <= crawl_rates.FALL * 40.0)
+    assert (changing[between] > always[between]).all()
+
+
+def test_counting_is_biased_and_fitting_is_not() -> None:
+    """A tenth of the paper's time and repetitions show figure 10's bias, and none of figure 11's."""
+    settings = Settings(8, (), 20_000.0, 1)
+    naive, fitted = (FIGURES[f"noisy-signals-{number}"].run(settings, silent) for number in (10, 11))
+    for name in signal_estimates.MEASURES:
+        at = {"crawls per change": 0.5, "measure": name}
+        counted, fit = naive.one("error", **at), fitted.one("error", **at)
+        assert counted.mean > 2 * counted.standard_error > 0
+        assert abs(fit.mean) < 4 * fit.standard_error < 0.1

@@ -1,9 +1,9 @@
-"""One pass: every page is tried once, best first, and then the run is over."""
+"""One pass: who goes first in a run, every page is tried once, best first, and then the run is over."""
 
 import numpy as np
 
 from crawlsched.crawl.hosts import Hosts
-from crawlsched.crawl.run import OnePass
+from crawlsched.crawl.run import OnePass, Starts
 from crawlsched.planner import Planner
 
 
@@ -11,15 +11,15 @@ def _free(host: int, now: float) -> float:
     return now
 
 
-def _pass(n: int, most: int | None = None, **parameters: float) -> tuple[Planner, OnePass]:
+def _pass(n: int, **parameters: float) -> tuple[Planner, OnePass]:
     planner = Planner(bandwidth=1.0, **parameters)
     planner.add(np.zeros(n, int), 0.0, np.arange(1.0, n + 1))
-    return planner, OnePass(planner, most)
+    return planner, OnePass(planner, None)
 
 
 def _go(planner: Planner, one_pass: OnePass, now: float) -> int | None:
     """Visit the best page that may go, as a slot does."""
-    pick = None if one_pass.is_full else planner.pick(now, _free)
+    pick = planner.pick(now, _free)
     while pick is not None and not one_pass.may_go(pick.page):
         pick = planner.pick(now, _free)
     one_pass.is_drained = pick is None
@@ -71,3 +71,13 @@ def test_news_of_a_page_let_it_go_once_more() -> None:
     assert not one_pass.is_over(4.0)
     assert _go(planner, one_pass, 5.0) == 0
     assert one_pass.is_over(6.0)
+
+
+def test_nobody_waits_for_who_goes_first_longer_than_sixty_seconds_or_a_hundred_slots() -> None:
+    """Whichever is longer; what is still in line goes by its value then."""
+    for bandwidth, until in ((10.0, 60.0), (0.5, 200.0)):
+        starts = Starts(100)
+        starts.begin(0.0, bandwidth)
+        starts.asked(page=1)
+        assert [starts.look(now, lambda page: False, False) for now in (until - 1.0, until)] == [False, True]
+        assert not starts.line

@@ -1,13 +1,38 @@
-"""Number columns: what an array of four bytes a page holds, in half of its memory as long as numbers are small."""
+"""Columns: growing ones stay where they are, and those of small numbers take half of the memory."""
 
+import mmap
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.columns.growing import NumberColumn
+from crawlsched.columns import growing
+from crawlsched.columns.growing import NumberColumn, grown, zeros
 from tests.inputs import tries
+
+
+def test_a_column_that_has_grown_already_does_not_share_what_came_with_that() -> None:
+    """Of two that grow from the same column only the first stays."""
+    column = zeros((1_000_000,), np.float64)
+    first, second = grown(column, 1_200_000), grown(column, 1_200_000)
+    first[1_100_000] = 5.0
+    assert second[1_100_000] == 0.0
+
+
+def test_where_no_addresses_are_left_columns_are_ordinary_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit on addresses, as some machines have one, costs only copying."""
+
+    class Refused(mmap.mmap):
+        def __new__(cls, *arguments: object, **named: object) -> "Refused":
+            raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(growing, "_Room", Refused)
+    column = grown(zeros((200_000,), np.float64), 400_000)
+    assert column.base is None
+    assert column.size == 400_000
+
 
 N = 6
 above = st.one_of(st.integers(0, 3), st.integers(65_533, 65_538), st.integers(0, 2**31 - 2))

@@ -1,4 +1,6 @@
-"""URLs of a file get the URLs and fingerprints that a crawl gives them."""
+"""What commands share: the version, the progress of long runs, the URLs of a file."""
+
+import sys
 
 import pytest
 from hypothesis import example, given
@@ -6,9 +8,42 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 
+import crawlsched
+from crawlsched.cli import parsing
+from crawlsched.cli.parsing import shown_progress
 from crawlsched.crawl.project import Requests
 from crawlsched.crawl.url_lines import UrlLine
 from crawlsched.store import host_of
+from tests import children
+
+
+def test_the_package_is_the_command() -> None:
+    """`python -m crawlsched` does what `crawlsched` does, under its name; `--version` prints the version."""
+    command = (sys.executable, "-m", "crawlsched")
+    assert children.output_of(*command, "--version") == f"crawlsched {crawlsched.__version__}\n"
+    assert children.output_of(*command, "--help").startswith("usage: crawlsched ")
+
+
+def test_a_run_that_is_soon_done_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal there is a line every ten seconds."""
+    move = shown_progress("figure")
+    for done in range(5):
+        move(done, 4)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_lines_say_how_far_a_run_has_come(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much is done, and about how long the rest takes; neither at the start nor at the end."""
+    monkeypatch.setattr(parsing, "_FIRST", 0.0)
+    move = shown_progress("figure")
+    for done in range(3):
+        move(done, 2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("figure: 50% done, about ")
+    assert err.endswith(" s left\n")
+    assert err.count("\n") == 1
+
 
 REQUESTS = Requests()
 PARTS = st.text("abzAZ09-._~%/?&=#+ä ", max_size=12)
