@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import part_number
-from crawlsched.content.kept_texts import TextBudget
 from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
@@ -118,7 +117,7 @@ class Collection:
         key = "" if self.planner.learned is None else self.planner.learned.key
         self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, key)
         self.learned = Learned(self._read_learned)
-        self.texts = TextBudget(_KEPT_TEXTS_BYTES, 0)
+        self.n_bytes_of_texts = 0
         self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
@@ -353,16 +352,16 @@ class Collection:
     def keep_learned(self, page: int, url: str, recipe: str, now: float) -> None:
         """Write down what was learned of a page's template and site, if it is much more than was written."""
         shard = self.shards.of_page(page)
-        for name, data in self.learned.to_write(url, recipe, self.unsaved.number):
+        for name, data in self.learned.to_write(url, recipe):
             if shard is not None:
                 shard.learned.add(name)
             self.unsaved.of_page(page, now)[0].masks[name] = data
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
-        """Keep what a page says now, if there is room."""
-        if self.texts.take(len(packed_text)):
-            batch, number = self.unsaved.of_page(page, now)
-            batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
+        """Keep what a page says now; the oldest texts go when all together are too many bytes."""
+        self.n_bytes_of_texts += len(packed_text)
+        batch, number = self.unsaved.of_page(page, now)
+        batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
@@ -405,23 +404,24 @@ class Collection:
             self._not_submitted = []
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
-        n_written = self.n_written
-        self.facts.written(n_written)
-        self.learned.written(n_written)
+        self.facts.written(self.n_written)
         taken = self.unsaved.take(lambda pages: self._stored_columns(pages, now), self.planner.further.stored)
         if taken:
             # Whatever happens now, it is handed over at the next flush.
             self._not_submitted = taken
             self.write_behind.submit(*taken)
             self._not_submitted = []
-        if self.texts.is_full and self.shards.here:
-            room = int(_TEXTS_LEFT * self.texts.limit) // len(self.shards.here)
+        if self.n_bytes_of_texts > _KEPT_TEXTS_BYTES and self.shards.here:
+            room = int(_TEXTS_LEFT * _KEPT_TEXTS_BYTES) // len(self.shards.here)
             stores = [shard.store for shard in self.shards]
             self.aside.run(
                 "deleting old texts",
                 lambda: sum(store.forgetting.prune_texts(room) for store in stores),
-                self.texts.refill,
+                self._pruned,
             )
+
+    def _pruned(self, n_bytes: int) -> None:
+        self.n_bytes_of_texts = n_bytes
 
     @property
     def n_written(self) -> int:

@@ -115,9 +115,7 @@ class ShardPages:
         for host in stored.hosts:
             self._take_host_in(host)
         shard.learned = set(stored.learned)
-        for name in stored.learned:
-            self._collection.learned.stored(name)
-        self._collection.texts.add(stored.n_bytes_of_texts)
+        self._collection.n_bytes_of_texts += stored.n_bytes_of_texts
         self._shards.here[shard.number] = shard
         shard.n_pages = len(self._index) if self._shards.n is None else self._shards.pages_of(shard.number).size
         for number in self._shards.hosts_of(shard.number) if self._shards.n is not None else ():
