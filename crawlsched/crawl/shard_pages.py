@@ -156,7 +156,7 @@ class ShardPages:
             found = keys()
             found = self._without_the_same(shard, found) if settings.ignore_parameters else found
             self._index.load(found)
-            self._collection.limits.n = len(self._index)
+            self._collection.rules.n = len(self._index)
         else:
             # Nothing is sent before it is here.
             parts = []
@@ -167,13 +167,13 @@ class ShardPages:
                 yield
             for part_keys, part_rows in self._without_the_same(shard, parts) if settings.ignore_parameters else parts:
                 self._index.add_many(part_keys, part_rows)
-                self._collection.limits.n += part_rows.size
+                self._collection.rules.n += part_rows.size
                 yield
         variants = self._shards.rows_of(shard, [number for number, _ in stored.variants]).tolist()
         self._collection.variants.load(
             (row, name) for row, (_, name) in zip(variants, stored.variants, strict=True) if row >= 0
         )
-        yield from self._collection.limits.count_known(shard.store, self._collection.rules)
+        yield from self._collection.rules.count_known(shard.store)
         if asked:
             planner.force(np.concatenate(asked), now)
         if n_others:

@@ -214,8 +214,6 @@ class CrawlJobs:
         """Adopt a plan."""
         self._refresher.planner.adopt(plan, self._refresher.clock())
         self._refresher.count("crawlsched/replanned")
-        if self._figures is not None:
-            self._figures.rank()
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""
