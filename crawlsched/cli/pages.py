@@ -58,12 +58,10 @@ def read_condition(text: str, kinds: "Mapping[str, Kind]", now: float) -> "Condi
         if operator not in ("=", "!="):
             raise CrawlschedError(f"What is {value or 'empty'} can be equal or not (= or !=), got {text!r}.")
         return Condition(name, operator, None)
-    if kind == "text":
+    if kind == "state" and value not in STATE_NAMES[1:]:
+        raise CrawlschedError(f"A state is one of {', '.join(STATE_NAMES[1:])}, got {value!r}.")
+    if kind in ("text", "state"):
         return Condition(name, operator, value)
-    if kind == "state":
-        if value not in STATE_NAMES[1:]:
-            raise CrawlschedError(f"A state is one of {', '.join(STATE_NAMES[1:])}, got {value!r}.")
-        return Condition(name, operator, STATE_NAMES.index(value))
     if kind == "truth":
         if value.lower() not in _TRUTHS:
             raise CrawlschedError(f"{name} is yes or no, got {value!r}.")

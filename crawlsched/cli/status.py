@@ -86,7 +86,7 @@ def _of_store(store: "Store", settings: Settings, now: float) -> dict[str, Any]:
         "freshness": freshness(store, settings, now),
         "counts": counts,
         "counted_at": counted_at,
-        "replanned_at": None if plan is None else plan.data.get("time"),
+        "replanned_at": None if plan is None else plan.get("time"),
         "last_hour": _visits_since(store, now - 3600.0),
         "last_day": _visits_since(store, now - 86_400.0),
         "hosts": list(store.reader.hosts()),
@@ -100,9 +100,9 @@ def _counted(store: "Store") -> tuple[dict[str, Any], float | None]:
     from crawlsched.store.records import last_plan
 
     plan = last_plan(store)
-    if plan is not None and "page_counts" in plan.data and store.reader.next_page() > _ALL_COUNTED:
-        found = plan.data["page_counts"]
-        return {**found, "sources": dict(found["sources"])}, plan.made_at
+    if plan is not None and "page_counts" in plan and store.reader.next_page() > _ALL_COUNTED:
+        found = plan["page_counts"]
+        return {**found, "sources": dict(found["sources"])}, plan.get("time")
     states, sources, hosts = dict.fromkeys(STATE_NAMES[1:], 0), Counter[int](), set()
     for host, state, source, n in store.reader.counts():
         states[STATE_NAMES[state]] += n

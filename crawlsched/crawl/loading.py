@@ -21,7 +21,7 @@ from crawlsched.planner.starvation import MAX_CRAWL_ROUNDS
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
 from crawlsched.store import Store
-from crawlsched.store.rows import sound_pages
+from crawlsched.store.loading import sound_pages
 
 __all__ = ["Block", "StoredPages", "load_pages", "planner_for", "stored_pages"]
 

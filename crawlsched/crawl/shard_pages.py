@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from crawlsched.pages.page_index import PageIndex
 from crawlsched.pages.variants import variant_fingerprint
 from crawlsched.planner import Plan
 from crawlsched.store import Host, Source, Store
-from crawlsched.store.records import StoredPlan, last_plan
+from crawlsched.store.records import last_plan
 
 __all__ = ["LOADED_AT_ONCE", "ShardPages", "StoredShard"]
 
@@ -49,7 +49,7 @@ class StoredShard(NamedTuple):
     undelivered: list[int]
     learned: list[str]
     n_bytes_of_texts: int
-    plan: StoredPlan | None
+    plan: dict[str, Any] | None
 
 
 class ShardPages:
@@ -251,7 +251,7 @@ class ShardPages:
         if stored.plan is None:
             return None
         try:
-            plan = Plan.from_dict(stored.plan.data, self._hosts.number)
+            plan = Plan.from_dict(stored.plan, self._hosts.number)
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             logger.warning("The plan in the database is damaged and not used, a new one is made soon: %s.", error)
             return None

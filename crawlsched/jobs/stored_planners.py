@@ -56,7 +56,7 @@ def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None)
     from crawlsched.store.records import last_plan
 
     stored = last_plan(store)
-    return None if stored is None else Plan.from_dict(stored.data, host_number)
+    return None if stored is None else Plan.from_dict(stored, host_number)
 
 
 def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArray, FloatArray, int, int]:

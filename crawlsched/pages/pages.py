@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -120,6 +120,8 @@ class Pages:
 
     #: Names of the columns, in order.
     names = tuple(_EMPTY)
+    #: The types of the columns.
+    types: ClassVar = {name: dtype for name, dtype, _, _ in _COLUMNS}
 
     def __init__(self, capacity: int = 1024) -> None:
         if capacity < 1:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from crawlsched.change_signals import FurtherRow
-from crawlsched.store.models import TRACE_COLUMNS
 
 __all__ = [
     "Batch",
@@ -189,8 +188,6 @@ class Batch:
     # Whole rows, by number and by name; they replace what is there.
     sources: dict[int, Source] = field(default_factory=dict)
     hosts: dict[str, Host] = field(default_factory=dict)
-    # When it was made. `Forgetting.forget` writes its own.
-    tombstones: dict[tuple[str, str], float] = field(default_factory=dict)
     # Commands which are done: when, and with what result.
     finished: dict[int, tuple[float, Any]] = field(default_factory=dict)
     # Observations that are none after all: their visits taught nothing, and ended so.
@@ -213,15 +210,11 @@ def fact_with(fact: PageFacts | None, page: int, batches: list[Batch]) -> PageFa
             data = _template_data(new.template, batches)
             fact = PageFacts(page, new.url, new.template, data, None, None, None, None, None, new.depth, None, 1)
             fact = fact._replace(variant=new.variant)
-        changes = batch.contents.get(page)
+        changes = {**batch.contents.get(page, {}), **batch.traces.get(page, {})}
         if changes and fact is not None:
             fact = fact._replace(**{name: changes[name] for name in PageFacts._fields if name in changes})
             if "template" in changes:
                 fact = fact._replace(template_data=_template_data(changes["template"], batches))
-        trace = batch.traces.get(page)
-        if trace and fact is not None:
-            traced: dict[str, Any] = {name: trace[name] for name in TRACE_COLUMNS}
-            fact = fact._replace(**traced)
     return fact
 
 

@@ -19,7 +19,6 @@ __all__ = [
     "newest",
     "next_number",
     "prune",
-    "remember_given",
 ]
 
 Key = tuple[int, int]
@@ -54,10 +53,10 @@ def keys_of(connection: Connection, name: str) -> list[Key]:
 def kept(connection: Connection, key: Key) -> tuple[int, int]:
     """Give the largest number that was deleted by its age, and the largest that was ever given out; 0: none."""
     table, changes = models.collections, models.changes
-    row = connection.execute(select(table.c.changes_given, table.c.changes_pruned).where(*own(table, key))).one()
+    wanted = select(table.c.changes_pruned, table.c.changes_given).where(*own(table, key))
+    pruned, given = connection.execute(wanted).one()
     largest = connection.execute(select(func.max(changes.c.id)).where(*own(changes, key))).scalar_one()
-    numbers = [0 if number is None else int(number) for number in (row.changes_pruned, row.changes_given, largest)]
-    return numbers[0], max(numbers)
+    return pruned or 0, max(pruned or 0, given or 0, largest or 0)
 
 
 def next_number(connection: Connection, key: Key) -> int:
@@ -117,24 +116,13 @@ def before_time(connection: Connection, key: Key, time: float) -> int:
     return max(connection.execute(older).scalar() or 0, kept(connection, key)[0])
 
 
-def remember_given(connection: Connection, key: Key) -> None:
-    """Note the largest number that was given out, before rows are deleted: no number comes twice."""
-    table = models.collections
-    given = kept(connection, key)[1]
-    if given:
-        connection.execute(update(table).where(*own(table, key)).values(changes_given=given))
-
-
 def prune(connection: Connection, key: Key, before: float, limit: int) -> int:
     """Delete at most `limit` of the oldest changes before a time; a follower that has not read them gets an error."""
     table = models.changes
-    rows = connection.execute(
-        select(table.c.id, table.c.time).where(*own(table, key)).order_by(table.c.id).limit(limit)
-    ).all()
-    old = [number for number, time in rows if time < before]
+    oldest = select(table.c.id, table.c.time).where(*own(table, key)).order_by(table.c.id).limit(limit)
+    old = [number for number, time in connection.execute(oldest) if time < before]
     if not old:
         return 0
-    remember_given(connection, key)
     connection.execute(delete(table).where(*own(table, key), table.c.id <= old[-1]))
     owner = models.collections
     connection.execute(update(owner).where(*own(owner, key)).values(changes_pruned=old[-1]))

@@ -2,12 +2,12 @@
 
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, Text, collate, func, insert, inspect, select, text
+from sqlalchemy import Connection, Table, Text, collate, func, insert, select, text
 
 from crawlsched.exceptions import StoreError
 from crawlsched.store import schema
@@ -32,11 +32,8 @@ def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total
     schema.check(source_url)
     # What takes long is no sign that the server hangs.
     source, target = Database(source_url, answer_within=None), Database(target_url, answer_within=None)
-    try:
-        if schema.current(target_url) is not None:
-            with target.reading() as connection:
-                _require_empty(connection, target.name)
-        schema.upgrade(target_url)
+    schema.upgrade(target_url)
+    with closing(source), closing(target):
         with source.explained("read"), source.writing() as reading:
             _lock(reading)
             require_idle(source, reading)
@@ -49,9 +46,6 @@ def copy_all(source_url: str, target_url: str, shown: Shown = lambda done, total
             with target.explained("written"), target.writing() as writing:
                 writing.execute(text("ANALYZE"))
         return copied
-    finally:
-        source.close()
-        target.close()
 
 
 def _copy(reading: Connection, writing: Connection, source: str, target: str, shown: Shown) -> dict[str, int]:
@@ -69,9 +63,17 @@ def _copy(reading: Connection, writing: Connection, source: str, target: str, sh
 
     for table in tables:
         names = [column.name for column in table.columns]
-        with _named(table, source, target), closing(_rows(reading, table)) as rows:
+        with closing(_rows(reading, table)) as rows:
             while some := list(islice(counted(rows), _ROWS_AT_ONCE)):
-                writing.execute(insert(table), [dict(zip(names, row, strict=True)) for row in some])
+                try:
+                    writing.execute(insert(table), [dict(zip(names, row, strict=True)) for row in some])
+                except Exception as error:
+                    if not is_row_error(error):
+                        raise
+                    raise StoreError(
+                        f"The table {table.name!r} of {source!r} cannot be copied to {target!r}, so nothing was: "
+                        f"{reason(error)}."
+                    ) from None
         with closing(_rows(reading, table)) as rows, closing(_rows(writing, table)) as copies:
             for row, copy in zip_longest(rows, counted(copies)):
                 if row != copy:
@@ -92,8 +94,7 @@ def _rows(connection: Connection, table: Table) -> Generator[tuple[Any, ...], No
     ]
     wanted = select(table).order_by(*order).execution_options(yield_per=_ROWS_AT_ONCE)
     with connection.execute(wanted) as result:
-        for rows in result.partitions():
-            yield from map(tuple, rows)
+        yield from map(tuple, result)
 
 
 def _lock(connection: Connection) -> None:
@@ -104,25 +105,11 @@ def _lock(connection: Connection) -> None:
 
 
 def _require_empty(connection: Connection, name: str) -> None:
-    there = set(inspect(connection).get_table_names())
     for table in metadata.sorted_tables:
-        if table.name in there and connection.execute(select(text("1")).select_from(table).limit(1)).first():
+        if connection.execute(select(text("1")).select_from(table).limit(1)).first():
             raise StoreError(
                 f"The database {name!r} is not empty (its table {table.name!r} has rows); name an empty one to copy to."
             )
-
-
-@contextmanager
-def _named(table: Table, source: str, target: str) -> Iterator[None]:
-    """Say of a failure that lies in a row which table it is in."""
-    try:
-        yield
-    except Exception as error:
-        if not is_row_error(error):
-            raise
-        raise StoreError(
-            f"The table {table.name!r} of {source!r} cannot be copied to {target!r}, so nothing was: {reason(error)}."
-        ) from None
 
 
 def _key_of(table: Table, row: tuple[Any, ...]) -> str:

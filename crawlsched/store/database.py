@@ -198,19 +198,15 @@ class Database:
         """Turn the driver's failures into a `StoreError` of one sentence, except those that lie in a row to write."""
         try:
             yield
-        except (
-            DBAPIError,
-            sqlite3.Error,
-            OSError,
-            UnicodeDecodeError,
-        ) as error:  # the last about a schema that is none
+        # The last about a schema that is none.
+        except (DBAPIError, sqlite3.Error, OSError, UnicodeDecodeError) as error:
             if what == "written" and is_row_error(error) and not isinstance(error, UnicodeDecodeError):
                 raise
             why = without_secrets(reason(error), *self._secrets())
             # The driver's own words may repeat what it was given, so they do not come along.
-            raise StoreError(f"The database {self.name!r} cannot be {what}: {why}; {_remedy(why)}") from (
-                error if self.is_sqlite else None
-            )
+            remedy = next((remedy for words, remedy in _REMEDIES.items() if words in why), _REMEDY)
+            cause = error if self.is_sqlite else None
+            raise StoreError(f"The database {self.name!r} cannot be {what}: {why}; {remedy}") from cause
         except (NoSuchModuleError, ImportError) as error:
             raise StoreError(
                 f"The database {self.name!r} needs the driver psycopg, which is not installed; "
@@ -342,16 +338,15 @@ def _limit(connection: Connection, limits: str) -> None:
         connection.exec_driver_sql(limits)
 
 
-def _remedy(why: str) -> str:
-    if "locked" in why:
-        return "end the process that holds it, or wait for it."
-    if "disk" in why and "full" in why:
-        return "make room and start again."
-    if "damaged" in why or "not a database" in why:
-        return "restore a backup, or name another file."
-    if "read-only" in why:
-        return "give this user the right to write, or name another database."
-    return "check the URL, and that the database can be reached by this user."
+# What to do, by what stands in our words.
+_REMEDIES = {
+    "locked": "end the process that holds it, or wait for it.",
+    "disk is full": "make room and start again.",
+    "database is damaged": "restore a backup, or name another file.",
+    "not a database": "restore a backup, or name another file.",
+    "database is read-only": "give this user the right to write, or name another database.",
+}
+_REMEDY = "check the URL, and that the database can be reached by this user."
 
 
 def is_row_error(error: BaseException) -> bool:

@@ -21,7 +21,6 @@ __all__ = ["FORGET_KINDS", "Forgetting", "Tombstone", "Tombstones", "host_of", "
 
 Key = tuple[int, int]
 _SLICE = 1000
-_TEMPLATES_AT_ONCE = 500
 # What can be forgotten for good: one URL, every URL of a pattern, every URL of a host.
 _KINDS = ("url", "pattern", "host")
 #: The kinds of `forget`: those of tombstones, or everything.
@@ -98,9 +97,6 @@ class Tombstones:
         found = self._stones.pop((kind, value), None)
         self._patterns = {stone: compiled for stone, compiled in self._patterns.items() if stone != found}
         return found is not None
-
-    def __len__(self) -> int:
-        return len(self._stones)
 
     def __iter__(self) -> Iterator[Tombstone]:
         return iter(sorted(self._stones.values(), key=lambda stone: stone.created_at))
@@ -205,12 +201,9 @@ class Forgetting:
 
         def delete_some(connection: Connection, some: list[bytes]) -> int:
             # A page may have come to one of them meanwhile.
-            unused = [digest for digest in some if digest not in written]
-            _delete_templates(connection, store.key, unused)
-            return len(unused)
+            return _delete_templates(connection, store.key, [name for name in some if name not in written])
 
-        starts = range(0, len(unused), _TEMPLATES_AT_ONCE)
-        slices = (unused[start : start + _TEMPLATES_AT_ONCE] for start in starts)
+        slices = (unused[start : start + _SLICE] for start in range(0, len(unused), _SLICE))
         deleted = sum(store.write_slice(partial(delete_some, some=some)) for some in slices)
         with store.turn:
             self._templates = None
@@ -230,8 +223,7 @@ class Forgetting:
                 except (ValueError, TypeError, AttributeError, IndexError, RecursionError):
                     continue  # damaged; who reads it says so
                 if data is not None:
-                    one = *store.own(template), template.c.digest == name
-                    connection.execute(update(template).where(*one).values(data=to_json(dict(data))))
+                    put(connection, template, [store.row(digest=name, data=to_json(data))])
 
         store.write(rewrite)
 
@@ -248,10 +240,10 @@ class Forgetting:
 
 
 def _delete_pages(connection: Connection, key: Key, pages: np.ndarray) -> None:
-    """Delete pages and all that is known of them."""
-    changes.remember_given(connection, key)
-    table = models.collections
-    connection.execute(update(table).where(*own(table, key)).values(pages_given=next_page(connection, key) - 1))
+    """Delete pages and all that is known of them; no number that was given out comes twice."""
+    table, n_changes = models.collections, changes.kept(connection, key)[1]
+    given = {"pages_given": next_page(connection, key) - 1, "changes_given": n_changes}
+    connection.execute(update(table).where(*own(table, key)).values(given))
     for table in (table for table in models.metadata.sorted_tables if "page" in table.c):
         connection.execute(delete(table).where(*own(table, key), among(table.c.page, pages)))
 
@@ -263,9 +255,9 @@ def _unused_templates(key: Key) -> CompoundSelect[Any]:
     return select(template.c.digest).where(*own(template, key)).except_(used)
 
 
-def _delete_templates(connection: Connection, key: Key, digests: CompoundSelect[Any] | list[bytes]) -> None:
+def _delete_templates(connection: Connection, key: Key, digests: CompoundSelect[Any] | list[bytes]) -> int:
     template = models.request_templates
-    connection.execute(delete(template).where(*own(template, key), template.c.digest.in_(digests)))
+    return connection.execute(delete(template).where(*own(template, key), template.c.digest.in_(digests))).rowcount
 
 
 def _delete_collection(connection: Connection, key: Key) -> None:

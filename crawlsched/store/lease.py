@@ -5,8 +5,10 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,10 +27,10 @@ __all__ = [
     "Lease",
     "LeaseRow",
     "lease_row",
+    "lost",
     "me",
     "process_has_ended",
     "shards_of",
-    "still_own",
 ]
 
 T = TypeVar("T")
@@ -103,20 +105,11 @@ class Lease:
         self.is_shared = is_shared
 
     @classmethod
-    def take(
-        cls,
-        database: Database,
-        key: Key,
-        name: str,
-        spider: str,
-        now: float | None = None,
-        *,
-        force: bool = False,
-    ) -> "Lease":
+    def take(cls, database: Database, key: Key, name: str, spider: str, now: float | None = None) -> "Lease":
         """Become the one process that writes a collection, or raise `CollectionInUse`.
 
-        A lease without a heartbeat for `STALE_AFTER` seconds is taken over if its process is elsewhere or stopped; any
-        with `force`. `now` is by default the clock of the database, which all share.
+        A lease without a heartbeat for `STALE_AFTER` seconds is taken over if its process is elsewhere or stopped.
+        `now` is by default the clock of the database, which all share.
         """
         try:
             with database.explained("written"), database.writing() as connection:
@@ -135,14 +128,14 @@ class Lease:
                 }
                 if row is None:
                     connection.execute(insert(models.leases).values(shard=key[0], collection=key[1], **mine))
-                elif row.is_held(at) and not force:
+                elif row.is_held(at):
                     is_us = all(getattr(row, name) == mine[name] for name in ("machine", "pid", "process_started"))
                     owner = None if is_us else f"pid {row.pid} on host {row.host!r}"
                     raise CollectionInUse(_in_use(name, row), owner)
                 else:
-                    connection.execute(_update(key).values(**mine))
+                    connection.execute(update(models.leases).where(*own(models.leases, key)).values(**mine))
         except IntegrityError:  # both found no row (PostgreSQL); the other was first
-            return cls.take(database, key, name, spider, now, force=force)
+            return cls.take(database, key, name, spider, now)
         database.check_identity()
         return cls(database, key, mine["token"], kept)
 
@@ -161,21 +154,32 @@ class Lease:
     def _change(self, now: float | None, times: Sequence[str], **values: Any) -> bool:
         with self._database.explained("written"), self._database.writing() as connection:
             at = self._database.clock(connection) if now is None else now
-            change = _update(self.key).where(models.leases.c.token == self.token)
+            change = update(models.leases).where(*own(models.leases, self.key), models.leases.c.token == self.token)
             return connection.execute(change.values(**values, **dict.fromkeys(times, at))).rowcount == 1
 
 
-def still_own(connection: Connection, leases: Sequence[Lease]) -> list[bool]:
-    """Say of leases of a collection whether nobody has taken them since; they stay so until the transaction's end."""
-    if any(lease.is_shared for lease in leases):
+def lost(connection: Connection, stores: Collection["Access"]) -> set[Key]:
+    """Return which shards of a collection another process has taken; those that are ours stay so until the end.
+
+    A collection of one process that another has taken is an error.
+    """
+    leases = {store.key: store.lease for store in stores if store.lease is not None}
+    if not leases:
+        return set()
+    if any(lease.is_shared for lease in leases.values()):
         connection.exec_driver_sql(NOT_LONG_IDLE)
-    table, shards = models.leases, [lease.key[0] for lease in leases]
-    wanted = select(table.c.shard, table.c.token).where(table.c.collection.in_({lease.key[1] for lease in leases}))
+    table = models.leases
+    wanted = select(table.c.shard, table.c.token).where(table.c.collection.in_({number for _, number in leases}))
+    wanted = wanted.where(table.c.shard.in_([shard for shard, _ in leases])).order_by(table.c.shard)
     # In the order in which a splitting locks them. It lets renewals, heartbeats and other savers pass, but nobody who
     # takes the row for himself.
-    locked = wanted.where(table.c.shard.in_(shards)).order_by(table.c.shard).with_for_update(read=True, key_share=True)
-    tokens = {row.shard: row.token for row in connection.execute(locked)}
-    return [tokens.get(lease.key[0]) == lease.token for lease in leases]
+    rows = connection.execute(wanted.with_for_update(read=True, key_share=True))
+    tokens = {row.shard: row.token for row in rows}
+    taken = {key for key, lease in leases.items() if tokens.get(key[0]) != lease.token}
+    for store in stores:
+        if store.key in taken and not leases[store.key].is_shared:
+            raise store.taken_over()
+    return taken
 
 
 def shards_of(connection: Connection, collection: int) -> int | None:
@@ -204,11 +208,10 @@ def lease_row(connection: Connection, key: Key, *, lock: bool = False) -> LeaseR
 def require_idle(database: Database, connection: Connection, name: str | None = None) -> None:
     """Raise `CollectionInUse` while somebody crawls a collection of a database; any, or the one of this name."""
     table = models.collections
-    wanted = select(table.c.shard, table.c.collection, table.c.name)
+    only = [] if name is None else [table.c.name == name]
+    wanted = select(table.c.shard, table.c.collection, table.c.name).where(*only)
     now = database.clock(connection)
-    for shard, number, found in connection.execute(
-        wanted if name is None else wanted.where(table.c.name == name)
-    ).all():
+    for shard, number, found in connection.execute(wanted).all():
         row = lease_row(connection, (shard, number))
         if row is not None and row.is_held(now):
             raise CollectionInUse(
@@ -221,13 +224,9 @@ def require_idle(database: Database, connection: Connection, name: str | None = 
 def machine() -> str:
     """Name the set of processes that this one can see: the host, its boot, and the namespace of pids."""
     parts = [socket.gethostname()]
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    readers: tuple[Callable[[], str], ...] = (boot.read_text, partial(os.readlink, "/proc/self/ns/pid"))
-    for read in readers:
-        try:
-            parts.append(read().strip())
-        except OSError:
-            parts.append("")
+    with suppress(OSError):  # no Linux
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        parts.append(os.readlink("/proc/self/ns/pid"))
     return " ".join(parts)
 
 
@@ -280,16 +279,9 @@ def me(spider: str) -> dict[str, Any]:
     }
 
 
-def _update(key: Key) -> Any:
-    return update(models.leases).where(*own(models.leases, key))
-
-
 def _in_use(name: str, row: LeaseRow) -> str:
-    from datetime import UTC, datetime
-
     since, beat = (
-        datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        for time in (row.started_at, row.heartbeat_at)
+        f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC" for at in (row.started_at, row.heartbeat_at)
     )
     return (
         f"The collection {name!r} is owned by another running process: pid {row.pid} on host {row.host!r} "
@@ -319,7 +311,7 @@ class Access(Part):
     def write(self, change: Callable[[Connection], T]) -> T:
         """Change something, if this process still may; the error of a row that is refused is given on as it is."""
         with self.turn, self.database.explained("written"), self.database.writing() as connection:
-            if self.lease is not None and not all(still_own(connection, [self.lease])):
+            if lost(connection, [self]):
                 raise self.taken_over()
             return change(connection)
 

@@ -43,7 +43,7 @@ class Condition(NamedTuple):
 _OTHERS = {
     **dict.fromkeys(("first_seen", "crawled_at", "changed_at", "not_before", "time", "lastmod"), "time"),
     **dict.fromkeys(("polled_at", "next_poll_at", "rest_until", "robots_seen_at"), "time"),
-    **{"state": "state", "changed": "truth"},
+    "changed": "truth",
 }
 
 
@@ -64,6 +64,7 @@ TABLES: dict[str, dict[str, Kind]] = {
         **_kinds(_page, "url importance host state first_seen crawled_at changed_at n_crawls n_changes n_errors"),
         **_kinds(_page, "n_signals_total change_rate change_rate_low change_rate_high expected_freshness precision"),
         **_kinds(_page, "recall not_before depth variant recipe etag last_modified moved_to"),
+        "state": Kind(case(dict(enumerate(STATE_NAMES)), value=_page.c.state), "state"),
         "undelivered": Kind(case((_page.c.pending_fingerprint.is_not(None), 1), else_=0), "truth"),
     },
     "visits": {
@@ -122,12 +123,7 @@ def listed(
         (len(names) + n, pattern(str(c.value)).fullmatch, c.operator == "~") for n, c in enumerate(patterns)
     ]
     fitting = (row for row in found if all(bool(test(row[at] or "")) is wants for at, test, wants in fits))
-    states = [at for at, name in enumerate(names) if kinds[name].kind == "state"]
-    for row in islice(fitting, limit):
-        values = list(row[: len(names)])
-        for at in states:
-            values[at] = STATE_NAMES[values[at]]
-        yield tuple(values)
+    yield from (tuple(row[: len(names)]) for row in islice(fitting, limit))
 
 
 def _clause(column: ColumnElement[Any], condition: Condition) -> ColumnElement[bool]:

@@ -3,15 +3,17 @@
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Select, and_, case, func, literal, select
 
+from crawlsched.pages import FREE, STATE_NAMES, Pages
 from crawlsched.store import models
-from crawlsched.store.rows import own
+from crawlsched.store.rows import END_OF_SOURCES, own
 
-__all__ = ["page_blocks", "wanted_pages"]
+__all__ = ["page_blocks", "sound_pages", "wanted_pages"]
 
 logger = logging.getLogger("crawlsched.store")
 
@@ -21,62 +23,44 @@ Arrays = dict[str, np.ndarray]
 _FETCH = 500
 _NUMBERS = (*models.LOADED_COLUMNS, "depth", "part")
 
-_TYPES = {
-    "page": np.int64,
-    "state": np.uint8,
-    "importance": np.float32,
-    "n_crawls": np.uint32,
-    "n_changes": np.uint32,
-    "n_errors": np.uint8,
-    "n_signals": np.uint16,
-    "n_signals_total": np.uint32,
-    "source": np.int32,
-    "true_signals": np.float32,
-    "false_signals": np.float32,
-    "depth": np.int32,
-    "part": np.uint16,
-    "request_digest": np.int64,
-    "marks": np.uint16,
-}
+# What is no float, and no column of `Pages`.
+_TYPES: dict[str, str] = {**Pages.types, "page": "i8", "depth": "i4"}
+_LARGEST_TIME = 1e12
 
 
 def page_blocks(
     connection: Connection, wanted: Select[Any], block: int, host_number: Callable[[str], int] | None, n_rates: int
 ) -> Iterator[Arrays]:
     """Give the pages that are `wanted` in blocks, as `Store.load` does; what cannot be read is left out."""
-    names = [column.name for column in wanted.selected_columns]
     # As names, where nobody gives numbers.
     number = cache(host_number) if host_number is not None else str
     result = connection.execution_options(stream_results=True, max_row_buffer=_FETCH).execute(wanted)
-    while parts := list(_parts(result, block, lambda columns: _arrays(columns, number, n_rates), names)):
-        yield {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    names, size = list(result.keys()), min(block, _FETCH)
+
+    def part() -> Arrays | None:
+        rows = result.fetchmany(size)
+        return _part(rows, names, lambda columns: _arrays(columns, number, n_rates)) if rows else None
+
+    # In parts of some hundred rows, which stay in the processor's cache while they become arrays.
+    parts = iter(part, None)
+    while some := list(islice(parts, block // size)):
+        yield _joined(some)
 
 
-def _parts(result: Any, block: int, arrays: Callable[[dict[str, Any]], Arrays], names: list[str]) -> Iterator[Arrays]:
-    """Fetch a block in parts of some hundred rows, which stay in the processor's cache while they become arrays."""
-    for start in range(0, block, _FETCH):
-        rows = result.fetchmany(min(_FETCH, block - start))
-        if not rows:
-            return
-        try:
-            part = arrays(dict(zip(names, zip(*rows, strict=True), strict=True)))
-        except (TypeError, ValueError, OverflowError, AttributeError):
-            part = _row_by_row(rows, arrays, names)
-        del rows
-        yield part
-
-
-def _row_by_row(rows: Sequence[Any], arrays: Callable[[dict[str, Any]], Arrays], names: list[str]) -> Arrays:
+def _part(rows: Sequence[Any], names: list[str], arrays: Callable[[dict[str, Any]], Arrays]) -> Arrays:
     """Make rows into arrays; damaged ones are left out, with a line in the log for each."""
-    parts = [arrays(dict.fromkeys(names, ()))]
-    for row in rows:
-        values = dict(zip(names, row, strict=True))
-        try:
-            parts.append(arrays({name: (value,) for name, value in values.items()}))
-        except (TypeError, ValueError, OverflowError, AttributeError) as error:
-            logger.error(
-                "The page number %.40r is left out: its row in the database is damaged (%s).", values["page"], error
-            )
+    try:
+        return arrays(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
+        if len(rows) > 1:
+            half = len(rows) // 2
+            return _joined([_part(rows[:half], names, arrays), _part(rows[half:], names, arrays)])
+        page = dict(zip(names, rows[0], strict=True))["page"]
+        logger.error("The page number %.40r is left out: its row in the database is damaged (%s).", page, error)
+        return arrays(dict.fromkeys(names, ()))
+
+
+def _joined(parts: Sequence[Arrays]) -> Arrays:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -100,7 +84,7 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], Any], n_rates:
     n = len(columns["page"])
     if not all(isinstance(host, str) for host in columns["host"]):
         raise TypeError("the name of a host is none")
-    arrays = {name: np.array(columns[name], dtype=_TYPES.get(name, np.float64)) for name in ("page", *_NUMBERS)}
+    arrays = {name: np.array(columns[name], dtype=_TYPES.get(name, "f8")) for name in ("page", *_NUMBERS)}
     arrays["crawled_at"][np.isnan(arrays["crawled_at"])] = -np.inf  # never
     arrays["host"] = np.array(list(map(host_number, columns["host"])), object if host_number is str else np.int32)
     fingerprints = np.frombuffer(b"".join(columns["request_fingerprint"]), dtype=np.uint8)
@@ -112,3 +96,21 @@ def _arrays(columns: dict[str, Any], host_number: Callable[[str], Any], n_rates:
     arrays["log_likelihood"] = likelihoods.reshape(n, n_rates)
     arrays["other_fingerprinter"] = np.array(columns["other_fingerprinter"], dtype=bool)
     return arrays
+
+
+def sound_pages(block: Arrays) -> Arrays:
+    """Return a block of pages without those that cannot be meant; each costs a line in the log."""
+    page, importance = block["page"], block["importance"]
+    sound = (page >= 0) & (block["state"] > FREE) & (block["state"] < len(STATE_NAMES))
+    sound &= np.isfinite(importance) & (importance >= 0.0)
+    for name in ("true_signals", "false_signals"):
+        sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
+    for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
+        # Never is nan or, of a crawl, before all time.
+        sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
+    block["source"] = np.where(block["source"] < END_OF_SOURCES, block["source"], -1)
+    if sound.all():
+        return block
+    for number in page[~sound].tolist():
+        logger.error("The page number %d is left out: its row in the database is damaged.", number)
+    return {name: column[sound] for name, column in block.items()}

@@ -78,10 +78,8 @@ class Reader(Part):
         `WriteBehind.facts` adds what is not written yet.
         """
         shard, collection = self.key
-        with self.database.reading() as connection:
-            wanted = {"shard": shard, "collection": collection, "pages": json_list(pages)}
-            asked = connection.execute(_FACTS_WANTED, wanted)
-            found = {row.page: _facts(row) for row in asked}
+        rows = self.rows(_FACTS_WANTED, shard=shard, collection=collection, pages=json_list(pages))
+        found = {row.page: _facts(row) for row in rows}
         return [found.get(int(number)) for number in pages]
 
     def urls(self, pages: Sequence[int] | np.ndarray) -> dict[int, str]:
@@ -190,16 +188,12 @@ class Reader(Part):
             .order_by(table.c.time.desc())
             .limit(limit)
         )
-        told = (
-            # A damaged row costs one visit of two hundred thousand.
-            [
-                (*visit, one, n)
-                for *visit, source, signals, further in rows
-                for one, n in heard(source, signals, further)
-            ]
-            for rows in (fitting(part, kinds) for part in parts)
-        )
-        columns = _columns(told, (np.int64, np.float64, np.bool_, np.int64, np.int64))
+
+        def each(part: Sequence[Row[Any]]) -> list[tuple[Any, ...]]:
+            visits = fitting(part, kinds)  # a damaged row costs one visit of two hundred thousand
+            return [(*visit, one, n) for *visit, source, n_of, more in visits for one, n in heard(source, n_of, more)]
+
+        columns = _columns(map(each, parts), (np.int64, np.float64, np.bool_, np.int64, np.int64))
         return dict(zip(kinds, columns, strict=True))
 
     def estimator_states(
@@ -344,13 +338,10 @@ class Reader(Part):
 def _make_facts_wanted() -> Select[Any]:
     page, template, trace = models.pages, models.request_templates, models.page_traces
     joined = page.outerjoin(template, same(template, page) & (template.c.digest == page.c.template))
-    of_row = {
-        **{name: page.c[name] for name in PageFacts._fields if name in page.c},
-        **{name: func.coalesce(trace.c[name], b"").label(name) for name in models.TRACE_COLUMNS},
-        "template_data": template.c.data,
-    }
+    of_page = [column for column in page.c if column.name in PageFacts._fields]
+    of_trace = [func.coalesce(trace.c[name], b"").label(name) for name in models.TRACE_COLUMNS]
     return (
-        select(*[of_row[name] for name in PageFacts._fields])
+        select(*of_page, *of_trace, template.c.data.label("template_data"))
         .select_from(joined.outerjoin(trace, same(trace, page, "page")))
         .where(page.c.shard == bindparam("shard"), page.c.collection == bindparam("collection"))
         .where(among_those(page.c.page, "pages"))
@@ -366,11 +357,12 @@ _FACTS_WANTED = _make_facts_wanted()
 
 def _facts(row: Any) -> PageFacts | None:
     """Make a row into facts; None for a damaged one, which costs that page and no other."""
-    facts = PageFacts(*row)
+    facts = PageFacts(**row._mapping)
     wrong = misfit(facts._asdict(), _FACTS)
     if wrong is None:
         try:
-            return facts if row.data is None else facts._replace(template_data=dict(from_json(row.data)))
+            data = from_json(row.template_data)
+            return facts if data is None else facts._replace(template_data=dict(data))
         except (DamagedRow, TypeError, ValueError) as error:
             wrong = str(error)
     logger.error("The page number %s cannot be used: its row in the database is damaged (%s).", row.page, wrong)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, select
 
 from crawlsched.store import models
 from crawlsched.store.rows import among, json_like, put, to_json
 from crawlsched.store.store import Store
 
 __all__ = [
-    "StoredPlan",
     "first_pages",
     "joined",
     "last_plan",
@@ -34,32 +33,16 @@ _KEPT = 730 * _DAY
 _COUNTS = frozenset(("seconds", "used", "idle", "no_free_host", "missed", "visits", "errors", "changes", "delivered"))
 
 
-class StoredPlan(NamedTuple):
-    """A plan as it was kept; the newest one is what the next crawl, and every command, begins with."""
-
-    made_at: float
-    data: dict[str, Any]
-
-
 def save_plan(store: Store, data: dict[str, Any], now: float) -> None:
-    """Keep a plan (JSON) in the place of the one before."""
-    table, row = models.plans, store.row(id=0, made_at=now, data=to_json(data))
-
-    def replace(connection: Connection) -> None:
-        connection.execute(delete(table).where(*store.own(table)))
-        connection.execute(insert(table), row)
-
-    store.write(replace)
+    """Keep a plan (JSON), which the next crawl and every command begin with, in the place of the one before."""
+    row = store.row(id=0, made_at=now, data=to_json(data))
+    store.write(lambda connection: put(connection, models.plans, [row]))
 
 
-def last_plan(store: Store) -> StoredPlan | None:
+def last_plan(store: Store) -> dict[str, Any] | None:
     """Give the newest plan; None if there is none."""
-    table = models.plans
-    query = select(table.c.made_at, table.c.data).where(*store.own(table)).order_by(table.c.id.desc())
-    for row in store.rows(query.limit(1)):
-        if data := json_like(row.data, {}, "the plan"):
-            return StoredPlan(row.made_at, data)
-    return None
+    rows = store.rows(select(models.plans.c.data).where(*store.own(models.plans)))
+    return json_like(rows[0].data, {}, "the plan") or None if rows else None
 
 
 def put_first_pages(store: Store, ranked: Sequence[tuple[str, Sequence[int], Sequence[float]]]) -> None:
@@ -71,8 +54,7 @@ def put_first_pages(store: Store, ranked: Sequence[tuple[str, Sequence[int], Seq
             connection.execute(delete(table).where(*store.own(table), table.c.view == view))
             places = enumerate(zip(pages, values, strict=True))
             rows = [store.row(view=view, place=place, page=page, value=value) for place, (page, value) in places]
-            if rows:
-                connection.execute(insert(table), rows)
+            put(connection, table, rows, "insert")
 
     store.write(replace)
 
@@ -87,12 +69,8 @@ def first_pages(store: Store, view: str, offset: int = 0, limit: int = 100) -> l
 
 def put_sample(store: Store, time: float, figures: Mapping[str, float | None]) -> None:
     """Keep the figures of a moment, by the names of `models.FIGURES`; those of the same second are replaced."""
-    row = _sample(store, {**figures, "time": int(time)})
+    row = store.row(time=int(time), **{name: figures.get(name) for name in models.FIGURES})
     store.write(lambda connection: put(connection, models.samples, [row]))
-
-
-def _sample(store: Store, figures: Mapping[str, Any]) -> dict[str, Any]:
-    return store.row(**{name: figures.get(name) for name in ("time", *models.FIGURES)})
 
 
 def samples_since(store: Store, time: float) -> list[dict[str, Any]]:
@@ -103,12 +81,12 @@ def samples_since(store: Store, time: float) -> list[dict[str, Any]]:
     return [row._asdict() for row in store.rows(wanted)]
 
 
-def thin_samples(store: Store, now: float) -> int:
-    """Make several old rows into one, and delete very old ones; give how many rows fewer there are."""
+def thin_samples(store: Store, now: float) -> None:
+    """Make several old rows into one, and delete very old ones."""
     table = models.samples
     known = {row["time"]: row for row in samples_since(store, 0.0) if row["time"] < now - _LEVELS[0][0]}
     kept = {row["time"]: row for row in thinned(list(known.values()), now)}
-    joined_rows = [_sample(store, row) for time, row in kept.items() if row != known[time]]
+    joined_rows = [store.row(**row) for time, row in kept.items() if row != known[time]]
 
     def thin(connection: Connection) -> None:
         gone = among(table.c.time, list(known.keys() - kept.keys()))
@@ -116,7 +94,6 @@ def thin_samples(store: Store, now: float) -> int:
         put(connection, table, joined_rows)
 
     store.write(thin)
-    return len(known) - len(kept)
 
 
 def position_of(store: Store, follower: str) -> int | None:
@@ -153,9 +130,7 @@ def joined(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if len(rows) == 1:
         return dict(rows[0])
     one: dict[str, Any] = {"time": rows[-1]["time"]}
-    for name in rows[0]:
-        if name == "time":
-            continue
+    for name in [name for name in rows[0] if name != "time"]:
         known = [(row[name], row["seconds"] or 0.0) for row in rows if row[name] is not None]
         weight = sum(seconds for _, seconds in known)
         if name in _COUNTS:

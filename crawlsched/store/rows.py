@@ -24,57 +24,24 @@ from crawlsched.exceptions import DamagedRow
 __all__ = [
     "END_OF_SOURCES",
     "OWN",
-    "PLAIN",
     "among",
     "among_those",
-    "clean",
-    "column_values",
     "digest",
     "fitting",
     "from_json",
     "json_like",
     "json_list",
     "kinds_of",
-    "likelihood_rows",
     "misfit",
     "only_sound",
     "own",
-    "plain",
     "put",
     "same",
-    "sound_pages",
     "to_json",
     "url_digest",
 ]
 
 logger = logging.getLogger("crawlsched.store")
-
-#: What needs no cleaning: nearly all values are such, and each visit writes three dozen.
-PLAIN = frozenset({int, float, bytes, type(None)})
-
-
-def clean(value: Any) -> Any:
-    r"""Make a value into what a database takes: JSON of what has parts, Python's numbers of numpy's.
-
-    What PostgreSQL or UTF-8 cannot hold is taken out of a text.
-
-    >>> clean('W/"a\0b"')
-    'W/"ab"'
-    """
-    if not isinstance(value, str):
-        return to_json(value) if isinstance(value, (dict, list, tuple, Mapping)) else plain(value)
-    return value.replace("\0", "").encode("utf-8", "replace").decode()
-
-
-def plain(value: Any) -> Any:
-    """Make a number of numpy's into one of Python's, and a truth value into 0 or 1."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, (bytearray, memoryview)):
-        return bytes(value)
-    return value
 
 
 def to_json(value: Any) -> str:
@@ -101,10 +68,7 @@ def from_json(value: str | None) -> Any:
     try:
         return json.loads(value)
     except (ValueError, TypeError, RecursionError) as error:
-        shown = repr(value)
-        raise DamagedRow(
-            f"A row of the database is damaged: {shown[:60]}{'...' if len(shown) > 60 else ''} is no JSON ({error})."
-        ) from error
+        raise DamagedRow(f"A row of the database is damaged: {value!r:.60} is no JSON ({error}).") from error
 
 
 def json_like(value: str | None, default: Any, what: str) -> Any:
@@ -115,13 +79,12 @@ def json_like(value: str | None, default: Any, what: str) -> Any:
     """
     try:
         found = from_json(value)
+        if found is None or isinstance(found, type(default)):
+            return default if found is None else found
+        raise DamagedRow(f"It is damaged: it is no {type(default).__name__}.")
     except DamagedRow as error:
         logger.warning("What is kept of %s is not used. %s", what, error)
         return default
-    if found is not None and not isinstance(found, type(default)):
-        logger.warning("What is kept of %s is damaged and not used: it is no %s.", what, type(default).__name__)
-        return default
-    return default if found is None else found
 
 
 def digest(value: str) -> bytes:
@@ -138,30 +101,9 @@ def url_digest(url: str) -> int:
     return int.from_bytes(hashlib.blake2b(url.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
 
 
-def column_values(column: np.ndarray) -> list[Any]:
-    """Make a column into a list of Python's values; what is not finite (nan, never) becomes None."""
-    values = np.asarray(column)
-    if values.dtype.kind != "f":
-        return values.tolist()  # type: ignore[no-any-return]
-    listed: list[Any] = values.astype(np.float64).tolist()
-    for index in np.nonzero(~np.isfinite(values))[0].tolist():
-        listed[index] = None
-    return listed
-
-
-def likelihood_rows(log_likelihood: np.ndarray) -> list[bytes]:
-    """Cut an array of uint16, shape (n, K), into n rows of bytes (little-endian)."""
-    array = np.ascontiguousarray(log_likelihood, dtype="<u2")
-    buffer, width = array.tobytes(), array.shape[1] * 2
-    return [buffer[start : start + width] for start in range(0, len(buffer), width)] if width else [b""] * len(array)
-
-
 # Columns of JSON, which has no part in whether its row is sound: what is damaged in it is left out alone.
 _JSON = frozenset(("problems", "quality", "hosts", "counts"))
 
-# States of pages, as `crawlsched.pages` numbers them.
-_LAST_STATE = 6
-_LARGEST_TIME = 1e12
 #: No source has this number or a larger one: their numbers are places in a list, so a damaged one is not to be large.
 END_OF_SOURCES = 2**22
 
@@ -191,8 +133,7 @@ def misfit(values: Mapping[str, Any], kinds: Mapping[str, Any]) -> str | None:
     for name, kind in kinds.items():
         value = values[name]
         if not isinstance(value, kind) or (isinstance(value, float) and not isfinite(value)):
-            shown = repr(value)
-            return f"{name} is {shown[:60]}{'...' if len(shown) > 60 else ''}"
+            return f"{name} is {value!r:.60}"
     return None
 
 
@@ -224,24 +165,6 @@ def only_sound(
             logger.error("The %s %.60r is left out: its row in the database is damaged (%s).", what, row[name], wrong)
 
 
-def sound_pages(block: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return a block of pages without those that cannot be meant; each costs a line in the log."""
-    page, importance = block["page"], block["importance"]
-    sound = (page >= 0) & (block["state"] >= 1) & (block["state"] <= _LAST_STATE)
-    sound &= np.isfinite(importance) & (importance >= 0.0)
-    for name in ("true_signals", "false_signals"):
-        sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
-    for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
-        # Never is nan or, of a crawl, before all time.
-        sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
-    block["source"] = np.where(block["source"] < END_OF_SOURCES, block["source"], -1)
-    if sound.all():
-        return block
-    for number in page[~sound].tolist():
-        logger.error("The page number %d is left out: its row in the database is damaged.", number)
-    return {name: column[sound] for name, column in block.items()}
-
-
 #: What stands before the name of a column by which `put` finds a row to change or to delete.
 OWN = "own_"
 
@@ -264,13 +187,9 @@ class _Among(FunctionElement[Any]):
 @compiles(_Among)
 def _among(condition: Any, compiler: Any, **options: Any) -> str:
     column, numbers = (compiler.process(part, **options) for part in condition.clauses)
+    if compiler.dialect.name == "sqlite":
+        return f"{column} IN (SELECT value FROM json_each({numbers}))"
     return f"{column} = ANY(ARRAY(SELECT value::bigint FROM json_array_elements_text(CAST({numbers} AS json))))"
-
-
-@compiles(_Among, "sqlite")
-def _among_sqlite(condition: Any, compiler: Any, **options: Any) -> str:
-    column, numbers = (compiler.process(part, **options) for part in condition.clauses)
-    return f"{column} IN (SELECT value FROM json_each({numbers}))"
 
 
 def among(column: ColumnElement[Any], values: Sequence[int] | np.ndarray) -> ColumnElement[Any]:

@@ -6,28 +6,19 @@ ever: when the transaction fails for such a reason it is repeated row by row, an
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Table
 
 from crawlsched.change_signals import part_number
+from crawlsched.pages import NEW
 from crawlsched.store import models
-from crawlsched.store.batch import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Outgoing
+from crawlsched.store.batch import Batch, ChangeRow, KeptText, NewPage, ObservationRow, Outgoing
 from crawlsched.store.database import is_row_error, reason
-from crawlsched.store.rows import (
-    OWN,
-    PLAIN,
-    clean,
-    column_values,
-    digest,
-    likelihood_rows,
-    plain,
-    put,
-    to_json,
-    url_digest,
-)
+from crawlsched.store.rows import OWN, put, to_json, url_digest
 
 __all__ = ["Prepared", "Refused", "prepared", "write", "write_carefully"]
 
@@ -40,11 +31,31 @@ Prepared = dict[int, list[Row]]
 Refused = Counter[str]
 
 _OWN_PAGE = (OWN + "shard", OWN + "collection", OWN + "page")
-NEW = 1  # `crawlsched.pages.NEW`, which this layer does not import
 _NEVER_CRAWLED = {
     **dict.fromkeys(models.STATE_COLUMNS, 0),
     **{"state": NEW, "importance": 1.0, "crawled_at": None, "signalled_since": None, "source": -1},
 }
+
+
+# What needs no cleaning: nearly all values are such, and each visit writes three dozen.
+_PLAIN = frozenset({int, float, bytes, type(None)})
+
+
+def _clean(value: Any) -> Any:
+    r"""Make a value into what a database takes: JSON of what has parts, Python's numbers of numpy's, 0 or 1 of truth.
+
+    What PostgreSQL or UTF-8 cannot hold is taken out of a text.
+
+    >>> _clean('W/"a\0b"'), _clean(np.True_), _clean([1])
+    ('W/"ab"', 1, '[1]')
+    """
+    if isinstance(value, str):
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return int(value)
+    return to_json(value) if isinstance(value, dict | list | tuple | Mapping) else value
 
 
 def _named(*names: str) -> Callable[[Any], Row]:
@@ -58,20 +69,15 @@ def _named(*names: str) -> Callable[[Any], Row]:
 
 
 def _new_pages(batch: Batch) -> Iterator[tuple[NewPage, Row]]:
-    """Give the new pages with their columns, where the batch has them."""
+    """Give the new pages with their columns, as far as the batch has them."""
     if batch.new_pages:
         states = dict(_states(batch))
-        yield from ((page, states[number]) for number, page in batch.new_pages.items() if number in states)
-
-
-def _new_pages_alone(batch: Batch) -> Iterator[tuple[NewPage, Row]]:
-    visited = set(batch.columns["page"].tolist()) if batch.new_pages and batch.columns else ()
-    yield from ((page, _NEVER_CRAWLED) for number, page in batch.new_pages.items() if number not in visited)
+        yield from ((page, states.get(number, _NEVER_CRAWLED)) for number, page in batch.new_pages.items())
 
 
 def _new_page(item: tuple[NewPage, Row]) -> Row:
     page, state = item
-    url = clean(page.url)
+    url = _clean(page.url)
     of_url = {"url": page.url, "url_digest": url_digest(url), "part": part_number(url)}
     return {**page._asdict(), **of_url, "request_fingerprint": bytes(page.request_fingerprint), **state}
 
@@ -81,11 +87,10 @@ def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
     if not batch.columns:
         return
     order = np.argsort(batch.columns["page"], kind="stable")
-    optional = [name for name in models.READABLE_COLUMNS if name in batch.columns]
-    columns = {name: column_values(np.asarray(batch.columns[name])[order]) for name in models.STATE_COLUMNS}
-    columns |= {name: column_values(np.asarray(batch.columns[name])[order]) for name in optional}
+    written = (*models.STATE_COLUMNS, *(name for name in models.READABLE_COLUMNS if name in batch.columns))
+    columns = {name: _values(np.asarray(batch.columns[name])[order]) for name in written}
     if "log_likelihood" in batch.columns:
-        columns["log_likelihood"] = likelihood_rows(np.asarray(batch.columns["log_likelihood"])[order])
+        columns["log_likelihood"] = [row.tobytes() for row in batch.columns["log_likelihood"][order].astype("<u2")]
         columns["grid"] = [batch.grid] * len(order)
     if "estimator_state" in batch.columns:
         columns["estimator_state"] = np.asarray(batch.columns["estimator_state"], object)[order].tolist()
@@ -93,6 +98,12 @@ def _states(batch: Batch) -> Iterator[tuple[int, Row]]:
     names = list(columns)
     for page, *values in zip(batch.columns["page"][order].tolist(), *columns.values(), strict=True):
         yield page, dict(zip(names, values, strict=True))
+
+
+def _values(column: np.ndarray) -> list[Any]:
+    """Make a column into a list of Python's values; what is not finite (nan, never) becomes None."""
+    values: list[Any] = column.tolist()
+    return [value if isfinite(value) else None for value in values] if column.dtype.kind == "f" else values
 
 
 def _content(item: tuple[int, Any]) -> Row:
@@ -114,17 +125,7 @@ def _change(row: ChangeRow) -> Row:
 
 def _announcement(item: tuple[tuple[int, int], tuple[float | None, int]]) -> Row:
     (page, source), (lastmod, n) = item
-    lastmod = plain(lastmod)
     return {"page": page, "source": source, "lastmod": None if lastmod != lastmod else lastmod, "n": n}
-
-
-def _host(host: Host) -> Row:
-    return {**vars(host), "host": host.host[:255]}
-
-
-def _tombstone(item: tuple[tuple[str, str], float]) -> Row:
-    (kind, value), created_at = item
-    return {"kind": kind, "digest": digest(value), "value": value, "created_at": created_at}
 
 
 def _finished(item: tuple[int, tuple[float, Any]]) -> Row:
@@ -141,7 +142,6 @@ _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any]
     (models.request_templates, "insert", lambda batch: batch.templates.items(), _named("digest", "data")),
     # Changed, not left: the same page may come again with newer numbers when a batch is repeated.
     (models.pages, "upsert", _new_pages, _new_page),
-    (models.pages, "insert", _new_pages_alone, _new_page),
     (models.pages, "update", lambda batch: (s for s in _states(batch) if s[0] not in batch.new_pages), _content),
     (models.pages, "update", lambda batch: batch.contents.items(), _content),
     (models.page_traces, "upsert", lambda batch: batch.traces.items(), _of_page),
@@ -152,8 +152,7 @@ _STEPS: tuple[tuple[Table, str, Callable[[Batch], Iterable[Any]], Callable[[Any]
     (models.announcements, "upsert", lambda batch: batch.announcements.items(), _announcement),
     (models.further_sources, "upsert", lambda batch: batch.further_sources.items(), _named(*_FURTHER)),
     (models.sources, "upsert", lambda batch: batch.sources.values(), lambda source: {**vars(source)}),
-    (models.hosts, "upsert", lambda batch: batch.hosts.values(), _host),
-    (models.tombstones, "insert", lambda batch: batch.tombstones.items(), _tombstone),
+    (models.hosts, "upsert", lambda batch: batch.hosts.values(), lambda host: {**vars(host)}),
     (models.commands, "update", lambda batch: batch.finished.items(), _finished),
     (models.observations, "update", lambda batch: batch.retracted.items(), _retracted),
     (models.inbox, "insert", lambda batch: batch.outgoing, Outgoing._asdict),
@@ -172,14 +171,13 @@ def prepared(batch: Batch, key: tuple[int, int], refused: Refused, forgotten: Co
             try:
                 made = row(item)
                 for name, value in made.items():
-                    if type(value) not in PLAIN:
-                        made[name] = clean(value)
+                    if type(value) not in _PLAIN:
+                        made[name] = _clean(value)
             except (TypeError, ValueError, OverflowError, AttributeError, LookupError) as error:
                 _refuse(refused, table.name, str(item)[:80], error)
                 continue
-            made |= (
-                of_collection if table is not models.inbox or own else {"collection": key[1]}
-            )  # its shard is another
+            # What is handed over is for another shard.
+            made |= {"collection": key[1]} if how == "insert" and table is models.inbox else of_collection
             if not forgotten or made.get(page) not in forgotten:
                 rows.setdefault(number, []).append(made)
     return rows
@@ -200,11 +198,23 @@ def write_carefully(connection: Connection, several: Sequence[tuple[Prepared, Re
     for prepared, refused in several:
         for number, (table, how, _, _) in enumerate(_STEPS):
             for rows in _alike(prepared.get(number, ())):
-                if _refusal(connection, table, rows, how) is not None:
-                    for row in rows:
-                        if (error := _refusal(connection, table, [row], how)) is not None:
-                            numbers = ", ".join(str(value)[:40] for value in row.values() if isinstance(value, int))
-                            _refuse(refused, table.name, f"numbers {numbers}", error)
+                _put_carefully(connection, table, rows, how, refused)
+
+
+def _put_carefully(connection: Connection, table: Table, rows: list[Row], how: str, refused: Refused) -> None:
+    """Write rows, all at once or, where the database refuses one of them, each by itself."""
+    try:
+        with connection.begin_nested():
+            put(connection, table, rows, how)
+    except Exception as error:
+        if not is_row_error(error):
+            raise
+        if len(rows) > 1:
+            for row in rows:
+                _put_carefully(connection, table, [row], how, refused)
+        else:
+            numbers = ", ".join(str(value)[:40] for value in rows[0].values() if isinstance(value, int))
+            _refuse(refused, table.name, f"numbers {numbers}", error)
 
 
 def _alike(rows: Iterable[Row]) -> list[list[Row]]:
@@ -221,18 +231,6 @@ def _alike(rows: Iterable[Row]) -> list[list[Row]]:
         groups[at].append(row)
         group_of[changed] = at
     return groups
-
-
-def _refusal(connection: Connection, table: Table, rows: list[Row], how: str) -> BaseException | None:
-    """Write rows, all or none; return why the database refuses one of them, None if it does not."""
-    try:
-        with connection.begin_nested():
-            put(connection, table, rows, how)
-    except Exception as error:
-        if not is_row_error(error):
-            raise
-        return error
-    return None
 
 
 def _refuse(refused: Refused, table: str, which: str, error: BaseException) -> None:

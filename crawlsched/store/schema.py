@@ -1,6 +1,7 @@
 """The schema: which revision a database has, whether it is ours, and how it is brought to this version's."""
 
 import threading
+from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import Connection, func, inspect, select, text
@@ -47,14 +48,20 @@ def _revisions() -> set[str]:
 def current(url: str) -> str | None:
     """Return a database's revision without changing anything; None if it is empty or does not exist."""
     parsed = database_url(url)
-    if parsed.get_backend_name() == "sqlite" and not _exists(Path(str(parsed.database)), url):
+    path = Path(str(parsed.database)).absolute()
+    if parsed.get_backend_name() == "sqlite" and not path.exists():
+        if not path.parent.is_dir():
+            raise StoreError(
+                f"The database {url!r} cannot be opened: the directory {str(path.parent)!r} does not exist; make it, "
+                "or name another file."
+            )
         return None
-    database = Database(url, read_only=True)
-    try:
-        with database.explained("opened"), database.engine.connect() as connection:
-            return _revision(connection, database.name)
-    finally:
-        database.close()
+    with (
+        closing(Database(url, read_only=True)) as database,
+        database.explained("opened"),
+        database.engine.connect() as connection,
+    ):
+        return _revision(connection, database.name)
 
 
 def check(url: str) -> str:
@@ -81,16 +88,16 @@ def upgrade(url: str) -> str:
     """
     if _known(url) == head():
         return head()
-    database = Database(url, busy_timeout=_PATIENCE, answer_within=None)
-    try:
-        with database.explained("upgraded"), database.writing() as connection:
-            if not database.is_sqlite:
-                connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK)))
-            if _revision(connection, database.name) != head():  # no other process was first
-                migrate(connection)
-            return head()
-    finally:
-        database.close()
+    with (
+        closing(Database(url, busy_timeout=_PATIENCE, answer_within=None)) as database,
+        database.explained("upgraded"),
+        database.writing() as connection,
+    ):
+        if not database.is_sqlite:
+            connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK)))
+        if _revision(connection, database.name) != head():  # no other process was first
+            migrate(connection)
+        return head()
 
 
 def migrate(connection: Connection) -> None:
@@ -115,16 +122,6 @@ def damage(database: Database) -> list[str]:
         for table in metadata.sorted_tables:
             connection.execute(select(table).limit(1)).all()
     return []
-
-
-def _exists(path: Path, url: str) -> bool:
-    """Say whether an SQLite file is there; a missing directory is a mistake in the URL."""
-    if not path.absolute().parent.is_dir():
-        raise StoreError(
-            f"The database {url!r} cannot be opened: the directory {str(path.absolute().parent)!r} does not exist; "
-            "make it, or name another file."
-        )
-    return path.exists()
 
 
 def _revision(connection: Connection, name: str) -> str | None:

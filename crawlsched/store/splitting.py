@@ -102,7 +102,12 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
         number = connection.execute(wanted).scalar()
         if number is None:
             raise StoreError(f"The database {database.name!r} has no collection {name!r}.")
-        _lock(database, connection, name, number)
+        # Nobody claims and writes until the end. Locked in the order in which a renewal does it.
+        connection.execute(text("SET LOCAL lock_timeout = '15s'"))
+        for table in (models.budgets, models.leases):
+            locked = select(table.c.shard).where(table.c.collection == number).order_by(table.c.shard)
+            connection.execute(locked.with_for_update())
+        require_idle(database, connection, name)
         n_before = shards_of(connection, number)
         n_after = 2 * (n_before or 1) if n_shards is None else n_shards
         if not is_number_of_shards(n_after) or n_after <= (n_before or 1):
@@ -116,16 +121,6 @@ def split(database: Database, name: str, n_shards: int | None = None, rate: floa
         # Without statistics the server reads far too much to find one page.
         connection.execute(text("ANALYZE"))
     return {"n_before": n_before or 1, "n_after": n_after, "rate": rate, "n_pages": n_pages}
-
-
-def _lock(database: Database, connection: Connection, name: str, number: int) -> None:
-    """Keep everybody from claiming and writing until the end; refuse if somebody crawls."""
-    connection.execute(text("SET LOCAL lock_timeout = '15s'"))
-    # In the order in which a renewal locks them.
-    for table in (models.budgets, models.leases):
-        locked = select(table.c.shard).where(table.c.collection == number).order_by(table.c.shard).with_for_update()
-        connection.execute(locked)
-    require_idle(database, connection, name)
 
 
 def _share_rate(connection: Connection, number: int, n_shards: int, *, is_shared: bool, rate: float) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 import numpy as np
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import insert, select, text
 from sqlalchemy.exc import IntegrityError
 
 from crawlsched.exceptions import StoreError, require_posix
@@ -12,7 +12,7 @@ from crawlsched.store import models, saving, schema
 from crawlsched.store.batch import Batch
 from crawlsched.store.database import Database, is_row_error
 from crawlsched.store.forgetting import Forgetting, Tombstone, Tombstones
-from crawlsched.store.lease import Access, Lease, LeaseRow, lease_row, still_own
+from crawlsched.store.lease import Access, Lease, LeaseRow, lease_row, lost
 from crawlsched.store.loading import page_blocks, wanted_pages
 from crawlsched.store.reading import Reader
 from crawlsched.store.rows import among
@@ -36,20 +36,14 @@ class Store(Access):
         self.reader = Reader(database, key)
         self.forgetting = Forgetting(self, self.tombstones)
 
-    def take_lease(self, spider: str, now: float | None = None, *, force: bool = False) -> Lease:
+    def take_lease(self, spider: str, now: float | None = None) -> Lease:
         """Become the one process that writes this collection; see `Lease.take`, from which the arguments are."""
-        self.lease = Lease.take(self.database, self.key, self.name, spider, now, force=force)
+        self.lease = Lease.take(self.database, self.key, self.name, spider, now)
         return self.lease
 
     @classmethod
     def open(
-        cls,
-        url: str,
-        collection: str,
-        shard: int = 0,
-        *,
-        upgrade: bool = True,
-        read_only: bool = False,
+        cls, url: str, collection: str, shard: int = 0, *, upgrade: bool = True, read_only: bool = False
     ) -> "Store":
         """Open a collection.
 
@@ -142,25 +136,14 @@ def save_all(parts: Sequence[tuple[Store, Batch]]) -> tuple[list[Refused], list[
         for write in (saving.write, saving.write_carefully):
             try:
                 with database.explained("written"), database.writing() as connection:
-                    own = _still_own(connection, list(stores.values()))
-                    mine = [(store, batch, Refused()) for store, batch in parts if store.key in own]
+                    gone = lost(connection, stores.values())
+                    mine = [(store, batch, Refused()) for store, batch in parts if store.key not in gone]
                     write(connection, [(store.prepared(batch, refused), refused) for store, batch, refused in mine])
                 break
             except Exception as error:
                 if write is saving.write_carefully or not is_row_error(error):
                     raise
-    return [refused for _, _, refused in mine], [batch for store, batch in parts if store.key not in own]
-
-
-def _still_own(connection: Connection, stores: Sequence[Store]) -> set[tuple[int, int]]:
-    """Return the keys of those stores that this process may write; a collection of its own that it lost is an error."""
-    leases = {store.lease: store for store in stores if store.lease is not None}
-    owns = still_own(connection, list(leases)) if leases else []
-    lost = [store for store, is_own in zip(leases.values(), owns, strict=True) if not is_own]
-    for store in lost:
-        if store.lease is not None and not store.lease.is_shared:
-            raise store.taken_over()
-    return {store.key for store in stores} - {store.key for store in lost}
+    return [refused for _, _, refused in mine], [batch for store, batch in parts if store.key in gone]
 
 
 def _require_writable(database: Database) -> None:

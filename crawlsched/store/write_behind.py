@@ -3,12 +3,10 @@
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from crawlsched.exceptions import CollectionInUse, DatabaseReplaced, StoreError
 from crawlsched.store.batch import Batch, PageFacts, fact_with
-from crawlsched.store.saving import Refused
 from crawlsched.store.store import Store, save_all
 
 __all__ = ["WriteBehind"]
@@ -18,8 +16,8 @@ logger = logging.getLogger("crawlsched.store")
 #: What is handed over at one moment: a batch for each store.
 Parts = Sequence[tuple[Store, Batch]]
 
-# Seconds from a first failure to the next attempt.
-_FIRST_PAUSE = 0.1
+# Seconds from a first failure to the next attempt, and from one to the next at most.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 # At the end a writing that is under way is waited for, seconds.
 _LONGEST_ATTEMPT = 5.0
 
@@ -29,22 +27,13 @@ class WriteBehind:
 
     What is handed over at one moment is written in one transaction, whatever stores it is for: all of it, or, after a
     crash, nothing. A batch that cannot be written (locked, disk full, connection lost) is tried again, after 0.1 s,
-    then ever more rarely up to `retry_interval`; those that come meanwhile wait behind it, and are then written with
-    it. What is for a shard that another process has claimed is left out.
+    then ever more rarely; those that come meanwhile wait behind it, and are then written with it. What is for a shard
+    that another process has claimed is left out.
     """
 
-    def __init__(
-        self,
-        *,
-        retry_interval: float = 5.0,
-        on_event: Callable[[str, str], None] | None = None,
-        on_left_out: Callable[[Batch], None] = lambda batch: None,
-    ) -> None:
+    def __init__(self, on_left_out: Callable[[Batch], None] = lambda batch: None) -> None:
         self.failure: str | None = None
         self.lost: str | None = None
-        self.refused: Counter[str] = Counter()
-        self._retry_interval = retry_interval
-        self._on_event = on_event or (lambda event, sentence: None)
         self._on_left_out = on_left_out
         self._changed = threading.Condition()
         self._waiting: list[Parts] = []
@@ -52,7 +41,6 @@ class WriteBehind:
         self._failed_at: float | None = None
         #: For each reading of facts that is under way: the batches that are put over what it finds.
         self._put_over: list[tuple[Store, list[Batch]]] = []
-        self._oldest_unsaved_at: float | None = None
         self._thread = threading.Thread(target=self._run, name="crawlsched-store", daemon=True)
         self._thread.start()
 
@@ -64,7 +52,6 @@ class WriteBehind:
             self._waiting.append(parts)
             for asked, batches in self._put_over:
                 batches += [batch for store, batch in parts if store is asked]
-            self._look_at_times()
             self._changed.notify_all()
 
     @property
@@ -75,7 +62,8 @@ class WriteBehind:
     @property
     def oldest_unsaved_at(self) -> float | None:
         """Time of the oldest change (`Batch.since`) not written yet, without waiting; None if there is none."""
-        return self._oldest_unsaved_at
+        waiting = list(self._waiting)  # at once, for the thread takes from it; there are seldom more than one
+        return min((batch.since for parts in waiting for _, batch in parts if batch.since is not None), default=None)
 
     def facts(self, store: Store, pages: Sequence[int]) -> list[PageFacts | None]:
         """Read pages' facts, with what was submitted but not written yet put over them."""
@@ -114,11 +102,6 @@ class WriteBehind:
             )
         return drained
 
-    def _look_at_times(self) -> None:
-        """Note the time of the oldest change, with each batch that comes or is written: each slot asks for it."""
-        times = [batch.since for parts in self._waiting for _, batch in parts if batch.since is not None]
-        self._oldest_unsaved_at = min(times, default=None)
-
     # -- the thread
 
     def _run(self) -> None:
@@ -131,37 +114,28 @@ class WriteBehind:
                 waiting = list(self._waiting)
             began = time.monotonic()
             try:
-                found, left_out = save_all([part for parts in waiting for part in parts])
+                _, left_out = save_all([part for parts in waiting for part in parts])
             except (CollectionInUse, DatabaseReplaced) as error:
                 with self._changed:
                     self.lost = str(error)
                     self._changed.notify_all()
                 logger.error(self.lost)
-                self._on_event("lost", self.lost)
             except Exception as error:
                 self._failed_at = self._failed_at or began
                 self._failed(error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._closing, pause)
-                pause = min(2 * pause, self._retry_interval)
+                pause = min(2 * pause, _LONGEST_PAUSE)
             else:
                 pause = _FIRST_PAUSE
                 for batch in left_out:
                     self._on_left_out(batch)
-                self._saved(len(waiting), found)
-
-    def _saved(self, n: int, found: Sequence[Refused]) -> None:
-        if self._failed_at is not None:
-            seconds, self.failure, self._failed_at = time.monotonic() - self._failed_at, None, None
-            sentence = f"The database can be written again after {seconds:.1f} s; nothing is lost."
-            logger.warning(sentence)
-            self._on_event("recovered", sentence)
-        for refused in found:
-            self.refused.update(refused)
-        with self._changed:
-            del self._waiting[:n]
-            self._look_at_times()
-            self._changed.notify_all()
+                if self._failed_at is not None:
+                    seconds, self.failure, self._failed_at = time.monotonic() - self._failed_at, None, None
+                    logger.warning("The database can be written again after %.1f s; nothing is lost.", seconds)
+                with self._changed:
+                    del self._waiting[: len(waiting)]
+                    self._changed.notify_all()
 
     def _failed(self, error: Exception) -> None:
         """Remember why; only the first failure of an episode makes a line in the log."""
@@ -173,4 +147,3 @@ class WriteBehind:
                 self.failure,
                 exc_info=None if expected else error,
             )
-            self._on_event("failed", self.failure)

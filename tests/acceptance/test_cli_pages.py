@@ -245,7 +245,7 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path):
 
     with closing(Store.open(f"sqlite:///{tmp_path}/crawl.db", "news")) as store:
         newest = last_plan(store)
-    assert newest.data["threshold"] == pytest.approx(made.threshold, rel=0.15)
+    assert newest["threshold"] == pytest.approx(made.threshold, rel=0.15)
     listed = said("pages", "--columns", "url,change_rate", "--csv", "--database", "sqlite:///crawl.db", folder=tmp_path)
     pages = [line.split(",") for line in listed.splitlines()[1:]]
     known = {int(url.rpartition("/")[2]): float(rate) for url, rate in pages}

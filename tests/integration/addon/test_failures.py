@@ -6,6 +6,7 @@ from contextlib import closing
 
 from crawlsched.store import Store
 from tests.crawling import Project, spider
+from tests.databases import rows
 from tests.waiting import wait_until
 
 FULL_DISK = """
@@ -92,7 +93,7 @@ def test_a_filter_that_raises_costs_its_request_alone(site, tmp_path):
 
 
 def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(site, tmp_path):
-    """Deleted under it, or taken over by force: the next heartbeat notices, and the exit code is 1."""
+    """Deleted under it, or taken over: the next heartbeat notices, and the exit code is 1."""
     told = {
         "deleted": ("crawlsched_database_replaced", "was deleted"),
         "taken": ("crawlsched_lease_lost", "taken over by another process"),
@@ -108,8 +109,9 @@ def test_a_crawl_whose_database_is_another_ones_ends_and_says_why(site, tmp_path
     wait_until(lambda: len(site.requests) > 60)
     for file in (tmp_path / "deleted").glob("crawl.db*"):
         file.unlink()
+    rows(projects["taken"].database_url, "UPDATE leases SET released_at = 1")
     with closing(Store.open(projects["taken"].database_url, "test")) as other:
-        other.take_lease("another", force=True)
+        other.take_lease("another")
     crawls = {name: projects[name].finish(process) for name, process in processes.items()}
     for name, (reason, sentence) in told.items():
         assert crawls[name].returncode == 1

@@ -206,7 +206,7 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_pa
     def is_ignored():
         """While the sender's precision is being learned each ping may bring a visit; once it is, none does."""
         plan, sources = project.so_far().read(lambda store: (last_plan(store), store.reader.sources()))
-        weights = {} if plan is None else dict(enumerate(plan.data["signal_weights"]))
+        weights = {} if plan is None else dict(enumerate(plan["signal_weights"]))
         return any(weights.get(one.source, 1.0) < 0.2 for one in sources if one.kind == "ping")
 
     senders = [threading.Thread(target=flood, args=(key,)) for key in [KEY] * 8 + ["guess"] * 4]

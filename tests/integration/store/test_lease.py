@@ -14,6 +14,7 @@ from crawlsched.exceptions import CollectionInUse, DatabaseReplaced
 from crawlsched.store import Batch, Host
 from crawlsched.store.lease import machine, process_start
 from tests import children
+from tests.databases import rows
 from tests.waiting import wait_until
 
 NOW = 1.7e9
@@ -115,7 +116,8 @@ def test_what_the_next_run_has_to_know_survives_a_run_without_heartbeat(store):
     lease = store.take_lease("news", NOW)
     lease.heartbeat(NOW, {"last_sent_at": NOW - 5.0, "paused_since": NOW - 9.0, "bandwidth": 1.0})
     for _ in range(2):
-        lease = store.take_lease("news", NOW, force=True)
+        rows(store.database.text, "UPDATE leases SET released_at = 1")
+        lease = store.take_lease("news", NOW)
         assert lease.notes == {"last_sent_at": NOW - 5.0, "paused_since": NOW - 9.0}
 
 
@@ -139,7 +141,8 @@ def test_the_loser_of_a_lease_is_told_and_writes_nothing_more(store, beside):
     lease = store.take_lease("news", NOW)
     assert lease.heartbeat(NOW + 1, {})
     other = beside()
-    other.take_lease("news", NOW + 60, force=True)
+    rows(store.database.text, "UPDATE leases SET released_at = 1")
+    other.take_lease("news", NOW + 60)
     assert not lease.heartbeat(NOW + 61, {})
     with pytest.raises(CollectionInUse, match="was taken over by another process, and nothing more is written by this"):
         store.save(Batch(hosts={"a": Host("a")}))

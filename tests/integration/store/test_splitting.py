@@ -57,11 +57,11 @@ def crawled_url(sqlite_url):
             },
             further_sources={(page, 12): (1, 4, NOW - 9.0, 4, NOW - 8.0, 2.0, 1.0) for page in range(0, N_PAGES, 5)},
             changes=[ChangeRow(number, number * 7 % N_PAGES, NOW + number, "changed", None) for number in range(40)],
-            tombstones={("pattern", "http://*/old"): NOW},
         )
     )
     store.forgetting.forget("url", f"http://{HOSTS[5]}/page/5", NOW)
-    save_plan(store, {**last_plan(store).data, "page_counts": counted(done.planner.pages)}, NOW)
+    store.forgetting.forget("pattern", "http://*/old", NOW)
+    save_plan(store, {**last_plan(store), "page_counts": counted(done.planner.pages)}, NOW)
     commands.send(store, "recrawl", {"urls": ["http://h1.example/page/1"]}, NOW)
     lease.heartbeat(NOW, {"bandwidth": 3.0})
     lease.release(NOW)
