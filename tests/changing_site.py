@@ -1,4 +1,4 @@
-"""A site that changes and is full of noise, as a process: ``python -m tests.changing_site PORT SECONDS LOG``.
+"""A site that changes and is full of noise, as a process: ``python -m tests.changing_site PORT LOG``.
 
 It writes down what it serves, a line each: POSIX time, host, page, version (-1: the log-in wall).
 
@@ -7,17 +7,18 @@ and a trial with four headings. ``127.0.0.21`` is a newspaper. ``127.0.0.22`` pu
 some seconds, twice. ``127.0.0.23`` sends an ETag that never changes, and believes in it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import time
 from bisect import bisect_right
+from collections.abc import Awaitable, Callable
 from functools import cache
 from random import Random
 from typing import TextIO
 
 from aiohttp import web
+
+from tests.site import serve
 
 HOSTS = ("127.0.0.21", "127.0.0.22", "127.0.0.23")
 WALLED, LYING = HOSTS[1:]
@@ -72,8 +73,8 @@ def html(host: str, page: int, at: float, rng: Random, n_views: int) -> str:
     )
 
 
-def application(epoch: float, log: TextIO) -> web.Application:
-    """Return the site."""
+def answering(epoch: float, log: TextIO) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Return what answers."""
     rng, views = Random(epoch), iter(range(1_000, 10**9, 7))
 
     async def answer(request: web.Request) -> web.Response:
@@ -94,22 +95,9 @@ def application(epoch: float, log: TextIO) -> web.Application:
         text = html(host, int(name), at, rng, next(views))
         return web.Response(text=text, headers=headers, content_type="text/html")
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", answer)
-    return app
-
-
-async def serve(port: int, seconds: float, log: TextIO) -> None:
-    """Serve for some seconds, and say when it begins."""
-    runner = web.AppRunner(application(time.time(), log), access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    for host in HOSTS:
-        await web.TCPSite(runner, host, port).start()
-    print("serving", flush=True)
-    await asyncio.sleep(seconds)
-    await runner.cleanup()
+    return answer
 
 
 if __name__ == "__main__":
-    with open(sys.argv[3], "w") as file:
-        asyncio.run(serve(int(sys.argv[1]), float(sys.argv[2]), file))
+    with open(sys.argv[2], "w") as file:
+        asyncio.run(serve(answering(time.time(), file), HOSTS, int(sys.argv[1])))

@@ -8,18 +8,22 @@ further hosts. With `PAGES` it has so many of each of the hosts that are named, 
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import TextIO
 
 from aiohttp import web
 
+from tests.site import serve
+
 N_HOSTS, PAGES_PER_HOST = 24, 6
 HOSTS = tuple(f"127.0.1.{number}" for number in range(1, N_HOSTS + 1))
 
 
-def application(log: TextIO, port: int, hosts: Sequence[str], n_pages: int) -> web.Application:
-    """Return the site."""
+def answering(
+    log: TextIO, port: int, hosts: Sequence[str], n_pages: int
+) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Return what answers."""
     epoch = time.time()
 
     async def answer(request: web.Request) -> web.Response:
@@ -37,22 +41,10 @@ def application(log: TextIO, port: int, hosts: Sequence[str], n_pages: int) -> w
         text = f"<html><body><h1>Page {page} of {host}</h1><p>Version {version}.</p>{anchors}</body></html>"
         return web.Response(text=text, content_type="text/html")
 
-    app = web.Application()
-    app.router.add_get("/{path:.*}", answer)
-    return app
-
-
-async def serve(port: int, log: TextIO, hosts: Sequence[str] = HOSTS, n_pages: int = PAGES_PER_HOST) -> None:
-    """Serve until the process ends, and say when it begins."""
-    runner = web.AppRunner(application(log, port, hosts, n_pages), access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    for host in hosts:
-        await web.TCPSite(runner, host, port).start()
-    print("serving", flush=True)
-    await asyncio.Event().wait()
+    return answer
 
 
 if __name__ == "__main__":
     with open(sys.argv[2], "w") as file:
-        given = (sys.argv[4:], int(sys.argv[3])) if sys.argv[3:] else ()
-        asyncio.run(serve(int(sys.argv[1]), file, *given))
+        number, given = int(sys.argv[1]), (sys.argv[4:], int(sys.argv[3])) if sys.argv[3:] else (HOSTS, PAGES_PER_HOST)
+        asyncio.run(serve(answering(file, number, *given), given[0], number))

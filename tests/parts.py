@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from crawlsched.crawl.collection import Collection, FoundPage
+from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
@@ -22,9 +23,14 @@ def settings(database_url: str, **more: Any) -> Settings:
     return Settings.from_scrapy({f"CRAWLSCHED_{name.upper()}": value for name, value in given.items()}, "test")
 
 
+def guard() -> Guard:
+    """Return what says what fails."""
+    return Guard(lambda name: None, time.monotonic)
+
+
 def collection(given: Settings, now: float | None = None) -> Collection:
     """Return the collection that these settings say, opened at a time if there is one."""
-    made = Collection(given, "test", name_of, "none", Random(1))
+    made = Collection(given, "test", name_of, "none", Random(1), guard())
     if now is not None:
         ShardPages(made).open(now)
     return made

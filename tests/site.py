@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 from typing import Any, Self
 
@@ -122,3 +122,17 @@ class Site:
         if isawaitable(given):
             given = await given
         return html(given) if isinstance(given, str) else given
+
+
+async def serve(
+    answer: Callable[[web.Request], Awaitable[web.StreamResponse]], hosts: Sequence[str], port: int
+) -> None:
+    """Answer what is asked of some hosts until this process ends, and say when it begins."""
+    app = web.Application()
+    app.router.add_get("/{path:.*}", answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    for host in hosts:
+        await web.TCPSite(runner, host, port).start()
+    print("serving", flush=True)
+    await asyncio.Event().wait()

@@ -14,6 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 from scrapy.utils.spider import DefaultSpider
 
 from crawlsched.addon.downloadermiddlewares import RefreshMiddleware
@@ -101,8 +102,9 @@ class Addon:
         if priority > SETTINGS_PRIORITIES["addon"]:
             if _is_ours(configured):
                 return
+            path = configured if isinstance(configured, str) else global_object_name(configured)
             raise NotConfigured(
-                f"SCHEDULER is set to {_path(configured)!r} by the project or the command line, and crawlsched is a "
+                f"SCHEDULER is set to {path!r} by the project or the command line, and crawlsched is a "
                 "scheduler itself, so this crawl goes on without it. To have it, remove SCHEDULER."
             )
         settings.set(FALLBACK_SCHEDULER, configured, "addon")
@@ -118,10 +120,6 @@ def _other_command() -> str | None:
 def _is_ours(configured: Any) -> bool:
     # Not issubclass(): for Scrapy everything with a scheduler's methods is a subclass of every scheduler.
     return Scheduler in getattr(load_object(configured), "__mro__", ())
-
-
-def _path(configured: Any) -> str:
-    return configured if isinstance(configured, str) else f"{configured.__module__}.{configured.__qualname__}"
 
 
 def _set_unless_the_project_does(settings: BaseSettings) -> None:

@@ -7,7 +7,6 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from functools import partial
 from importlib import import_module
 from typing import Any, Self
 
@@ -19,6 +18,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.reactor import is_reactor_installed
 
 from crawlsched.addon.lifetime import end_loudly
+from crawlsched.addon.spidermiddlewares import token_of
 from crawlsched.addon.subscribing import HubSubscriber
 from crawlsched.addon.web_process import WebProcess
 from crawlsched.crawl.collection import FLUSH_INTERVAL
@@ -95,14 +95,14 @@ INTERPRETER = _Interpreter()
 logger = logging.getLogger(__name__)
 
 _HEARTBEAT_INTERVAL = 5.0
+_SWEEP_INTERVAL = 5.0
 _FIRST_SAMPLE = 3.0
-_STATS = "crawlsched"
 _COMMANDS_INTERVAL = 0.5
 _CLEARING_INTERVAL = 5.0
 _LOOK_INTERVAL = 0.1
 _WATCH_INTERVAL = 2.0
 # Long work (50,000 entries of a sitemap) is done in slices this far apart, each short enough for the slot clock.
-_WORK_INTERVAL = 0.004
+_WORK_INTERVAL = 0.006
 _WORK_SLICE = 0.002
 
 
@@ -112,7 +112,6 @@ class Refresh:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._started = AsyncExitStack()  # how each part that was started is stopped
-        self._work: Any = None
         self._webhook: Webhook | None = None
 
     @classmethod
@@ -127,8 +126,8 @@ class Refresh:
             (extension.response_downloaded, signals.response_downloaded),
             (extension.item_finished, signals.item_scraped),
             (extension.item_finished, signals.item_dropped),
-            (extension.item_failed, signals.item_error),
-            (extension.callback_failed, signals.spider_error),
+            (extension.delivery_failed, signals.item_error),
+            (extension.delivery_failed, signals.spider_error),
         ):
             crawler.signals.connect(handler, signal)
         return extension
@@ -146,11 +145,9 @@ class Refresh:
             return
         refresher, sharing = self._refresher, self._refresher.sharing
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
-        refresher.long_work.on_work = self._start_working
-        self._started.callback(self._stop_working)
-        if refresher.long_work.has_work:
-            self._start_working()
+        self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on(_WORK_SLICE))
         self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
+        self._every(_SWEEP_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
         self._every(_HEARTBEAT_INTERVAL, "the heartbeat", self._heartbeat)
         self._every(_WATCH_INTERVAL, "the watchdog", self._watch)
         self._every(_CLEARING_INTERVAL, "clearing timers", clear_cancelled_timers)
@@ -165,14 +162,18 @@ class Refresh:
             self._start_what_one_process_has()
         else:
             refresher.on_shard = jobs.shard_came
-            self._every(_LOOK_INTERVAL, "following the others", self._look)
+            self._every(_LOOK_INTERVAL, "following the others", lambda: sharing.look(refresher.clock()))
         if figures is not None:
             self._once(_FIRST_SAMPLE, figures.sample)  # soon: a crawl that has just begun is looked at most
         INTERPRETER.begin()
         self._started.callback(INTERPRETER.end)
 
-    def _every(self, interval: float, what: str, function: Callable[[], None]) -> None:
-        timer = create_looping_call(partial(self._refresher.guard.run, what, function))
+    def _every(self, interval: float, what: str, function: Callable[[], object]) -> None:
+        def guarded() -> None:
+            if self._refresher.is_open:  # the scheduler closes the store before this extension stops its timers
+                self._refresher.guard.run(what, function)
+
+        timer = create_looping_call(guarded)
         timer.start(interval, now=False)
         self._started.callback(lambda: timer.running and timer.stop())
 
@@ -221,29 +222,19 @@ class Refresh:
             host = request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
             self._refresher.host_rests(host, value.decode("latin-1"), self._refresher.clock())
 
-    def item_finished(self, item: Any, response: Response | None) -> None:
+    def item_finished(self, response: Any) -> None:
         """An item has gone through the pipelines."""
-        if isinstance(response, Response):
-            self._refresher.book.output_ended(_token(response), self._refresher.clock())
+        self._refresher.book.output_ended(token_of(response), self._refresher.clock())
 
-    def item_failed(self, item: Any, response: Response | None) -> None:
-        """A pipeline raised: the page's change was not delivered."""
-        if isinstance(response, Response):
-            self._refresher.book.failed(_token(response), self._refresher.clock())
-
-    def callback_failed(self, response: Any) -> None:
-        """A callback raised: the page's change was not delivered."""
-        if isinstance(response, Response):
-            self._refresher.book.failed(_token(response), self._refresher.clock())
+    def delivery_failed(self, response: Any) -> None:
+        """A callback or a pipeline raised: the page's change was not delivered."""
+        self._refresher.book.failed(token_of(response), self._refresher.clock())
 
     # -- timers
 
-    # The scheduler closes the store before this extension, so a timer may come once more after that.
-
     def _flush(self) -> None:
         self._count_posts()
-        if self._refresher.is_open:
-            self._refresher.flush(self._refresher.clock())
+        self._refresher.flush(self._refresher.clock())
 
     def _count_posts(self) -> None:
         if self._webhook is not None:
@@ -251,20 +242,15 @@ class Refresh:
                 self._refresher.count(f"crawlsched/webhook/{name}", n)
 
     def _heartbeat(self) -> None:
-        if self._refresher.is_open and not self._refresher.heartbeat(self._refresher.clock()):
+        if not self._refresher.heartbeat(self._refresher.clock()):
             end_loudly(self._crawler, "crawlsched_lease_lost")
         if self._refresher.lost_database is not None:
             end_loudly(self._crawler, "crawlsched_database_replaced", self._refresher.lost_database)
 
     def _obey_commands(self) -> None:
         refresher = self._refresher
-        if refresher.is_open:
-            refresher.rate.follow_hours(refresher.clock())
-            obey_pending(refresher, refresher.collection.shards.only)
-
-    def _look(self) -> None:
-        if self._refresher.is_open and self._refresher.sharing is not None:
-            self._refresher.sharing.look(self._refresher.clock())
+        refresher.rate.follow_hours(refresher.clock())
+        obey_pending(refresher, refresher.collection.shards.only)
 
     def _say_first_minute(self) -> None:
         refresher, stats = self._refresher, self._crawler.stats.get_stats()
@@ -273,31 +259,12 @@ class Refresh:
 
     def _stat(self, name: str) -> float:
         assert self._crawler.stats is not None
-        return float(self._crawler.stats.get_value(f"{_STATS}/{name}", 0))
-
-    def _start_working(self) -> None:
-        if self._work is None:
-            self._work = call_later(_WORK_INTERVAL, self._work_on)
-
-    def _stop_working(self) -> None:
-        self._refresher.long_work.on_work = None
-        if self._work is not None:
-            self._work.cancel()
-
-    def _work_on(self) -> None:
-        self._work = None
-        self._refresher.guard.run("long work", lambda: self._refresher.long_work.go_on(_WORK_SLICE))
-        if self._refresher.long_work.has_work:
-            self._start_working()
+        return float(self._crawler.stats.get_value(f"crawlsched/{name}", 0))
 
     def _watch(self) -> None:
         """End a crawl in which nothing goes out although something could: silence is worse than an end."""
         engine = self._crawler.engine
-        may_send = self._refresher.is_open and engine is not None and not engine.paused and not engine.needs_backout()
+        may_send = engine is not None and not engine.paused and not engine.needs_backout()
         sentence = self._refresher.stuck(self._refresher.clock(), may_send=may_send)
         if sentence is not None:
             end_loudly(self._crawler, "crawlsched_stuck", sentence)
-
-
-def _token(response: Response) -> object:
-    return response.request.meta.get("crawlsched_visit") if response.request is not None else None

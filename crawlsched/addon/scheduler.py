@@ -1,8 +1,8 @@
 """The Scrapy scheduler: at each slot of one fixed rate, the request that is worth most.
 
 What goes out at a slot, in this order: redirects and retries of requests already under way; second fetches of pages
-that were fetched a moment ago; sitemaps that are due; the pages of the first start requests;
-then, in turn where both have something, the requests of the fallback scheduler and the pages, best crawl value first.
+that were fetched a moment ago; the pages of the first start requests; then, in turn where several have something,
+sitemaps that are due, the requests of the fallback scheduler, and the pages, best crawl value first.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Scheduler(BaseScheduler):
         self._continuations: deque[Request] = deque()
         self._offered: Request | None = None  # on its way through engine.crawl()
         self._handed_over: deque[Request] = deque()  # what next_request() gives next
-        self._fallback_had_the_last_slot = self._source_had_the_last_slot = False
+        self._givers = deque([self._give_source, self._give_fallback, self._give_page])  # who gave lately comes last
         self._engine_was_busy = False
         self._rested = False
         self._closed = False
@@ -419,17 +419,11 @@ class Scheduler(BaseScheduler):
         if not self._refresher.others_may_go(now):
             start = dispatcher.next_start(now, self._hosts.free_at)
             return self._send_page(start, now) or self._give_fallback(now) or self._give_source(now)
-        # However many sitemaps are due, they leave every other slot to what else there is.
-        sources_wait = self._source_had_the_last_slot
-        if not sources_wait and self._give_source(now):
-            return True
-        givers = (self._give_fallback, self._give_page)
-        if self._fallback_had_the_last_slot:
-            givers = givers[::-1]
-        if givers[0](now) or givers[1](now):
-            self._source_had_the_last_slot = False
-            return True
-        return sources_wait and self._give_source(now)
+        giver = next((give for give in self._givers if give(now)), None)
+        if giver is not None:
+            self._givers.remove(giver)
+            self._givers.append(giver)
+        return giver is not None
 
     def _next_continuation(self, now: float) -> Request | None:
         for _ in range(len(self._continuations)):
@@ -454,7 +448,6 @@ class Scheduler(BaseScheduler):
         if due is None:
             return False
         visit, source = due
-        self._source_had_the_last_slot = True
         is_own = source.url in self._refresher.settings.source_urls
         try:
             request = Request(
@@ -478,7 +471,6 @@ class Scheduler(BaseScheduler):
         request = self._untracked.next_request(now)
         if request is None:
             return False
-        self._fallback_had_the_last_slot = True
         self._wrap_errback(request, not_sent=self._untracked.keep)
         self._hand_over(request)
         return True
@@ -489,7 +481,6 @@ class Scheduler(BaseScheduler):
             if due is None:
                 return False
             if self._send_page(due, now):
-                self._fallback_had_the_last_slot = False
                 return True
         return False
 

@@ -46,10 +46,6 @@ _LONGEST_WAIT = 0.5
 _SENT_AGAIN = frozenset({"GET", "HEAD", "OPTIONS", "DELETE", "TRACE"})
 
 
-def _is_scrapys(handler: type) -> bool:
-    return handler.__module__.startswith("scrapy.")
-
-
 class PrivateAddress(IgnoreRequest):
     """A site named an address that is not of the public internet."""
 
@@ -71,8 +67,8 @@ class PacedHandlers:
         self._names = Names.of_reactor()
         # Only Scrapy's own handlers connect to the host that a URL names; of s3 it is that of a bucket.
         configured = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
-        classes = {scheme: configured.get(scheme) for scheme in _PORTS if scheme != "s3"}
-        self._looked_up = {scheme for scheme, path in classes.items() if path and _is_scrapys(load_object(path))}
+        paths = {scheme: path for scheme in _PORTS if scheme != "s3" and (path := configured.get(scheme))}
+        self._looked_up = {name for name, path in paths.items() if load_object(path).__module__.startswith("scrapy.")}
         self._timer: Any = None
         self._answered: dict[str, float] = {}
 
@@ -97,19 +93,27 @@ class PacedHandlers:
             raise
 
     async def _download(self, request: Request) -> Response:
+        async with self._judged(request) as host:
+            await self._turn(request, host)
+            self._refresher.rate.sent(self._clock(), False)
+            return await self._answer(request, urlparse_cached(request).netloc, host)
+
+    @asynccontextmanager
+    async def _judged(self, request: Request) -> AsyncIterator[str]:
+        """Refuse what a site named and what leads to a private address; give the host that is connected to.
+
+        A name that nobody knows is the handler's to report.
+        """
         url = urlparse_cached(request)
-        host, port = url.hostname or "", url.port or _PORTS[url.scheme]
-        if (proxy := request.meta.get("proxy")) is not None:
+        host, port, proxy = url.hostname or "", url.port or _PORTS[url.scheme], request.meta.get("proxy")
+        if proxy is not None:
             self._refuse_private(request, [host])  # the proxy asks for the name
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
-        # A name that nobody knows is the handler's to report.
         async with self._held_addresses(url.scheme, host, port) as addresses:
             if proxy is None:
                 self._refuse_private(request, addresses)
-            await self._turn(request, host)
-            self._refresher.rate.sent(self._clock(), False)
-            return await self._answer(request, url.netloc, host)
+            yield host
 
     @asynccontextmanager
     async def _held_addresses(self, scheme: str, host: str, port: int) -> AsyncIterator[list[str]]:
@@ -145,15 +149,9 @@ class PacedHandlers:
 
     async def refuse_private(self, request: Request) -> None:
         """Refuse what a site named and what leads to a private address, before anything is asked on its behalf."""
-        url = urlparse_cached(request)
-        if url.scheme not in _PORTS:
-            return
-        host = url.hostname or ""
-        if request.meta.get("proxy") is not None:
-            self._refuse_private(request, [host])
-            return
-        async with self._held_addresses(url.scheme, host, url.port or _PORTS[url.scheme]) as addresses:
-            self._refuse_private(request, addresses)
+        if urlparse_cached(request).scheme in _PORTS:
+            async with self._judged(request):
+                pass
 
     def _refuse_private(self, request: Request, addresses: list[str]) -> None:
         if not request.meta.get("crawlsched_named_by_site"):

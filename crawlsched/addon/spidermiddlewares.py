@@ -16,7 +16,7 @@ from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.crawl.visits import CALL_META
 from crawlsched.exceptions import NotThePage
 
-__all__ = ["DeliveryMiddleware"]
+__all__ = ["DeliveryMiddleware", "token_of"]
 
 
 class DeliveryMiddleware:
@@ -63,7 +63,7 @@ class DeliveryMiddleware:
 
     @contextmanager
     def _noted_call(self, response: Response) -> Iterator[int]:
-        token = _token(response)
+        token = token_of(response)
         try:
             yield token
         except CloseSpider:  # the spider's word, and no failure
@@ -87,13 +87,15 @@ class DeliveryMiddleware:
     ) -> list[Any] | None:
         """Take what a callback raises to say that the response is not its page, or that the crawl has to end."""
         if isinstance(exception, CloseSpider):  # of a callback that raised before it had yielded anything
-            self._book.called_back(_token(response), self._clock())
+            self._book.called_back(token_of(response), self._clock())
         if not isinstance(exception, NotThePage):
             return None
-        self._refresher.not_the_page(_token(response), response.url, self._clock())
+        self._refresher.not_the_page(token_of(response), response.url, self._clock())
         return []
 
 
-def _token(response: Response) -> int:
-    token = response.request.meta.get("crawlsched_visit") if response.request is not None else None
+def token_of(response: Any) -> int:
+    """Return the visit that brought what may be a response; -1: none."""
+    request = response.request if isinstance(response, Response) else None
+    token = None if request is None else request.meta.get("crawlsched_visit")
     return token if isinstance(token, int) else -1

@@ -50,7 +50,7 @@ class UntrackedRequests:
             return None
         if request.meta.pop(_FILTERED_META, False):
             request.dont_filter = False  # where it leads, other components are to look at
-        token = request.meta["crawlsched_visit"] = self._refresher.visits.follow(request.url, now).token
+        token = request.meta["crawlsched_visit"] = self._refresher.visits.open(url=request.url, now=now).token
         self._refresher.book.untracked_sent(token, now)
         return request
 

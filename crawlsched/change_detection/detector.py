@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from crawlsched.change_detection.blocks import PageBlocks
-from crawlsched.change_detection.evidence import Evidence
 from crawlsched.change_detection.limits import FEW, LEAST_SHARED, LONGEST_SHOWN, MOST_SHOWN
 from crawlsched.change_detection.shared_texts import SharedTexts
-from crawlsched.change_detection.template_noise import TemplateNoise
+from crawlsched.change_detection.template_noise import Evidence, TemplateNoise
 from crawlsched.change_detection.trace import Difference, Trace, differences
 
 __all__ = ["Detector", "Finding"]
@@ -28,7 +27,7 @@ class Finding(NamedTuple):
     changed_share: float | None = 0.0  # share of the blocks, then and now, that are new or gone
 
 
-class Detector:
+class Detector(NamedTuple):
     """Judges the pages of one template.
 
     Examples
@@ -40,9 +39,8 @@ class Detector:
     ('first', 'page')
     """
 
-    def __init__(self, noise: TemplateNoise, shared: SharedTexts) -> None:
-        self.noise = noise
-        self.shared = shared
+    noise: TemplateNoise
+    shared: SharedTexts
 
     def judge(
         self, seen: PageBlocks, given: Trace | None, now: float, *, asked_at: float | None = None, learns: bool = True
@@ -97,13 +95,13 @@ class Detector:
             told = (*told, "template: beside its own")
         is_data = all(one.place in seen.data for one in own)
         self._note(seen, own)
-        return Finding(True, True, "data" if is_data else "page", told, is_suspect=self.noise.are_suspects(own))
+        return Finding(True, True, "data" if is_data else "page", told, is_suspect=all(map(self.noise.is_suspect, own)))
 
     @staticmethod
     def _note(seen: PageBlocks, told: Sequence[Difference]) -> None:
         """Keep the differences that were delivered with the page's trace, for `why`."""
         seen.trace.changes = [
-            [seen.trace.names.get(one.place, one.kind), *(_short(text) for text in _around(one))]
+            [seen.trace.names.get(one.place, one.kind), _shown(one.was, one.old), _shown(one.says, one.new)]
             for one in told[:MOST_SHOWN]
         ]
 
@@ -122,17 +120,10 @@ class Detector:
         return self.noise.learn_at_once(first.page, between, second.trace, now, apart, may_be_old=may_be_old)
 
 
-def _around(one: Difference) -> tuple[str, str]:
-    """Return what a block said and says, from a little before the tokens that differ."""
-    if one.kind == "order":
-        return "", f"another order of {one.says}"
-    starts = [max(text.find(part) - 20, 0) if part else 0 for text, part in ((one.was, one.old), (one.says, one.new))]
-    start = min(starts) if one.was and one.says else 0
-    return one.was[start:], one.says[start:]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+def _shown(text: str, part: str) -> str:
+    """Return what a block says; of a long one what stands around the part that differs."""
+    said = text if len(text) <= LONGEST_SHOWN else text[max(text.find(part) - 20, 0) :]
+    return said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
 
 
 def _are_comparable(one: Trace, two: Trace) -> bool:

@@ -12,7 +12,7 @@ from html import unescape
 from typing import Any
 from unicodedata import normalize
 
-from crawlsched.change_detection.limits import LOOKED_AT
+from crawlsched.change_detection.limits import LOOKED_AT, MOST_KEPT
 
 __all__ = ["INLINE", "Tag", "normalised", "scanned", "text_of", "visible_text"]
 
@@ -54,7 +54,7 @@ _SPELLING: dict[int, str] = (
 _SPELLING |= {0x2028: " ", 0x2029: " "}
 _UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
 
-_LONG, _NOT_SINGLE = 100_000, re.compile(r"[^\S ]|  ")
+_NOT_SINGLE = re.compile(r"[^\S ]|  ")
 _LONGEST_KNOWN_TAG = 200
 
 
@@ -179,7 +179,7 @@ def normalised(text: str, *, references: bool = True) -> str:
         if _UNSEEN_SPELLING.search(text):
             text = text.translate(_SPELLING)
         text = normalize("NFC", text)
-    if len(text) > _LONG and not _NOT_SINGLE.search(text):  # a list of its words would take ten times its size
+    if len(text) > MOST_KEPT and not _NOT_SINGLE.search(text):  # a list of its words would take ten times its size
         return text.strip()
     return " ".join(text.split())
 

@@ -11,13 +11,13 @@ from crawlsched.change_detection.limits import LONGEST_NAME, MOST_DENSE
 __all__ = ["ASSET", "KEY_OF_A_ROW", "canonical_json", "parsed_json", "script_data"]
 
 _ASSIGNED = re.compile(r"""\s*(?:(?:window|self|globalThis)[.\[]|var\s|let\s|const\s)[^={;(]{1,100}=\s*(?=[{\[])""")
+#: What ends so names a file of the site's, as links and sources of images do, and counts no more than these.
 ASSET = re.compile(r"\.(?:js|mjs|css|png|jpe?g|gif|svg|webp|avif|ico|woff2?|map)(?:\?\S*)?\Z", re.IGNORECASE)
-"""What ends so names a file of the site's, as links and sources of images do, and counts no more than these."""
 
 # Keys of frameworks for themselves: what was built, and what a request was.
 _OF_FRAMEWORKS = frozenset({"buildId", "nonce", "csrfToken", "csrf_token", "sentryTrace", "sentry-trace", "baggage"})
+#: Keys that are made up or numbers are those of a table, and its rows are alike.
 KEY_OF_A_ROW = re.compile(rf"\d|\W{{2,}}|.{{{LONGEST_NAME + 1}}}")
-"""Keys that are made up or numbers are those of a table, and its rows are alike."""
 
 
 def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> Any:

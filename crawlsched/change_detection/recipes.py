@@ -19,15 +19,15 @@ __all__ = ["RECIPE_NAMES", "RECIPE_OPTIONS", "Recipe", "recipe"]
 logger = logging.getLogger(__name__)
 
 _VERSIONS = {"blocks": 6, "visible_text": 5, "main_text": 2, "json": 3, "raw_bytes": 1, "function": 1}
+#: The methods that have a name.
 RECIPE_NAMES = tuple(_VERSIONS)[:-1]
-"""The methods that have a name."""
 
+#: The options of a recipe beside its method, and their kinds.
 RECIPE_OPTIONS = {
     "keep": "a list of selectors, such as ['main .price']",
     "drop": "a list of selectors, such as ['.ad']",
     "ignore_keys": "a list of names of keys, such as ['generated_at']",
 }
-"""The options of a recipe beside its method, and their kinds."""
 
 # The methods that do not take all of them.
 _TAKEN = {"main_text": {"ignore_keys"}, "json": {"ignore_keys"}, "raw_bytes": set[str](), "function": set[str]()}
@@ -163,8 +163,8 @@ class Recipe:
         return self.id, content
 
 
+#: By this name programs outside of the project make one.
 recipe = Recipe
-"""By this name programs outside of the project make one."""
 
 
 def _check(option: str, value: object) -> None:

@@ -1,6 +1,7 @@
 """Selectors: choosing the parts of an HTML page that count, by CSS or XPath."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -57,10 +58,10 @@ class LinearTranslator(HTMLTranslator):
         return right.add_condition(f"{_AXES[combined.combinator]}{left.element}{condition}")
 
 
+#: What a selection depends on: a new version may see another tree in the same page.
 SELECTION_VERSION = "lxml{}.{}+libxml{}.{}.{}+cssselect{}".format(
     *etree.LXML_VERSION[:2], *etree.LIBXML_VERSION, cssselect.__version__
 )
-"""What a selection depends on: a new version may see another tree in the same page."""
 
 _XPATH_START = re.compile(r"\s*(?:xpath:|/|\./|\()")
 _CROWDS = etree.XPath(f"//*[*[{MOST_BLOCKS}]]")
@@ -171,20 +172,16 @@ def _empty(part: Any) -> None:
 
 def _outermost(root: Any, parts: list[Any]) -> list[str]:
     """Markup of parts in the order of the page, each once; texts and attributes follow their elements."""
-    order = {node: number for number, node in enumerate(root.iter())}
-    placed: dict[tuple[int, bool, str], Any] = {}
+    elements = {part for part in parts if isinstance(part, etree._Element)}
+    texts = defaultdict[Any, dict[str, None]](dict)
     for part in parts:
-        is_text = not isinstance(part, etree._Element)
-        owner = part if not is_text else part.getparent() if hasattr(part, "getparent") else None
-        placed[order.get(owner, -1), is_text, str(part) if is_text else ""] = part
+        if part not in elements:
+            texts[part.getparent() if hasattr(part, "getparent") else None][str(part)] = None
     pieces: list[str] = []
-    kept: set[Any] = set()
-    for (_, is_text, said), part in sorted(placed.items(), key=lambda item: item[0][:2]):
-        if is_text:
-            pieces.append(f"<p>{escape(said)}</p>")
-        elif kept.isdisjoint(part.iterancestors()):
-            kept.add(part)
-            pieces.append(_markup_of(part))
+    for node in (None, *root.iter()):
+        if node in elements and elements.isdisjoint(node.iterancestors()):
+            pieces.append(_markup_of(node))
+        pieces += [f"<p>{escape(said)}</p>" for said in texts.get(node, ())]
     return pieces
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import inf
 from typing import Any
 
@@ -16,14 +18,12 @@ __all__ = ["SharedTexts"]
 
 # Characters of one place in which a part is looked for. What differs where more is said is the page's own.
 _MOST_SEARCHED = 20_000
-# A part that stands within words so often is not looked for any further: it is not there.
-_WITHIN_WORDS = 64
-# Of texts of hardly a word, as "sold out", so many others have to show it where no edit was the site's before.
-_OTHERS_IF_SHORT = 2
+# Where a part stands is looked at so often: what stands within words each time is not there.
+_TIMES = 64
 
 
+#: A place, what happened there, and the text that came; the one that went where none came.
 _Edit = tuple[int, str, str]
-"""A place, what happened there, and the text that came; the one that went where none came."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class SharedTexts:
         self._edits: dict[_Edit, _Shown] = {}
         #: Places whose edits were the site's before.
         self._alike: dict[int, bool] = {}
-        self.n_learned = 0
+        self.n_learned = self.n_written = 0
 
     def seen_again(self, seen: PageBlocks, found: Iterable[Difference], asked_at: float) -> None:
         """Learn whether a page that was asked for after edits of its site shows them.
@@ -65,8 +65,6 @@ class SharedTexts:
             for edit, shown in self._edits.items()
             if not shown.n_without and seen.page not in shown.pages and asked_at >= shown.since
         ]
-        if not open_edits:
-            return
         shows = {_edit_of(one) for one in found}
         said = trace.texts_at({edit[0] for edit, _ in open_edits if edit[0] in places})
         texts = {place: {*there} for place, there in said.items()}
@@ -131,7 +129,8 @@ class SharedTexts:
         if not others:
             # Among several blocks of a place those of the pages themselves may be.
             return None if is_alike and one.n <= 1 else False
-        if others < (1 if is_alike or len(edit[2].split()) >= FEW else _OTHERS_IF_SHORT):
+        # Of hardly a word, as "sold out", two others have to show it where no edit was the site's before.
+        if others < (1 if is_alike or len(edit[2].split()) >= FEW else 2):
             return False
         self._alike[one.place] = True
         if len(self._alike) > MOST_PLACES:
@@ -166,13 +165,9 @@ def _edit_of(one: Difference) -> _Edit:
 
 def _holds(text: str, part: str) -> bool:
     """Whether a text holds another, and not within a word."""
-    at = -1
-    for _ in range(_WITHIN_WORDS):
-        at = text.find(part, at + 1)
-        if at < 0:
-            break
-        end = at + len(part)
-        begins = at == 0 or not (text[at - 1].isalnum() and part[:1].isalnum())
-        if begins and (end == len(text) or not (text[end].isalnum() and part[-1:].isalnum())):
-            return True
-    return False
+    found = islice(re.finditer(re.escape(part), text), _TIMES)
+    return any(not (_is_in_word(text, match.start()) or _is_in_word(text, match.end())) for match in found)
+
+
+def _is_in_word(text: str, at: int) -> bool:
+    return 0 < at < len(text) and text[at - 1 : at + 1].isalnum()

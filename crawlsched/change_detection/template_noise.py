@@ -4,18 +4,134 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log
 from typing import Any
 
-from crawlsched.change_detection.evidence import Evidence
-from crawlsched.change_detection.limits import FEW, MOST_PAGES, MOST_PLACES
+from crawlsched.change_detection.limits import FEW, LONGEST_SHOWN, MOST_PAGES, MOST_PLACES
 from crawlsched.change_detection.trace import Difference, Trace, digest_of
 
-__all__ = ["TemplateNoise"]
+__all__ = ["Evidence", "TemplateNoise"]
 
+# Two fetches at once differ in half of the cases or more where it is noise, in a tenth at most where it is edited: what
+# one of them says for noise if they differ (Wald 1945, "Sequential tests of statistical hypotheses").
+_EDITED, _LEAST_NOISE, _MOST_NOISE = 0.1, 0.5, 0.95
+# An edit a visit falls between two fetches as often as the time between them is a share of that between visits. Where
+# this is much more, a page is visited as fast as it can be edited, and nothing could be proved.
+_MOST_EDITED = 0.18
+# It is noise beyond these odds, and no longer when it is as likely edited. Evidence beyond the highest, on either side,
+# is not kept: what stands still from now on is known for that after four to twelve fetches.
+_ODDS, _HIGHEST = log(100.0), 7.0
+# A page says otherwise whose fetches agree as they do by chance in fewer cases than these.
+_LIKELY = 0.2
+# The evidence of this number of pages is kept page by page; the others are judged by what these have in common.
+_MOST_OWN = 64
+_MOST_STATES = 8
+
+#: A place, and which of its blocks: the "only" one, "all", one by its number from the beginning or end, "order".
 _Key = tuple[int, str]
-"""A place, and which of its blocks: the "only" one, "all", one by its number from the beginning or end, "order"."""
+#: The same, and the tokens before and behind those that differ.
 _Where = tuple[int, str, str, str]
-"""The same, and the tokens before and behind those that differ."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What is known of tokens at one place of a template, or, where visits are counted, of the place."""
+
+    name: str = ""  # how to call the place
+    differed: int = 0  # fetches made at once, or visits, that differed here, and that did not
+    agreed: int = 0
+    score: float = 0.0  # their evidence for noise
+    only_digits: bool = True  # whether all that differed was digits; whether the block was there and was not
+    toggles: bool = False
+    is_noise: bool = False  # whether chance and edits are ruled out
+    # How often two fetches of some pages differed here, and how often they did not.
+    pages: dict[str, list[int]] = field(default_factory=dict)
+    # Some of the texts, by their digests, that fetches at once have shown.
+    states: list[int] = field(default_factory=list)
+    # Where a whole text differs, the tokens that stood still in all pairs of fetches, digits as "#".
+    kept: list[str] | None = None
+    said: str = ""  # the text that was left out last
+    said_of: dict[str, int] = field(default_factory=dict)  # the same by page, as digests
+    since: float = 0.0  # when it came to be noise, POSIX seconds
+
+    def probed(self, page: str, *, differed: bool, now: float = 0.0, apart: float = 0.0) -> None:
+        """Count two fetches made at once.
+
+        Examples
+        --------
+        >>> clock = Evidence()
+        >>> for page in ("1", "2", "3"):
+        ...     clock.probed(page, differed=True)
+        >>> clock.is_noise, clock.is_noise_of("1"), clock.is_noise_of("9")
+        (True, True, True)
+        >>> clock.probed("9", differed=False)
+        >>> clock.is_noise_of("1"), clock.is_noise_of("9")
+        (True, False)
+        """
+        share = (self.differed + 0.5) / (self.differed + self.agreed + 1.0)
+        share = min(max(share, _LEAST_NOISE), _MOST_NOISE)
+        edited = min(_EDITED + apart, _MOST_EDITED)
+        step = log(share / edited) if differed else log((1.0 - share) / (1.0 - edited))
+        self.score = min(max(self.score + step, -_HIGHEST), _HIGHEST)
+        self.differed += differed
+        self.agreed += not differed
+        own = self.pages.setdefault(page, [0, 0])
+        own[not differed] += 1
+        if len(self.pages) > _MOST_OWN:
+            del self.pages[next(iter(self.pages))]
+        if self.score >= _ODDS and not self.is_noise:
+            self.is_noise, self.since = True, now
+        elif self.score <= 0.0:
+            self.is_noise = False
+
+    def is_noise_of(self, page: str) -> bool:
+        """Whether it is noise on a page: that has shown it itself, or has not said otherwise, as two others have."""
+        if not self.is_noise:
+            return False
+        own = self.pages.get(page, [0, 0])
+        if own[0]:
+            return True
+        # How often fetches of others agree: of two states by turns they do in half of the cases.
+        agreeing = (self.agreed - own[1] + 0.5) / (self.differed + self.agreed - own[1] + 1.0)
+        if agreeing ** own[1] < _LIKELY:
+            return False
+        noisy = sum(differed > 0 for differed, _ in self.pages.values())
+        still = sum(not differed and agreeing**agreed < _LIKELY for differed, agreed in self.pages.values())
+        return noisy > max(still, 1)
+
+    def has_shown(self, page: str) -> bool:
+        """Whether two fetches of this page differed here."""
+        return self.pages.get(page, (0, 0))[0] > 0
+
+    def keep(self, tokens: Sequence[str]) -> None:
+        """These tokens stood still while others differed."""
+        counts = Counter(tokens) if self.kept is None else Counter(tokens) & Counter(self.kept)
+        self.kept = [*counts.elements()]
+
+    def knows(self, digest: int) -> bool:
+        """Whether a text was shown before; from now on it was."""
+        if digest in self.states:
+            return True
+        self.states = [*self.states, digest][-_MOST_STATES:]
+        return False
+
+    def leave_out(self, page: str, text: str) -> bool:
+        """Leave a text of a page out; return whether it was the same the last time."""
+        before, digest = self.said_of.get(page), digest_of(text)
+        self.said, self.said_of[page] = text[:LONGEST_SHOWN], digest
+        if len(self.said_of) > _MOST_OWN:
+            del self.said_of[next(iter(self.said_of))]
+        return before == digest
+
+    def to_list(self) -> list[Any]:
+        """Return it as plain data, the arguments that make it."""
+        values = (getattr(self, name) for name in self.__slots__)
+        return [value.copy() if isinstance(value, dict) else value for value in values]
+
+    def say(self) -> str:
+        """Say what it rests on, in a few words."""
+        return f"differed in {self.differed} of {self.differed + self.agreed} second fetches at once"
 
 
 class TemplateNoise:
@@ -33,52 +149,39 @@ class TemplateNoise:
         #: How often visits found a place changed, for suggestions: it hides nothing.
         self._visits: dict[int, Evidence] = {}
         self._suggested: set[int] = set()
-        self._pages: list[str] = []
+        #: Pages that have been visited again, twelve at most.
+        self.pages: list[str] = []
         self.n_probes = 0
         self.n_quiet = 0
         #: How often in a row a page that said what it had said before said so twice.
         self.n_returns = 0
-        self.n_learned = 0
-
-    @property
-    def is_known(self) -> bool:
-        """Whether enough visits of the template were probed to judge a change without a probe."""
-        return self.n_probes >= FEW
-
-    @property
-    def n_pages(self) -> int:
-        """How many pages of the template have been visited again, up to twelve."""
-        return len(self._pages)
+        self.n_learned = self.n_written = 0
 
     def hidden(self, page: str, found: Sequence[Difference]) -> dict[int, Evidence]:
         """Return which of some differences are noise, by their number, and what proves it."""
         proved = {}
         for number, one in enumerate(found):
-            for which, evidence in self._speaking_for(one):
-                least = FEW if _is_number(which) else 2
-                if _covers(evidence, one) and evidence.is_noise_of(page, least_others=least):
+            for evidence in self._speaking_for(one):
+                if _covers(evidence, one) and evidence.is_noise_of(page):
                     proved[number] = evidence
                     break
         return proved
 
-    def _speaking_for(self, one: Difference) -> list[tuple[str, Evidence]]:
+    def _speaking_for(self, one: Difference) -> list[Evidence]:
         """Return what is known of the tokens of a difference, and of whole blocks there."""
         slots = [(one.left, one.right), ("", "")][one.is_whole :]
         return [
-            (which, evidence)
+            evidence
             for place, which in _keys(one)
             for slot in slots
             if (evidence := self._evidence.get((place, which, *slot)))
         ]
 
-    def are_suspects(self, found: Sequence[Difference]) -> bool:
-        """Whether all differences are at places that have differed at once, or differ at most visits."""
-        return all(map(self._is_suspect, found))
-
-    def _is_suspect(self, one: Difference) -> bool:
+    def is_suspect(self, one: Difference) -> bool:
+        """Whether a difference is at a place that has differed at once, or differs at most visits."""
         known, visits = self._speaking_for(one), self._visits.get(one.place)
         if known:
-            return any(evidence.score > 0.0 for _, evidence in known)
+            return any(evidence.score > 0.0 for evidence in known)
         return visits is not None and _is_restless(visits)
 
     def learn_at_once(
@@ -122,8 +225,8 @@ class TemplateNoise:
 
     def learn_from_visit(self, page: str, found: Sequence[Difference], trace: Trace, before: Trace) -> None:
         """Count a visit of a page that had been visited before, for suggestions."""
-        if page not in self._pages and len(self._pages) < MOST_PAGES:
-            self._pages.append(page)
+        if page not in self.pages and len(self.pages) < MOST_PAGES:
+            self.pages.append(page)
         differing = {one.place for one in found if one.place}
         for place in differing:
             visits = self._visits.get(place)
@@ -179,7 +282,7 @@ class TemplateNoise:
             "version": 5,
             "places": [(*where, evidence.to_list()) for where, evidence in self._evidence.items()],
             "visits": [(place, visits.to_list()) for place, visits in self._visits.items()],
-            "pages": self._pages, "n_probes": self.n_probes, "n_quiet": self.n_quiet,
+            "pages": self.pages, "n_probes": self.n_probes, "n_quiet": self.n_quiet,
         }  # fmt: skip
 
     @classmethod
@@ -189,7 +292,7 @@ class TemplateNoise:
         if data.get("version") == 5:
             made._evidence = {(*where,): Evidence(*one) for *where, one in data["places"]}
             made._visits = {place: Evidence(*one) for place, one in data["visits"]}
-            made._pages, made.n_probes, made.n_quiet = data["pages"], data["n_probes"], data["n_quiet"]
+            made.pages, made.n_probes, made.n_quiet = data["pages"], data["n_probes"], data["n_quiet"]
             made.suggestions()  # they were said when they were new
         return made
 

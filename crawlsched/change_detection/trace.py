@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
 from typing import Literal, NamedTuple
 
-from crawlsched.change_detection.alignment import LONGEST_COMPARED, Gap, gaps_between, token_runs
-from crawlsched.change_detection.limits import MOST_COMPARED, MOST_KEPT, MOST_SHOWN
+from crawlsched.change_detection.limits import LONGEST_NAME, MOST_COMPARED, MOST_KEPT, MOST_SHOWN
 
-__all__ = ["Difference", "Kind", "Trace", "differences", "digest_of"]
+__all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs"]
+
+#: From and to, before and now.
+Gap = tuple[int, int, int, int]
+
+# What is between two that stayed is looked at so often: more finds next to nothing, and each time is linear.
+_TIMES = 3
+
+# Characters of a text, before and now, in which tokens are looked for: 2 ms. A difference in more is never noise.
+_LONGEST_COMPARED = 8_000
+
+# What a tag says, a number with its decimals, a word of Latin letters and digits such as a hash, a word of other
+# letters, a sign.
+_TOKEN = re.compile(r"\[[a-z][a-z -]*+\]|\d++(?:[.,:]\d++)*+(?![A-Za-z_])|[A-Za-z_\d]++|[^\W\d_]++|\S")
+_DIGITS = re.compile(r"\d+")
+_AROUND = 40  # words that are looked at on both sides of what differs in a longer text
 
 _VERSION = 3
 # A text that is compared counts as so many characters more.
 _LEAST_COMPARED = 40
 
 
+#: How a page differs; see `Difference`.
 Kind = Literal["replaced", "added", "removed", "order", "moved", "rest"]
-"""How a page differs; see `Difference`."""
 
 
 class Difference(NamedTuple):
@@ -167,7 +183,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     room = MOST_COMPARED
     for at, there in _pairs(before, now, gaps, reordered):
         was, says = before.texts[at] or "" if at >= 0 else None, now.texts[there] or "" if there >= 0 else None
-        room -= _LEAST_COMPARED + min(len(was or "") + len(says or ""), LONGEST_COMPARED)
+        room -= _LEAST_COMPARED + min(len(was or "") + len(says or ""), _LONGEST_COMPARED)
         if room < 0:  # what is behind is one remainder
             is_rest = True
             break
@@ -182,7 +198,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
 def _order(before: Trace, now: Trace, place: int, n: int) -> Difference:
     was, says = (trace.texts_at([place])[place] for trace in (before, now))
     first = next((new for old, new in zip(was, says, strict=False) if old != new), "")
-    return Difference("order", place, 0, n, new=f"{digest_of(' '.join(says)):x}", was=first, says=first)
+    return Difference("order", place, 0, n, new=f"{digest_of(' '.join(says)):x}", says=f"another order of {first}")
 
 
 def _with_moved(found: list[Difference]) -> list[Difference]:
@@ -242,3 +258,152 @@ def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
     """Return of each block how many of its place stand before it, and how many each place has."""
     numbers = defaultdict[int, Iterator[int]](count)
     return [next(numbers[place]) for place in trace.places], Counter(trace.places)
+
+
+def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = _TIMES) -> Iterator[Gap]:
+    """Yield what differs between what stays: what stands once on either side does, as much as keeps its order.
+
+    Between two that stay the same is done anew. The time is that of sorting, whatever is compared.
+
+    References
+    ----------
+    .. [1] Cohen (2010), "Patience diff advantages".
+
+    Examples
+    --------
+    >>> list(gaps_between("a cup of tea".split(), "a pot of hot tea".split(), (0, 4, 0, 5)))
+    [(1, 2, 1, 2), (3, 3, 3, 4)]
+    """
+    i, j, k, m = gap
+    if j - i == 1 == m - k and old[i] != new[k]:  # of thousands of gaps most are so
+        yield gap
+        return
+    i, j, k, m = gap = trimmed(old, new, gap)
+    if i == j and k == m:
+        return
+    once = _once(old[i:j]) & _once(new[k:m]) if times and i < j and k < m else ()
+    if not once:
+        yield gap
+        return
+    at = {one: number for number, one in enumerate(new[k:m], k) if one in once}
+    pairs = [(number, at[one]) for number, one in enumerate(old[i:j], i) if one in at]
+    for end, other in [*_rising(pairs), (j, m)]:
+        if i < end or k < other:
+            yield from gaps_between(old, new, (i, end, k, other), times - 1)
+        i, k = end + 1, other + 1
+
+
+def _once(items: Sequence[Hashable]) -> set[Hashable]:
+    return {one for one, n in Counter(items).items() if n == 1} if len(items) > 1 else {*items}
+
+
+def trimmed(old: Sequence[object], new: Sequence[object], gap: Gap) -> Gap:
+    """Return what is left between two positions on both sides without what is the same at the beginning and end.
+
+    Examples
+    --------
+    >>> trimmed("tea is hot", "tea was hot", (0, 10, 0, 11))
+    (4, 5, 4, 6)
+    """
+    i, j, k, m = gap
+    while i < j and k < m and old[i] == new[k]:
+        i, k = i + 1, k + 1
+    while i < j and k < m and old[j - 1] == new[m - 1]:
+        j, m = j - 1, m - 1
+    return i, j, k, m
+
+
+def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the longest part in which both numbers rise."""
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int] = []
+    for number, (_, at) in enumerate(pairs):
+        where = bisect_left(ends, at)
+        before.append(last[where - 1] if where else -1)
+        ends[where : where + 1] = [at]
+        last[where : where + 1] = [number]
+    kept, number = [], last[-1] if last else -1
+    while number >= 0:
+        kept.append(pairs[number])
+        number = before[number]
+    return kept[::-1]
+
+
+@lru_cache(maxsize=4_096)  # most tokens of pages are the same few thousand
+def shape(token: str) -> str:
+    """Return a token without what its digits are.
+
+    >>> shape("12 of 40 seats")
+    '# of # seats'
+    """
+    return _DIGITS.sub("#", token)
+
+
+def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tuple[str, ...]]]:
+    """Return what of a text was replaced; nothing where the parts that differ are too long to tell.
+
+    Of each run of tokens these are the tokens before and behind it, digits as "#", "" at the ends of the text, and both
+    "" where hardly a token is left; the run before and now; whether only digits differ; and the tokens that stayed.
+
+    Examples
+    --------
+    >>> [run[:4] for run in token_runs("12 people look at this · € 99", "14 people look at this · € 98")]
+    [('', 'people', '12', '14'), ('€', '', '99', '98')]
+    >>> token_runs("Buy it for € 99", "Yours today for € 99")
+    [('', 'for', 'Buy it', 'Yours today', False, ('for', '€', '#'))]
+    >>> token_runs("Buy it now", "Order yours today")
+    [('', '', 'Buy it now', 'Order yours today', False, ())]
+    """
+    if max(len(before), len(now)) > MOST_KEPT:
+        return []
+    olds, news = before, now
+    if len(before) + len(now) > _LONGEST_COMPARED:  # most of it is as it was: what is around the rest is looked at
+        words, others = before.split(" "), now.split(" ")
+        i, j, _, m = trimmed(words, others, (0, len(words), 0, len(others)))
+        olds, news = (" ".join(one[max(i - _AROUND, 0) : end + _AROUND]) for one, end in ((words, j), (others, m)))
+        if len(olds) + len(news) > _LONGEST_COMPARED:
+            return []
+    olds_at, news_at = [*_TOKEN.finditer(olds)], [*_TOKEN.finditer(news)]
+    old, new = ([match[0] for match in there] for there in (olds_at, news_at))
+    old_shapes, new_shapes = ([shape(token) for token in tokens] for tokens in (old, new))
+    changes: list[Gap] = []
+    n_replaced = [0, 0]  # but for digits, which stand where they stood
+    for i, j, k, m in gaps_between(old, new, (0, len(old), 0, len(new))):
+        if old_shapes[i:j] == new_shapes[k:m]:
+            changes += [(i + n, i + n + 1, k + n, k + n + 1) for n in range(j - i) if old[i + n] != new[k + n]]
+        else:
+            changes.append((i, j, k, m))
+            n_replaced = [n_replaced[0] + j - i, n_replaced[1] + m - k]
+    replaced = {at for i, j, _, _ in changes for at in range(i, j)}
+    kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
+    # Of words hardly one may be left.
+    if any(n_replaced) and olds == before and len(kept) <= max(n_replaced):
+        return [("", "", before, now, old_shapes == new_shapes, kept)]
+    return [
+        (
+            _left(old, i),
+            _context(old[j]) if j < len(old) else "",
+            _slice(olds, olds_at[i:j]),
+            _slice(news, news_at[k:m]),
+            old_shapes[i:j] == new_shapes[k:m],
+            kept,
+        )
+        for i, j, k, m in changes
+    ]
+
+
+def _left(tokens: list[str], at: int) -> str:
+    """Return the tokens before one, back to the first that is no number: numbers side by side stay apart."""
+    start = at
+    while start and tokens[start - 1][0].isdigit():
+        start -= 1
+    return _context(" ".join(tokens[max(start - 1, 0) : at]))
+
+
+def _slice(text: str, tokens: list[re.Match[str]]) -> str:
+    return text[tokens[0].start() : tokens[-1].end()] if tokens else ""
+
+
+def _context(token: str) -> str:
+    return shape(token)[-LONGEST_NAME:]

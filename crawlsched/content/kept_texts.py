@@ -1,4 +1,4 @@
-"""Kept texts: what pages said at their last two changes, so that it can be shown what changed; bounded."""
+"""Kept texts: what pages said at their last two changes, so that it can be shown what changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import zlib
 from difflib import unified_diff
 
-__all__ = ["TextBudget", "differences", "packed", "unpacked"]
+__all__ = ["differences", "packed", "unpacked"]
 
 # A text that is one long line is compared sentence by sentence.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
@@ -45,37 +45,3 @@ def differences(before: bytes, after: bytes, context: int = 1) -> list[str]:
     """
     old, new = ([line for line in _SENTENCE_END.split(unpacked(text)) if line] for text in (before, after))
     return list(unified_diff(old, new, n=max(context, 0), lineterm=""))[2:]
-
-
-class TextBudget:
-    """How many bytes all kept texts may have together.
-
-    >>> budget = TextBudget(100, used=40)
-    >>> budget.take(50), budget.take(50), budget.is_full
-    (True, False, True)
-    >>> budget.refill(20)
-    >>> budget.take(50), budget.is_full
-    (True, False)
-    """
-
-    def __init__(self, limit: int, used: int) -> None:
-        self.limit = limit
-        self.is_full = False
-        self._used = used
-
-    def take(self, n_bytes: int) -> bool:
-        """Whether a text of this size may be kept."""
-        if self._used + n_bytes > self.limit:
-            self.is_full = True
-            return False
-        self._used += n_bytes
-        return True
-
-    def add(self, used: int) -> None:
-        """So many bytes more are kept already."""
-        self._used += used
-
-    def refill(self, used: int) -> None:
-        """Note the bytes that are kept after old texts were deleted."""
-        self._used = used
-        self.is_full = False

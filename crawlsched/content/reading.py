@@ -37,7 +37,7 @@ class Content:
 
     @cached_property
     def text_sketch(self) -> bytes:
-        """From which the size of a change can be estimated; empty where there is no text. Made when it is asked for."""
+        """From which the size of a change can be estimated; empty where there is no text."""
         return sketch(self.text[:MOST_KEPT]) if self.text is not None else b""
 
     @cached_property
@@ -69,7 +69,7 @@ def read_content(
     if isinstance(counts, str) and content.fingerprint.digest != before:
         content.text = counts if blocks is None else blocks.text
         content.packed_text = packed(content.text, text_bytes) if text_bytes else None
-        _ = content.seen and content.seen.trace  # made here, which may be in a thread
+        _ = content.text_sketch, content.seen and content.seen.trace  # made here, which may be in a thread
     return content
 
 

@@ -27,12 +27,10 @@ __all__ = [
     "judge_status",
 ]
 
+#: How much of a page is another one: the share of its blocks that are new or gone, None where the recipe has no blocks;
+#: and the share of three-word phrases that its text and the one before have in common, of all that either has.
+#: Two times None where it is not known.
 Size = tuple[float | None, float | None]
-"""How much of a page is another one.
-
-The share of its blocks that are new or gone, None where the recipe has no blocks; and the share of three-word phrases
-that its text and the one before have in common, of all that either has. Two times None where it is not known.
-"""
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
 # Where a recipe has no blocks, whatever is another content is a change.
@@ -244,11 +242,7 @@ def _told(facts: PageFacts, content: Content, changed: bool | None, kind: str, h
 
 
 def _withheld(
-    facts: PageFacts,
-    changed: bool | None,
-    reason: str,
-    ignored: tuple[str, ...] = (),
-    size: Size = (None, None),
+    facts: PageFacts, changed: bool | None, reason: str, ignored: tuple[str, ...] = (), size: Size = (None, None)
 ) -> Verdict:
     outcome = Outcome.FLAPPING if reason == "flapping" else Outcome.UNCHANGED
     return Verdict(outcome, changed, reason=reason, facts=facts, size=size, ignored=ignored)

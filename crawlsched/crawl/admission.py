@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,10 @@ from crawlsched.crawl.page_requests import (
     AdmissionResult,
     PageRequest,
     Share,
-    found_again,
-    found_data,
+    from_data,
+    to_data,
 )
-from crawlsched.crawl.request_templates import RequestDigest
+from crawlsched.crawl.request_templates import handed, named
 from crawlsched.crawl.run import Starts
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.sources import POLLED_KINDS
@@ -35,51 +35,40 @@ __all__ = ["Admission", "checked"]
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, kw_only=True)
 class Admission:
     """How pages and sources come in.
 
     `sharing` takes what belongs to other shards. Scrapy reads robots.txt with ROBOTSTXT_OBEY; otherwise `asks_robots`
-    is true.
+    is true. `not_data` has callbacks whose requests could not be written down, and how often.
     """
 
-    def __init__(
-        self,
-        collection: Collection,
-        *,
-        owe: Callable[[int, int, float], None],
-        starts: Starts,
-        asks_robots: bool,
-        growth: Growth,
-        sharing: Share | None = None,
-    ) -> None:
-        self._collection = collection
-        self.growth = growth
-        self._settings = collection.settings
-        self._count = collection.count
-        self._owe = owe
-        self._starts = starts
-        self._asks_robots = asks_robots and collection.settings.find_sources
-        self._sharing = sharing
+    collection: Collection
+    owe: Callable[[int, int, float], None]
+    starts: Starts
+    asks_robots: bool
+    growth: Growth
+    sharing: Share | None = None
+    not_data: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._settings, self._count = self.collection.settings, self.collection.count
         # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
         self._stated_meanwhile: dict[int, set[int]] = {}
         self._said_too_many = False
-        #: Callbacks whose requests could not be written down, and how often.
-        self.not_data: dict[str, int] = {}
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
-        # By fingerprint of the URL, what is taken in together at the end; None: each page by itself.
-        self._together: dict[bytes, tuple[FoundPage, int]] | None = None
 
     # -- a request is made
 
     def requested(self, asked: PageRequest, now: float) -> AdmissionResult:
         """The spider asks for a page; return what became of that."""
-        if self._sharing is not None and not self._is_here(asked.host):
-            return self._sharing.hand_over(asked, now)
+        if self.sharing is not None and not self._is_here(asked.host):
+            return self.sharing.hand_over(asked, now)
         result, page = self._requested(asked, now)
         if result is AdmissionResult.NEW:
-            self._collection.n_awaited += 1
+            self.collection.n_awaited += 1
         if asked.is_start and page >= 0 and result is not AdmissionResult.ONCE:
-            self._starts.asked(page)
+            self.starts.asked(page)
         return result
 
     def take_over(self, kind: str, data: Mapping[str, Any], now: float) -> None:
@@ -88,26 +77,25 @@ class Admission:
             asked = PageRequest.from_dict(data)
             result = self.requested(asked, now)
             if result is AdmissionResult.ONCE and (page := self._page_of(asked)) >= 0:
-                self._owe(page, RECRAWL, now)
-                self._collection.planner.force([page], now)
+                self.owe(page, RECRAWL, now)
+                self.collection.planner.force([page], now)
         elif kind == SOURCE:
             self.add_source(str(data["kind"]), str(data["url"]), now, named_by=data["named_by"])
         elif kind == FOUND:
-            self.found(found_again(data), now)
+            self.found(FoundPage(**from_data(data)), now)
         else:
             raise ValueError(f"{kind!r} is handed over by another version; let all processes have the same.")
 
     def _requested(self, asked: PageRequest, now: float) -> tuple[AdmissionResult, int]:
-        self._add_before(asked.request_fingerprint, now)
         variant = asked_variant(asked.meta)
         page = self._page_of(asked)
         if page < 0:
             return self._found(asked, variant, now)
         if self._settings.ignore_parameters:
-            self._collection.put_url(page, asked.url, now)
-        if asked.template is not None and self._collection.credentials_came(page, asked.template, now):
-            self._owe(page, 0, now)
-        pages = self._collection.planner.pages
+            self.collection.put_url(page, asked.url, now)
+        if asked.template is not None and self.collection.credentials_came(page, asked.template, now):
+            self.owe(page, 0, now)
+        pages = self.collection.planner.pages
         marks = pages.marks.item(page)
         if page == asked.found_on and not asked.again and not marks & BY_START:
             # A page that links to itself: Scrapy's filter, which knows it, would have refused the request.
@@ -121,10 +109,10 @@ class Admission:
         stays = (goes_itself and is_claimed) or (pages.state.item(page) == NEW and not is_first)
         self._take_over(page, asked, now, stays=stays, is_news=not (is_first or goes_itself))
         if asked.is_start:
-            self._owe(page, START, now)
-            self._collection.mark(page, BY_START, now)
+            self.owe(page, START, now)
+            self.collection.mark(page, BY_START, now)
         if is_first:
-            self._collection.mark(page, AWAITED, now)
+            self.collection.mark(page, AWAITED, now)
             return AdmissionResult.NEW, page
         if goes_itself:
             self._count("crawlsched/requests/once")
@@ -135,8 +123,7 @@ class Admission:
         """Whether Scrapy's filter, which looks at no start request, would let this one pass: the first for its page."""
         if not marks & BY_START or asked.is_start or page in self._passed:
             return False
-        digest = RequestDigest.of(asked.template.data if asked.template else None)
-        if digest.named == self._collection.request_digest(page).named:
+        if named(asked.digest) == named(self.collection.planner.pages.request_digest.item(page)):
             return False  # with the same callback it would be the same item once more
         self._passed.add(page)
         return True
@@ -146,18 +133,18 @@ class Admission:
         return not self._is_here(asked.host) or (not asked.again and self._page_of(asked) >= 0)
 
     def _is_here(self, host: str) -> bool:
-        return self._collection.shards.of_name(host) is not None
+        return self.collection.shards.of_name(host) is not None
 
     def _page_of(self, asked: PageRequest) -> int:
-        return self._collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
+        return self.collection.index.page(variant_fingerprint(asked.request_fingerprint, asked_variant(asked.meta)))
 
     def _known(self, asked: PageRequest, now: float) -> AdmissionResult:
         self._count("crawlsched/known")
-        self._collection.withheld.note(asked.host, "known", asked.url, now)
+        self.collection.withheld.note(asked.host, "known", asked.url, now)
         return AdmissionResult.KNOWN
 
     def _found(self, asked: PageRequest, variant: str | None, now: float) -> tuple[AdmissionResult, int]:
-        if variant is not None and self._collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
+        if variant is not None and self.collection.variants.n(asked.request_fingerprint) >= MOST_OF_A_URL:
             self._say_too_many(asked.url)
             return AdmissionResult.ONCE, -1
         found = FoundPage(
@@ -170,9 +157,9 @@ class Admission:
             variant,
             asked.importance is not None,
         )
-        if (reason := self._collection.kept_out([found], now)[0]) == "forgotten":
+        if (reason := self.collection.kept_out([found], now)[0]) == "forgotten":
             self._count("crawlsched/forgotten")
-            self._collection.withheld.note(asked.host, "forgotten", asked.url, now)
+            self.collection.withheld.note(asked.host, "forgotten", asked.url, now)
             return AdmissionResult.FORGOTTEN, -1
         if reason is not None:
             self._count("crawlsched/withheld/max_pages")
@@ -181,35 +168,9 @@ class Admission:
             self.growth.found(asked.url)
         if variant is not None:
             self._count("crawlsched/variants")
-        marks = AWAITED | (START | BY_START if asked.is_start else 0)
-        if self._together is not None:
-            self._together[asked.request_fingerprint] = found, marks
-            return AdmissionResult.NEW, -1
         (page,) = self.add([found], now)
-        self._collection.mark(page, marks, now)
+        self.collection.mark(page, AWAITED | (START | BY_START if asked.is_start else 0), now)
         return AdmissionResult.NEW, page
-
-    @contextmanager
-    def together(self, now: float) -> Iterator[None]:
-        """Take in what is new at the end, in one go: of many pages that costs a fraction. Their numbers are -1 here."""
-        self._together = {}
-        try:
-            yield
-            self.add_together(now)
-        finally:
-            self._together = None
-
-    def _add_before(self, request_fingerprint: bytes, now: float) -> None:
-        """Take in what waits, if something of the same URL is among it."""
-        if self._together and request_fingerprint in self._together:
-            self.add_together(now)
-
-    def add_together(self, now: float) -> None:
-        """Take in what waits for the end of `together`."""
-        if self._together:
-            several, self._together = list(self._together.values()), {}
-            for page, (_, marks) in zip(self.add([found for found, _ in several], now), several, strict=True):
-                self._collection.mark(page, marks, now)
 
     def _say_too_many(self, url: str) -> None:
         self._count("crawlsched/variants/too_many")
@@ -227,15 +188,14 @@ class Admission:
 
         A request that goes itself brings its data to the callback: at the page's next visit they are no news.
         """
-        digest = RequestDigest.of(asked.template.data if asked.template else None)
-        known = self._collection.request_digest(page)
+        digest, known = asked.digest, self.collection.planner.pages.request_digest.item(page)
         is_other = known != digest and not stays
         if is_other:
-            self._collection.put_template(page, asked.template, digest, now)
+            self.collection.put_template(page, asked.template, digest, now)
             self._count("crawlsched/requests/replaced")
-            if is_news and known.handed != digest.handed:
+            if is_news and handed(known) != handed(digest):
                 self._count("crawlsched/links/news")
-                self._owe(page, NEWS, now)
+                self.owe(page, NEWS, now)
         if asked.importance is not None or (self._settings.importance and is_other):
             importance = self.importance(asked.url, asked.meta, asked.importance)
             self.weigh([page], [importance], now, stated=asked.importance is not None)
@@ -251,14 +211,14 @@ class Admission:
                 fault[:500],
             )
         self._count("crawlsched/untracked/not_data")
-        self._collection.withheld.note(host_of(url), "not_data", url, now)
+        self.collection.withheld.note(host_of(url), "not_data", url, now)
 
     # -- what pages are worth
 
     def importance(self, url: str, meta: Mapping[str, Any], importance: float | None) -> float:
         """Return what a fresh copy of a page is worth."""
         if importance is None:
-            rule = self._collection.rules.of(url)
+            rule = self.collection.rules.of(url)
             if rule is not None and rule.importance is not None:
                 return rule.importance
             importance = self._settings.importance(url, meta) if self._settings.importance else 1.0
@@ -269,7 +229,7 @@ class Admission:
         for meanwhile in self._stated_meanwhile.values() if stated else ():
             meanwhile.update(pages)
         rows, weights = np.array(pages, np.intp), np.array(importance, np.float64)
-        collection, planner = self._collection, self._collection.planner
+        collection, planner = self.collection, self.collection.planner
         differ = rows[planner.pages.importance[rows] != weights.astype(np.float32)]
         planner.set_importance(rows, weights, now)
         collection.unsaved.pages(differ, now)
@@ -284,7 +244,7 @@ class Admission:
         It runs at each start, since nobody can see whether the function has changed. Pages are read beside the crawling
         thread and weighed in slices between the slots; those whose weight stays are not touched.
         """
-        collection, rules = self._collection, self._collection.rules
+        collection, rules = self.collection, self.collection.rules
         if self._settings.importance is None and not rules:
             return
         stated = self._stated_meanwhile[shard.number] = set[int]()
@@ -321,10 +281,10 @@ class Admission:
 
     def add(self, found: Sequence[FoundPage], now: float) -> list[int]:
         """Take pages in; return their numbers."""
-        n_hosts = len(self._collection.hosts)
-        numbers = self._collection.add_pages(found, now)
+        n_hosts = len(self.collection.hosts)
+        numbers = self.collection.add_pages(found, now)
         self._count("crawlsched/pages/found", len(found))
-        if self._asks_robots and len(self._collection.hosts) > n_hosts:
+        if self.asks_robots and self._settings.find_sources and len(self.collection.hosts) > n_hosts:
             for page in found:
                 self.add_source("robots", "/".join(page.url.split("/", 3)[:3]) + "/robots.txt", now)
         return numbers
@@ -332,7 +292,7 @@ class Admission:
     def named(self, pages: Sequence[FoundPage], now: float) -> dict[str, int]:
         """Take in pages by name, with the importance of some; count the ``new``, ``weighed`` and ``forgotten`` ones."""
         by_name = {page.request_fingerprint: page for page in pages}
-        known = {name: number for name in by_name if (number := self._collection.index.page(name)) >= 0}
+        known = {name: number for name in by_name if (number := self.collection.index.page(name)) >= 0}
         stated = {number: by_name[name] for name, number in known.items() if by_name[name].importance_stated}
         weights = [page.importance for page in stated.values()]
         unknown = [
@@ -340,7 +300,7 @@ class Admission:
             for name, page in by_name.items()
             if name not in known
         ]
-        reasons = self._collection.kept_out(unknown, now)
+        reasons = self.collection.kept_out(unknown, now)
         if found := [page for page, reason in zip(unknown, reasons, strict=True) if reason is None]:
             self.add(found, now)
         return {
@@ -352,38 +312,37 @@ class Admission:
 
     def found(self, found: FoundPage, now: float) -> None:
         """Take in a page that another process's site has named, unless it is known or was forgotten on purpose."""
-        self._add_before(found.request_fingerprint, now)
-        if self._collection.variants.pages(found.request_fingerprint):
+        if self.collection.variants.pages(found.request_fingerprint):
             return
-        if self._collection.kept_out([found], now)[0] is None:
+        if self.collection.kept_out([found], now)[0] is None:
             self.add([found], now)
 
     def is_elsewhere(self, found: FoundPage, found_on: str, now: float) -> bool:
         """Hand a page that was found on a host over if its shard is not here; return whether it was."""
-        if self._sharing is None or self._is_here(found.host):
+        if self.sharing is None or self._is_here(found.host):
             return False
-        self._send(found.host, FOUND, found_data(found), found_on, now)
+        self._send(found.host, FOUND, to_data(found), found_on, now)
         return True
 
     def _send(self, host: str, kind: str, data: dict[str, Any], found_on: str, now: float) -> None:
-        assert self._sharing is not None
-        of = self._collection.shards.number_of(found_on)
-        if (row := self._sharing.handing_over.row(host, kind, data, now, of=of)) is not None:
-            self._collection.unsaved.outgoing(of, row, now)
+        assert self.sharing is not None
+        of = self.collection.shards.number_of(found_on)
+        if (row := self.sharing.handing_over.row(host, kind, data, now, of=of)) is not None:
+            self.collection.unsaved.outgoing(of, row, now)
             self._count("crawlsched/handed_over")
 
     def add_source(
         self, kind: str, url: str, now: float, parent: int | None = None, named_by: str | None = None
     ) -> bool:
         """Take in a source of ChangeSignals that is not known yet; return False if another shard gets it."""
-        if self._sharing is not None and kind in POLLED_KINDS and not self._is_here(host := host_of(url)):
-            found_on = named_by or (host if parent is None else self._collection.sources[parent].host)
+        if self.sharing is not None and kind in POLLED_KINDS and not self._is_here(host := host_of(url)):
+            found_on = named_by or (host if parent is None else self.collection.sources[parent].host)
             self._send(host, SOURCE, {"kind": kind, "url": url, "named_by": named_by}, found_on, now)
             return False
-        is_new = self._collection.sources.number(kind, url) is None
-        source = self._collection.sources.add(kind, url, host_of(url), now, parent, named_by)
+        is_new = self.collection.sources.number(kind, url) is None
+        source = self.collection.sources.add(kind, url, host_of(url), now, parent, named_by)
         if source is not None:
-            self._collection.unsaved.source(source, now)
+            self.collection.unsaved.source(source, now)
             if is_new:
                 self._count(f"crawlsched/sources/{kind}")
         return True
@@ -391,16 +350,16 @@ class Admission:
     def source_of(self, kind: str, url: str, now: float) -> Source:
         """Return the source of this kind and URL, adding it if it is new."""
         self.add_source(kind, url, now)
-        number = self._collection.sources.number(kind, url)
+        number = self.collection.sources.number(kind, url)
         assert number is not None
-        return self._collection.sources[number]
+        return self.collection.sources[number]
 
     def leave_source(self, kind: str, url: str, now: float) -> None:
         """Nobody names a source any more: it is not asked for, and nor is what it lists, until somebody does again."""
-        number = self._collection.sources.number(kind, url)
+        number = self.collection.sources.number(kind, url)
         if number is not None:
-            for source in self._collection.sources.leave(number):
-                self._collection.unsaved.source(source, now)
+            for source in self.collection.sources.leave(number):
+                self.collection.unsaved.source(source, now)
 
 
 # Pages that CRAWLSCHED_IMPORTANCE is asked about between two looks at the clock, and those read for it at once.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
 
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.change_signals import part_number
-from crawlsched.content.kept_texts import TextBudget
+from crawlsched.crawl.guard import Guard
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.learned import Learned
 from crawlsched.crawl.loading import planner_for
 from crawlsched.crawl.page_numbers import PageNumbers
-from crawlsched.crawl.page_rules import PageLimits, PageRules
-from crawlsched.crawl.request_templates import Credentials, RequestDigest, RequestTemplate
+from crawlsched.crawl.page_rules import PageRules
+from crawlsched.crawl.request_templates import Credentials, RequestTemplate, request_digest
 from crawlsched.crawl.shard import Shards
 from crawlsched.crawl.side_thread import Aside
 from crawlsched.crawl.sources import Sources
@@ -98,25 +99,25 @@ class Collection:
         request_fingerprint: Callable[[str], bytes],
         fingerprinter: str,
         rng: Random,
+        guard: Guard,
         n_shards: int | None = None,
         count: Callable[..., None] = lambda name, n=1: None,
     ) -> None:
         self.settings = settings
         self.hosts = Hosts(shares=dict(settings.host_shares))
-        self.rules = PageRules(settings.pages)
-        self.limits = PageLimits(settings.max_pages, [rule.max_pages for rule in settings.pages])
+        self.rules = PageRules(settings.pages, settings.max_pages)
         self.sources = Sources(settings.source_interval)
         self.index = PageIndex()
         self.variants = Variants(self.index)
         self.facts = FactsCache()
-        self.aside = Aside()
+        self.aside = Aside(guard)
         self.planner = planner_for(settings)
         self.numbers = PageNumbers()
         self.shards = Shards(n_shards, self.planner.pages, self.hosts, self.numbers)
         key = "" if self.planner.learned is None else self.planner.learned.key
         self.unsaved = Unsaved(self.shards, self.numbers, self.sources, self.planner.grid, key)
         self.learned = Learned(self._read_learned)
-        self.texts = TextBudget(_KEPT_TEXTS_BYTES, 0)
+        self.n_bytes_of_texts = 0
         self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
@@ -127,7 +128,7 @@ class Collection:
         self.failing_hosts: dict[int, dict[str, Any]] = {}
         self.lease: Lease
         #: What has something to do between the last write and the end of the lease.
-        self.before_release: list[Callable[[], None]] = []
+        self.before_release: list[Callable[[], object]] = []
         self.count = count
         self.request_fingerprint = request_fingerprint
         self.spider = spider
@@ -196,7 +197,7 @@ class Collection:
             digest = page.template.digest if page.template else None
             data = page.template.data if page.template else None
             to_write = self.credentials.to_write(page.template) if page.template else None
-            self.planner.pages.request_digest[row] = RequestDigest.of(data)
+            self.planner.pages.request_digest[row] = request_digest(data)
             new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
             self.unsaved.new_page(row, new, to_write, now)
             if page.importance_stated:
@@ -222,7 +223,7 @@ class Collection:
         for page in found:
             shard = self.shards.of_name(page.host)
             is_forgotten = shard is not None and shard.store.tombstones.cover([page.url])[0]
-            has_room = not is_forgotten and self.limits.takes(self.rules.number(page.url))
+            has_room = not is_forgotten and self.rules.takes(self.rules.number(page.url))
             reasons.append("forgotten" if is_forgotten else None if has_room else "max_pages")
             if reasons[-1] == "max_pages":
                 self.withheld.note(page.host, "max_pages", page.url, now)
@@ -305,17 +306,10 @@ class Collection:
         self.facts.put(facts, self.unsaved.number)
         self.unsaved.content(facts.page, now, **{name: getattr(facts, name) for name in _OF_CONTENT})
         if known is None or any(getattr(known, name) != getattr(facts, name) for name in TRACE_COLUMNS):
-            self.unsaved.trace(facts, now)
+            batch, number = self.unsaved.of_page(facts.page, now)
+            batch.traces[number] = {name: getattr(facts, name) for name in TRACE_COLUMNS}
 
-    def request_digest(self, page: int) -> RequestDigest:
-        """Return the digest of the request by which a page is visited."""
-        known = self.planner.pages.request_digest.item(page)
-        if not known:  # of a version that kept none: it is asked for once
-            known = RequestDigest.of(self.facts_of(page).template_data)
-            self.planner.pages.request_digest[page] = known
-        return RequestDigest(known)
-
-    def put_template(self, page: int, template: RequestTemplate | None, digest: RequestDigest, now: float) -> None:
+    def put_template(self, page: int, template: RequestTemplate | None, digest: int, now: float) -> None:
         """Visit a page by another request from now on."""
         name, data = (None, None) if template is None else (template.digest, template.data)
         self.facts.put(self.facts_of(page)._replace(template=name, template_data=data), self.unsaved.number)
@@ -358,15 +352,16 @@ class Collection:
     def keep_learned(self, page: int, url: str, recipe: str, now: float) -> None:
         """Write down what was learned of a page's template and site, if it is much more than was written."""
         shard = self.shards.of_page(page)
-        for name, data in self.learned.to_write(url, recipe, self.unsaved.number):
+        for name, data in self.learned.to_write(url, recipe):
             if shard is not None:
                 shard.learned.add(name)
-            self.unsaved.mask(page, name, data, now)
+            self.unsaved.of_page(page, now)[0].masks[name] = data
 
     def keep_text(self, page: int, packed_text: bytes, now: float) -> None:
-        """Keep what a page says now, if there is room."""
-        if self.texts.take(len(packed_text)):
-            self.unsaved.text(page, KeptText(now, packed_text), now)
+        """Keep what a page says now; the oldest texts go when all together are too many bytes."""
+        self.n_bytes_of_texts += len(packed_text)
+        batch, number = self.unsaved.of_page(page, now)
+        batch.texts[number] = KeptText(now, packed_text).after(batch.texts.get(number))
 
     def read_ahead(self, now: float) -> None:
         """Fetch the facts of the pages that are likely to be picked soon."""
@@ -391,7 +386,7 @@ class Collection:
     def take_out(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the index keeps them until they are discarded there."""
         self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
-        self.limits.gave_up(self.planner.pages.rule[pages])
+        self.rules.gave_up(self.planner.pages.rule[pages])
         for number, n_pages in zip(*np.unique(self.shards.numbers_of(pages), return_counts=True), strict=True):
             if (shard := self.shards.here.get(int(number))) is not None:
                 shard.n_pages -= int(n_pages)
@@ -409,23 +404,24 @@ class Collection:
             self._not_submitted = []
         for host in self.withheld.take_unwritten():
             self.save_host(self.hosts.number(host), now)
-        n_written = self.n_written
-        self.facts.written(n_written)
-        self.learned.written(n_written)
+        self.facts.written(self.n_written)
         taken = self.unsaved.take(lambda pages: self._stored_columns(pages, now), self.planner.further.stored)
         if taken:
             # Whatever happens now, it is handed over at the next flush.
             self._not_submitted = taken
             self.write_behind.submit(*taken)
             self._not_submitted = []
-        if self.texts.is_full and self.shards.here:
-            room = int(_TEXTS_LEFT * self.texts.limit) // len(self.shards.here)
+        if self.n_bytes_of_texts > _KEPT_TEXTS_BYTES and self.shards.here:
+            room = int(_TEXTS_LEFT * _KEPT_TEXTS_BYTES) // len(self.shards.here)
             stores = [shard.store for shard in self.shards]
             self.aside.run(
                 "deleting old texts",
                 lambda: sum(store.forgetting.prune_texts(room) for store in stores),
-                self.texts.refill,
+                self._pruned,
             )
+
+    def _pruned(self, n_bytes: int) -> None:
+        self.n_bytes_of_texts = n_bytes
 
     @property
     def n_written(self) -> int:
@@ -472,8 +468,9 @@ class FactsCache:
 
     def __init__(self, limit: int = 20_000) -> None:
         self._limit = limit
-        self._facts: dict[int, PageFacts] = {}
-        self._pinned: dict[int, int] = {}  # page to the number of the batch that carries it
+        # Facts, and the number of the batch that carries them to the store; 0: they are from there.
+        self._facts: dict[int, tuple[PageFacts, int]] = {}
+        self._written = 0
 
     def __contains__(self, page: int) -> bool:
         return page in self._facts
@@ -483,40 +480,34 @@ class FactsCache:
 
     def get(self, page: int) -> PageFacts | None:
         """Return a page's facts if they are here."""
-        return self._facts.get(page)
+        found = self._facts.get(page)
+        return None if found is None else found[0]
 
     def put(self, facts: PageFacts, batch: int) -> None:
         """Keep facts which are newer than the store, until that batch is written."""
         # Taken out first, so that the page becomes the youngest.
         self._facts.pop(facts.page, None)
-        self._facts[facts.page] = facts
-        self._pinned[facts.page] = batch
+        self._facts[facts.page] = facts, batch
 
     def add(self, facts: Iterable[PageFacts | None]) -> None:
         """Keep facts as the store has them; what is here already is newer or the same."""
         for fact in facts:
             if fact is not None:
-                self._facts.setdefault(fact.page, fact)
+                self._facts.setdefault(fact.page, (fact, 0))
         self._shrink()
 
     def discard(self, page: int) -> None:
         """Forget a page's facts."""
         self._facts.pop(page, None)
-        self._pinned.pop(page, None)
 
     def written(self, batch: int) -> None:
         """All batches up to this one are in the store."""
-        self._pinned = {page: carrier for page, carrier in self._pinned.items() if carrier > batch}
+        self._written = batch
         self._shrink()
 
     def _shrink(self) -> None:
         excess = len(self._facts) - self._limit
-        if excess <= 0:
-            return
-        oldest = [page for page, _ in zip(self._facts, range(excess + len(self._pinned)), strict=False)]
-        for page in oldest:
-            if page not in self._pinned:
+        if excess > 0:
+            oldest = (page for page, (_, batch) in self._facts.items() if batch <= self._written)
+            for page in list(islice(oldest, excess)):
                 del self._facts[page]
-                excess -= 1
-                if excess <= 0:
-                    return

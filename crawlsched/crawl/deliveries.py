@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from crawlsched.content.verdict import Circumstances
 from crawlsched.crawl.collection import Collection
@@ -13,20 +13,12 @@ from crawlsched.crawl.run import OnePass
 from crawlsched.pages.marks import AWAITED, OWED, START, TRIED, UNTRACKED, n_failures, with_failures
 from crawlsched.store import Outcome, PageFacts, host_of
 
-__all__ = ["Before", "Delivery", "DeliveryBook"]
+__all__ = ["Delivery", "DeliveryBook"]
 
 logger = logging.getLogger(__name__)
 
 # A page whose callback fails again and again is tried after so many seconds at last.
 _LONGEST_WAIT = 86_400.0
-
-
-class Before(NamedTuple):
-    """What was known of a page before a visit whose response goes to the spider."""
-
-    facts: PageFacts
-    columns: dict[str, Any]  # as `Planner.columns` gives them
-    observation: int | None = None  # under which number the visit is kept
 
 
 @dataclass(slots=True, eq=False)
@@ -35,9 +27,12 @@ class Delivery:
 
     page: int  # -1: of a request that is no page, which a callback has yielded
     started_at: float
+    # What was known of the page before the visit (columns as `Planner.columns` gives them), whose number is kept.
+    facts_before: PageFacts | None = None
+    columns_before: dict[str, Any] = field(default_factory=dict)
+    observation: int | None = None
     digest: bytes | None = None  # of the content that is delivered; None where it was delivered before
     owed: int = 0  # the marks that asked for it
-    before: Any = None  # a `Before`; of a page
     returned: bool = False  # the callback
     n_open: int = 0  # of what it yielded
     has_untracked: bool = False  # whether its callback yielded requests that are no pages
@@ -147,12 +142,12 @@ class DeliveryBook:
 
     # -- a delivery begins
 
-    def begin(self, token: int, before: Before, owed: int, now: float) -> None:
-        """A response goes to the spider, which these marks ask for."""
-        facts = self._collection.facts_of(before.facts.page)
-        digest = facts.pending_fingerprint or facts.fingerprint
-        delivery = self._open[token] = Delivery(facts.page, now, digest, owed, before)
-        self._of_page.setdefault(facts.page, []).append(delivery)
+    def begin(self, token: int, delivery: Delivery) -> None:
+        """A response goes to the spider."""
+        facts = self._collection.facts_of(delivery.page)
+        delivery.digest = facts.pending_fingerprint or facts.fingerprint
+        self._open[token] = delivery
+        self._of_page.setdefault(delivery.page, []).append(delivery)
 
     def untracked_sent(self, token: int, now: float) -> None:
         """A request that is no page goes out; its own callback and items end it."""
@@ -183,13 +178,11 @@ class DeliveryBook:
         if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
             self._failed(delivery, now)
 
-    def give_up(self, started_before: float, now: float) -> int:
+    def give_up(self, started_before: float) -> None:
         """Give up those that began before this time."""
-        old = [token for token, delivery in self._open.items() if delivery.started_at < started_before]
-        for token in old:
+        for token in [token for token, delivery in self._open.items() if delivery.started_at < started_before]:
             if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
-                self._given_up(delivery, now)
-        return len(old)
+                self._given_up(delivery)
 
     def pages(self) -> list[int]:
         """Return the pages with open deliveries."""
@@ -226,7 +219,7 @@ class DeliveryBook:
         facts = self._collection.facts_of(page)
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
             kind = "new" if facts.fingerprint is None else "changed"
-            self._collection.unsaved.feed(page, now, kind, delivery.before.observation)
+            self._collection.unsaved.feed(page, now, kind, delivery.observation)
         # What was seen since is another delivery's.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
@@ -254,7 +247,7 @@ class DeliveryBook:
         The pending fingerprint stays, so the next visit brings the content again, changed or not.
         """
         page, planner = delivery.page, self._collection.planner
-        self._given_up(delivery, now)
+        self._given_up(delivery)
         if not self._collection.knows(page):
             return
         data = self._collection.facts_of(page).template_data or {}
@@ -267,7 +260,7 @@ class DeliveryBook:
             planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), _LONGEST_WAIT), now)
             self._collection.unsaved.page(page, now)
 
-    def _given_up(self, delivery: Delivery, now: float) -> None:
+    def _given_up(self, delivery: Delivery) -> None:
         self.ended_pages.append(delivery.page)
         self._count("crawlsched/undelivered")
 
@@ -278,15 +271,17 @@ class DeliveryBook:
         delivery = self.taken_out(token)
         if delivery is None or delivery.page < 0 or not self._collection.knows(delivery.page):
             return
-        page, before = delivery.page, delivery.before
+        page = delivery.page
         self.ended_pages.append(page)
         # What requests have said of it since stays.
         kept = self._collection.facts_of(page)
-        facts = before.facts._replace(template=kept.template, template_data=kept.template_data)
+        assert delivery.facts_before is not None
+        facts = delivery.facts_before._replace(template=kept.template, template_data=kept.template_data)
         self._collection.put_facts(facts, now)
-        self._collection.planner.take_back(before.columns, now)
-        if before.observation is not None:
-            self._collection.unsaved.retract(page, before.observation, str(Outcome.WRONG), now)
+        self._collection.planner.take_back(delivery.columns_before, now)
+        if delivery.observation is not None:
+            batch, _ = self._collection.unsaved.of_page(page, now)
+            batch.retracted[delivery.observation] = str(Outcome.WRONG)
         self._collection.unsaved.page(page, now)
 
     def look_at_ended(self) -> None:

@@ -65,12 +65,12 @@ class Hosts:
         # Where shards share their hosts, one may be loaded in a thread.
         self._adding = threading.Lock()
         self._rest_until: dict[int, float] = {}
-        self._asked_at: dict[int, float] = {}
         # By host that fails: errors in a row, when the last one that counted came, and until when the host rests.
         self._errors: dict[int, _Errors] = {}
-        # Of the bandwidth, at most: by name, and of hosts that have one by number; when each may be asked again.
+        # Of the bandwidth, at most: by name, and of hosts that have one by number.
         self._shares = dict(shares or {})
         self._share: dict[int, float] = {}
+        # When each host with a share or a Crawl-delay may be asked again.
         self._due: dict[int, float] = {}
         #: Says of a host whether another process is about to ask it, and this one begins nothing more; None: of none.
         self.is_leaving: Callable[[int], bool] | None = None
@@ -148,7 +148,7 @@ class Hosts:
             self.crawl_delay[host] = seconds
         else:
             self.crawl_delay.pop(host, None)
-            self._asked_at.pop(host, None)
+            self._due.pop(host, None)
         return True
 
     def limits(self) -> FloatArray:
@@ -157,10 +157,8 @@ class Hosts:
         The limit follows from Crawl-delay, `shares` and `least_delay`, and not from how long a host takes to answer.
         """
         limits = np.full(len(self.names), 1.0 / self.least_delay if self.least_delay else np.inf)
-        for host, seconds in self.crawl_delay.items():
-            limits[host] = min(limits[host], 1.0 / seconds)
-        for host, share in self._share.items():
-            limits[host] = min(limits[host], share * self.bandwidth)
+        for host in self.crawl_delay | self._share:
+            limits[host] = self.limit(host)
         return limits
 
     def limit(self, host: int) -> float:
@@ -170,12 +168,12 @@ class Hosts:
 
     def asked(self, host: int, now: float) -> None:
         """A request goes to this host now; one that has failed is asked for one page, and for more when that came."""
-        if host in self.crawl_delay:
-            self._asked_at[host] = now
         if self._share and (share := self._share.get(host)) is not None and self.bandwidth:
             # What falls between two slots is made up for by the next.
             pause = 1.0 / (share * self.bandwidth)
             self._due[host] = max(self._due.get(host, now), now - pause) + pause
+        if host in self.crawl_delay:
+            self._due[host] = max(self._due.get(host, now), now + self.crawl_delay[host])
         if self._errors and (errors := self._errors.get(host, _NONE)).rest:
             self._errors[host] = errors._replace(until=now + errors.rest)
 
@@ -189,10 +187,7 @@ class Hosts:
         free = max(now, self._rest_until.get(host, 0.0)) if self._rest_until else now
         if self._errors:
             free = max(free, self._errors.get(host, _NONE).until)
-        if self._due:
-            free = max(free, self._due.get(host, free))
-        delay = self.crawl_delay.get(host) if self.crawl_delay else None
-        return free if delay is None else max(free, self._asked_at.get(host, float("-inf")) + delay)
+        return max(free, self._due.get(host, free)) if self._due else free
 
 
 # A server that says "in a year" has made a mistake; after a day it is asked again.

@@ -20,6 +20,7 @@ logger = getLogger(__name__)
 _DIGITS = re.compile(r"\d+")
 _SLUG = re.compile(r"[-_%,.+~]|[^\x00-\x7f]")
 _MOST_FOLDERS, _LONGEST_FOLDER = 7, 40
+_MOST_KNOWN = 10_000
 
 
 class Learned:
@@ -32,32 +33,22 @@ class Learned:
     0
     """
 
-    def __init__(self, read: Callable[[str], Mapping[str, Any] | None], limit: int = 5_000) -> None:
+    def __init__(self, read: Callable[[str], Mapping[str, Any] | None]) -> None:
         self._read = read
-        self._limit = limit
         self._known: dict[str, TemplateNoise | SharedTexts] = {}
-        self._stored: set[str] = set()
-        self._pinned: dict[str, int] = {}  # name to the number of the batch that carries it
-        self._n_written: dict[str, int] = {}
-
-    def stored(self, name: str) -> None:
-        """A template or site has data in the store."""
-        self._stored.add(name)
 
     def drop(self, names: Iterable[str]) -> None:
         """Templates and sites are another process's from now on."""
         for name in names:
-            self._stored.discard(name)
-            for known in (self._known, self._pinned, self._n_written):
-                known.pop(name, None)
+            self._known.pop(name, None)
 
     def detector(self, url: str, recipe: str) -> Detector:
         """Return what judges a page."""
         template, site = template_and_site(url, recipe)
         return Detector(self._of(template, TemplateNoise), self._of(site, SharedTexts))
 
-    def to_write(self, url: str, recipe: str, batch: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield what has been learned of a page's template and site, for this batch to carry to the store.
+    def to_write(self, url: str, recipe: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield what has been learned of a page's template and site, for the store.
 
         It is written when it has grown by a tenth: a crawl that is killed forgets that much of it.
         """
@@ -65,24 +56,17 @@ class Learned:
             known = self._known.get(name)
             for suggestion in known.suggestions(new=True) if isinstance(known, TemplateNoise) else ():
                 logger.info("Of pages like %s %s.", name, suggestion)
-            if known is not None and known.n_learned > 1.1 * self._n_written.get(name, 0):
-                self._n_written[name] = known.n_learned
-                self._pinned[name] = batch
-                self._stored.add(name)
+            if known is not None and known.n_learned > 1.1 * known.n_written:
+                known.n_written = known.n_learned
                 yield name, known.to_dict()
-
-    def written(self, batch: int) -> None:
-        """All batches up to this one are in the store."""
-        self._pinned = {name: carrier for name, carrier in self._pinned.items() if carrier > batch}
 
     def _of(self, name: str, kind: Any) -> Any:
         known = self._known.pop(name, None)
         if known is None:
-            data = self._read(name) if name in self._stored else None
+            data = self._read(name)
             known = kind() if data is None else kind.from_dict(data)
-            for old in list(self._known)[: max(len(self._known) - 2 * self._limit, 0)]:
-                if old not in self._pinned:
-                    del self._known[old]
+            if len(self._known) >= _MOST_KNOWN:  # the oldest was written long ago
+                del self._known[next(iter(self._known))]
         self._known[name] = known  # the youngest
         return known
 

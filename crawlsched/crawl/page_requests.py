@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 from crawlsched.crawl.collection import FoundPage
-from crawlsched.crawl.request_templates import PLACE_META, RequestDigest, RequestTemplate
+from crawlsched.crawl.request_templates import PLACE_META, RequestTemplate, request_digest
 from crawlsched.sharing import shard_of
 from crawlsched.store import Outgoing
 
@@ -22,8 +22,8 @@ __all__ = [
     "Handover",
     "PageRequest",
     "Share",
-    "found_again",
-    "found_data",
+    "from_data",
+    "to_data",
 ]
 
 # Meta of one dispatch of a request, which say nothing of its page.
@@ -64,37 +64,38 @@ class PageRequest(NamedTuple):
         """Whether start() made it."""
         return bool(self.meta.get("is_start_request"))
 
+    @property
+    def digest(self) -> int:
+        """The digest of its template."""
+        return request_digest(self.template.data if self.template else None)
+
     def to_dict(self) -> dict[str, Any]:
         """Return what the owner of another shard needs, as JSON."""
-        return {
-            "url": self.url,
-            "fingerprint": self.request_fingerprint.hex(),
-            "host": self.host,
-            "template": None if self.template is None else self.template.data,
-            "importance": self.importance,
-            "meta": _plain(self.meta),
-            # start() yields the same requests in every process, and the owner of the shard has its own.
-            "again": self.again and not self.is_start,
-        }
+        # start() yields the same requests in every process, and the owner of the shard has its own.
+        again = self.again and not self.is_start
+        return {**to_data(self), "meta": _plain(self.meta), "again": again, "found_on": -1}
 
     def says(self) -> list[Any]:
         """Return what tells this request from others, wherever the link to it stands, as JSON."""
         meta = {name: value for name, value in _plain(self.meta).items() if name not in PLACE_META}
-        digest = RequestDigest.of(self.template.data if self.template else None)
-        return [self.request_fingerprint.hex(), int(digest), self.importance, meta]
+        return [self.request_fingerprint.hex(), self.digest, self.importance, meta]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PageRequest:
         """Return the request that another process has handed over."""
-        return cls(
-            str(data["url"]),
-            bytes.fromhex(data["fingerprint"]),
-            str(data["host"]),
-            RequestTemplate(dict(data["template"])) if data["template"] else None,
-            data["importance"],
-            dict(data["meta"]),
-            bool(data["again"]),
-        )
+        return cls(**from_data(data))
+
+
+def to_data(named: PageRequest | FoundPage) -> dict[str, Any]:
+    """Return what names a page as it is handed over, as JSON."""
+    template = None if named.template is None else named.template.data
+    return {**named._asdict(), "request_fingerprint": named.request_fingerprint.hex(), "template": template}
+
+
+def from_data(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of what was handed over."""
+    template = RequestTemplate(dict(data["template"])) if data["template"] else None
+    return {**data, "request_fingerprint": bytes.fromhex(data["request_fingerprint"]), "template": template}
 
 
 def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,19 +159,6 @@ class Handover:
     def forget(self, shard: int) -> None:
         """Note that pages found in a shard may not arrive: the shard was lost, or begins again."""
         self._gone.pop(shard, None)
-
-
-def found_data(page: FoundPage) -> dict[str, Any]:
-    """Return a URL as it is handed over."""
-    template = None if page.template is None else page.template.data
-    return {**page._asdict(), "request_fingerprint": page.request_fingerprint.hex(), "template": template}
-
-
-def found_again(data: Mapping[str, Any]) -> FoundPage:
-    """Return the URL that was handed over."""
-    name, template = bytes.fromhex(data["request_fingerprint"]), data["template"]
-    page = FoundPage(**{**data, "request_fingerprint": name})
-    return page._replace(template=RequestTemplate(dict(template)) if template else None)
 
 
 class Share(Protocol):

@@ -1,8 +1,8 @@
-"""The rules of CRAWLSCHED_PAGES: which of them holds for a page."""
+"""The rules of CRAWLSCHED_PAGES: which of them holds for a page, and how many pages each lets in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -14,20 +14,30 @@ from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
 from crawlsched.store import Store
 
-__all__ = ["PageLimits", "PageRules", "limits"]
+__all__ = ["PageRules", "limits"]
+
+
+# URLs read together to count how many pages each rule has.
+_COUNTED_AT_ONCE = 4_000
 
 
 class PageRules:
-    """Finds the rule of a page: the first that fits its URL.
+    """Finds the rule of a page, the first that fits its URL; counts pages in, at most `most` and those of each rule.
 
-    >>> rules = PageRules([PageRule("*/news/*", importance=3.0), PageRule("a.example", max_interval=60.0)])
+    >>> rules = PageRules([PageRule("*/news/*", max_pages=1.0), PageRule("a.example", max_interval=60.0)], most=3)
     >>> [rules.number(url) for url in ("http://a.example/news/1", "http://a.example/", "http://b.example/")]
     [1, 2, 0]
+    >>> [rules.takes(rule) for rule in (1, 1, 2, 0, 0)]
+    [True, False, True, True, False]
     """
 
-    def __init__(self, rules: Sequence[PageRule]) -> None:
+    def __init__(self, rules: Sequence[PageRule], most: float = inf) -> None:
         self._rules = tuple(rules)
         self._matchers: list[Callable[[str], object]] = [matcher(rule.where) for rule in rules]
+        self._most = most
+        self._of_rules = [inf, *(inf if rule.max_pages is None else rule.max_pages for rule in rules)]
+        self.n_elsewhere = 0  # of a collection that processes share, the pages of others
+        self.n, self._n_of_rules = 0, np.zeros(len(self._of_rules), np.int64)
 
     def __bool__(self) -> bool:
         return bool(self._rules)
@@ -42,37 +52,8 @@ class PageRules:
 
     def of(self, url: str) -> PageRule | None:
         """Return the rule of a page."""
-        number = self.number(url) if self._rules else 0
+        number = self.number(url)
         return self._rules[number - 1] if number else None
-
-
-def limits(settings: Settings) -> list[Limits]:
-    """Return the crawl intervals that each rule gives."""
-    return [
-        Limits(rule.min_interval or 0.0, np.inf if rule.max_interval is None else rule.max_interval)
-        for rule in settings.pages
-    ]
-
-
-# URLs read together to count how many pages each rule has.
-_COUNTED_AT_ONCE = 4_000
-
-
-class PageLimits:
-    """Counts pages in while there is room for them: in the whole collection, and in that of each rule (None: any).
-
-    >>> limits = PageLimits(3, [1, None])
-    >>> [limits.takes(rule) for rule in (1, 1, 2, 0, 0)]
-    [True, False, True, True, False]
-    >>> limits.n_elsewhere, limits.takes(0)
-    (0, False)
-    """
-
-    def __init__(self, most: float, of_rules: Iterable[float | None]) -> None:
-        self._most = most
-        self._of_rules = [inf, *(inf if limit is None else limit for limit in of_rules)]
-        self.n_elsewhere = 0  # of a collection that processes share, the pages of others
-        self.n, self._n_of_rules = 0, np.zeros(len(self._of_rules), np.int64)
 
     def takes(self, rule: int) -> bool:
         """Whether there is room for one more page, of a rule (0: of none), which counts then."""
@@ -91,16 +72,19 @@ class PageLimits:
         self.n -= rules.size
         self._n_of_rules -= np.bincount(rules, minlength=len(self._of_rules))
 
-    def count_known(self, store: Store, rules: PageRules) -> Iterator[None]:
-        """Count the stored pages of each rule, some thousands at a time, if any rule has a limit."""
+    def count_known(self, store: Store) -> Iterator[None]:
+        """Count the stored pages of each rule, which count in `n` already, if any rule has a limit."""
         after = -1 if min(self._of_rules) < inf else store.reader.next_page()
         while rows := store.reader.pages_to_weigh(after, _COUNTED_AT_ONCE, stated=True):
-            numbers = rules.numbers([url for _, url, _, _ in rows])
-            assert numbers is not None
-            self.load(numbers)
+            numbers = self.numbers([url for _, url, _, _ in rows])
+            self._n_of_rules += np.bincount(numbers, minlength=len(self._of_rules))  # type: ignore[arg-type]
             after = rows[-1][0]
             yield
 
-    def load(self, rules: NDArray[np.uint8]) -> None:
-        """Pages of these rules are known from an earlier crawl, and counted in `n` already."""
-        self._n_of_rules += np.bincount(rules, minlength=len(self._of_rules))
+
+def limits(settings: Settings) -> list[Limits]:
+    """Return the crawl intervals that each rule gives."""
+    return [
+        Limits(rule.min_interval or 0.0, np.inf if rule.max_interval is None else rule.max_interval)
+        for rule in settings.pages
+    ]

@@ -9,6 +9,7 @@ from math import inf
 from random import Random
 
 from crawlsched.change_detection.detector import Finding
+from crawlsched.change_detection.limits import FEW
 from crawlsched.change_detection.template_noise import TemplateNoise
 from crawlsched.content.reading import Content
 
@@ -118,7 +119,7 @@ class Probes:
         too.
         """
         most = _AT_LEAST_OF_ALL + _SHARE_OF_ALL * self._n_again
-        if noise is not None and noise.n_pages > 1 and noise.n_probes < _CONFIRMED:
+        if noise is not None and len(noise.pages) > 1 and noise.n_probes < _CONFIRMED:
             most *= _TIMES_IF_SHARED
         if not self._have_turn or self.n_asked >= most:
             return False
@@ -137,7 +138,7 @@ class Probes:
 
     def knows(self, noise: TemplateNoise | None, *, announced: bool = False) -> bool:
         """Whether a change needs no second fetch: by what is known of a template, or after an announcement."""
-        if noise is None or noise.is_known:
+        if noise is None or noise.n_probes >= FEW:
             return True
         return announced and self.n_asked >= _SHARE_IF_ANNOUNCED * self._n_again
 

@@ -64,8 +64,6 @@ _CLOSING_STEP = 0.002
 # A second fetch that found no slot for so long would come too late: by then the page itself may have changed.
 _LONGEST_PROBE = 60.0
 _SLOTS_PER_PROBE = 3.0  # where slots are rarer than that, it has to wait for one all the same
-# A visit whose end nobody announced is looked for this often.
-_SWEEP_INTERVAL = 5.0
 # The slots that a request may wait for at a low rate: its own turn, and that of a robots.txt before it.
 SLOTS_OF_PATIENCE = 4.0
 
@@ -102,7 +100,12 @@ class Refresher:
         self.clock = clock
         self.count = count
         self.request_fingerprint = request_fingerprint
-        self.collection = Collection(settings, spider, request_fingerprint, fingerprinter, rng, settings.shards, count)
+        self.guard = Guard(count, clock)
+        # What fails beside the crawling thread is told, and ends nothing: nobody gives this one a way to give up.
+        self.guard_beside = Guard(count, clock)
+        self.collection = Collection(
+            settings, spider, request_fingerprint, fingerprinter, rng, self.guard_beside, settings.shards, count
+        )
         self.shard_pages = ShardPages(self.collection)
         self.planner = self.collection.planner
         self.hosts = self.collection.hosts
@@ -110,7 +113,6 @@ class Refresher:
         self.hosts.least_delay = least_delay
         self.sources = self.collection.sources
         self.is_open = False
-        self._swept_at = 0.0
         self._owned = True
         self.has_read_commands = False
         #: Whether Scrapy has requests in line; the scheduler says how to know.
@@ -127,9 +129,10 @@ class Refresher:
             assert share is not None
             self.sharing = share(self, spider)
         self.rate = CrawlRate(settings, self.planner, self.hosts, count, self.heartbeat, clock(), self.sharing)
-        self.guard = Guard(count, clock)
         self.watchdog = Watchdog(clock())
-        self.growth = Growth(self._n_copies, lambda: self.planner.bandwidth, clock())
+        self.growth = Growth(
+            lambda: len(self.collection.index) - len(self.planner.frontier.new), lambda: self.planner.bandwidth, clock()
+        )
         self.long_work = LongWork(
             clock, lambda: self.is_open, lambda: len(self.collection.unsaved) <= _MOST_ROWS_PER_FLUSH
         )
@@ -147,7 +150,7 @@ class Refresher:
             self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
         self.book = DeliveryBook(self.collection, clock(), self.one_pass)
         self.admission = Admission(
-            self.collection,
+            collection=self.collection,
             owe=self.book.ask,
             starts=self.starts,
             asks_robots=not obeys_robots,
@@ -326,7 +329,9 @@ class Refresher:
             yield partial(self.sharing.close, now)
             return
         # Last of all: where the database does not answer, the seconds that are left are for what was learned.
-        self.collection.before_release.append(lambda: self._heartbeat_now(now))
+        self.collection.before_release.append(
+            lambda: self.guard.run("the last heartbeat", lambda: self._beat(self.status(now)))
+        )
         yield lambda: self.collection.close(now)
 
     # -- what the slots ask for
@@ -435,12 +440,9 @@ class Refresher:
             ("what grows without end", lambda: self.growth.look(now)),
         ):
             self.guard.run(name, step)
-        if now - self._swept_at > _SWEEP_INTERVAL:
-            self.guard.run("ending old visits", lambda: self._sweep(now))
 
-    def _sweep(self, now: float) -> None:
+    def sweep(self, now: float) -> None:
         """End the visits and deliveries whose end nobody announced, and look which hosts fail."""
-        self._swept_at = now
         if self._failing_hosts.is_due(now):
             self.long_work.add(self._failing_hosts.look(now))
         if self.rate.rests:
@@ -449,7 +451,7 @@ class Refresher:
         if now - self.rate.rested_at > patience:
             for visit in self.visits.older_than(now - patience):
                 self.visit_ends.resolve(visit, Outcome.DROPPED, now)
-            self.book.give_up(now - patience, now)
+            self.book.give_up(now - patience)
         for probe in self.probes.give_up(now - max(_LONGEST_PROBE, _SLOTS_PER_PROBE / self.planner.bandwidth)):
             self.collection.wrong_pages.answered(probe.host, probe.first.likeness)
             if self.collection.knows(probe.page):
@@ -470,22 +472,12 @@ class Refresher:
         except DatabaseReplaced as error:
             self.lost_database = str(error)
 
-    def _heartbeat_now(self, now: float) -> None:
-        try:
-            self._beat(self.status(now))
-        except Exception as error:  # the crawl ends anyway, and nothing depends on this
-            logger.warning("The last heartbeat could not be written: %s", error)
-
-    def _n_copies(self) -> int:
-        return len(self.collection.index) - len(self.planner.frontier.new)
-
     def status(self, now: float) -> dict[str, Any]:
         """What a running crawl says of itself, for `crawlsched status`."""
         return {
             "bandwidth": self.planner.bandwidth,
             "dispatched": self.visits.dispatched,
             "resolved": {str(outcome): n for outcome, n in self.visits.counts.items()},
-            "open": len(self.visits),
             "arguments": self._arguments,
             "not_data": self.admission.not_data,
             "growth": self.growth.warning,

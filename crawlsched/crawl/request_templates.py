@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum
 from hashlib import blake2b
-from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path, PurePath
+from pkgutil import resolve_name
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +23,15 @@ from scrapy import Request, Spider
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
-__all__ = ["Credentials", "RequestDigest", "RequestTemplate", "build_request", "template_of"]
+__all__ = [
+    "Credentials",
+    "RequestTemplate",
+    "build_request",
+    "handed",
+    "named",
+    "request_digest",
+    "template_of",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +57,8 @@ PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
 # What is handed along with a request.
 _HANDED = ("meta", "cb_kwargs")
+# Bits of a digest that stand for the rest.
+_OTHERS = 39
 # What Scrapy's middlewares add to a request when it is sent; a request made of one that was sent has it, too.
 _ADDED_WHEN_SENT = frozenset(
     {
@@ -56,8 +66,8 @@ _ADDED_WHEN_SENT = frozenset(
         *("if-none-match", "proxy-authorization", "user-agent"),
     }
 )
-# Attributes of a request that a page's template keeps, with the values that need not be written down.
-_KEPT: dict[str, Any] = {
+# What a request has where nothing was said, which need not be written down.
+_PLAIN_REQUEST: dict[str, Any] = {
     "callback": None,
     "errback": None,
     "method": "GET",
@@ -88,36 +98,31 @@ class RequestTemplate:
         self.digest = blake2b(_text(data), digest_size=16, person=b"crawlsched-templ").digest()
 
 
-class RequestDigest(int):
-    """Eight bytes that tell whether a request is as the one before, and whether it hands on other data.
+def request_digest(data: Mapping[str, Any] | None) -> int:
+    """Return eight bytes that tell whether a template (None: of a plain request) is as another; never 0.
 
-    >>> kept, asked = RequestDigest.of({"meta": {"price": 10}}), RequestDigest.of({"meta": {"price": 12}})
-    >>> other = RequestDigest.of({"meta": {"price": 10}, "callback": "look"})
-    >>> kept == asked, kept.handed == asked.handed, kept == other, kept.handed == other.handed
+    >>> kept, asked = request_digest({"meta": {"price": 10}}), request_digest({"meta": {"price": 12}})
+    >>> other = request_digest({"meta": {"price": 10}, "callback": "look"})
+    >>> kept == asked, handed(kept) == handed(asked), kept == other, handed(kept) == handed(other)
     (False, False, False, True)
     """
+    data = data or {}
+    meta = {name: value for name, value in data.get("meta", {}).items() if name not in PLACE_META}
+    with_it = {name: value for name, value in (("meta", meta), ("cb_kwargs", data.get("cb_kwargs"))) if value}
+    others = {name: value for name, value in data.items() if name not in (*_HANDED, "headers", "dont_filter")}
+    if headers := [pair for pair in data.get("headers", []) if pair[0].lower() != _PLACE_HEADER]:
+        others["headers"] = headers
+    return _bits(with_it, 24) << _OTHERS | _bits(others, _OTHERS - 1) << 1 | 1
 
-    @classmethod
-    def of(cls, data: Mapping[str, Any] | None) -> RequestDigest:
-        """Return the digest of a template's data; None: of a plain request."""
-        data = data or {}
-        meta = {name: value for name, value in data.get("meta", {}).items() if name not in PLACE_META}
-        handed = {name: value for name, value in (("meta", meta), ("cb_kwargs", data.get("cb_kwargs"))) if value}
-        others = {name: value for name, value in data.items() if name not in (*_HANDED, "headers", "dont_filter")}
-        if headers := [pair for pair in data.get("headers", []) if pair[0].lower() != _PLACE_HEADER]:
-            others["headers"] = headers
-        # Never 0, which stands for a digest that is not known.
-        return cls(_bits(handed, 24) << 39 | _bits(others, 38) << 1 | 1)
 
-    @property
-    def named(self) -> int:
-        """Callback, headers, cookies and all else that does not differ from link to link."""
-        return self & (1 << 39) - 1
+def handed(digest: int) -> int:
+    """Return what of a digest stands for `meta` and `cb_kwargs`: what the callback gets beside the page."""
+    return digest >> _OTHERS
 
-    @property
-    def handed(self) -> int:
-        """`meta` and `cb_kwargs`: what the callback gets beside the page."""
-        return self >> 39
+
+def named(digest: int) -> int:
+    """Return what stands for the rest: callback, headers, cookies and all that does not differ from link to link."""
+    return digest & (1 << _OTHERS) - 1
 
 
 def _bits(value: Any, n: int) -> int:
@@ -134,18 +139,10 @@ def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> 
     A request made of one that was sent (`was_sent`: `response.request.replace()`) has headers that belong to the
     other's way. Something that cannot be kept as data raises ValueError.
     """
-    if _is_plain(request):
-        return None
     attributes = request.to_dict(spider=spider)
     attributes["meta"] = {key: value for key, value in attributes["meta"].items() if not _is_passing(key)}
-    data = {name: attributes[name] for name, plain in _KEPT.items() if attributes.get(name) not in (plain, None)}
-    if "_class" in attributes:
-        data["class"] = attributes["_class"]
-        data["more"] = {
-            name: attributes[name]
-            for name in getattr(type(request), "attributes", ())
-            if name in attributes and name not in _KEPT and name not in {"url", "body", "priority"}
-        }
+    del attributes["url"], attributes["body"]
+    data = {name: value for name, value in attributes.items() if value not in (_PLAIN_REQUEST.get(name), None)}
     if "headers" in data:
         data["headers"] = _headers_to_text(data["headers"])
         if was_sent:
@@ -165,11 +162,10 @@ def build_request(url: str, data: Mapping[str, Any] | None, spider: Spider) -> R
         return _plain_request(url)
     # A copy, because callbacks may change what they are given and the kept template must not change with it.
     attributes: dict[str, Any] = {"url": url, **copy.deepcopy(dict(data))}
-    attributes.update(attributes.pop("more", {}))
-    if "class" in attributes:
-        attributes["_class"] = _request_class(attributes.pop("class"))
+    if "_class" in attributes:
+        _check_class(attributes["_class"])
     if "headers" in attributes:
-        attributes["headers"] = _headers_from_text(attributes["headers"])
+        attributes["headers"] = [[text.encode("latin-1") for text in pair] for pair in attributes["headers"]]
     for name in ("cookies", "cb_kwargs", "meta", "flags"):
         if name in attributes:
             attributes[name] = _from_kept(attributes[name])
@@ -185,45 +181,19 @@ def _plain_request(url: str) -> Request:
     return request
 
 
-def _is_plain(request: Request) -> bool:
-    # Most pages of most crawls: this must be quick.
-    return (
-        type(request) is Request
-        and request.callback is None
-        and request.errback is None
-        and request.method == "GET"
-        and not request.headers
-        and not request.cookies
-        and not request.cb_kwargs
-        and not request.flags
-        and not request.dont_filter
-        and request.priority == 0
-        and request.encoding == "utf-8"
-        and all(_is_passing(key) for key in request.meta)
-    )
-
-
 def _is_passing(key: Any) -> bool:
     return key in _PASSING_META or (str(key).startswith(_OWN_META) and key not in _KEPT_META)
 
 
-def _request_class(path: str) -> str:
+def _check_class(path: str) -> None:
     # The path comes from a database; only what is a request may be made of it.
     loaded = load_object(path)
     if not (isinstance(loaded, type) and issubclass(loaded, Request)):
         raise ValueError(f"A request template names the class {path!r}, which is not a scrapy.Request.")
-    return path
 
 
 def _headers_to_text(headers: Mapping[bytes, list[bytes]]) -> list[list[str]]:
     return [[name.decode("latin-1"), value.decode("latin-1")] for name, values in headers.items() for value in values]
-
-
-def _headers_from_text(headers: list[list[str]]) -> dict[bytes, list[bytes]]:
-    restored: dict[bytes, list[bytes]] = {}
-    for name, value in headers:
-        restored.setdefault(name.encode("latin-1"), []).append(value.encode("latin-1"))
-    return restored
 
 
 # What is no JSON stands as {_TAG: kind, "value": ...}; a dictionary that has such a key itself is written as pairs.
@@ -288,7 +258,7 @@ def _to_kept(value: Any) -> Any:
         return int(value)
     if isinstance(value, Real):
         return _to_kept(float(value))
-    raise ValueError(f"{_short(value)} is not data that can be written down")
+    raise ValueError(f"{value!r:.100} is not data that can be written down")
 
 
 def _from_kept(value: Any) -> Any:
@@ -310,7 +280,7 @@ def _item_to_kept(item: Any) -> dict[str, Any]:
     fields = {str(name): _to_kept(value) for name, value in ItemAdapter(item).items()}
     made = _item_from_kept(path, {name: _from_kept(value) for name, value in fields.items()})
     if {str(name): _to_kept(value) for name, value in ItemAdapter(made).items()} != fields:
-        raise ValueError(f"{_short(item)} is not made again as it was from its fields")
+        raise ValueError(f"{item!r:.100} is not made again as it was from its fields")
     return {_TAG: "item", "class": path, "value": fields}
 
 
@@ -331,24 +301,15 @@ def _path_of(value: Any) -> str:
     kind = type(value)
     path = f"{kind.__module__}:{kind.__qualname__}"
     if _class(path) is not kind:
-        raise ValueError(f"{_short(value)} is of the class {path}, which cannot be imported by that name")
+        raise ValueError(f"{value!r:.100} is of the class {path}, which cannot be imported by that name")
     return path
 
 
 def _class(path: str) -> Any:
-    module, _, name = path.partition(":")
     try:
-        found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
+        return resolve_name(path)
     except (ImportError, AttributeError, ValueError):
         return None
-    return found
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 100 else text[:97] + "..."
 
 
 _HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})

@@ -21,7 +21,7 @@ from crawlsched.content.verdict import (
 )
 from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.deliveries import Before, DeliveryBook
+from crawlsched.crawl.deliveries import Delivery, DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.probes import APART, Probe, Probes
@@ -113,8 +113,9 @@ class Responses:
         self._n_cut_short[page] = n_before + 1
         wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self._collection.settings.error_interval)
         self._planner.put_off(page, now + wait, now)
-        before = Before(facts, self._planner.columns([page]), observation) if verdict.is_delivered else None
-        self._deliver(visit, facts.url, before, verdict, now)
+        columns = self._planner.columns([page]) if verdict.is_delivered else {}
+        delivery = Delivery(page, now, facts, columns, observation, owed=verdict.owed)
+        self._deliver(visit, facts.url, delivery, verdict, now)
         return verdict
 
     def _without_content(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
@@ -213,8 +214,9 @@ class Responses:
             self._probes.ask(Probe(page, visit.host, content, True, visit.validated, now, elapsed, is_question, url))
             return
         detector = self._teach(visit, page, fetched, content, verdict, now)
-        before = Before(facts, self._planner.columns([page])) if verdict.is_delivered else None
-        observation = self._learn(visit, page, fetched, verdict, now)
+        columns = self._planner.columns([page]) if verdict.is_delivered else {}
+        delivery = Delivery(page, now, facts, columns, owed=verdict.owed)
+        delivery.observation = observation = self._learn(visit, page, fetched, verdict, now)
         if page != visit.page and fetched.moved_to is not None:
             self._leave_address(visit, fetched.moved_to, observation, now)
         collection.put_facts(verdict.facts or facts, now)
@@ -225,13 +227,11 @@ class Responses:
             self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
         if verdict.kind and content.packed_text is not None:
             collection.keep_text(page, content.packed_text, now)
-        if before is not None:
-            before = before._replace(observation=observation)
-        self._deliver(visit, facts.url, before, verdict, now)
+        self._deliver(visit, facts.url, delivery, verdict, now)
 
-    def _deliver(self, visit: Visit, url: str, before: Before | None, verdict: Verdict, now: float) -> None:
-        if before is not None:
-            self._book.begin(visit.token, before, verdict.owed, now)
+    def _deliver(self, visit: Visit, url: str, delivery: Delivery, verdict: Verdict, now: float) -> None:
+        if verdict.is_delivered:
+            self._book.begin(visit.token, delivery)
         elif verdict.deliver is DeliveryKind.UNDER_WAY:
             self._count("crawlsched/deliveries/under_way")
         elif verdict.reason:
@@ -334,7 +334,7 @@ class Responses:
             ):  # its owner crawls it, and delivers what it says
                 self._leave_address(visit, to, self._ends.end(visit, Outcome.MOVED, now, fetched), now)
                 return Verdict(Outcome.MOVED)
-            self._collection.limits.count(self._collection.rules.number(to.url))
+            self._collection.rules.count(self._collection.rules.number(to.url))
             page = self._collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
         self._book.moved(visit.page, page, now)

@@ -115,9 +115,7 @@ class ShardPages:
         for host in stored.hosts:
             self._take_host_in(host)
         shard.learned = set(stored.learned)
-        for name in stored.learned:
-            self._collection.learned.stored(name)
-        self._collection.texts.add(stored.n_bytes_of_texts)
+        self._collection.n_bytes_of_texts += stored.n_bytes_of_texts
         self._shards.here[shard.number] = shard
         shard.n_pages = len(self._index) if self._shards.n is None else self._shards.pages_of(shard.number).size
         for number in self._shards.hosts_of(shard.number) if self._shards.n is not None else ():
@@ -156,7 +154,7 @@ class ShardPages:
             found = keys()
             found = self._without_the_same(shard, found) if settings.ignore_parameters else found
             self._index.load(found)
-            self._collection.limits.n = len(self._index)
+            self._collection.rules.n = len(self._index)
         else:
             # Nothing is sent before it is here.
             parts = []
@@ -167,13 +165,13 @@ class ShardPages:
                 yield
             for part_keys, part_rows in self._without_the_same(shard, parts) if settings.ignore_parameters else parts:
                 self._index.add_many(part_keys, part_rows)
-                self._collection.limits.n += part_rows.size
+                self._collection.rules.n += part_rows.size
                 yield
         variants = self._shards.rows_of(shard, [number for number, _ in stored.variants]).tolist()
         self._collection.variants.load(
             (row, name) for row, (_, name) in zip(variants, stored.variants, strict=True) if row >= 0
         )
-        yield from self._collection.limits.count_known(shard.store, self._collection.rules)
+        yield from self._collection.rules.count_known(shard.store)
         if asked:
             planner.force(np.concatenate(asked), now)
         if n_others:

@@ -9,10 +9,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
-from crawlsched.exceptions import CrawlschedError
-from crawlsched.showing import in_words
+from crawlsched.crawl.guard import Guard
 
 __all__ = ["Aside", "LongWork", "give_memory_back", "share_one_heap"]
 
@@ -27,11 +27,11 @@ class Aside:
     """Runs functions in one other thread, one after the other.
 
     `then` is called when the crawling thread calls `collect`: only the crawling thread touches the arrays, without a
-    lock.
+    lock. What fails is the guard's to tell.
 
     Examples
     --------
-    >>> aside = Aside()
+    >>> aside = Aside(Guard(lambda name: None, clock=lambda: 0.0))
     >>> aside.run("adding", lambda: 1 + 1, then=print)
     True
     >>> aside.close()
@@ -39,10 +39,10 @@ class Aside:
     True
     """
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._running: dict[str, tuple[Future[Any], Callable[[Any], None] | None]] = {}
-        self._failing: set[str] = set()
         # A daemon: a function that hangs (a database that does not answer) keeps no process from ending.
         self._thread = threading.Thread(target=self._work, name="crawlsched-aside", daemon=True)
         self._thread.start()
@@ -57,18 +57,10 @@ class Aside:
         return True
 
     def collect(self) -> None:
-        """Do what follows for every function that has ended; what fails is logged, and ends nothing."""
-        if not self._running:
-            return
+        """Do what follows for every function that has ended."""
         for name in [name for name, (future, _) in self._running.items() if future.done()]:
             future, then = self._running.pop(name)
-            error = future.exception()
-            try:
-                if error is None and then is not None:
-                    then(future.result())
-            except Exception as of_then:
-                error = of_then
-            self._tell(name, error)
+            self._guard.run(name, partial(_follow, future, then))
 
     def close(self, timeout: float | None = None) -> bool:
         """Wait for what is under way, `timeout` seconds at most, and do what follows; return whether all has ended."""
@@ -87,20 +79,11 @@ class Aside:
             # Not kept until the next one comes: the result may be large.
             del job, future, function
 
-    def _tell(self, name: str, error: BaseException | None) -> None:
-        """Say that something failed, once in a row of failures: what is done every second would fill the log."""
-        if error is None:
-            self._failing.discard(name)
-            return
-        if name not in self._failing:
-            expected = isinstance(error, CrawlschedError)
-            logger.error(
-                "%s failed and will be tried again: %s",
-                name[:1].upper() + name[1:],
-                in_words(error),
-                exc_info=None if expected else error,
-            )
-        self._failing.add(name)
+
+def _follow(future: Future[Any], then: Callable[[Any], None] | None) -> None:
+    result = future.result()
+    if then is not None:
+        then(result)
 
 
 _M_ARENA_MAX = -8
@@ -137,7 +120,6 @@ class LongWork:
     """
 
     def __init__(self, clock: Callable[[], float], is_open: Callable[[], bool], has_room: Callable[[], bool]) -> None:
-        self.on_work: Callable[[], None] | None = None
         self._clock = clock
         self._is_open = is_open
         self._has_room = has_room
@@ -152,8 +134,6 @@ class LongWork:
         """Take a piece of work in."""
         if self._is_open():
             self._pieces.append(steps)
-            if self.on_work is not None:
-                self.on_work()
 
     def go_on(self, seconds: float) -> bool:
         """Work for about `seconds`; return whether there is more. It is no faster than the store takes the results."""

@@ -17,11 +17,9 @@ from crawlsched.store import (
     Batch,
     ChangeRow,
     Host,
-    KeptText,
     NewPage,
     ObservationRow,
     Outgoing,
-    PageFacts,
     Source,
     Store,
 )
@@ -55,7 +53,7 @@ class Unsaved:
         batch.since = now if batch.since is None else batch.since
         return batch
 
-    def _of_page(self, page: int, now: float) -> tuple[Batch, int]:
+    def of_page(self, page: int, now: float) -> tuple[Batch, int]:
         """Return the batch of a page's shard, and the page's number there."""
         return self._of(self._shards.of_page(page), now), self._numbers.item(page)
 
@@ -80,7 +78,7 @@ class Unsaved:
 
     def new_page(self, page: int, new: NewPage, template_data: Mapping[str, Any] | None, now: float) -> None:
         """A page was found."""
-        batch, number = self._of_page(page, now)
+        batch, number = self.of_page(page, now)
         batch.new_pages[number] = new
         if new.template is not None and template_data is not None:
             batch.templates[new.template] = template_data
@@ -90,30 +88,12 @@ class Unsaved:
         """The page's request is another one."""
         self.content(page, now, template=digest)
         if digest is not None and data is not None:
-            self._of_page(page, now)[0].templates[digest] = data
+            self.of_page(page, now)[0].templates[digest] = data
 
     def content(self, page: int, now: float, **changes: Any) -> None:
         """What is known of the page has changed, by columns of `page_content`."""
-        batch, number = self._of_page(page, now)
+        batch, number = self.of_page(page, now)
         batch.contents[number] = {**batch.contents.get(number, {}), **changes}
-
-    def trace(self, facts: PageFacts, now: float) -> None:
-        """The traces of the page's earlier contents have changed."""
-        batch, number = self._of_page(facts.page, now)
-        batch.traces[number] = {
-            "history": facts.history,
-            "text_sketch": facts.text_sketch,
-            "block_sketch": facts.block_sketch,
-        }
-
-    def text(self, page: int, text: KeptText, now: float) -> None:
-        """Keep the new text of a page."""
-        batch, number = self._of_page(page, now)
-        batch.texts[number] = text.after(batch.texts.get(number))
-
-    def mask(self, page: int, template: str, data: Mapping[str, Any], now: float) -> None:
-        """It was learned, from a page, what is noise on a template's pages."""
-        self._of_page(page, now)[0].masks[template] = data
 
     # -- visits and announcements
 
@@ -144,10 +124,6 @@ class Unsaved:
             row = ChangeRow(shard.next_change, self._numbers.item(page), now, kind, observation)
             self._of(shard, now).changes.append(row)
             shard.next_change += 1
-
-    def retract(self, page: int, observation: int, outcome: str, now: float) -> None:
-        """A visit taught nothing after all, and ended so."""
-        self._of_page(page, now)[0].retracted[observation] = outcome
 
     def announcement(self, page: int, source: int, lastmod: float | None, n: int, now: float) -> None:
         """A source announced this lastmod for the page."""
@@ -222,8 +198,10 @@ class Unsaved:
     ) -> list[tuple[Store, Batch]]:
         """Return what has been collected as a batch, and begin the next; None if there is nothing."""
         pages = np.fromiter(self._pages, np.intp, len(self._pages))
-        for number, of_shard in self._by_shard(pages):
-            self._put_columns(self._shards.here[number], of_shard, columns, further)
+        shards = self._shards.numbers_of(pages)
+        for shard in self._shards:
+            if (mine := shards == shard.number).any():
+                self._put_columns(shard, pages[mine], columns, further)
         taken = [
             (self._shards.here[number].store, batch)
             for number, batch in self._batches.items()
@@ -233,10 +211,6 @@ class Unsaved:
             self.number += 1
         self._begin()
         return taken
-
-    def _by_shard(self, pages: NDArray[np.intp]) -> list[tuple[int, NDArray[np.intp]]]:
-        shards = self._shards.numbers_of(pages)
-        return [(n, pages[shards == n]) for n in np.unique(shards).tolist() if n in self._shards.here]
 
     def _put_columns(
         self,

@@ -10,8 +10,7 @@ from typing import Any
 
 __all__ = ["Tally", "ValidatorTrials", "seconds_since", "standings"]
 
-KINDS = ("etag", "last_modified")
-_HEADERS = ("ETag", "Last-Modified")
+_HEADERS = {"etag": "ETag", "last_modified": "Last-Modified"}
 # Before the first trial as if 0.5 of 2.5 changes had left the validator as it was: most servers are honest.
 _PRIOR_STALE, _PRIOR_CHANGES = 0.5, 2.5
 _HONEST_BELOW, _LYING_ABOVE = 0.1, 0.3
@@ -92,15 +91,13 @@ class ValidatorTrials:
 
     def to_send(self, host: int, etag: str | None, last_modified: str | None) -> _Validators:
         """Return the validators with which a visit is made conditional; none if it puts them on trial."""
-        known = self.of(host)
-        etag, last_modified = (
-            value if tally.standing != "lying" else None
-            for value, tally in zip((etag, last_modified), known, strict=True)
-        )
-        if not etag and not last_modified:
+        of_etag, of_date = self.of(host)
+        etag = None if of_etag.standing == "lying" else etag
+        last_modified = None if of_date.standing == "lying" else last_modified
+        doubt = self.doubt(host, etag, last_modified)
+        if doubt is None:
             return None, None
-        is_honest = known[0 if etag else 1].standing == "honest"
-        share = self._share if is_honest or not self._share else max(self._share, _UNKNOWN_SHARE)
+        share = max(self._share, _UNKNOWN_SHARE) if doubt and self._share else self._share
         return (None, None) if self._rng.random() < share else (etag, last_modified)
 
     def doubt(self, host: int, etag: str | None, last_modified: str | None) -> float | None:
@@ -115,26 +112,24 @@ class ValidatorTrials:
 
     def compared(self, host: int, before: _Validators, now: _Validators, *, changed: bool) -> bool:
         """Compare the content of a visit without validators; return whether something was learned."""
-        learned = False
-        for number, (old, new) in enumerate(zip(before, now, strict=True)):
-            if old is not None and new is not None:
-                tallies = self._hosts.setdefault(host, (Tally(), Tally()))
-                tallies[number].count(changed=changed, moved=old != new)
-                learned = True
-        return learned
+        both = [number for number in (0, 1) if before[number] is not None and now[number] is not None]
+        for number in both:
+            tallies = self._hosts.setdefault(host, (Tally(), Tally()))
+            tallies[number].count(changed=changed, moved=before[number] != now[number])
+        return bool(both)
 
     def tells_time(self, host: int) -> bool:
         """Whether a host's Last-Modified is the time of the last change."""
-        return host in self._hosts and self._hosts[host][1].tells_time
+        return self.of(host)[1].tells_time
 
     def to_dict(self, host: int) -> dict[str, Any]:
         """Return what trials of a host found, as plain data for JSON."""
-        return dict(zip(KINDS, map(list, map(astuple, self._hosts.get(host, ()))), strict=False))
+        return dict(zip(_HEADERS, map(list, map(astuple, self._hosts.get(host, ()))), strict=False))
 
     def load(self, host: int, data: dict[str, Any]) -> None:
         """Take over what `to_dict` gave."""
         if data:
-            self._hosts[host] = (Tally(*data[KINDS[0]]), Tally(*data[KINDS[1]]))
+            self._hosts[host] = (Tally(*data["etag"]), Tally(*data["last_modified"]))
 
 
 def standings(data: dict[str, Any]) -> dict[str, str]:
@@ -143,8 +138,7 @@ def standings(data: dict[str, Any]) -> dict[str, str]:
     >>> standings({"etag": [5, 0, 0, 3], "last_modified": [0, 4, 0, 0]})
     {'ETag': 'honest', 'Last-Modified': 'lying'}
     """
-    tallies = {name: Tally(*data[kind]) for name, kind in zip(_HEADERS, KINDS, strict=True) if kind in data}
-    return {name: tally.standing for name, tally in tallies.items() if any(astuple(tally))}
+    return {_HEADERS[kind]: Tally(*counts).standing for kind, counts in data.items() if any(counts)}
 
 
 def seconds_since(last_modified: str | None, date: str | None, now: float) -> float | None:

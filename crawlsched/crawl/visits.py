@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from scrapy import Request
@@ -21,7 +22,7 @@ from crawlsched.crawl.run import OnePass
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.pages import LIVE
 from crawlsched.planner import Observation
-from crawlsched.showing import in_words, shown, without_secrets
+from crawlsched.showing import in_words, without_secrets
 from crawlsched.store import Outcome
 
 __all__ = ["CALL_META", "NOT_RETRIED", "ResponseFacts", "Visit", "VisitEnds", "Visits"]
@@ -36,28 +37,23 @@ CALL_META = "crawlsched_call"
 NOT_RETRIED = "crawlsched"
 
 
+@dataclass(slots=True, eq=False, repr=False, kw_only=True)
 class Visit:
     """One dispatched request."""
 
-    __slots__ = (
-        *("host", "is_waiting", "n_continued", "opened_at", "outcome", "page", "probe", "sent", "source", "token"),
-        *("unanswered", "url", "validated"),
-    )
-
-    def __init__(self, token: int, *, page: int, source: int, host: int, url: str, opened_at: float) -> None:
-        self.token = token  # travels in ``request.meta["crawlsched_visit"]``, also through redirects and retries
-        self.page = page  # the page's row number; -1 when a source (a sitemap) is visited
-        self.source = source  # the source's id; -1 when a page is visited
-        self.host = host  # the host's row number
-        self.url = url  # the URL that was dispatched, before any redirect
-        self.opened_at = opened_at  # when it was dispatched, POSIX seconds
-        self.outcome: Outcome | None = None  # None while the visit is open
-        self.n_continued = 0  # its redirects and retries
-        self.is_waiting = False  # the last of them waits for a slot of its own
-        self.unanswered = False  # its host could not be reached, or did not answer
-        self.validated = False  # the request carries our If-None-Match or If-Modified-Since
-        self.sent: tuple[str | None, str | None] = (None, None)  # the ETag and Last-Modified that it carries
-        self.probe: Probe | None = None  # what this visit is the second fetch of
+    token: int  # travels in ``request.meta["crawlsched_visit"]``, also through redirects and retries
+    page: int  # the page's row number; -1 when a source (a sitemap) is visited
+    source: int  # the source's id; -1 when a page is visited
+    host: int  # the host's row number
+    url: str  # the URL that was dispatched, before any redirect
+    opened_at: float  # when it was dispatched, POSIX seconds
+    outcome: Outcome | None = None  # None while the visit is open
+    n_continued: int = 0  # its redirects and retries
+    is_waiting: bool = False  # the last of them waits for a slot of its own
+    unanswered: bool = False  # its host could not be reached, or did not answer
+    validated: bool = False  # the request carries our If-None-Match or If-Modified-Since
+    sent: tuple[str | None, str | None] = (None, None)  # the ETag and Last-Modified that it carries
+    probe: Probe | None = None  # what this visit is the second fetch of
 
     @property
     def tracked(self) -> bool:
@@ -73,10 +69,6 @@ class Visit:
     def is_ours(self) -> bool:
         """Whether the spider has asked for nothing of it: a source, or a page's second fetch."""
         return self.source >= 0 or self.probe is not None
-
-    def __repr__(self) -> str:
-        what = f"page={self.page}" if self.page >= 0 else f"source={self.source}"
-        return f"<Visit {self.token} {what} {without_secrets(shown(self.url))} {self.outcome or 'open'}>"
 
 
 class ResponseFacts(NamedTuple):
@@ -116,15 +108,15 @@ class Visits:
     True
     >>> visits.resolve(visit.token, Outcome.DROPPED) is None
     True
-    >>> visits.dispatched, visits.resolved
-    (1, 1)
+    >>> visits.dispatched, visits.counts[Outcome.CHANGED], visits.counts[Outcome.DROPPED]
+    (1, 1, 0)
     """
 
     def __init__(self) -> None:
         self.dispatched = 0
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self._open: dict[int, Visit] = {}
-        self._open_per_host: dict[int, int] = {}
+        self._open_per_host = Counter[int]()
         self._tokens = itertools.count(1)
 
     def __len__(self) -> int:
@@ -133,26 +125,17 @@ class Visits:
     def __iter__(self) -> Iterator[Visit]:
         return iter(list(self._open.values()))
 
-    @property
-    def resolved(self) -> int:
-        """How many visits have ended."""
-        return sum(self.counts.values())
+    def open(self, *, url: str, now: float, host: int = -1, page: int = -1, source: int = -1) -> Visit:
+        """Begin a visit of a page or a source.
 
-    def open(self, *, host: int, url: str, now: float, page: int = -1, source: int = -1) -> Visit:
-        """Begin a visit of a page or a source."""
-        visit = Visit(next(self._tokens), page=page, source=source, host=host, url=url, opened_at=now)
-        self._open[visit.token] = visit
-        self._open_per_host[host] = self._open_per_host.get(host, 0) + 1
-        self.dispatched += 1
-        return visit
-
-    def follow(self, url: str, now: float) -> Visit:
-        """Follow a request of the fallback scheduler, so that its redirects and retries are recognised.
-
-        It is not counted, neither as dispatched nor as resolved.
+        A request of the fallback scheduler is neither: its redirects and retries are recognised by its visit, which is
+        not counted.
         """
-        visit = Visit(next(self._tokens), page=-1, source=-1, host=-1, url=url, opened_at=now)
+        visit = Visit(token=next(self._tokens), page=page, source=source, host=host, url=url, opened_at=now)
         self._open[visit.token] = visit
+        if visit.tracked:
+            self._open_per_host[host] += 1
+            self.dispatched += 1
         return visit
 
     def get(self, token: object) -> Visit | None:
@@ -161,7 +144,7 @@ class Visits:
 
     def open_on(self, host: int) -> int:
         """How many visits to this host are open."""
-        return self._open_per_host.get(host, 0)
+        return self._open_per_host[host]
 
     def resolve(self, token: object, outcome: Outcome) -> Visit | None:
         """End a visit; return it, or None if it had ended already."""
@@ -169,14 +152,9 @@ class Visits:
         if visit is None:
             return None
         visit.outcome = outcome
-        if not visit.tracked:
-            return visit
-        self.counts[outcome] += 1
-        left = self._open_per_host[visit.host] - 1
-        if left:
-            self._open_per_host[visit.host] = left
-        else:
-            del self._open_per_host[visit.host]
+        if visit.tracked:
+            self.counts[outcome] += 1
+            self._open_per_host[visit.host] -= 1
         return visit
 
     def older_than(self, opened_before: float) -> list[Visit]:
@@ -192,27 +170,21 @@ _REACHED = frozenset({Outcome.CHANGED, Outcome.UNCHANGED, Outcome.NOT_MODIFIED, 
 _TAUGHT = ("page", "elapsed", "n_signals", "source", "further", "changed", "time_since_modified")
 
 
+@dataclass(eq=False)
 class VisitEnds:
     """Ends visits, with or without a response; whatever goes wrong about one page or source ends here, too."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        visits: Visits,
-        probes: Probes,
-        book: DeliveryBook,
-        failing_hosts: FailingHosts,
-        one_pass: OnePass | None,
-    ) -> None:
-        self._collection = collection
-        self._planner = planner = collection.planner
+    collection: Collection
+    visits: Visits
+    probes: Probes
+    book: DeliveryBook
+    failing_hosts: FailingHosts
+    one_pass: OnePass | None
+
+    def __post_init__(self) -> None:
+        self._planner, self._count = self.collection.planner, self.collection.count
+        planner = self._planner
         self._leave = {Outcome.GONE: planner.gone, Outcome.REFUSED: planner.refused, Outcome.MOVED: planner.moved}
-        self._visits = visits
-        self._probes = probes
-        self._book = book
-        self._failing_hosts = failing_hosts
-        self._one_pass = one_pass
-        self._count = collection.count
 
     # -- visits without a response
 
@@ -240,21 +212,21 @@ class VisitEnds:
                 self._planner.release(visit.page, now)
                 if not visit.is_lesson:
                     self._planner.force([visit.page], now)
-                    if self._one_pass is not None:
-                        self._one_pass.taken_back(visit.page)
+                    if self.one_pass is not None:
+                        self.one_pass.taken_back(visit.page)
 
     def was_forgotten(self, visit: Visit, now: float) -> bool:
         """Whether `crawlsched forget` took the page away while it was visited; then there is nothing left to learn."""
-        if visit.page < 0 or self._collection.knows(visit.page):
+        if visit.page < 0 or self.collection.knows(visit.page):
             return False
         self.end(visit, Outcome.DROPPED, now)
         return True
 
     def question_open(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts | None = None) -> None:
         """What a host answers in the place of pages was not found out: the page itself is fetched once more."""
-        self._collection.wrong_pages.answered(visit.host, probe.first.likeness)
+        self.collection.wrong_pages.answered(visit.host, probe.first.likeness)
         self.end(visit, Outcome.PROBED, now, fetched)
-        self._probes.ask(replace(probe, impossible_url=None, asked_at=now))
+        self.probes.ask(replace(probe, impossible_url=None, asked_at=now))
 
     # -- any visit
 
@@ -272,13 +244,13 @@ class VisitEnds:
         if not self._close(visit, outcome):
             return None
         self._hear_of_host(visit, outcome, fetched, now)
-        if visit.page < 0 or not self._collection.knows(visit.page):
+        if visit.page < 0 or not self.collection.knows(visit.page):
             return None
         if outcome is not Outcome.PROBED:
-            self._book.ended_pages.append(visit.page)
+            self.book.ended_pages.append(visit.page)
         nothing: dict[str, Any] = {"page": visit.page, "elapsed": None, "n_signals": 0, "source": -1, "changed": None}
         taught = nothing if learned is None else {name: getattr(learned, name) for name in _TAUGHT}
-        observation = self._collection.unsaved.observation(
+        observation = self.collection.unsaved.observation(
             now,
             **taught,
             outcome=str(outcome),
@@ -287,12 +259,12 @@ class VisitEnds:
             changed_share=size[0],
             similarity=size[1],
         )
-        self._collection.unsaved.page(visit.page, now)
+        self.collection.unsaved.page(visit.page, now)
         return observation
 
     def _close(self, visit: Visit, outcome: Outcome) -> bool:
         """Count a visit of ours that ends now; False: it had ended before, or follows a request that is no page."""
-        if self._visits.resolve(visit.token, outcome) is None or not visit.tracked:
+        if self.visits.resolve(visit.token, outcome) is None or not visit.tracked:
             return False
         self._count("crawlsched/resolved")
         self._count(f"crawlsched/resolved/{outcome}")
@@ -311,7 +283,7 @@ class VisitEnds:
     ) -> None:
         """A visit ended without content: its page backs off, and the feed gets that if it is news."""
         observation = self.end(visit, outcome, now, fetched)
-        page, hosts = visit.page, self._collection.hosts
+        page, hosts = visit.page, self.collection.hosts
         if visit.source >= 0:
             self.source_failed(visit.source, now)
         if page < 0:
@@ -321,14 +293,14 @@ class VisitEnds:
         retry_at = max(retry_at or 0.0, free_at if free_at > now else 0.0) or None
         leave = leave or self._leave.get(outcome, self._planner.failed)
         leave(page, now, retry_at, of_host=hosts.fails(visit.host))
-        self._failing_hosts.have_news = True
-        self._collection.unsaved.page(page, now)
+        self.failing_hosts.have_news = True
+        self.collection.unsaved.page(page, now)
         self.tell(page, before, observation, now)
 
     def source_failed(self, number: int, now: float) -> None:
         """A sitemap gave nothing: it is polled again later, ever more rarely."""
         self._count("crawlsched/sources/failed")
-        self._collection.unsaved.source(self._collection.sources.polled(number, now, ok=False), now)
+        self.collection.unsaved.source(self.collection.sources.polled(number, now, ok=False), now)
 
     def tell(self, page: int, before: str, observation: int | None, now: float) -> None:
         """Put it into the feed if a page stands otherwise than before; the same batch has its state."""
@@ -336,13 +308,13 @@ class VisitEnds:
         if standing == before:
             return
         back = "recovered" if before == "failing" else "back"
-        self._collection.unsaved.feed(page, now, back if standing == "live" else standing, observation)
+        self.collection.unsaved.feed(page, now, back if standing == "live" else standing, observation)
 
     def _hear_of_host(self, visit: Visit, outcome: Outcome, fetched: ResponseFacts | None, now: float) -> None:
         """Errors of a server, refusals and wrong pages are the host's: its pages are not tried one after the other."""
-        hosts, host = self._collection.hosts, visit.host
+        hosts, host = self.collection.hosts, visit.host
         status = 0 if fetched is None else fetched.status
-        is_whole = host in self._collection.failing_hosts
+        is_whole = host in self.collection.failing_hosts
         if outcome in _REACHED:
             if visit.page >= 0 or not is_whole:  # a sitemap says nothing of the pages
                 hosts.answered(host)
@@ -353,10 +325,10 @@ class VisitEnds:
             is_news = self._planner.pages.state.item(visit.page) == LIVE or hosts.fails(host)
             is_of_host = is_news and (outcome is not Outcome.GONE or is_whole)
         if is_of_host:
-            hosts.failed(host, visit.opened_at, now, self._collection.settings.error_interval)
+            hosts.failed(host, visit.opened_at, now, self.collection.settings.error_interval)
         if visit.page >= 0 and outcome not in (Outcome.PROBED, Outcome.DROPPED):
             said = "another page in their place" if outcome is Outcome.WRONG else str(status or "no answer")
-            self._failing_hosts.answers[host] = said
+            self.failing_hosts.answers[host] = said
 
     # -- errors of ours
 
@@ -390,13 +362,13 @@ class VisitEnds:
                 self.source_failed(visit.source, now)
 
     def _let_go(self, page: int, now: float) -> None:
-        if self._collection.knows(page) and self._planner.in_flight(page):
+        if self.collection.knows(page) and self._planner.in_flight(page):
             try:
                 self._planner.failed(page, now)
             finally:  # a page that stayed in flight would never be visited again, and start pages would be waited for
                 if self._planner.in_flight(page):
                     self._planner.release(page, now)
-            self._collection.unsaved.page(page, now)
+            self.collection.unsaved.page(page, now)
 
     def _say(self, sentence: str, error: Exception) -> None:
         self._count("crawlsched/failures")

@@ -27,6 +27,7 @@ REASONS: dict[str, str] = {
     "credentials": "carry credentials that are not written down, and wait until the spider asks for them again",
     "not_the_page": "are not the page they should be, as the spider's callback said",
 }
+_SAID = "Pages of %s %s, so they are not delivered (%d so far, such as %s; `crawlsched withheld` has all)%s."
 # So many URLs of each host and reason are kept, the newest.
 _EXAMPLES = 20
 _LONGEST_URL = 500
@@ -73,20 +74,9 @@ class Withheld:
         self._not_written.add(host)
         if (host, reason) not in self._said:
             self._said.add((host, reason))
-            self._say(host, reason, url, row["n"])
-
-    def _say(self, host: str, reason: str, url: str, n: int) -> None:
-        level = logging.DEBUG if reason == "known" else logging.INFO
-        off = f"; CRAWLSCHED_WITHHOLD = {{{reason!r}: False}} turns that off" if self.may(reason) else ""
-        logger.log(
-            level,
-            "Pages of %s %s, so they are not delivered (%d so far, such as %s; `crawlsched withheld` has all)%s.",
-            host,
-            REASONS[reason],
-            n,
-            url,
-            off,
-        )
+            level = logging.DEBUG if reason == "known" else logging.INFO
+            off = f"; CRAWLSCHED_WITHHOLD = {{{reason!r}: False}} turns that off" if self.may(reason) else ""
+            logger.log(level, _SAID, host, REASONS[reason], row["n"], url, off)
 
     def of(self, host: str) -> dict[str, dict[str, Any]]:
         """Return what is known of a host, as `load` takes it."""

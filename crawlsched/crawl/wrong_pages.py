@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from posixpath import splitext
 from random import Random
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from crawlsched.change_detection.fingerprint import Fingerprint, sketch_similarity
+from crawlsched.change_detection.fingerprint import sketch_similarity
 from crawlsched.change_detection.limits import LEAST_SHARED
 from crawlsched.content.reading import Content
 from crawlsched.content.verdict import Refetch, given_trace
@@ -21,17 +22,16 @@ _LEAST_SKETCH = 16
 # At most one request to a host in this number asks for a page that cannot exist.
 _VISITS_PER_QUESTION = 20
 _MOST_CONTENTS = 32
-_MOST_HOSTS = 5_000
 
 
 @dataclass(slots=True)
 class _Host:
-    """What is known of one host."""
+    """What is known of one host on which pages were replaced."""
 
     # Likenesses of contents that are served in the place of pages.
-    wrong: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
+    wrong: dict[bytes, None] = field(default_factory=dict)
     # Of contents that were gone at the second fetch, the pages that they had replaced.
-    passing: OrderedDict[bytes, set[str]] = field(default_factory=OrderedDict)
+    passing: dict[bytes, set[str]] = field(default_factory=dict)
     asked: set[bytes] = field(default_factory=set)  # likenesses of contents that a pending question is about
     n_visits: int = _VISITS_PER_QUESTION  # since it was asked for a page that cannot exist
 
@@ -53,18 +53,19 @@ class WrongPages:
     def __init__(self, rng: Random, *, enabled: bool = True) -> None:
         self._rng = rng
         self._enabled = enabled
-        self._hosts: OrderedDict[int, _Host] = OrderedDict()
+        self._hosts = defaultdict[int, _Host](_Host)
 
     def suspect(self, host: int, facts: PageFacts, content: Content) -> Outcome | Refetch | None:
         """Return WRONG for a wrong page, and what has to be fetched to find out whether it is one; None: it is none."""
         if not self._enabled:
             return None
-        known = self._host(host)
-        known.n_visits += 1
+        if host in self._hosts:
+            self._hosts[host].n_visits += 1
         if facts.fingerprint is None or not self.is_replaced(facts, content) or _is_home(facts.url):
             return None
+        known = self._hosts[host]
         if content.likeness in known.wrong:
-            known.wrong.move_to_end(content.likeness)
+            self.learn(host, content)
             return Outcome.WRONG
         if content.fingerprint.is_empty:  # a page that has lost all it said has nothing to tell
             return Outcome.WRONG
@@ -78,7 +79,7 @@ class WrongPages:
 
     def answered(self, host: int, alike: bytes) -> None:
         """A host has answered a question about this content, or nobody waits for its answer any more."""
-        self._host(host).asked.discard(alike)
+        self._hosts[host].asked.discard(alike)
 
     def impossible_url(self, url: str) -> str:
         """Return the URL of a page beside another one that cannot exist.
@@ -96,14 +97,12 @@ class WrongPages:
         recipe, digest = content.fingerprint
         if last is None or facts.recipe != recipe or digest == last:
             return False
-        if content.fingerprint.is_empty:
-            return not Fingerprint(recipe, last).is_empty
         if (given := given_trace(facts, content)) is not None and content.seen is not None:
             left = len({*given.digests}.intersection(content.seen.trace.digests))
             if 2 * left >= len(given):  # most of what it said is there, so that nothing need be measured
                 return False
         if min(len(facts.text_sketch), len(content.text_sketch)) < _LEAST_SKETCH:
-            return False
+            return content.fingerprint.is_empty
         return sketch_similarity(facts.text_sketch, content.text_sketch) < LEAST_SHARED
 
     def passed(self, host: int, url: str, content: Content) -> bool:
@@ -111,42 +110,34 @@ class WrongPages:
 
         Variants of a URL are one page, so a wall in front of it is no evidence on two pages.
         """
-        known = self._host(host)
-        pages = known.passing.setdefault(content.likeness, set())
-        pages.add(url)
-        if len(known.passing) > _MOST_CONTENTS:
-            known.passing.popitem(last=False)
-        if len(pages) < 2:
-            return False
-        del known.passing[content.likeness]
-        self.learn(host, content)
-        return True
+        passing = self._hosts[host].passing
+        pages = passing.pop(content.likeness, set()) | {url}
+        if len(pages) > 1:
+            self.learn(host, content)
+            return True
+        _put(passing, content.likeness, pages)
+        return False
 
     def learn(self, host: int, content: Content) -> None:
         """Take content of a host for a wrong page from now on."""
-        known = self._host(host)
-        known.wrong[content.likeness] = None
-        if len(known.wrong) > _MOST_CONTENTS:
-            known.wrong.popitem(last=False)
+        _put(self._hosts[host].wrong, content.likeness, None)
 
     def to_list(self, host: int) -> list[str]:
         """Return the wrong pages of a host as plain data, for JSON."""
-        known = self._hosts.get(host)
-        return [digest.hex() for digest in known.wrong] if known is not None else []
+        return [digest.hex() for digest in self._hosts[host].wrong] if host in self._hosts else []
 
     def load(self, host: int, data: list[str]) -> None:
         """Take over what `to_list` gave."""
         if data:
-            self._host(host).wrong.update((bytes.fromhex(digest), None) for digest in data)
+            self._hosts[host].wrong.update((bytes.fromhex(digest), None) for digest in data)
 
-    def _host(self, host: int) -> _Host:
-        known = self._hosts.get(host)
-        if known is None:
-            if len(self._hosts) >= _MOST_HOSTS:  # of the oldest of which there is nothing to be kept
-                self._hosts.pop(next((old for old, one in self._hosts.items() if not one.wrong), -1), None)
-            known = self._hosts[host] = _Host()
-        self._hosts.move_to_end(host)
-        return known
+
+def _put(contents: dict[bytes, Any], likeness: bytes, value: Any) -> None:
+    """Put in the youngest content; of too many the oldest goes."""
+    contents.pop(likeness, None)
+    contents[likeness] = value
+    if len(contents) > _MOST_CONTENTS:
+        del contents[next(iter(contents))]
 
 
 def _is_home(url: str) -> bool:

@@ -110,7 +110,7 @@ class HostQueue:
 
     Notes
     -----
-    A queue for each host, and one of hosts by their first pages. All methods are amortised O(log n).
+    A queue for each host, and one of hosts by their first pages.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class HostQueue:
         return page in self._host
 
     def push(self, host: int, key: float, page: int) -> None:
-        """Put a page in, or elsewhere in the order."""
+        """Put a page in, or elsewhere in the order. O(log n)."""
         self._host[page] = host
         pages = self._pages.setdefault(host, PriorityQueue())
         if pages.at.get(page) != (key, page):
@@ -144,7 +144,7 @@ class HostQueue:
             self._place(host)
 
     def discard(self, page: int) -> None:
-        """Take a page out, if it is in."""
+        """Take a page out, if it is in. Amortised O(log n)."""
         if (host := self._host.pop(page, None)) is not None:
             self._pages[host].discard(page)
             self._place(host)
@@ -159,18 +159,18 @@ class HostQueue:
             self._hosts.put(host, pages.at[first])
 
     def first(self, until: float = inf) -> tuple[int, int] | None:
-        """Return page and host of the first page whose key is `until` at most; None if there is none."""
+        """Return page and host of the first page whose key is `until` at most; None: there is none. O(log n)."""
         host = self._hosts.first(self._resting)
         if host is None or self._hosts.at[host][0] > until:
             return None
         return self._hosts.at[host][1], host
 
     def host_returns(self, host: int) -> None:
-        """Let a host's pages take part again."""
+        """Let a host's pages take part again. O(log n)."""
         self._hosts.returns(host)
 
     def has_host(self, host: int) -> bool:
-        """Whether a page of a host is in."""
+        """Whether a page of a host is in. O(1)."""
         return host in self._pages
 
     def likely(self, n: int, until: float = inf) -> list[int]:

@@ -193,8 +193,6 @@ class CrawlJobs:
             self._plan = made
             refresher.planner.adopt(made, refresher.clock())
             refresher.count("crawlsched/replanned")
-            if self._figures is not None:
-                self._figures.rank()
             del visits, snapshot
             await run_in_thread(give_memory_back)
         except CrawlschedError as error:

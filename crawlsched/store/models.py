@@ -406,12 +406,3 @@ samples = _table(
     *[Column(name, Float(53)) for name in FIGURES],
     sqlite_with_rowid=False,
 )
-
-# The first pages in several orders, written at re-plans, so that nobody has to sort all pages to show them.
-first_pages = _table(
-    "first_pages",
-    {"view": Text, "place": Integer},
-    Column("page", BigInteger, nullable=False),
-    Column("value", Float(53), nullable=False),
-    sqlite_with_rowid=False,
-)

@@ -1,4 +1,4 @@
-"""Records: what is kept of a crawl itself: plans, first pages in several orders, figures, positions in the feed."""
+"""Records: what is kept of a crawl itself: plans, figures, positions in the feed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from crawlsched.store.rows import among, json_like, put, to_json
 from crawlsched.store.store import Store
 
 __all__ = [
-    "first_pages",
     "joined",
     "last_plan",
     "position_of",
-    "put_first_pages",
     "put_position",
     "put_sample",
     "samples_since",
@@ -43,28 +41,6 @@ def last_plan(store: Store) -> dict[str, Any] | None:
     """Give the newest plan; None if there is none."""
     rows = store.rows(select(models.plans.c.data).where(*store.own(models.plans)))
     return json_like(rows[0].data, {}, "the plan") or None if rows else None
-
-
-def put_first_pages(store: Store, ranked: Sequence[tuple[str, Sequence[int], Sequence[float]]]) -> None:
-    """Keep the first pages of several orders, with their values; they replace those that are there."""
-    table = models.first_pages
-
-    def replace(connection: Connection) -> None:
-        for view, pages, values in ranked:
-            connection.execute(delete(table).where(*store.own(table), table.c.view == view))
-            places = enumerate(zip(pages, values, strict=True))
-            rows = [store.row(view=view, place=place, page=page, value=value) for place, (page, value) in places]
-            put(connection, table, rows, "insert")
-
-    store.write(replace)
-
-
-def first_pages(store: Store, view: str, offset: int = 0, limit: int = 100) -> list[tuple[int, float]]:
-    """Give some of the first pages of an order as of the last plan, with their values."""
-    table = models.first_pages
-    wanted = select(table.c.page, table.c.value).where(*store.own(table), table.c.view == view)
-    wanted = wanted.where(table.c.place >= offset).order_by(table.c.place).limit(limit)
-    return [(page, value) for page, value in store.rows(wanted)]
 
 
 def put_sample(store: Store, time: float, figures: Mapping[str, float | None]) -> None:

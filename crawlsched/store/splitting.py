@@ -75,7 +75,6 @@ _AFTERWARDS = (
     " (SELECT 1 FROM sources s WHERE s.shard = t.shard AND s.collection = t.collection AND s.source = t.parent)",
     # Which says how many pages there were before.
     "UPDATE plans SET data = (data::jsonb - 'page_counts')::text WHERE collection = :collection",
-    "DELETE FROM first_pages WHERE collection = :collection",  # a plan makes them anew
     "DELETE FROM leases WHERE collection = :collection",  # nobody owns anything
 )
 _HOSTS = " UNION ".join(

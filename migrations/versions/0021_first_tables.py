@@ -141,16 +141,6 @@ def upgrade() -> None:
         "ix_commands_shard_collection_done_at", "commands", ["shard", "collection", "done_at"], unique=False
     )
     op.create_table(
-        "first_pages",
-        *_key(),
-        sa.Column("view", sa.Text(), nullable=False),
-        sa.Column("place", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("page", sa.BigInteger(), nullable=False),
-        sa.Column("value", _FLOAT, nullable=False),
-        sa.PrimaryKeyConstraint("shard", "collection", "view", "place", name="pk_first_pages"),
-        sqlite_with_rowid=False,
-    )
-    op.create_table(
         "followers",
         *_key(),
         sa.Column("name", sa.Text(), nullable=False),

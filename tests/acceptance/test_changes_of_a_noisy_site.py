@@ -30,7 +30,7 @@ class Found(NamedTuple):
 def crawled(tmp_path_factory) -> tuple[Crawl, Path]:
     """What is left of a crawl of 50 seconds, and the folder where it and the site have written."""
     folder = tmp_path_factory.mktemp("crawl")
-    port = children.serve("tests.changing_site", SECONDS + 60, folder / "served.txt")
+    port = children.serve("tests.changing_site", folder / "served.txt")
     urls = [f"http://{host}:{port}/news/{page}" for host in HOSTS for page in range(PAGES_PER_HOST)]
     settings = {"probes": True, "withhold": True, "conditional_requests": True, "error_interval": 0.5}
     often = [["*", {"max_interval": 3}]]

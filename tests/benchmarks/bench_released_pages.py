@@ -39,9 +39,10 @@ def words_of_article(body: bytes, article: str) -> list[str]:
 
 
 def texts_of_page(body: bytes, releases: list[str]) -> Counter[str]:
-    """Return the texts between the tags of a page, release numbers made alike."""
+    """Return the texts between the tags of a page, release numbers made alike: 1.3 stands for 1.3.4, too."""
     texts = (" ".join(str(text).split()) for text in _read(body).itertext())
-    return Counter(re.sub("|".join(map(re.escape, releases)), "#", text) for text in texts if text)
+    numbers = re.compile(rf"\b(?:{'|'.join(map(re.escape, releases))})(?:\.\d+)*")
+    return Counter(numbers.sub("#", text) for text in texts if text)
 
 
 def _read(body: bytes) -> html.HtmlElement:

@@ -22,7 +22,7 @@ HERE = Path(__file__).parents[2]
 PARTS = {
     "judge": (
         ["change_detection/detector.py", "change_detection/trace.py", "change_detection/template_noise.py",
-         "change_detection/evidence.py", "change_detection/shared_texts.py", "content/verdict.py"],
+         "change_detection/shared_texts.py", "content/verdict.py"],
         ["tests/unit/change_detection/test_detector.py tests/unit/change_detection/test_evidence.py "
          "tests/unit/content crawlsched/change_detection/detector.py crawlsched/change_detection/trace.py",
          "tests/unit/change_detection crawlsched/change_detection crawlsched/content", "tests/integration/content"],

@@ -25,7 +25,7 @@ SIGNAL = "signal"
 _INTERVAL = 0.5
 # A shard that has half of these under way is read again when they are written: who cannot keep up is not buried.
 AT_ONCE = 1_000
-_IN_ONE_STEP = 32
+_IN_ONE_STEP = 16
 # So many of the rows that are deleted are remembered of each shard: a sender that has lost the answer writes its batch
 # again, and with it rows that were taken in meanwhile.
 _REMEMBERED = 1_000
@@ -56,7 +56,7 @@ class Inbox:
         self._unsaved = refresher.collection.unsaved
         self._guard, self._count, self._clock = refresher.guard, refresher.count, refresher.clock
         # Not the thread that loads and closes shards: what is handed over does not wait for these.
-        self._aside = Aside()
+        self._aside = Aside(refresher.guard_beside)
         self.is_full = False
         self._read_at = -inf
         # Of each shard the rows that were taken in, by the batch that deletes them; 0: their turn is to come.
@@ -148,8 +148,7 @@ class Inbox:
             if self._under_way.get(shard) is not under_way:  # the next owner takes in what is left
                 return
             now, some = self._clock(), rows[start : start + _IN_ONE_STEP]
-            with self._refresher.admission.together(now):
-                done = [row.name for row in some if self._is_done(row, now)]
+            done = [row.name for row in some if self._is_done(row, now)]
             for name in done:
                 self._unsaved.received(shard, *name, now)  # with what has come of it, in one transaction
             under_way.update(dict.fromkeys(done, self._unsaved.number))
@@ -174,7 +173,6 @@ class Inbox:
     def _take(self, row: Outgoing, now: float) -> None:
         refresher = self._refresher
         if row.kind == SIGNAL:
-            refresher.admission.add_together(now)  # the page may have come right before it
             pages, _ = known_pages(refresher, row.data["urls"], self._shards.here.get(row.shard))
             announce(refresher, pages, str(row.data["source"]), now)
         else:

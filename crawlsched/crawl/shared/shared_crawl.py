@@ -10,7 +10,7 @@ from typing import Any
 from scrapy.crawler import Crawler
 
 from crawlsched.crawl.collection import FoundPage
-from crawlsched.crawl.page_requests import FOUND, PAGE, AdmissionResult, Handover, PageRequest, found_data
+from crawlsched.crawl.page_requests import FOUND, PAGE, AdmissionResult, Handover, PageRequest, to_data
 from crawlsched.crawl.pings import announce, known_pages
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.request_templates import RequestTemplate
@@ -60,7 +60,7 @@ class SharedCrawl:
         self._refresher = refresher
         self._spider = spider
         self._token = new_token()
-        self._aside = Aside()
+        self._aside = Aside(refresher.guard_beside)
         self._rate = 0.0
         self._rested = False
         self._sent: deque[tuple[float, int]] = deque()
@@ -172,7 +172,7 @@ class SharedCrawl:
         if membership.seen is not None:
             refresher.hosts.bandwidth = membership.seen.rate
             here, shards = refresher.collection.shards.here, membership.seen.shards.items()
-            refresher.collection.limits.n_elsewhere = sum(row.n_pages for n, row in shards if n not in here)
+            refresher.collection.rules.n_elsewhere = sum(row.n_pages for n, row in shards if n not in here)
         if refresher.is_ending() and membership.has_others:
             membership.leaves()
         self._holding.look(now)
@@ -298,7 +298,7 @@ class SharedCrawl:
                 template = RequestTemplate(dict(data)) if data else None
                 importance = self._refresher.admission.importance(new.url, {}, None)
                 page = FoundPage(new.url, new.request_fingerprint, new.host, importance, template, new.depth)
-                row = self.handing_over.row(new.host, FOUND, found_data(page), now, of=None)
+                row = self.handing_over.row(new.host, FOUND, to_data(page), now, of=None)
                 if row is not None:
                     self._membership.hand_over(row)
 

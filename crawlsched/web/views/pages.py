@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Select, select
 
-from crawlsched.pages import STATE_NAMES
+from crawlsched.pages import ERROR, LIVE, NEW, STATE_NAMES
 from crawlsched.store import Store, models
 from crawlsched.store.listing import Condition, listed
-from crawlsched.store.records import first_pages
-from crawlsched.store.rows import among, own
+from crawlsched.store.rows import own
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
 from crawlsched.web.views import Context, choice, empty, section, table
@@ -21,14 +19,17 @@ __all__ = ["pages"]
 
 _AT_ONCE, _FOUND = 50, 200
 _COLUMNS = ("url", "state", "crawled_at", "n_crawls", "n_changes", "change_rate", "expected_freshness")
-# The orders, and the word for what their value is.
-ORDERS = {
-    "changing": ("most changing", "changes found"),
-    "oldest": ("longest not looked at", "looked at"),
-    "uncertain": ("least certain", "rate known to a factor of"),
-    "failing": ("failing", "failures in a row"),
-    "new": ("never looked at", "known since"),
-    "undelivered": ("not delivered", "changed"),
+_page = models.pages.c
+_WANTED = select(*[_page[name] for name in ("page", *_COLUMNS)])
+_factor = _page.change_rate_high / _page.change_rate_low
+# The orders: their title, what their value is, that value, by what they are sorted, and the pages in them.
+ORDERS: dict[str, tuple[str, str, ColumnElement[Any], ColumnElement[Any], ColumnElement[bool]]] = {
+    "changing": ("most changing", "changes found", _page.n_changes, _page.n_changes.desc(), _page.n_changes > 0),
+    "oldest": ("longest not looked at", "looked at", _page.crawled_at, _page.crawled_at, _page.state == LIVE),
+    "uncertain": ("least certain", "rate known to a factor of", _factor, _factor.desc(), _page.change_rate_low > 0),
+    "failing": ("failing", "failures in a row", _page.n_errors, _page.n_errors.desc(), _page.state == ERROR),
+    "new": ("never looked at", "known since", _page.first_seen, _page.first_seen, _page.state == NEW),
+    "undelivered": ("not delivered", "changed", _page.changed_at, _page.page, _page.pending_fingerprint.is_not(None)),
 }
 
 
@@ -46,35 +47,33 @@ def pages(context: Context) -> Html:
         class_="search",
     )
     chosen = ORDERS[order][0] if order else None
-    orders = choice({title: f"pages?order={name}" for name, (title, _) in ORDERS.items()}, chosen, "choice tabs")
+    orders = choice({title: f"pages?order={name}" for name, (title, *_) in ORDERS.items()}, chosen, "choice tabs")
     body = _ordered(context, order) if order else _searched(context, query)
     return tag("main", section("Pages", form, orders, *body))
 
 
-def _ordered(context: Context, order: str) -> list[Node]:
-    offset, store = _offset(context.query.get("from", "")), context.store
-    if order == "undelivered":
-        ranked: list[tuple[int, float]] = [(page, 0.0) for page in store.reader.undelivered()[offset:][:_AT_ONCE]]
-    else:
-        ranked = first_pages(store, order, offset, _AT_ONCE)
-    rows = _by_number(store, [page for page, _ in ranked])
+def _ordered(context: Context, name: str) -> list[Node]:
+    offset = _offset(context.query.get("from", ""))
+    _, heading, value, order, condition = ORDERS[name]
+    ranked = _WANTED.add_columns(value.label("value")).where(condition).order_by(order, _page.page)
+    rows = _rows(context.store, ranked.offset(offset).limit(_AT_ONCE))
     if not rows:
-        return [empty("Every change was delivered." if order == "undelivered" else "None as of the last plan.")]
-    values = {page: _value(order, value, context.now) for page, value in ranked}
-    # The number of changes found has a column of its own.
-    heading = None if order == "changing" else ORDERS[order][1]
+        return [empty("Every change was delivered." if name == "undelivered" else "There is none.")]
+    values = {row["page"]: _value(name, row["value"], context.now) for row in rows}
     starts = {"before": max(offset - _AT_ONCE, 0)} if offset > 0 else {}
-    if len(ranked) == _AT_ONCE:
+    if len(rows) == _AT_ONCE:
         starts["more"] = offset + _AT_ONCE
-    pager = choice({name: f"pages?order={order}&from={start}" for name, start in starts.items()}, style="pager")
-    return [_table(rows, context.now, heading, values), pager if starts else None]
+    pager = choice({word: f"pages?order={name}&from={start}" for word, start in starts.items()}, style="pager")
+    # The number of changes found has a column of its own.
+    shown = None if name == "changing" else heading
+    return [_table(rows, context.now, shown, values), pager if starts else None]
 
 
 def _value(order: str, value: float, now: float) -> Node:
-    if order in ("oldest", "new"):
+    if order in ("oldest", "new", "undelivered"):
         return words.moment(value, now)
     if order == "uncertain":
-        return f"{2.718281828459045**value:.2g}"
+        return f"{value:.2g}"
     return words.number(value)
 
 
@@ -112,24 +111,15 @@ def _table(rows: list[dict[str, Any]], now: float, heading: str | None, values: 
     return table(headings, cells)
 
 
-def _state(number: int) -> str:
-    return STATE_NAMES[number] if 0 <= number < len(STATE_NAMES) else "?"
-
-
-def _by_number(store: Store, pages: Sequence[int]) -> list[dict[str, Any]]:
-    """Return what is known of pages, in the order asked; one that is gone meanwhile is left out."""
-    table = models.pages
-    wanted = select(*[table.c[name] for name in ("page", *_COLUMNS)])
-    with store.database.reading() as connection:
-        rows = connection.execute(wanted.where(*own(table, store.key), among(table.c.page, pages)))
-        found = {row.page: {**row._asdict(), "state": _state(row.state)} for row in rows}
-    return [found[page] for page in pages if page in found]
+def _rows(store: Store, wanted: Select[Any]) -> list[dict[str, Any]]:
+    rows = [row._asdict() for row in store.rows(wanted.where(*own(models.pages, store.key)))]
+    return [{**row, "state": dict(enumerate(STATE_NAMES)).get(row["state"], "?")} for row in rows]
 
 
 def _containing(store: Store, text: str, limit: int) -> list[dict[str, Any]]:
     """Return the first pages whose URL contains a text; an index for this would cost every new page something."""
     if (page := store.reader.find(text)) is not None:
-        return _by_number(store, [page])
+        return _rows(store, _WANTED.where(_page.page == page))
     with store.database.reading() as connection:
         rows = listed(connection, store.key, "pages", _COLUMNS, [Condition("url", "~", f"*{text}*")], None, limit)
         return [dict(zip(_COLUMNS, row, strict=True)) for row in rows]

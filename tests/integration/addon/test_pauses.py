@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.commands import said
 from tests.crawling import YIELDS, Project, spider
 from tests.site import Site, most_in_a_second
 from tests.waiting import wait_until
@@ -57,9 +56,6 @@ class _Watched:
         assert self.process.poll() is None, self.project.log()[-3000:]
         return len(self.site.requests) - before
 
-    def command(self, *arguments: str) -> str:
-        return said(*arguments, "--database", self.project.database_url)
-
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
@@ -83,11 +79,11 @@ def seen(tmp_path_factory):
         run.wait_for_requests()
         project.wait_for_log("By the hours of CRAWLSCHED_BANDWIDTH nothing goes out from now on.")
         seen.by_hours = run.sent_in_a_pause()
-        run.command("bandwidth", f"{RATE}/s")
+        project.so_far().said("bandwidth", f"{RATE}/s")
         run.wait_for_requests()
-        seen.said = run.command("bandwidth", "pause")
+        seen.said = project.so_far().said("bandwidth", "pause")
         seen.by_hand = run.sent_in_a_pause()
-        seen.status = run.command("status")
+        seen.status = project.so_far().said("status")
         seen.first = project.end(run.process)
 
         ahead.write_text("0")
@@ -95,7 +91,7 @@ def seen(tmp_path_factory):
         # Slots begin with this line; a busy machine takes a second from "Spider opened" to it.
         project.wait_for_log("The crawl is paused and sends nothing")
         seen.after_a_restart = run.sent_in_a_pause()
-        seen.went_on = run.command("bandwidth", "resume")
+        seen.went_on = project.so_far().said("bandwidth", "resume")
         n_before = len(site.times)
         run.wait_for_requests(2 * RATE)
         seen.after_the_pause, seen.allowed = site.times[n_before:], site.most_at(RATE)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crawlsched.crawl.collection import FoundPage
-from crawlsched.crawl.deliveries import Before
+from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.page_requests import AdmissionResult, PageRequest
 from crawlsched.crawl.pings import known_pages
 from crawlsched.crawl.refresher import Refresher
@@ -66,9 +66,6 @@ def test_the_newest_request_is_kept_over_a_restart(opened):
     assert refresher.collection.facts_of(page).template_data == {"callback": "parse_product", "meta": {"price": 12}}
     marks = refresher.planner.pages.marks
     assert marks[page] & NEWS
-    digest = refresher.collection.request_digest(page)
-    refresher.planner.pages.request_digest[page] = 0  # as of a version that kept none
-    assert refresher.collection.request_digest(page) == digest
 
 
 def test_of_a_page_that_nobody_has_visited_the_first_request_of_each_run_counts(opened):
@@ -151,15 +148,15 @@ def test_what_is_owed_is_given_once(opened):
     _, page = _ask(refresher)
     _crawled(refresher, page)
     book = refresher.book
-    before = Before(refresher.collection.facts_of(page), {})
+    facts = refresher.collection.facts_of(page)
     book.ask(page, RECRAWL, 1_000.0)
-    book.begin(1, before, book.owed(page), 1_000.0)
+    book.begin(1, Delivery(page, 1_000.0, facts, owed=book.owed(page)))
     book.ask(page, RECRAWL, 1_000.0)
     book.untracked_sent(2, 1_000.0)
     book.failed(2, 1_000.0)
     book.called_back(1, 1_000.0)
     assert book.owed(page) == RECRAWL
-    book.begin(3, before, RECRAWL, 1_000.0)
+    book.begin(3, Delivery(page, 1_000.0, facts, owed=RECRAWL))
     book.called_back(3, 1_000.0)
     assert book.owed(page) == 0  # no untracked request came of it this time
     refresher.planner.pages.marks[page] |= UNTRACKED

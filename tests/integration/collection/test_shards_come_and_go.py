@@ -30,7 +30,7 @@ class Process:
     def __init__(self, shared: SharedCollection, **settings: Any) -> None:
         given = parts.settings(shared.database.text, **settings)
         self.shared = shared
-        self.collection = Collection(given, "test", name_of, "none", Random(1), N_SHARDS)
+        self.collection = Collection(given, "test", name_of, "none", Random(1), parts.guard(), N_SHARDS)
         self.shard_pages = ShardPages(self.collection)
         self.collection.begin_writing()
 

@@ -86,7 +86,7 @@ def test_conditional_requests_can_be_switched_off_and_the_callback_called_each_t
 
 
 def test_an_etag_that_stays_while_its_page_changes_is_found_out(site, tmp_path):
-    """Half of the visits go without it until two changes have shown that it lies; from then on all do."""
+    """When two changes have shown that it lies, all visits go without it."""
     editions, etag = count(), {"ETag": '"always the same"'}
 
     def lies(request):
@@ -97,7 +97,6 @@ def test_an_etag_that_stays_while_its_page_changes_is_found_out(site, tmp_path):
     url = site.page("/", lies)
     crawl = Project(tmp_path, [url], conditional_requests=True, bandwidth="20/s", visits=50).run()
     assert not any("if-none-match" in headers for headers in site.visits("/")[-10:])
-    assert "not_modified" in crawl.outcomes()[url]
     assert {row.outcome for row in crawl.visits()[-10:]} <= {"changed", "dropped"}
 
 

@@ -18,7 +18,7 @@ from crawlsched.crawl.visits import ResponseFacts
 from crawlsched.sharing import LEASE, RENEWAL_INTERVAL
 from crawlsched.store.database import Database
 from crawlsched.store.members import SharedCollection
-from tests.integration.refresh.processes import HOSTS, N_SHARDS, process
+from tests.integration.refresh.processes import HOSTS, N_SHARDS, asked_of, process
 from tests.parts import any_host, ask
 from tests.proxy import Proxy
 
@@ -111,9 +111,8 @@ class Crawl:
         for refresher in self.processes:
             refresher.flush(time.time())
             assert refresher.collection.write_behind.drain(10.0)
-        with self.near.database.reading() as connection:
-            rows = text("SELECT shard, page FROM observations WHERE collection = :n AND outcome <> 'dropped'")
-            return Counter((row.shard, row.page) for row in connection.execute(rows, {"n": self.near.number}))
+        stored = "SELECT shard, page FROM observations WHERE collection = :n AND outcome <> 'dropped'"
+        return Counter(asked_of(self.near, stored))
 
     def all_is_well(self) -> None:
         """Both go on; each visit is stored, once; in no second did more go out than the rate allows."""

@@ -55,6 +55,7 @@ class World:
                 self._answer(*begun)
             if self.now % 5 == 0:
                 refresher.flush(self.now)
+                refresher.sweep(self.now)
             while refresher.long_work.has_work:
                 refresher.long_work.go_on(1.0)
 
@@ -94,6 +95,7 @@ class World:
         """Return what `crawlsched check` says of the hosts, once all is written."""
         collection = self.refresher.collection
         self.refresher.flush(self.now)
+        self.refresher.sweep(self.now)
         wait_until(lambda: collection.n_written >= collection.unsaved.number - 1)
         return {check.name: check.is_well for check in checks(vitals(collection.store))}["answering"]
 

@@ -44,7 +44,7 @@ def test_a_shard_that_is_given_back_at_once_has_taken_in_what_waited(shared):
 def test_a_row_that_cannot_be_taken_in_keeps_nothing_from_those_behind_it(shared, caplog):
     """What another version or a fault has left is said once and deleted."""
     good, url = asked(f"http://{HOSTS[1]}/good").to_dict(), f"http://{HOSTS[1]}/x"
-    damaged = [{}, {**good, "template": [1]}, {**good, "fingerprint": "xyz"}]
+    damaged = [{}, {**good, "template": [1]}, {**good, "request_fingerprint": "xyz"}]
     rows = [row(url, number, data=data) for number, data in enumerate(damaged)]
     rows += [row(url, 50, "what is this"), row(url, 51, FOUND, {"url": 1}), row(url, 52, data=good)]
     with process(shared) as refresher:

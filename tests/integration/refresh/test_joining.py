@@ -81,18 +81,18 @@ def test_the_limit_of_pages_is_that_of_the_collection(shared):
         look_until(first, lambda: len(first.collection.shards.here) == N_SHARDS)
         for url in [f"http://{host}/{page}" for page in range(20) for host in HOSTS]:
             ask(first, url)
-        assert first.collection.limits.n == 50
+        assert first.collection.rules.n == 50
         with process(shared, max_pages=50) as second:
 
             def knows_all():
                 first.sharing.heartbeat()
                 first.sharing.look(first.clock())
-                limits = second.collection.limits
+                limits = second.collection.rules
                 return len(second.collection.shards.here) == N_SHARDS // 2 and limits.n + limits.n_elsewhere == 50
 
             look_until(second, knows_all)
-            assert 0 < second.collection.limits.n < 50
-            assert not second.collection.limits.takes(0)
+            assert 0 < second.collection.rules.n < 50
+            assert not second.collection.rules.takes(0)
 
 
 def test_each_shard_has_a_row(shared, tmp_path):

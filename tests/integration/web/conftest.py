@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from crawlsched.content.kept_texts import packed
+from crawlsched.pages import LIVE
 from crawlsched.planner import Planner, plan
-from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Source, Store
-from crawlsched.store.records import put_first_pages, put_sample, save_plan
+from crawlsched.store import Batch, ChangeRow, Host, KeptText, NewPage, ObservationRow, Source, Store, models
+from crawlsched.store.records import put_sample, save_plan
 from tests import children
 from tests.rows import name_of
 from tests.waiting import wait_until
@@ -59,14 +61,14 @@ def fill(database: str) -> None:
     batch.sources[0] = Source(0, "sitemap", "javascript:alert(4)", "a.example", problems={"bad-url": 2})
     batch.contents[3] = {"pending_fingerprint": b"x" * 16}
     store.save(batch)
+    visited = {"state": LIVE, "crawled_at": now - 90_000.0, "n_crawls": 9, "n_changes": 10 - models.pages.c.page}
+    some = update(models.pages).where(models.pages.c.page.in_([0, 5, 7])).values(visited)
+    store.write(lambda connection: connection.execute(some))
     for minute in range(0, 24 * 60, 10):
         fresh = 0.85 + 0.05 * math.sin(minute / 200)
         counts = {"used": 540.0, "idle": 50.0, "no_free_host": 10.0, "missed": 0.0, "visits": 540.0, "errors": 1.0}
         figures = {"seconds": 600.0, "expected_freshness": fresh, "freshness_error": 0.004, "pages": 60.0, **counts}
         put_sample(store, now - 60 * minute, {**figures, "changes": 40.0, "delivered": 40.0, "withheld": 0.0})
-    put_first_pages(
-        store, [("changing", [0, 5, 7], [8.0, 3.0, 1.0]), ("uncertain", [7], [1.5]), ("oldest", [5], [now - 9e4])]
-    )
     planner = Planner(1.0)
     planner.add(host=0, now=0.0)
     heard = {"source": [0] * 40, "elapsed": [600.0] * 40, "n_signals": [1, 0] * 20, "changed": [1, 0] * 20}

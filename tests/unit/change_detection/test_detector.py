@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_detection.alignment import token_runs
 from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.detector import Detector, Finding
 from crawlsched.change_detection.limits import LONGEST_SHOWN, MOST_BLOCKS, MOST_COMPARED
 from crawlsched.change_detection.shared_texts import SharedTexts
 from crawlsched.change_detection.template_noise import TemplateNoise
-from crawlsched.change_detection.trace import Trace, differences
+from crawlsched.change_detection.trace import Trace, differences, token_runs
 from tests.inputs import tries
 
 WORDS = ["leaves", "water", "pot", "tray", "sugar", "milk", "honey", "lemon", "spoon"]

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from crawlsched.change_detection.evidence import Evidence
+from crawlsched.change_detection.template_noise import Evidence
 
 
 def known_after_each(rng: Random, share: float, n: int = 40) -> list[bool]:

@@ -5,12 +5,13 @@ import threading
 import pytest
 
 from crawlsched.crawl.side_thread import Aside
+from tests import parts
 
 
 def test_what_follows_happens_on_the_thread_that_collects() -> None:
     """Only the function itself runs in the other thread."""
     threads = []
-    aside = Aside()
+    aside = Aside(parts.guard())
     aside.run(
         "asking",
         lambda: threads.append(threading.current_thread()),
@@ -24,7 +25,7 @@ def test_what_follows_happens_on_the_thread_that_collects() -> None:
 def test_one_of_each_name_at_a_time() -> None:
     """A second one of the name is refused until the first has been collected."""
     gate = threading.Event()
-    aside = Aside()
+    aside = Aside(parts.guard())
     assert aside.run("waiting", gate.wait)
     assert not aside.run("waiting", gate.wait)
     gate.set()
@@ -35,9 +36,9 @@ def test_one_of_each_name_at_a_time() -> None:
 def test_a_failure_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """The next one runs as if nothing had happened."""
     done: list[int] = []
-    aside = Aside()
+    aside = Aside(parts.guard())
     aside.run("dividing", lambda: 1 // 0, done.append)
     aside.run("adding", lambda: 1 + 1, done.append)
     aside.close()
     assert done == [2]
-    assert "Dividing failed and will be tried again: ZeroDivisionError (" in caplog.text
+    assert "Dividing failed and is tried again: ZeroDivisionError (" in caplog.text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawlsched.crawl.deliveries import Before
+from crawlsched.crawl.deliveries import Delivery
 from crawlsched.crawl.refresher import Refresher
 from tests import parts
 
@@ -23,7 +23,7 @@ def refresher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refresher]:
 
 
 def _begin(refresher: Refresher, token: int, page: int, now: float = 0.0, owed: int = 0) -> None:
-    refresher.book.begin(token, Before(refresher.collection.facts_of(page), {}), owed, now)
+    refresher.book.begin(token, Delivery(page, now, refresher.collection.facts_of(page), owed=owed))
 
 
 def _ends(refresher: Refresher) -> tuple[int, int]:
@@ -37,7 +37,7 @@ def test_deliveries_whose_end_is_never_announced_are_given_up(refresher: Refresh
     """A response that another component swallowed does not wait for ever."""
     _begin(refresher, 1, 0)
     _begin(refresher, 2, 1, now=10.0)
-    assert refresher.book.give_up(started_before=5.0, now=20.0) == 1
+    refresher.book.give_up(started_before=5.0)
     assert (_ends(refresher), refresher.book.pages()) == ((0, 1), [1])
     refresher.book.called_back(2, now=30.0)
 
