@@ -65,7 +65,8 @@ def read_visits(path: Path) -> list[RecordedVisit]:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise CrawlschedError(f"The visits {path} cannot be read: {error}.") from error
+        why = getattr(error, "strerror", None) or error
+        raise CrawlschedError(f"The visits {path} cannot be read: {why}; name another file.") from error
     missing = [name for name in _NEEDED if rows and name not in rows[0]]
     if not rows or missing:
         what = f"no column {', '.join(missing)}" if missing else "no rows"

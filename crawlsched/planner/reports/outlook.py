@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.estimators.observations import check_positive
 from crawlsched.freshness import page_freshness
 from crawlsched.pages import ERROR, LIVE, NEW, REFUSED
 from crawlsched.planner.planner import Planner
@@ -87,8 +88,7 @@ class Outlook:
     """
 
     def __init__(self, mean_interval: float, seen_within: float | None = None) -> None:
-        if not 0 < mean_interval < np.inf:
-            raise ValueError(f"mean_interval must be seconds above 0 and finite, got {mean_interval!r}.")
+        mean_interval = check_positive(mean_interval, "mean_interval", "seconds")
         self._edges: FloatArray = np.concatenate([[0.0], _ELAPSED * mean_interval])
         self._importance = 0.0
         self._pages = 0.0

@@ -139,6 +139,22 @@ def test_json_holds_what_no_text_column_could(store):
     assert last_plan(store) == {"a\0": "\udcff", "n": 1.5, "m": [0, 1, 2], "inf": float("inf")}
 
 
+def test_a_visit_that_is_taken_back_stays_and_teaches_nothing(store):
+    """What it found turned out to be another page's: of the others nothing changes."""
+    store.save(Batch(observations=[observation(0), observation(1)]))
+    assert store.save(Batch(retracted={0: "wrong"})) == {}
+    visits = [(row.id, row.changed, row.outcome) for row in store.reader.observations_of(0)]
+    assert visits == [(1, True, "changed"), (0, None, "wrong")]
+
+
+def test_of_many_refused_rows_a_few_are_logged_and_all_are_counted(store, caplog):
+    """Each log line says which row it is, by its numbers."""
+    assert store.save(Batch(observations=[observation(7 + i, page=2**70) for i in range(5)])) == {"observations": 5}
+    said = [text for text in caplog.messages if "A row of the table observations" in text]
+    assert len(said) == 3
+    assert "(numbers 7, " in said[0]
+
+
 @pytest.mark.parametrize(
     ("table", "poison"),
     [

@@ -82,9 +82,10 @@ def test_how_much_of_a_page_changed_is_a_share_of_its_blocks() -> None:
 
 
 def test_only_digits_are_noise_where_only_digits_differed() -> None:
-    """A clock that becomes a notice is told."""
+    """A clock that becomes a notice is told, and one that is gone."""
     site = Site().with_clock()
     assert site.visit(site.page(1, foot="<p class=now>Recalled</p>")).kind == "page"
+    assert site.visit(site.page(2)).kind == "page"
 
 
 def test_beside_a_counter_a_price_is_content() -> None:
@@ -152,11 +153,14 @@ def test_an_old_copy_teaches_nothing_and_two_states_by_turns_do() -> None:
 
 
 def test_accidents_teach_nothing() -> None:
-    """An answer that is cut; another page."""
+    """An answer that is cut, which a second fetch has to tell from an edit; another page, also one with our frame."""
     site = Site()
     whole, cut = site.page(0, foot="<i>a</i><p>b<p>c"), page_blocks("<h1>Cup 0</h1><p>lea", url="http://a/0")
     assert site.probe(whole, cut) is None
     assert site.probe(whole, page_blocks("<div class=wall><h2>Log in</h2><b>now", url="http://a/0")) is None
+    assert site.probe(site.page(0), site.page(0, foot="".join(f"<p class=x{n}>{n}" for n in range(12)))) is None
+    site.visit(whole)
+    assert site.visit(cut).is_suspect
 
 
 def test_a_page_of_one_text_is_never_noise_as_a_whole() -> None:
@@ -306,10 +310,15 @@ def test_what_was_learned_is_the_same_when_it_is_read_back() -> None:
     """And what a page of the site shows next is judged alike."""
     site = Site().with_clock()
     site.visit(site.page(3, foot="<p class=now>8</p>"))
+    card = "<p class=now>0</p><i>A new card of the day</i>"
+    for number in (0, 1):
+        site.visit(site.page(number, foot=card))
     kept = Detector(
         TemplateNoise.from_dict(site.detector.noise.to_dict()), SharedTexts.from_dict(site.detector.shared.to_dict())
     )
     assert [*kept.noise.known()] == [*site.detector.noise.known()]
+    seen = site.page(2, foot=card)
+    assert kept.judge(seen, site.given[seen.page], site.now).reason == "template"
     seen = site.page(3, foot="<p class=now>9</p>")
     assert kept.judge(seen, site.given[seen.page], 0.0).reason == "noise"
 

@@ -12,6 +12,7 @@ from crawlsched.content.verdict import (
     DeliveryKind,
     Refetch,
     Verdict,
+    given_trace,
     judge,
     judge_cut_short,
     judge_status,
@@ -110,6 +111,17 @@ def test_another_recipe_takes_a_new_baseline() -> None:
     assert judged(verdict.facts, content(TEA, Recipe("raw_bytes")), None).changed is True
     owed = facts._replace(pending_fingerprint=facts.fingerprint)
     assert judged(owed, raw, None).deliver is DeliveryKind.CHANGED
+
+
+def test_a_page_is_compared_with_what_was_given_last() -> None:
+    """Also before its callbacks are over; not where nothing was given, or where it was read in another way."""
+    told = judged(kept(MILK), content(TEA), NEWS).facts
+    assert told is not None
+    trace = given_trace(told, content(MILK))
+    assert trace is not None
+    assert trace.texts == [TEA.removeprefix("<p>").removesuffix("</p>")]
+    assert given_trace(NEW, content(MILK)) is None
+    assert given_trace(told, content(MILK, Recipe("raw_bytes"))) is None
 
 
 def test_what_noise_hides_is_told_once_it_is_none() -> None:
