@@ -34,7 +34,6 @@ from crawlsched.scrapy_versions import (
     call_later,
     create_looping_call,
     is_asyncio_available,
-    run_in_thread,
 )
 from crawlsched.showing import escape_logs
 
@@ -185,7 +184,8 @@ class Refresh:
         if refresher.settings.web is not None:
             web = WebProcess(refresher.settings, refresher.collection.store.name)
             web.start()
-            self._started.push_async_callback(run_in_thread, web.stop)
+            # Before the store is closed: SQLite's files beside the database go with who closes last, if he may write.
+            refresher.collection.before_release.append(web.stop)
         if refresher.settings.webhook is not None:
             self._webhook = Webhook(refresher.collection.store, *refresher.settings.webhook, refresher.clock)
             self._webhook.start()

@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
+from crawlsched.crawl.pings import note_subscription
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import Subscription, kept, subscription_of
+from crawlsched.crawl.subscriptions import subscription_of
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.scrapy_versions import download
 from crawlsched.store import host_of
@@ -66,7 +67,7 @@ class HubSubscriber:
         source = self._refresher.sources[number]
         before = subscription_of(source)
         # Before the hub is asked: it may want to make sure before it answers.
-        self._note(number, before.ask(self._refresher.clock()))
+        note_subscription(self._refresher, number, before.ask(self._refresher.clock()))
         if settings.receiver is None or settings.receiver.url is None or before.hub is None:
             return
         form = subscription_form(settings.receiver.url, number, before.topic or source.url, settings.receiver.key)
@@ -85,7 +86,7 @@ class HubSubscriber:
             logger.warning("The hub %s was asked for notices of %s in vain: %s", hub, feed, answer)
             self._refresher.count("crawlsched/websub/refused")
             now = self._refresher.clock()
-            self._note(number, subscription_of(self._refresher.sources[number]).refuse(now))
+            note_subscription(self._refresher, number, subscription_of(self._refresher.sources[number]).refuse(now))
 
     async def _post(self, hub: str, feed: str, form: dict[str, str]) -> Response:
         request = Request(
@@ -98,8 +99,3 @@ class HubSubscriber:
             dont_filter=True,
         )
         return await download(self._crawler.engine, request)
-
-    def _note(self, number: int, subscription: Subscription) -> None:
-        sources = self._refresher.sources
-        changed = sources.describe(number, quality=kept(sources[number].quality, subscription))
-        self._refresher.collection.unsaved.source(changed, self._refresher.clock())

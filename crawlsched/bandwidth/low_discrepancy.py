@@ -65,8 +65,16 @@ def _earliest_deadlines_first(shares: FloatArray, n_slots: int) -> IndexArray:
         return order
     margin = 1.0 / (2 * shares.size - 2)
     periods = (1.0 / shares).tolist()
-    waiting = _first_releases(margin / shares, n_slots)
+    waiting: dict[int, list[int]] = {}
     n_crawls = [0] * shares.size
+
+    def wait(page: int, soonest: int) -> None:
+        release = (n_crawls[page] + margin) * periods[page]
+        if release <= n_slots + 1.0:
+            waiting.setdefault(max(ceil(release), soonest), []).append(page)
+
+    for page in range(shares.size):
+        wait(page, 1)
     may: list[tuple[float, int]] = []
     for slot in range(1, n_slots + 1):
         released = waiting.pop(slot, None)
@@ -77,17 +85,5 @@ def _earliest_deadlines_first(shares: FloatArray, n_slots: int) -> IndexArray:
         page = heappop(may)[1]
         order[slot - 1] = page
         n_crawls[page] += 1
-        release = (n_crawls[page] + margin) * periods[page]
-        if release <= n_slots + 1.0:
-            waiting.setdefault(max(ceil(release), slot + 1), []).append(page)
+        wait(page, slot + 1)
     return order
-
-
-def _first_releases(releases: FloatArray, n_slots: int) -> dict[int, list[int]]:
-    """List, for each slot, the pages that may be crawled for the first time from then on."""
-    soon = np.flatnonzero(releases <= n_slots + 1.0)
-    slots = np.maximum(np.ceil(releases[soon]), 1.0).astype(np.intp)
-    order = np.argsort(slots, kind="stable")
-    first_slots, starts = np.unique(slots[order], return_index=True)
-    groups = np.split(soon[order], starts[1:])
-    return {slot: group.tolist() for slot, group in zip(first_slots.tolist(), groups, strict=True)}

@@ -9,10 +9,9 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
-from crawlsched.change_detection.attributes import data_of, state_words, told_by
 from crawlsched.change_detection.html_scan import INLINE, Tag, normalised, scanned, text_of
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
-from crawlsched.change_detection.page_data import ASSET, KEY_OF_A_ROW, script_data
+from crawlsched.change_detection.tag_data import ASSET, KEY_OF_A_ROW, data_of, script_data, state_words, told_by
 from crawlsched.change_detection.trace import Trace, digest_of
 
 __all__ = ["PageBlocks", "page_blocks"]

@@ -12,7 +12,7 @@ from crawlsched.change_detection.blocks import PageBlocks, page_blocks
 from crawlsched.change_detection.content_kind import content_kind, decoded
 from crawlsched.change_detection.html_scan import normalised
 from crawlsched.change_detection.limits import DEEPEST, LONGEST_NAME, MOST_BLOCKS, MOST_DENSE
-from crawlsched.change_detection.page_data import parsed_json
+from crawlsched.change_detection.tag_data import parsed_json
 
 __all__ = ["GZIP", "body_blocks"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
+from heapq import nsmallest
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
@@ -68,7 +69,7 @@ def sketch(text: str) -> bytes:
     words = text.encode("utf-8", "surrogatepass").split()
     shingles = zip(words, words[1:] or [b""], words[2:] or [b""], strict=False)
     hashes = {crc32(b" ".join(shingle)) for shingle in shingles}
-    return b"".join(number.to_bytes(_BYTES, "big") for number in sorted(hashes)[:_HASHES])
+    return b"".join(number.to_bytes(_BYTES, "big") for number in nsmallest(_HASHES, hashes))
 
 
 def sketch_similarity(before: bytes, after: bytes) -> float:

@@ -12,7 +12,7 @@ from crawlsched.change_detection.body_blocks import body_blocks
 from crawlsched.change_detection.content_kind import Body, content_kind, decoded
 from crawlsched.change_detection.fingerprint import Fingerprint
 from crawlsched.change_detection.html_scan import visible_text
-from crawlsched.change_detection.page_data import canonical_json
+from crawlsched.change_detection.tag_data import canonical_json
 
 __all__ = ["RECIPE_NAMES", "RECIPE_OPTIONS", "Recipe", "recipe"]
 

@@ -269,7 +269,7 @@ class TemplateNoise:
         standing = []
         for (place, which, *slot), evidence in self._evidence.items():
             n, differing = counts[place], but.get((place, which), set())
-            is_there = n > 0 and (not _is_number(which) or -n <= int(which) < n)
+            is_there = n > 0 and (not which[-1].isdigit() or -n <= int(which) < n)
             # Where a whole block differed its tokens did, and the other way round.
             is_whole = not any(slot)
             if is_there and not (differing if is_whole else {(*slot,), ("", "")} & differing):
@@ -353,10 +353,6 @@ def _keys_at_once(found: Sequence[Difference]) -> list[tuple[Difference, _Key]]:
         is_most = counts[one.place] >= min(FEW, one.n) and 2 * counts[one.place] >= one.n
         keys += [(one, key) for key in _keys(one) if one.n <= 1 or key[1] == "order" or (key[1] == "all") == is_most]
     return keys
-
-
-def _is_number(which: str) -> bool:
-    return which[-1].isdigit()
 
 
 def _say_slot(left: str, right: str) -> str:

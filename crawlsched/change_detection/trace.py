@@ -173,7 +173,10 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     old, new = (
         [place << 32 | said for place, said in zip(one.places, one.digests, strict=True)] for one in (before, now)
     )
-    gaps = [gap for gap in _gaps(before, now, old, new) if not _is_markup(before, now, gap)]
+    # At their places first, and then wherever they stand.
+    outer = gaps_between(old, new, (0, len(old), 0, len(new)))
+    gaps = [gap for one in outer for gap in gaps_between(before.digests, now.digests, one, 1)]
+    gaps = [gap for gap in gaps if not _is_markup(before, now, gap)]
     gone = Counter(key for i, j, _, _ in gaps for key in old[i:j])
     come = Counter(key for _, _, k, m in gaps for key in new[k:m])
     uneven = {key >> 32 for key in gone.keys() | come.keys() if gone[key] != come[key]}
@@ -210,12 +213,6 @@ def _with_moved(found: list[Difference]) -> list[Difference]:
             left.add(gone.pop(one.new))
             found[number] = one._replace(kind="moved", old=one.new, was=one.new)
     return [one for number, one in enumerate(found) if number not in left] if left else found
-
-
-def _gaps(before: Trace, now: Trace, old: list[int], new: list[int]) -> Iterator[Gap]:
-    """Yield what differs between the texts that stay: at their places first, and then wherever they stand."""
-    for gap in gaps_between(old, new, (0, len(old), 0, len(new))):
-        yield from gaps_between(before.digests, now.digests, gap, 1)
 
 
 def _is_markup(before: Trace, now: Trace, gap: Gap) -> bool:

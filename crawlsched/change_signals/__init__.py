@@ -9,7 +9,7 @@ from crawlsched.change_signals.hubs import Hubs, linked_hubs
 from crawlsched.change_signals.lastmod import parse_lastmod, text_mark
 from crawlsched.change_signals.locations import ascii_host, canonical, is_web_url, part_number, part_of_site
 from crawlsched.change_signals.problems import PROBLEM_KINDS, Problem
-from crawlsched.change_signals.robots import RobotsSitemaps, absolute_sitemaps, read_robots, robots_sitemaps
+from crawlsched.change_signals.robots import absolute_sitemaps, read_robots, robots_sitemaps
 from crawlsched.change_signals.sitemap import SitemapDocument, read_sitemap
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "Hubs",
     "Limits",
     "Problem",
-    "RobotsSitemaps",
     "SitemapDocument",
     "SitemapEntries",
     "absolute_sitemaps",

@@ -102,8 +102,8 @@ class Collected:
         self._above = {canonical(above) for above in (url, *ancestors)}
         self._n_above = len(ancestors)
         self._n_left = _TRIES * max(limits.max_entries, limits.max_children)
-        self._entry_of: dict[str, int] = {}
-        self._child_of: dict[str, int] = {}
+        # Where each URL stands among its like.
+        self._position_of: dict[tuple[bool, str], int] = {}
 
     def look(self) -> bool:
         """Count an entry that is looked at, whatever comes of it; False when the limit is reached."""
@@ -112,56 +112,37 @@ class Collected:
             self._problems.add("too-many-entries", f"more than {_TRIES} times the limit, most of them refused")
         return self._n_left >= 0
 
-    def page(self, locations: Sequence[str], dates: Sequence[str] = ()) -> bool:
-        """Add a page by the first of each that can be used, or report why not; False when no more can be taken."""
-        if not self.look():
-            return False
-        url = self._locations.accept_first(locations)
-        if url is None:
-            return True
-        most, problem = self._limits.max_entries, "too-many-entries"
-        return self._add(self.entries, self._entry_of, url, url, dates, most, problem)
+    def page(self, locations: Sequence[str], dates: Sequence[str] = (), *, is_child: bool = False) -> bool:
+        """Add a page, or a sitemap of an index, by the first of each that can be used, or report why not.
 
-    def child(self, locations: Sequence[str], dates: Sequence[str] = ()) -> bool:
-        """Add a sitemap of an index, or report why not; False when no more can be taken."""
+        It returns False when no more can be taken.
+        """
         if not self.look():
             return False
         url = self._locations.accept_first(locations)
         if url is None:
             return True
-        name = canonical(url)  # two spellings of one URL are one sitemap
-        if name in self._above or self._n_above >= self._limits.max_index_depth:
+        name = canonical(url) if is_child else url  # two spellings of one URL are one sitemap
+        if is_child and (name in self._above or self._n_above >= self._limits.max_index_depth):
             self._problems.add("loop" if name in self._above else "index-depth", url)
             return True
-        most, problem = self._limits.max_children, "too-many-children"
-        return self._add(self.children, self._child_of, name, url, dates, most, problem)
-
-    def _add(
-        self,
-        rows: SitemapEntries,
-        position_of: dict[str, int],
-        name: str,
-        url: str,
-        dates: Sequence[str],
-        most: int,
-        problem: str,
-    ) -> bool:
-        """Add a row, or keep the later date where its name is there already; False if there is no room."""
+        limits = self._limits
+        rows, most = (self.children, limits.max_children) if is_child else (self.entries, limits.max_entries)
         seconds, text, precision = self._lastmod(dates)
-        position = position_of.setdefault(name, len(rows))
+        position = self._position_of.setdefault((is_child, name), len(rows))
         if position < len(rows):
             self._problems.add("duplicate-url", url)
             kept = rows.lastmod[position]
             if seconds is not None and (kept is None or seconds > kept):
                 rows.lastmod[position], rows.lastmod_text[position], rows.precision[position] = seconds, text, precision
-            return True
-        if position == most:
-            self._problems.add(problem, f"more than {most}")
+        elif position == most:
+            self._problems.add("too-many-children" if is_child else "too-many-entries", f"more than {most}")
             return False
-        rows.url.append(url)
-        rows.lastmod.append(seconds)
-        rows.lastmod_text.append(text)
-        rows.precision.append(precision)
+        else:
+            rows.url.append(url)
+            rows.lastmod.append(seconds)
+            rows.lastmod_text.append(text)
+            rows.precision.append(precision)
         return True
 
     def _lastmod(self, dates: Sequence[str]) -> tuple[float | None, str | None, str | None]:

@@ -8,6 +8,8 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
+from w3lib.encoding import read_bom, resolve_encoding
+
 from crawlsched.change_signals.problems import ProblemCounter
 
 __all__ = [
@@ -27,17 +29,12 @@ def plain_chunks(body: bytes, max_bytes: int, problems: ProblemCounter) -> Itera
     chunks: Iterator[bytes] = (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
     for _ in range(_MAX_LAYERS):
         first = next(chunks, b"")
-        chunks = _with_first(first, chunks)
+        chunks = chain((first,), chunks)
         if not first.startswith(_GZIP_MAGIC):
             break
         # The limit holds for every layer: a bomb within a bomb unfolds no further than one.
         chunks = _limited(_gunzipped(chunks, problems), max_bytes, problems)
     return _limited(chunks, max_bytes, problems)
-
-
-def _with_first(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from chunks
 
 
 def _gunzipped(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[bytes]:
@@ -86,14 +83,6 @@ def _limited(chunks: Iterator[bytes], max_bytes: int, problems: ProblemCounter) 
         yield chunk
 
 
-# The mark of UTF-32 starts as that of UTF-16 does.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 # Where there is no mark: in these, signs that are of ASCII have zeros (RFC 4627, section 3).
 _UNMARKED = (
     (re.compile(rb"[^\0]\0\0\0", re.DOTALL), "utf-32-le"),
@@ -103,8 +92,6 @@ _UNMARKED = (
 )
 _DECLARATION = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _SMALLEST_START = 4
-# What calls itself so is Windows-1252 as a rule, which has some signs more (WHATWG, Encoding, section 4.2).
-_MEANS_1252 = frozenset({"iso8859-1", "ascii"})
 
 
 def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[str]:
@@ -115,21 +102,16 @@ def characters(chunks: Iterator[bytes], problems: ProblemCounter) -> Iterator[st
         if len(start) >= _SMALLEST_START:
             break
     encoding, skip = _encoding(start, problems)
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    for chunk in chain((start[skip:],), chunks):
-        text = decoder.decode(chunk)
+    for text in codecs.iterdecode(chain((start[skip:],), chunks), encoding, "replace"):
         _report_damage(text, problems)
         yield text
-    text = decoder.decode(b"", True)
-    _report_damage(text, problems)
-    yield text
 
 
 def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
     """Name the encoding of a document that starts so, and how many bytes its mark takes."""
-    for mark, encoding in _MARKS:
-        if start.startswith(mark):
-            return encoding, len(mark)
+    by_mark, mark = read_bom(start)
+    if by_mark:
+        return by_mark, len(mark or b"")
     for pattern, encoding in _UNMARKED:
         if pattern.match(start):
             return encoding, 0
@@ -138,7 +120,6 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
         return "utf-8", 0
     name = declared[1].decode("ascii")
     try:
-        codec = codecs.lookup(name)
         # A declaration that can be read byte by byte is not in UTF-16, whatever it says; and codecs such as
         # "rot13" or "zip" are no encodings of text.
         fits = "<?xml".encode(name) == b"<?xml" and isinstance(
@@ -149,7 +130,8 @@ def _encoding(start: bytes, problems: ProblemCounter) -> tuple[str, int]:
     if not fits:
         problems.add("unknown-encoding", name)
         return "utf-8", 0
-    return "cp1252" if codec.name in _MEANS_1252 else codec.name, 0
+    # What calls itself Latin-1 is Windows-1252 as a rule, which has some signs more (WHATWG, Encoding, section 4.2).
+    return resolve_encoding(name) or "utf-8", 0
 
 
 def _report_damage(text: str, problems: ProblemCounter) -> None:

@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from protego import Protego
 
+from crawlsched.change_signals.collected import SitemapEntries
 from crawlsched.change_signals.decoding import characters
 from crawlsched.change_signals.locations import INVISIBLE, is_web_url
-from crawlsched.change_signals.problems import Problem, ProblemCounter
+from crawlsched.change_signals.problems import ProblemCounter
+from crawlsched.change_signals.sitemap import SitemapDocument
 
-__all__ = ["RobotsSitemaps", "absolute_sitemaps", "read_robots", "robots_sitemaps"]
+__all__ = ["absolute_sitemaps", "read_robots", "robots_sitemaps"]
 
 _MAX_BYTES = 512_000  # RFC 9309, section 2.5: at least 500 KiB have to be read
 #: As many as one index may list, or one host have.
@@ -27,16 +29,8 @@ _LINE_ENDS = re.compile(r"[\r\n]+")
 _SITEMAP_KEY = re.compile(r"site-?map", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsSitemaps:
-    """The sitemaps that a robots.txt names, and what was wrong with it."""
-
-    url: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-
-
-def read_robots(body: bytes, robots_url: str) -> RobotsSitemaps:
-    r"""Read the sitemaps that a robots.txt names: each URL once, in the order of the file.
+def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
+    r"""Read the sitemaps that a robots.txt names, as the children of a document: each URL once, in the file's order.
 
     Of `body` any bytes will do, and the first 512,000 are read. What lies beyond, and what names no URL, is a problem.
 
@@ -53,7 +47,7 @@ def read_robots(body: bytes, robots_url: str) -> RobotsSitemaps:
 
     Examples
     --------
-    >>> read_robots(b"User-agent: *\nSITEMAP <map.xml>, # all pages", "https://example.com/robots.txt").url
+    >>> read_robots(b"User-agent: *\nSITEMAP <map.xml>, # all pages", "https://example.com/robots.txt").children.url
     ['https://example.com/map.xml']
     """
     problems = ProblemCounter()
@@ -66,7 +60,7 @@ def read_robots(body: bytes, robots_url: str) -> RobotsSitemaps:
     # Only the lines that can name a sitemap, so that rules of any number and shape cost nothing.
     lines = (line.strip(_AROUND).replace("\xa0", " ") for line in _LINE_ENDS.split(text))
     references = Protego.parse("\n".join(line for line in lines if _SITEMAP_KEY.match(line))).sitemaps
-    return RobotsSitemaps(_absolute(references, robots_url, problems), problems.problems())
+    return _document(references, robots_url, problems)
 
 
 def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
@@ -75,17 +69,16 @@ def robots_sitemaps(body: bytes, robots_url: str) -> list[str]:
     >>> robots_sitemaps(b"User-agent: *\nSITEMAP: /map.xml # all pages", "https://example.com/robots.txt")
     ['https://example.com/map.xml']
     """
-    return read_robots(body, robots_url).url
+    return read_robots(body, robots_url).children.url
 
 
-def absolute_sitemaps(references: Iterable[str], robots_url: str) -> RobotsSitemaps:
-    """Absolute URLs of the sitemaps behind ``Sitemap:``, as somebody else has read them from a robots.txt.
+def absolute_sitemaps(references: Iterable[str], robots_url: str) -> SitemapDocument:
+    """Do what `read_robots` does with what stands behind ``Sitemap:``, as somebody else has read it.
 
-    >>> absolute_sitemaps(["/map.xml", "http://example.com:99999/map.xml"], "https://example.com/robots.txt").url
+    >>> absolute_sitemaps(["/map.xml", "http://example.com:99999/map.xml"], "https://example.com/robots.txt").children.url
     ['https://example.com/map.xml']
     """
-    problems = ProblemCounter()
-    return RobotsSitemaps(_absolute(references, robots_url, problems), problems.problems())
+    return _document(references, robots_url, ProblemCounter())
 
 
 def _parted(value: str) -> list[str]:
@@ -102,7 +95,7 @@ def _parted(value: str) -> list[str]:
     return [" ".join(words)]
 
 
-def _absolute(references: Iterable[str], robots_url: str, problems: ProblemCounter) -> list[str]:
+def _document(references: Iterable[str], robots_url: str, problems: ProblemCounter) -> SitemapDocument:
     found: dict[str, None] = {}
     for reference in chain.from_iterable(map(_parted, references)):
         is_too_long = len(reference) > _MAX_URL or "\ufffd" in reference
@@ -115,7 +108,9 @@ def _absolute(references: Iterable[str], robots_url: str, problems: ProblemCount
             if " " in reference:
                 problems.add("space-in-url", reference)
             found[url] = None
-    return list(found)
+    nothing: list[Any] = [None] * len(found)
+    children = SitemapEntries(list(found), nothing, nothing, nothing)
+    return SitemapDocument(robots_url, "robots", children=children, problems=problems.problems())
 
 
 def _joined(reference: str, robots_url: str) -> str:

@@ -281,8 +281,7 @@ class _Items:
         elif len(set(places)) > 1:
             self._problems.add("second-url", places[1])
         dates = said.get("modified", []) + said.get("published", [])
-        add = self._collected.child if parted(item.tag)[1] == "sitemap" else self._collected.page
-        self.is_enough = not add(places, dates)
+        self.is_enough = not self._collected.page(places, dates, is_child=parted(item.tag)[1] == "sitemap")
 
     def _facts(self, item: Any, above: Any, *, is_direct: bool) -> Iterator[tuple[str, str]]:
         """Give the facts that the elements below one state, with their texts."""

@@ -1,6 +1,7 @@
 """``crawlsched db``: the database: its tables, copies, shards, and learning again from the visits that it keeps."""
 
 import argparse
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -60,11 +61,8 @@ def check(arguments: argparse.Namespace) -> dict[str, Any]:
 
     url, _, _ = database_of(arguments)
     revision = schema.check(url)
-    database = Database(url, read_only=True)
-    try:
+    with closing(Database(url, read_only=True)) as database:
         problems = schema.damage(database)
-    finally:
-        database.close()
     if problems:
         raise StoreError(f"The database {database.name!r} is damaged; restore a backup: {'; '.join(problems)}.")
     return {"database": database.name, "revision": revision, "sound": True}
@@ -84,14 +82,10 @@ def backup(arguments: argparse.Namespace) -> dict[str, Any]:
     if file.exists():
         raise CrawlschedError(f"There is a file {str(file)!r} already; name another, or delete it first.")
     revision = schema.check(url)
-    database = Database(url, read_only=True)
-    try:
-        with new_file(file) as unfinished:
-            # Cookies and passwords may stand in it, as in the database.
-            unfinished.touch(mode=0o600)
-            copy_file(database, unfinished, shown_progress("Copying"))
-    finally:
-        database.close()
+    with closing(Database(url, read_only=True)) as database, new_file(file) as unfinished:
+        # Cookies and passwords may stand in it, as in the database.
+        unfinished.touch(mode=0o600)
+        copy_file(database, unfinished, shown_progress("Copying"))
     return {"database": database.name, "file": str(file), "bytes": file.stat().st_size, "revision": revision}
 
 
@@ -107,8 +101,7 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
     file: Path = arguments.file
     if not file.is_file():
         raise CrawlschedError(f"There is no file {str(file)!r}; name one that `crawlsched db backup` has written.")
-    target = Database(url)
-    try:
+    with closing(Database(url)) as target:
         if not target.is_sqlite:
             raise StoreError(f"The database {target.name!r} is PostgreSQL's; pg_restore puts a copy of pg_dump back.")
         revision = require_sound(file)
@@ -118,14 +111,8 @@ def restore(arguments: argparse.Namespace) -> dict[str, Any]:
         if path.exists():
             _refuse_owned(target)
             confirm(f"Replace all that {target.name!r} holds?", is_meant=arguments.yes, refused="Nothing was restored.")
-        source = Database(f"sqlite:///{file.absolute()}", read_only=True)
-        try:
-            with target.explained("written"):
-                copy_file(source, path, shown_progress("Copying"))
-        finally:
-            source.close()
-    finally:
-        target.close()
+        with closing(Database(f"sqlite:///{file.absolute()}", read_only=True)) as source, target.explained("written"):
+            copy_file(source, path, shown_progress("Copying"))
     return {"database": target.name, "file": str(file), "revision": revision}
 
 
@@ -200,11 +187,8 @@ def split(arguments: argparse.Namespace) -> dict[str, Any]:
     target = find_target(arguments)
     schema.check(target.database)
     # What takes long is no sign that the server hangs.
-    database = Database(target.database, answer_within=None)
-    try:
+    with closing(Database(target.database, answer_within=None)) as database:
         done = split_collection(database, target.collection, arguments.n, target.settings.bandwidth)
-    finally:
-        database.close()
     return {"collection": target.collection, **done}
 
 

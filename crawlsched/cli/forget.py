@@ -4,7 +4,7 @@ import argparse
 import time
 from typing import Any
 
-from crawlsched.cli.parsing import MATCHING, confirm, one_of, option
+from crawlsched.cli.parsing import MATCHING, confirm, matched, one_of, option
 from crawlsched.cli.stores import Stores, leased, n_shards_of, open_stores, owner_now
 from crawlsched.cli.target import forgotten_as
 from crawlsched.exceptions import CrawlschedError, UnknownPage
@@ -79,10 +79,8 @@ def _take_back(stores: Stores, asked: dict[str, str]) -> dict[str, int]:
 
 
 def _what(arguments: argparse.Namespace, stores: Stores) -> tuple[str, str]:
-    if arguments.pattern is not None:
-        return "pattern", arguments.pattern
-    if arguments.host is not None:
-        return "host", arguments.host.lower()
+    if (many := matched(arguments)) is not None:
+        return many
     try:
         store, page = stores.find_page(arguments.url)
     except UnknownPage:

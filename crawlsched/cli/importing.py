@@ -5,6 +5,7 @@ import time
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,8 @@ OPTIONS = (option("FILE", "plain or .gz; - is standard input", Path),)
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
     """Read the file and fill the collection; a running crawl is sent the pages."""
+    if arguments.shard is not None:
+        raise CrawlschedError("A file is imported into a whole collection; leave out --shard.")
     target = find_or_make_target(arguments)
     lines = UrlLines(arguments.file, time.time())
     if str(arguments.file) != "-" and not arguments.file.is_file():
@@ -56,16 +59,16 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     from crawlsched.store import Store
 
     requests = Requests(arguments.project_settings, target.settings.ignore_parameters)
-    store = Store.open(target.database, target.collection, target.shard or 0)
-    try:
+    with closing(Store.open(target.database, target.collection)) as store:
         if n_shards_of(store) is not None:
             raise CrawlschedError(
                 f"Processes share the collection {store.name!r}, and nothing is imported into one of them; let start() "
                 "of its spider yield the pages, for each process takes its own."
             )
-        return _taken(store, target, lines, requests)
-    finally:
-        store.close()
+        taken = _taken(store, target, lines, requests)
+        # Nothing of the file was of use.
+        arguments.exit_code = 1 if taken["lines_left_out"] and not taken["pages"] else 0
+        return taken
 
 
 def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests") -> dict[str, Any]:
@@ -130,8 +133,6 @@ def _steps(
                 "A crawl of this collection is running, and learns from its own visits. End it to import those of "
                 "others; pages and their importance can be imported meanwhile."
             )
-        if lines.has_visits and not lines.is_past(line):
-            continue
         if lines.has_visits:
             place = visits.places.get(line.url)
             if place is None or line.importance is not None:
@@ -161,7 +162,7 @@ def _page(line: UrlLine, page_of: "Callable[[UrlLine], FoundPage]", lines: UrlLi
     try:
         return page_of(line)
     except ValueError as error:
-        lines.leave_out(line.number, str(error))
+        lines.leave_out(str(error))
         return None
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "add_json_option",
     "confirm",
     "examples",
+    "matched",
     "one_of",
     "option",
     "reader",
@@ -167,6 +168,13 @@ MATCHING = (
     option("--pattern GLOB", "every URL that matches as a whole; * stands for anything"),
     option("--host HOST", "every page of a host, such as www.example.com"),
 )
+
+
+def matched(arguments: argparse.Namespace) -> tuple[str, str] | None:
+    """Return which pages `MATCHING` named, as kind and value; None: it named none."""
+    if arguments.pattern is not None:
+        return "pattern", arguments.pattern
+    return None if arguments.host is None else ("host", arguments.host.lower())
 
 
 def reader(read: Callable[[str], Any]) -> Callable[[str], Any]:

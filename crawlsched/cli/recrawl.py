@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from crawlsched.cli.parsing import MATCHING, one_of, option
+from crawlsched.cli.parsing import MATCHING, matched, one_of, option
 from crawlsched.cli.stores import Stores, open_stores, owner_now
 from crawlsched.exceptions import UnknownPage
 from crawlsched.wording import say_count
@@ -70,11 +70,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.urls:
         return ask_about_pages(arguments, "recrawl", {})
     with open_stores(arguments, read_only=False) as stores:
-        kind, value = "collection", stores.name
-        if arguments.pattern is not None:
-            kind, value = "pattern", arguments.pattern
-        elif arguments.host is not None:
-            kind, value = "host", arguments.host.lower()
+        kind, value = matched(arguments) or ("collection", stores.name)
         asked = {"kind": kind, "value": value}
         found = {store: n for store in stores if (n := len(store.forgetting.matching(kind, value)))}
         answers = stores.ask([(store, asked) for store in found], "recrawl", timeout=_ANSWER_WITHIN)

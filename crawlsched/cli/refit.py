@@ -92,7 +92,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
             lease = stores.all[0].lease
             assert lease is not None
             for learned in refit(stores.all, settings, executor, time.time()):
-                n_pages += learned.pages.size
+                n_pages += learned.n_pages
                 n_left += learned.n_left
                 n_visits += learned.n_visits
                 progress(n_pages + n_left, n_all)

@@ -138,44 +138,39 @@ def owner_now(store: "Store") -> "LeaseRow | None":
 
 def open_stores(arguments: argparse.Namespace, *, read_only: bool = True) -> Stores:
     """Open a collection, which has to be there, with all its shards; or the one that ``--shard`` names."""
-    return _opened(find_target(arguments), read_only=read_only)
+    return open_all([find_target(arguments)], read_only=read_only)[0]
 
 
-def open_all(targets: Sequence[Target]) -> list[Stores]:
-    """Open several collections of one database, to look at them, over the same connections."""
+def open_all(targets: Sequence[Target], *, read_only: bool = True) -> list[Stores]:
+    """Open collections of one database over the same connections; the first has to be there."""
     from crawlsched.store import Store
     from crawlsched.store.changes import keys_of
 
-    first = _opened(targets[0], read_only=True)
-    found = [first]
-    for target in targets[1:]:
-        with first.database.reading() as connection:
-            keys = {shard: (shard, number) for shard, number in keys_of(connection, target.collection)}
-        if (target.shard or 0) in keys:
-            found.append(_with_shards(Store(first.database, target.collection, keys[target.shard or 0]), target))
-    return found
-
-
-def _opened(target: Target, *, read_only: bool) -> Stores:
-    from crawlsched.store import Store
-
-    shard = target.shard or 0
-    first = Store.open(target.database, target.collection, shard, upgrade=False, read_only=read_only)
-    return _with_shards(first, target)
+    first = Store.open(targets[0].database, targets[0].collection, upgrade=False, read_only=read_only)
+    try:
+        found = [_with_shards(first, targets[0])]
+        for target in targets[1:]:
+            with first.database.reading() as connection:
+                keys = keys_of(connection, target.collection)
+            if keys:
+                found.append(_with_shards(Store(first.database, target.collection, keys[0]), target))
+        return found
+    except BaseException:
+        first.close()
+        raise
 
 
 def _with_shards(first: "Store", target: Target) -> Stores:
     """Add the other shards, where there are any and none was named."""
-    from crawlsched.store import Store
     from crawlsched.store.members import SharedCollection
 
-    try:
-        n_shards = n_shards_of(first)
-    except BaseException:
-        first.close()
-        raise
-    if n_shards is None or target.shard is not None:
+    n_shards = n_shards_of(first)
+    if target.shard not in (None, *range(n_shards or 1)):
+        has = "no shards; leave out --shard" if n_shards is None else f"{n_shards}; --shard is from 0 to {n_shards - 1}"
+        raise StoreError(f"There is no shard {target.shard}: the collection {first.name!r} has {has}.")
+    if n_shards is None:
         return Stores(target, [first], None)
     shared = SharedCollection(first.database, first.name, first.key[1], n_shards)
-    others = (Store(first.database, first.name, (shard, first.key[1])) for shard in range(1, n_shards))
-    return Stores(target, [first, *others], shared)
+    if target.shard is not None:
+        return Stores(target, [shared.store(target.shard)], None)
+    return Stores(target, [first, *map(shared.store, range(1, n_shards))], shared)

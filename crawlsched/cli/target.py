@@ -8,6 +8,7 @@ import argparse
 import os
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -179,13 +180,9 @@ def _collections(database: str) -> list[str]:
     from crawlsched.store.models import collections
 
     schema.check(database)
-    opened = Database(database, read_only=True)
-    try:
-        with opened.reading() as connection:
-            wanted = select(collections.c.name).where(collections.c.shard == 0).order_by(collections.c.name)
-            return [str(name) for name in connection.execute(wanted).scalars()]
-    finally:
-        opened.close()
+    with closing(Database(database, read_only=True)) as opened, opened.reading() as connection:
+        wanted = select(collections.c.name).where(collections.c.shard == 0).order_by(collections.c.name)
+        return [str(name) for name in connection.execute(wanted).scalars()]
 
 
 def _url(database: str) -> "URL":

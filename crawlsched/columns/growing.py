@@ -154,14 +154,6 @@ class NumberColumn:
             above |= self.high.item(page) << _BITS
         return above + self._empty
 
-    def set_one(self, page: int, number: int) -> None:
-        """Set the number of one page."""
-        above = number - self._empty
-        if above <= _LOW and not self.high.size:
-            self.low[page] = above
-        else:
-            self[page] = number
-
     def count_one(self, page: int) -> None:
         """Add 1 to the number of one page."""
         above = self.low.item(page) + 1

@@ -74,10 +74,8 @@ def read_content(
 
 
 def is_quick(body: Body, recipe: Recipe) -> bool:
-    """Whether a body is read within a few milliseconds, so that no thread is needed."""
-    return (
-        recipe.is_linear and len(body.body) < _QUICK_BELOW and not body.body.startswith(GZIP)
-    )  # it may hold much more
+    """Whether a body is read within a few milliseconds, so that no thread is needed; gzip may hold much more."""
+    return recipe.is_linear and len(body.body) < _QUICK_BELOW and not body.body.startswith(GZIP)
 
 
 def is_current(recipe_id: str | None, recipe: Recipe) -> bool:

@@ -386,7 +386,7 @@ class Collection:
     def take_out(self, pages: NDArray[np.integer]) -> None:
         """Take pages out of memory; the index keeps them until they are discarded there."""
         self.n_awaited -= int(np.count_nonzero(self.planner.pages.marks[pages] & AWAITED))
-        self.rules.gave_up(self.planner.intervals.rules_of(pages))
+        self.rules.gave_up(self.planner.pages.rule[pages])
         for number, n_pages in zip(*np.unique(self.shards.numbers_of(pages), return_counts=True), strict=True):
             if (shard := self.shards.here.get(int(number))) is not None:
                 shard.n_pages -= int(n_pages)

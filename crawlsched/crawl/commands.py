@@ -230,12 +230,10 @@ def _here(collection: Collection, shard: Shard, numbers: NDArray[np.int64]) -> N
 def _take_back(refresher: Refresher, shard: Shard, arguments: dict[str, Any], answer: _Answer) -> None:
     """Let what was forgotten come back; it is written beside this thread."""
     collection, kind, value = refresher.collection, arguments["kind"], arguments["value"]
-
-    def done(was_forgotten: bool) -> None:
-        answer({"was_forgotten": was_forgotten})
-
     collection.aside.run(
-        f"taking back {value} ({shard.number})", lambda: shard.store.forgetting.take_back(kind, value), done
+        f"taking back {value} ({shard.number})",
+        lambda: shard.store.forgetting.take_back(kind, value),
+        lambda was_forgotten: answer({"was_forgotten": was_forgotten}),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from crawlsched.content.verdict import Circumstances
@@ -108,8 +110,12 @@ class DeliveryBook:
 
     def circumstances(self, page: int) -> Circumstances:
         """Return what a verdict on a page has to know of its deliveries, and of what the settings say of them."""
-        under_way, owed_under_way = self.under_way(page)
-        return self._circumstances._replace(owed=self.owed(page), under_way=under_way, owed_under_way=owed_under_way)
+        others = self._of_page.get(page, ())
+        return self._circumstances._replace(
+            owed=self.owed(page),
+            under_way=[delivery.digest for delivery in others],
+            owed_under_way=reduce(or_, (delivery.owed for delivery in others), 0),
+        )
 
     def __len__(self) -> int:
         return len(self._open)
@@ -130,15 +136,6 @@ class DeliveryBook:
     def is_called_back(self, page: int) -> bool:
         """Whether a callback is at work on the page."""
         return any(not delivery.returned for delivery in self._of_page.get(page, ()))
-
-    def under_way(self, page: int) -> tuple[list[bytes | None], int]:
-        """Return the digests of the page's open deliveries, and the marks that asked for these."""
-        digests: list[bytes | None] = []
-        owed = 0
-        for delivery in self._of_page.get(page, ()):
-            digests.append(delivery.digest)
-            owed |= delivery.owed
-        return digests, owed
 
     # -- a delivery begins
 
@@ -174,15 +171,32 @@ class DeliveryBook:
             self._end_if_complete(token, delivery, now)
 
     def failed(self, token: object, now: float) -> None:
-        """The callback or a pipeline raised, or there was no response."""
-        if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
-            self._failed(delivery, now)
+        """The callback or a pipeline raised, or there was no response: the page is tried again, ever more rarely.
+
+        The pending fingerprint stays, so the next visit brings the content again, changed or not.
+        """
+        delivery, planner = self.taken_out(token), self._collection.planner
+        if delivery is None or delivery.page < 0:
+            return
+        page = delivery.page
+        self._given_up(page)
+        if not self._collection.knows(page):
+            return
+        data = self._collection.facts_of(page).template_data or {}
+        callback = str(data.get("callback") or "parse")
+        self.failing[callback] = self.failing.get(callback, 0) + 1
+        marks = self._marks.item(page)
+        n = n_failures(marks) + 1
+        self._collection.set_marks(page, with_failures(marks, n), now)
+        if n > 1:
+            planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), _LONGEST_WAIT), now)
+            self._collection.unsaved.page(page, now)
 
     def give_up(self, started_before: float) -> None:
         """Give up those that began before this time."""
         for token in [token for token, delivery in self._open.items() if delivery.started_at < started_before]:
             if (delivery := self.taken_out(token)) is not None and delivery.page >= 0:
-                self._given_up(delivery)
+                self._given_up(delivery.page)
 
     def pages(self) -> list[int]:
         """Return the pages with open deliveries."""
@@ -241,27 +255,8 @@ class DeliveryBook:
                 url,
             )
 
-    def _failed(self, delivery: Delivery, now: float) -> None:
-        """Try a page again whose callback or pipeline raised, ever more rarely.
-
-        The pending fingerprint stays, so the next visit brings the content again, changed or not.
-        """
-        page, planner = delivery.page, self._collection.planner
-        self._given_up(delivery)
-        if not self._collection.knows(page):
-            return
-        data = self._collection.facts_of(page).template_data or {}
-        callback = str(data.get("callback") or "parse")
-        self.failing[callback] = self.failing.get(callback, 0) + 1
-        marks = self._marks.item(page)
-        n = n_failures(marks) + 1
-        self._collection.set_marks(page, with_failures(marks, n), now)
-        if n > 1:
-            planner.put_off(page, now + min(planner.error_interval * 2.0 ** (n - 2), _LONGEST_WAIT), now)
-            self._collection.unsaved.page(page, now)
-
-    def _given_up(self, delivery: Delivery) -> None:
-        self.ended_pages.append(delivery.page)
+    def _given_up(self, page: int) -> None:
+        self.ended_pages.append(page)
         self._count("crawlsched/undelivered")
 
     def not_the_page(self, token: object, url: str, now: float) -> None:

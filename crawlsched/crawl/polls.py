@@ -5,6 +5,7 @@ How long a source can be left alone follows from what its polls have brought: se
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -73,22 +74,25 @@ class Polls:
 
     def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
-        number = visit.source
+        source, above = self._sources[visit.source], self._above(visit.source)
         return read_source(
-            self._sources[number],
+            source,
             url,
             body,
-            request_fingerprint=self._collection.request_fingerprint,
-            pages_of=partial(self._pages_of, self._sources[number].host),
+            known_as=partial(self._known_as, source.host),
             announced_before=self._collection.announced_before,
-            ancestors=[above.url for above in self._above(number)],
-            hosts={host for source in (self._sources[number], *self._above(number)) for host in _spoken_for(source)},
+            ancestors=[index.url for index in above],
+            # Those whose robots.txt let it speak of their pages; its own host is always among them.
+            hosts={host for one in (source, *above) for host in (one.host, *one.hosts)},
         )
 
-    def _pages_of(self, host: str, request_fingerprint: bytes) -> list[int]:
-        """Return the pages of a URL that are of one shard with a host: a sitemap announces no others."""
-        shards, pages = self._collection.shards, self._collection.variants.pages(request_fingerprint)
-        return pages if shards.n is None else [page for page in pages if shards.of_page(page) is shards.of_name(host)]
+    def _known_as(self, host: str, url: str) -> tuple[bytes, list[int]]:
+        """Return a URL's fingerprint and its pages that are of one shard with a host: a sitemap announces no others."""
+        name, shards = self._collection.request_fingerprint(url), self._collection.shards
+        pages = self._collection.variants.pages(name)
+        if shards.n is not None:
+            pages = [page for page in pages if shards.of_page(page) is shards.of_name(host)]
+        return name, pages
 
     def _above(self, number: int) -> list[Source]:
         above: list[Source] = []
@@ -180,9 +184,9 @@ class Polls:
             named = absolute_sitemaps(sitemaps, url)
             for problem in named.problems:
                 self._report(url, problem)
-            for sitemap in named.url:
+            for sitemap in named.children.url:
                 self._admission.add_source("sitemap", sitemap, now, named_by=host)
-            before, self._named_by[url] = self._named_by.get(url, []), list(named.url)
+            before, self._named_by[url] = self._named_by.get(url, []), named.children.url
             for gone in set(before).difference(self._settings.source_urls, *self._named_by.values()):
                 self._admission.leave_source("sitemap", gone, now)
 
@@ -288,33 +292,30 @@ class Polls:
 
     def _discovered(self, number: int, read: SourceRead, part: slice) -> None:
         """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""
-        now = self._clock()
-        entries = self._public(number, read.unknown[part])
-        host = self._sources[number].host
-        if self._collection.shards.n is not None:
-            entries = [entry for entry in entries if not self._admission.is_elsewhere(self._found(entry), host, now)]
-        unknown: dict[bytes, UnknownEntry] = {}  # two spellings of one URL are one page
-        for entry in entries:
-            if not self._collection.variants.pages(entry.request_fingerprint):
-                unknown.setdefault(entry.request_fingerprint, entry)
-        found = {name: self._found(entry) for name, entry in unknown.items()}
-        reasons = self._collection.kept_out(list(found.values()), now)
-        found = {name: page for (name, page), reason in zip(found.items(), reasons, strict=True) if reason is None}
+        now, host = self._clock(), self._sources[number].host
+        found = []
+        for entry in self._public(number, read.unknown[part]):
+            importance = self._admission.importance(entry.url, {}, None)
+            page = FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
+            is_known = self._collection.variants.pages(page.request_fingerprint)
+            if not is_known and not self._admission.is_elsewhere(page, host, now):
+                found.append((page, entry.lastmod))
+        reasons = self._collection.kept_out([page for page, _ in found], now)
+        found = [one for one, reason in zip(found, reasons, strict=True) if reason is None]
         if not found:
             return
-        pages = self._admission.add(list(found.values()), now)
-        for page_found in found.values():
-            self._admission.growth.found(page_found.url)
+        pages = np.array(self._admission.add([page for page, _ in found], now))
+        for page, _ in found:
+            self._admission.growth.found(page.url)
         shards = self._collection.shards
-        mine = {page for page in pages if shards.of_page(page) is shards.of_name(host)}
-        for page, entry in zip(pages, map(unknown.__getitem__, found), strict=True):
-            if page in mine:  # what it says of other shards' pages is not theirs
-                self._collection.unsaved.announcement(page, number, entry.lastmod, 0, now)
-        pages = [page for page in pages if page in mine]
-        self._planner.covered(np.array(pages), number, now)
-        surplus, _ = prospects(self._planner, np.array(pages), now)
+        # What it says of other shards' pages is not theirs.
+        mine = np.array([shards.of_page(page) is shards.of_name(host) for page in pages.tolist()])
+        for page, (_, lastmod) in zip(pages[mine].tolist(), itertools.compress(found, mine), strict=True):
+            self._collection.unsaved.announcement(page, number, lastmod, 0, now)
+        self._planner.covered(pages[mine], number, now)
+        surplus, _ = prospects(self._planner, pages[mine], now)
         # Every second without a copy loses the whole importance of a page.
-        lost = self._planner.pages.importance[pages][surplus > 0].sum()
+        lost = self._planner.pages.importance[pages[mine]][surplus > 0].sum()
         self._gained(number, float(surplus.sum()), float(lost))
 
     def _public(self, number: int, entries: list[UnknownEntry]) -> list[UnknownEntry]:
@@ -325,15 +326,6 @@ class Polls:
             return entries
         self._report(self._sources[number].url, Problem("private-address", len(private), private[0].url))
         return [entry for entry in entries if entry not in private]
-
-    def _found(self, entry: UnknownEntry) -> FoundPage:
-        importance = self._admission.importance(entry.url, {}, None)
-        return FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
-
-
-def _spoken_for(source: Source) -> list[str]:
-    """Return the hosts whose robots.txt let a source speak of their pages; its own host is always among them."""
-    return [source.host, *source.hosts]
 
 
 # Until it has shown its worth, a source is read once in so many rounds of the crawl; and all sources together take this

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 
 from scrapy import Request
@@ -48,41 +49,34 @@ def _is_like(first: Content, second: Content) -> bool:
     return both and first.fingerprint.recipe == second.fingerprint.recipe
 
 
+@dataclass(eq=False)
 class Responses:
     """What a response means, and what follows.
 
     verdict → observation → posterior → crawl value → due time → frontier; the page is marked for the next write.
     """
 
-    def __init__(
-        self,
-        collection: Collection,
-        probes: Probes,
-        book: DeliveryBook,
-        failing_hosts: FailingHosts,
-        admission: Admission,
-        ends: VisitEnds,
-    ) -> None:
+    collection: Collection
+    probes: Probes
+    book: DeliveryBook
+    failing_hosts: FailingHosts
+    admission: Admission
+    ends: VisitEnds
+
+    def __post_init__(self) -> None:
+        self._planner, self._count = self.collection.planner, self.collection.count
         # By page, how many bodies in a row were cut short.
         self._n_cut_short: dict[int, int] = {}
-        self._collection = collection
-        self._planner = collection.planner
-        self._probes = probes
-        self._book = book
-        self._failing_hosts = failing_hosts
-        self._admission = admission
-        self._ends = ends
-        self._count = collection.count
 
     def crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         """A visit got a response; return what that means."""
-        with self._ends.caught(visit, now):  # and the spider gets what it would have got without us
+        with self.ends.caught(visit, now):  # and the spider gets what it would have got without us
             return self._crawled(visit, fetched, now)
         return AS_SERVED
 
     def _crawled(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         content, probe = fetched.content, visit.probe
-        if self._ends.was_forgotten(visit, now):
+        if self.ends.was_forgotten(visit, now):
             return AS_SERVED
         if probe is not None and probe.impossible_url is not None:
             return self._impossible_answered(visit, probe, now, fetched)
@@ -103,15 +97,15 @@ class Responses:
         self._count("crawlsched/truncated")
         page = visit.page
         if visit.is_lesson:
-            self._ends.end(visit, Outcome.PROBED, now, fetched)
+            self.ends.end(visit, Outcome.PROBED, now, fetched)
             self._planner.release(page, now)
             return Verdict(Outcome.PROBED)
-        facts, n_before = self._collection.facts_of(page), self._n_cut_short.get(page, 0)
-        verdict = judge_cut_short(facts, self._book.circumstances(page), is_again=n_before > 0)
-        observation = self._ends.end(visit, verdict.outcome, now, fetched)
+        facts, n_before = self.collection.facts_of(page), self._n_cut_short.get(page, 0)
+        verdict = judge_cut_short(facts, self.book.circumstances(page), is_again=n_before > 0)
+        observation = self.ends.end(visit, verdict.outcome, now, fetched)
         self._planner.release(page, now)
         self._n_cut_short[page] = n_before + 1
-        wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self._collection.settings.error_interval)
+        wait = min(_CUT_SHORT_WAIT * 2.0**n_before, self.collection.settings.error_interval)
         self._planner.put_off(page, now + wait, now)
         columns = self._planner.columns([page]) if verdict.is_delivered else {}
         delivery = Delivery(page, now, facts, columns, observation, owed=verdict.owed)
@@ -120,16 +114,16 @@ class Responses:
 
     def _without_content(self, visit: Visit, fetched: ResponseFacts, now: float) -> Verdict:
         if fetched.status == 304:
-            is_known = self._collection.facts_of(visit.page).fingerprint is not None
-            doubt = self._collection.validators.doubt(visit.host, *visit.sent)
+            is_known = self.collection.facts_of(visit.page).fingerprint is not None
+            doubt = self.collection.validators.doubt(visit.host, *visit.sent)
             verdict = judge_status(304, is_known=is_known, is_believed=doubt is not None)
             self._learn(visit, visit.page, fetched, verdict, now, doubt=doubt or 0.0)
             return verdict
         verdict = judge_status(fetched.status)
         if verdict.outcome is Outcome.MOVED:
-            facts = self._collection.facts_of(visit.page)
-            self._collection.put_facts(facts._replace(moved_to=fetched.location), now)
-        self._ends.back_off(visit, verdict.outcome, now, fetched, retry_after(fetched.retry_after, now))
+            facts = self.collection.facts_of(visit.page)
+            self.collection.put_facts(facts._replace(moved_to=fetched.location), now)
+        self.ends.back_off(visit, verdict.outcome, now, fetched, retry_after(fetched.retry_after, now))
         return verdict
 
     # -- content
@@ -140,14 +134,14 @@ class Responses:
         if content.fingerprint.is_empty:
             self._count("crawlsched/content/empty")
         around = self._circumstances(visit, page, content, now)
-        verdict = judge(self._collection.facts_of(page), content, fetched.validators, around)
+        verdict = judge(self.collection.facts_of(page), content, fetched.validators, around)
         if page != visit.page:
             verdict = verdict._replace(outcome=Outcome.MOVED)
         self._carry_out(visit, page, fetched, content, verdict, around.finding, now)
         return verdict
 
     def _circumstances(self, visit: Visit, page: int, content: Content, now: float) -> Circumstances:
-        facts, around = self._collection.facts_of(page), self._book.circumstances(page)
+        facts, around = self.collection.facts_of(page), self.book.circumstances(page)
         detector = None if content.seen is None else self._detector(content)
         noise = None if detector is None else detector.noise
         first = visit.probe.first if visit.probe is not None else None
@@ -156,13 +150,13 @@ class Responses:
         )
         if page != visit.page:
             return around
-        suspicion = self._collection.wrong_pages.suspect(visit.host, facts, content)
-        self._probes.visited(is_again=facts.fingerprint is not None)
+        suspicion = self.collection.wrong_pages.suspect(visit.host, facts, content)
+        self.probes.visited(is_again=facts.fingerprint is not None)
         return around._replace(
             suspicion=suspicion,
-            may_refetch=first is None and self._probes.may_ask(page, visit.host, noise),
-            confirms_return=self._probes.confirms_return(noise),
-            knows_template=self._probes.knows(noise, announced=not self._planner.announcements.is_silent(page)),
+            may_refetch=first is None and self.probes.may_ask(page, visit.host, noise),
+            confirms_return=self.probes.confirms_return(noise),
+            knows_template=self.probes.knows(noise, announced=not self._planner.announcements.is_silent(page)),
         )
 
     def _finding(self, detector: Detector, visit: Visit, facts: PageFacts, content: Content, now: float) -> Finding:
@@ -188,7 +182,7 @@ class Responses:
             self._count("crawlsched/probes/noise_found")
 
     def _detector(self, content: Content) -> Detector:
-        return self._collection.learned.detector(content.url, content.fingerprint.recipe)
+        return self.collection.learned.detector(content.url, content.fingerprint.recipe)
 
     def _carry_out(
         self,
@@ -201,17 +195,17 @@ class Responses:
         now: float,
     ) -> None:
         """Do what a verdict on content says: fetch again, teach, learn, keep, deliver; each once, in this order."""
-        collection, facts = self._collection, self._collection.facts_of(page)
+        collection, facts = self.collection, self.collection.facts_of(page)
         elapsed = now - self._planner.pages.crawled_at.item(page)
         if verdict.outcome is Outcome.WRONG:
             collection.withheld.note(host_of(facts.url), verdict.reason, facts.url, now)
-            self._ends.back_off(visit, Outcome.WRONG, now, fetched)
+            self.ends.back_off(visit, Outcome.WRONG, now, fetched)
             return
         if verdict.refetch is not None:
             is_question = verdict.refetch is Refetch.IMPOSSIBLE_PAGE
             url = collection.wrong_pages.impossible_url(facts.url) if is_question else None
-            self._ends.end(visit, Outcome.PROBED, now, fetched)
-            self._probes.ask(Probe(page, visit.host, content, True, visit.validated, now, elapsed, is_question, url))
+            self.ends.end(visit, Outcome.PROBED, now, fetched)
+            self.probes.ask(Probe(page, visit.host, content, True, visit.validated, now, elapsed, is_question, url))
             return
         detector = self._teach(visit, page, fetched, content, verdict, now)
         columns = self._planner.columns([page]) if verdict.is_delivered else {}
@@ -220,28 +214,28 @@ class Responses:
         if page != visit.page and fetched.moved_to is not None:
             self._leave_address(visit, fetched.moved_to, observation, now)
         collection.put_facts(verdict.facts or facts, now)
-        self._admission.growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
+        self.admission.growth.visited(facts.url, content.fingerprint.digest, is_first=elapsed == inf)
         may_teach = page == visit.page and visit.probe is None and finding is not None and detector is not None
-        if may_teach and self._probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
+        if may_teach and self.probes.is_wanted(visit.host, finding, detector.noise):  # type: ignore[union-attr, arg-type]
             self._planner.hold(page)
-            self._probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
+            self.probes.ask(Probe(page, visit.host, content, False, visit.validated, now, elapsed))
         if verdict.kind and content.packed_text is not None:
             collection.keep_text(page, content.packed_text, now)
         self._deliver(visit, facts.url, delivery, verdict, now)
 
     def _deliver(self, visit: Visit, url: str, delivery: Delivery, verdict: Verdict, now: float) -> None:
         if verdict.is_delivered:
-            self._book.begin(visit.token, delivery)
+            self.book.begin(visit.token, delivery)
         elif verdict.deliver is DeliveryKind.UNDER_WAY:
             self._count("crawlsched/deliveries/under_way")
         elif verdict.reason:
-            self._collection.withheld.note(host_of(url), verdict.reason, url, now)
+            self.collection.withheld.note(host_of(url), verdict.reason, url, now)
 
     def _teach(
         self, visit: Visit, page: int, fetched: ResponseFacts, content: Content, verdict: Verdict, now: float
     ) -> Detector | None:
         """Learn of the page's template, its host's validators and what passes for its pages; return its detector."""
-        collection, facts = self._collection, self._collection.facts_of(page)
+        collection, facts = self.collection, self.collection.facts_of(page)
         detector = None if content.seen is None else self._detector(content)
         if detector is not None:
             is_earlier = verdict.kind == "returned" or verdict.reason == "flapping"
@@ -260,10 +254,10 @@ class Responses:
         probe = visit.probe
         if probe is None or not probe.is_held or probe.first.likeness == content.likeness:
             return
-        wrong_pages = self._collection.wrong_pages
+        wrong_pages = self.collection.wrong_pages
         has_passed = wrong_pages.is_replaced(facts, probe.first) and not wrong_pages.is_replaced(facts, content)
         if has_passed and wrong_pages.passed(visit.host, facts.url, probe.first):
-            self._collection.save_host(visit.host, now)
+            self.collection.save_host(visit.host, now)
 
     def _try_validators(
         self, visit: Visit, facts: PageFacts, fetched: ResponseFacts, verdict: Verdict, now: float
@@ -273,9 +267,9 @@ class Responses:
             return
         before = facts.etag, facts.last_modified
         is_other = bool(verdict.changed or verdict.kind or verdict.reason in _OTHER_CONTENT)
-        if self._collection.validators.compared(visit.host, before, fetched.validators, changed=is_other):
+        if self.collection.validators.compared(visit.host, before, fetched.validators, changed=is_other):
             self._count("crawlsched/validators/trials")
-            self._collection.save_host(visit.host, now)
+            self.collection.save_host(visit.host, now)
 
     # -- second fetches
 
@@ -285,7 +279,7 @@ class Responses:
         first = visit.probe.first.seen
         if _is_like(visit.probe.first, content):
             detector = self._detector(content)
-            facts = self._collection.facts_of(visit.page)
+            facts = self.collection.facts_of(visit.page)
             self._learn_at_once(detector, visit.probe, facts, content, now)
             assert first is not None
             assert content.seen is not None
@@ -293,63 +287,63 @@ class Responses:
             if finding.is_change and not finding.is_suspect:
                 # It was edited between the two fetches: the spider is to have what came second, too.
                 return self._judged(visit, visit.page, fetched, content, now)
-            self._collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
-        self._ends.end(visit, Outcome.PROBED, now, fetched)
+            self.collection.keep_learned(visit.page, content.url, content.fingerprint.recipe, now)
+        self.ends.end(visit, Outcome.PROBED, now, fetched)
         self._planner.release(visit.page, now)
         return Verdict(Outcome.PROBED)
 
     def _impossible_answered(self, visit: Visit, probe: Probe, now: float, fetched: ResponseFacts) -> Verdict:
         """A host was asked for a page that cannot exist: what it answers with is served in the place of pages."""
         content = None if fetched.is_cut_short else fetched.content
-        wrong_pages = self._collection.wrong_pages
+        wrong_pages = self.collection.wrong_pages
         if content is not None and not content.fingerprint.is_empty:
             # Pages that scripts draw have no text, and are none the worse for it.
             wrong_pages.learn(visit.host, content)
-            self._collection.save_host(visit.host, now)
+            self.collection.save_host(visit.host, now)
         if content is None or content.likeness != probe.first.likeness:
-            self._ends.question_open(visit, probe, now, fetched)
+            self.ends.question_open(visit, probe, now, fetched)
             return Verdict(Outcome.PROBED, refetch=Refetch.PAGE)
         wrong_pages.answered(visit.host, probe.first.likeness)
-        url = self._collection.facts_of(visit.page).url
-        self._collection.withheld.note(host_of(url), "wrong_page", url, now)
-        self._ends.back_off(visit, Outcome.WRONG, now, fetched)
+        url = self.collection.facts_of(visit.page).url
+        self.collection.withheld.note(host_of(url), "wrong_page", url, now)
+        self.ends.back_off(visit, Outcome.WRONG, now, fetched)
         return Verdict(Outcome.WRONG, reason="wrong_page")
 
     # -- pages that have moved
 
     def _moved(self, visit: Visit, to: Request, fetched: ResponseFacts, content: Content, now: float) -> Verdict:
         """Every redirect was permanent: the page lives elsewhere now, and what came is that page's content."""
-        old = self._collection.facts_of(visit.page)
-        base = self._collection.request_fingerprint(to.url)
-        page = self._collection.index.page(variant_fingerprint(base, old.variant))
+        old = self.collection.facts_of(visit.page)
+        base = self.collection.request_fingerprint(to.url)
+        page = self.collection.index.page(variant_fingerprint(base, old.variant))
         if page == visit.page:  # an address that this project's fingerprinter takes for the same
             return self._judged(visit, page, fetched, content, now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
-            data = self._collection.credentials.complete(old.template, old.template_data)
+            data = self.collection.credentials.complete(old.template, old.template_data)
             template = RequestTemplate(dict(data)) if data else None
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
-            if self._admission.is_elsewhere(
+            if self.admission.is_elsewhere(
                 found, host_of(old.url), now
             ):  # its owner crawls it, and delivers what it says
-                self._leave_address(visit, to, self._ends.end(visit, Outcome.MOVED, now, fetched), now)
+                self._leave_address(visit, to, self.ends.end(visit, Outcome.MOVED, now, fetched), now)
                 return Verdict(Outcome.MOVED)
-            self._collection.rules.count(self._collection.rules.number(to.url))
-            page = self._collection.add_pages([found], now)[0]
+            self.collection.rules.count(self.collection.rules.number(to.url))
+            page = self.collection.add_pages([found], now)[0]
             self._count("crawlsched/pages/found")
-        self._book.moved(visit.page, page, now)
+        self.book.moved(visit.page, page, now)
         if self._planner.in_flight(page):
             # The page itself is being visited at this moment; that visit will tell.
-            self._leave_address(visit, to, self._ends.end(visit, Outcome.MOVED, now, fetched), now)
+            self._leave_address(visit, to, self.ends.end(visit, Outcome.MOVED, now, fetched), now)
             return Verdict(Outcome.MOVED)
         return self._judged(visit, page, fetched, content, now)
 
     def _leave_address(self, visit: Visit, to: Request, observation: int | None, now: float) -> None:
         before = self._planner.standing(visit.page)
         self._planner.moved(visit.page, now)
-        facts = self._collection.facts_of(visit.page)
-        self._collection.put_facts(facts._replace(moved_to=to.url), now)
-        self._ends.tell(visit.page, before, observation, now)
+        facts = self.collection.facts_of(visit.page)
+        self.collection.put_facts(facts._replace(moved_to=to.url), now)
+        self.ends.tell(visit.page, before, observation, now)
 
     # -- what is learned of a page
 
@@ -358,17 +352,17 @@ class Responses:
     ) -> int | None:
         """Learn from a visit that reached content; return the number under which it is kept."""
         since = None
-        if verdict.changed and self._collection.validators.tells_time(visit.host):
+        if verdict.changed and self.collection.validators.tells_time(visit.host):
             since = seconds_since(fetched.last_modified, fetched.date, now)
         before = self._planner.standing(page)
         if self._planner.pages.state.item(page) != LIVE and self._planner.pages.n_errors.item(page):
-            self._failing_hosts.returned(self._planner.pages.host.item(page))
+            self.failing_hosts.returned(self._planner.pages.host.item(page))
         learned = self._planner.crawled(page, now, verdict.changed, doubt=doubt, time_since_modified=since)
-        self._collection.unsaved.page(page, now)
+        self.collection.unsaved.page(page, now)
         if verdict.changed:
-            self._collection.unsaved.content(page, now, changed_at=now)
+            self.collection.unsaved.content(page, now, changed_at=now)
         if learned is not None and verdict.changed:
             self._count("crawlsched/changes_found")
-        observation = self._ends.end(visit, verdict.outcome, now, fetched, learned=learned, size=verdict.size)
-        self._ends.tell(page, before, observation, now)
+        observation = self.ends.end(visit, verdict.outcome, now, fetched, learned=learned, size=verdict.size)
+        self.ends.tell(page, before, observation, now)
         return observation

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from crawlsched.change_signals import (
     Hubs,
-    Limits,
     Problem,
-    SitemapDocument,
+    SitemapEntries,
     announces,
     ascii_host,
     is_web_url,
@@ -44,6 +43,8 @@ _AT_A_STRETCH = 20
 _REST = 0.002
 _DAY = 86_400.0
 _LONGEST_EXAMPLE = 200
+#: The request fingerprint of a URL, and its pages.
+KnownAs = Callable[[str], tuple[bytes, Sequence[int]]]
 #: What a source last announced of pages, in the database.
 AnnouncedBefore = Callable[[NDArray[np.intp], int], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
 # An entry: its URL, its date in POSIX seconds, whether that names a time of day, and its text.
@@ -85,8 +86,7 @@ def read_source(
     url: str,
     body: bytes,
     *,
-    request_fingerprint: Callable[[str], bytes],
-    pages_of: Callable[[bytes], Sequence[int]],
+    known_as: KnownAs,
     announced_before: AnnouncedBefore,
     ancestors: Sequence[str] = (),
     hosts: Collection[str] = (),
@@ -94,7 +94,7 @@ def read_source(
     """Read a sitemap, an index of sitemaps, or a robots.txt; change nothing.
 
     An index that lists any of its `ancestors` is a loop. The document may speak of the pages of `hosts`, too, whose
-    robots.txt name it. `pages_of` gives the pages of a URL by its request fingerprint, and `announced_before` what a
+    robots.txt name it. `known_as` gives the request fingerprint of a URL and its pages, and `announced_before` what a
     source last stated of pages (`Reader.announcements_for`). The crawling thread may add pages meanwhile, so it checks
     again before it adds an unknown entry.
     """
@@ -102,10 +102,9 @@ def read_source(
     if digest == source.fingerprint:
         return SourceRead(digest)
     if source.kind == "robots":
-        robots = read_robots(body, url)
-        return SourceRead(digest, children=[(found, None) for found in robots.url], problems=robots.problems)
-    limits = Limits()
-    document = read_sitemap(body, url, limits, hosts=hosts, ancestors=tuple(ancestors))
+        document = read_robots(body, url)
+    else:
+        document = read_sitemap(body, url, hosts=hosts, ancestors=tuple(ancestors))
     read = SourceRead(
         digest,
         usable=document.kind != "unknown",
@@ -114,19 +113,13 @@ def read_source(
         problems=document.problems,
         hubs=document.hubs,
     )
-    _look_up(read, document, source, request_fingerprint, pages_of, announced_before)
+    known = _look_up(read, document.entries, known_as)
+    _compare(read, known, source, announced_before)
     return read
 
 
-def _look_up(
-    read: SourceRead,
-    document: SitemapDocument,
-    source: Source,
-    request_fingerprint: Callable[[str], bytes],
-    pages_of: Callable[[bytes], Sequence[int]],
-    announced_before: AnnouncedBefore,
-) -> None:
-    entries = document.entries
+def _look_up(read: SourceRead, entries: SitemapEntries, known_as: KnownAs) -> list[_Entry]:
+    """Note which entries are of known pages and which of unknown ones; return those of the known pages."""
     # Two spellings of one URL are one page, and the later date counts, as for two entries with one spelling.
     known: dict[int, _Entry] = {}
     unknown: dict[bytes, _Entry] = {}
@@ -137,11 +130,9 @@ def _look_up(
         if number % _AT_A_STRETCH == 0:
             time.sleep(_REST)
         try:
-            name = request_fingerprint(url)
-            pages = pages_of(name)
+            name, pages = known_as(url)
             if not pages and (plain := without_tracking(url)) != url:
-                entry, name = (plain, *entry[1:]), request_fingerprint(plain)
-                pages = pages_of(name)
+                entry, (name, pages) = (plain, *entry[1:]), known_as(plain)
         except ValueError:  # nothing can ask for it, says Scrapy or the project's own fingerprinter
             refused.append(url)
             continue
@@ -153,7 +144,7 @@ def _look_up(
         read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]
     read.unknown = [UnknownEntry(entry[0], name, _kept(None, entry)) for name, entry in unknown.items()]
     read.pages = np.fromiter(known, np.intp, len(known))
-    _compare(read, list(known.values()), source, announced_before)
+    return list(known.values())
 
 
 def _later(before: _Entry | None, entry: _Entry) -> _Entry:

@@ -50,7 +50,8 @@ class Sources:
         self._most_of_a_host = most_of_a_host
         self._n_of_host: Counter[str] = Counter()
         self._n_named_by_pages: Counter[str] = Counter()
-        self._rows: list[Source | None] = []
+        self._rows: dict[int, Source] = {}
+        # Those that are another process's by now, too: a source that comes back gets the number that it had.
         self._numbers: dict[tuple[str, str], int] = {}
         # A heap. What no longer agrees with its source, because that was polled sooner, is passed over.
         self._polls: list[tuple[float, int]] = []
@@ -80,19 +81,16 @@ class Sources:
         return self._n_of_host.total()
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._rows)
 
     def __iter__(self) -> Iterator[Source]:
-        return (row for row in self._rows if row is not None)
+        return iter(self._rows.values())
 
     def __contains__(self, number: int) -> bool:
-        return 0 <= number < len(self._rows) and self._rows[number] is not None
+        return number in self._rows
 
     def __getitem__(self, number: int) -> Source:
-        row = self._rows[number]
-        if row is None:
-            raise KeyError(number)
-        return row
+        return self._rows[number]
 
     def load(self, sources: Sequence[Source], now: float = inf) -> dict[int, int]:
         """Take over sources of a store; no poll waits longer than the present interval.
@@ -107,7 +105,7 @@ class Sources:
         for source in sources:
             number = self.number(source.kind, source.url)
             if number is None:
-                number = self._numbers.get(_name(source.kind, source.url), len(self._rows))
+                number = self._numbers.get(_name(source.kind, source.url), len(self._numbers))
                 new.append(source)
                 self._put(replace(source, source=number, parent=None))
             numbers[source.source] = number
@@ -122,12 +120,11 @@ class Sources:
         return numbers
 
     def drop(self, numbers: Iterable[int]) -> None:
-        """Sources are another process's from now on; one that comes back gets the number that it had. O(those)."""
+        """Sources are another process's from now on. O(those)."""
         for number in numbers:
-            source = self[number]
             self._take_out_of_line(number)
             self._failures.pop(number, None)
-            self._rows[number] = None
+            source = self._rows.pop(number)
             if source.kind in POLLED_KINDS:
                 self._n_of_host[source.host] -= 1
                 self._n_named_by_pages[source.host] -= source.quality.get("named_by") == "page"
@@ -147,7 +144,7 @@ class Sources:
         if kind in POLLED_KINDS and self._n_of_host[host] >= self._most_of_a_host:
             return None
         next_poll_at = now if kind in POLLED_KINDS else None
-        number = self._numbers.get(_name(kind, url), len(self._rows))
+        number = self._numbers.get(_name(kind, url), len(self._numbers))
         source = Source(number, kind, url, host, parent=parent, next_poll_at=next_poll_at, hosts=foreign)
         self._put(source)
         if kind in POLLED_KINDS:
@@ -157,7 +154,7 @@ class Sources:
     def number(self, kind: str, url: str) -> int | None:
         """Return the number of a source, None if it is not known."""
         number = self._numbers.get(_name(kind, url))
-        return None if number is None or self._rows[number] is None else number
+        return number if number in self._rows else None
 
     def mark_due(self, now: float) -> int:
         """Put the sources whose time has come in line for a slot; return how many wait."""
@@ -241,8 +238,7 @@ class Sources:
             self._due.pop(self[number].host, None)
 
     def _is_planned(self, at: float, number: int) -> bool:
-        row = self._rows[number]
-        return row is not None and row.next_poll_at == at
+        return number in self._rows and self._rows[number].next_poll_at == at
 
     def _wait_until(self, at: float, number: int) -> None:
         if self[number].next_poll_at != at:
@@ -253,8 +249,6 @@ class Sources:
             heapq.heapify(self._polls)
 
     def _put(self, source: Source) -> None:
-        if source.source == len(self._rows):
-            self._rows.append(None)
         self._rows[source.source] = source
         if source.kind in POLLED_KINDS:
             self._n_of_host[source.host] += 1

@@ -49,10 +49,6 @@ class Subscription:
         """Whether to ask the hub now to subscribe, for the first time or again."""
         return self.hub is not None and now >= max(self.wait_until, self.confirmed_at + _RENEWED_AT * self.lease)
 
-    def has_asked(self, mode: str) -> bool:
-        """Whether the hub was asked for this and has not been answered."""
-        return self.asked == mode
-
     def ask(self, now: float) -> Subscription:
         """Note that the hub is asked."""
         return replace(self, asked="subscribe", asked_at=now, wait_until=now + _UNANSWERED)

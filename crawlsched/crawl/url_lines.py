@@ -6,7 +6,7 @@ import io
 import math
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -31,7 +31,6 @@ _KEPT = 1_000
 class UrlLine(NamedTuple):
     """What a line says."""
 
-    number: int  # of the line, from 1
     url: str
     importance: float | None = None  # 0 or more
     time: float | None = None  # of a visit, POSIX seconds
@@ -71,11 +70,11 @@ class UrlLines:
             return 0, None
         return self._raw.tell(), self.path.stat().st_size
 
-    def leave_out(self, number: int, fault: str) -> None:
-        """Note that a line is wrong."""
+    def leave_out(self, fault: str) -> None:
+        """Note that the line read last is wrong."""
         self.n_wrong += 1
         if len(self.wrong) < _KEPT:
-            self.wrong.append((number, fault))
+            self.wrong.append((self.n, fault))
 
     def __iter__(self) -> Iterator[UrlLine]:
         """Give the lines that are right."""
@@ -102,8 +101,8 @@ class UrlLines:
             if "url" in names:
                 self._take_header(names)
                 yield from self._rows(file, names)
-            elif line := self._plain(text):
-                yield line
+            elif (url := text.strip()) and not url.startswith("#"):
+                yield from self._read({"url": url})
 
     def _take_header(self, names: Sequence[str]) -> None:
         self.columns = tuple(name for name in _COLUMNS if name in names)
@@ -114,50 +113,43 @@ class UrlLines:
                 "changed (or digest)."
             )
 
-    def _plain(self, text: str) -> UrlLine | None:
-        url = text.strip()
-        return None if not url or url.startswith("#") else self._checked(self.n, url)
-
-    def _checked(self, number: int, url: str) -> UrlLine | None:
-        if url.isascii() or url.isprintable():
-            return UrlLine(number, url)
-        self.leave_out(number, f"it has characters that are not UTF-8 or not to be seen: {url!r:.100}")
-        return None
+    def _read(self, said: Mapping[str, str]) -> Iterator[UrlLine]:
+        """Give what the columns of a line say, if that is right."""
+        try:
+            line = UrlLine(**{name: _READERS[name](text.strip()) for name, text in said.items()})
+            if self.has_visits and line.time is None:
+                raise ValueError("it has no time")
+            if line.time is not None and line.time > self._now:
+                raise ValueError(f"its time lies in the future: {line.time:.0f} (POSIX seconds)")
+        except ValueError as error:
+            self.leave_out(str(error))
+        else:
+            yield line
 
     def _rows(self, file: IO[str], names: Sequence[str]) -> Iterator[UrlLine]:
         rows = csv.reader(file)
         places = {name: names.index(name) for name in self.columns}
         while True:
+            row, fault = None, ""
             try:
                 row = next(rows, None)
             except csv.Error as error:
-                self.n = rows.line_num + 1
-                self.leave_out(self.n, f"it cannot be read as CSV ({error})")
-                continue
-            if row is None:
-                return
+                fault = f"it cannot be read as CSV ({error})"
             self.n = rows.line_num + 1
-            if not row:
-                continue
-            if len(row) != len(names):
-                self.leave_out(self.n, f"it has {len(row)} fields, and the first line has {len(names)}")
-                continue
-            if (line := self._checked(self.n, row[places["url"]].strip())) is None:
-                continue
-            try:
-                yield line._replace(**{name: _READERS[name](row[at].strip()) for name, at in places.items()})
-            except ValueError as error:
-                self.leave_out(self.n, str(error))
+            if row is None and not fault:
+                return
+            if row and len(row) != len(names):
+                fault = f"it has {len(row)} fields, and the first line has {len(names)}"
+            if fault:
+                self.leave_out(fault)
+            elif row:
+                yield from self._read({name: row[at] for name, at in places.items()})
 
-    def is_past(self, line: UrlLine) -> bool:
-        """Whether the visit of a line has been; one in the future is left out."""
-        if line.time is None:
-            self.leave_out(line.number, "it has no time")
-            return False
-        if line.time > self._now:
-            self.leave_out(line.number, f"its time lies in the future: {line.time:.0f} (POSIX seconds)")
-            return False
-        return True
+
+def _url(text: str) -> str:
+    if not (text.isascii() or text.isprintable()):
+        raise ValueError(f"it has characters that are not UTF-8 or not to be seen: {text!r:.100}")
+    return text
 
 
 def _importance(text: str) -> float | None:
@@ -203,7 +195,7 @@ def _digest(text: str) -> int:
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
-    "url": str,
+    "url": _url,
     "importance": _importance,
     "time": _time,
     "changed": _changed,

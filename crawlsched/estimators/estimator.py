@@ -1,7 +1,7 @@
 """What all change-rate estimators share: rows of state in numpy columns, four verbs, and nothing per page in Python."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -139,10 +139,14 @@ class Estimator(ABC):
 
     def change_rate(self, pages: npt.ArrayLike | None = None) -> Any:
         """Return the changes per second of some pages, all by default: finite and never negative."""
-        if pages is None:
-            return self._estimate(np.arange(self.n_pages))
-        rates = self._estimate(check_rows(pages, self.n_pages))
-        return float(rates[0]) if np.ndim(pages) == 0 else rates
+        return self._of(pages, self._estimate)
+
+    def _of(self, pages: npt.ArrayLike | None, read: Callable[[IndexArray], Any]) -> Any:
+        """Return what is read of some rows, all by default; of a single one without the axis of rows."""
+        found = read(np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages))
+        if pages is None or np.ndim(pages):
+            return found
+        return found.item() if found.ndim == 1 else found[0]
 
     def resize(self, n_pages: int) -> None:
         """Grow to `n_pages` rows; the new ones are as before a first visit."""

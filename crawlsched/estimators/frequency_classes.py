@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.observations import Observations, check_rows
+from crawlsched.estimators.observations import Observations
 from crawlsched.estimators.probabilities import check_prior, posterior_probabilities, visit_log_likelihood
 
 __all__ = ["FrequencyClasses"]
@@ -80,9 +80,11 @@ class FrequencyClasses(Estimator):
         self._columns["log_likelihood"][seen.pages] = relative - relative.max(axis=1, keepdims=True)
 
     def _estimate(self, pages: IndexArray) -> FloatArray:
-        probabilities = posterior_probabilities(self._columns["log_likelihood"][pages], self.prior)
-        rates: FloatArray = (probabilities * self.rates).sum(axis=1)
+        rates: FloatArray = (self._probabilities(pages) * self.rates).sum(axis=1)
         return rates
+
+    def _probabilities(self, pages: IndexArray) -> FloatArray:
+        return posterior_probabilities(self._columns["log_likelihood"][pages], self.prior)
 
     def probabilities(self, pages: npt.ArrayLike | None = None) -> FloatArray:
         """Return the probability of each class.
@@ -97,9 +99,8 @@ class FrequencyClasses(Estimator):
         ndarray, shape (n, K), or (K,) for a single page
             Rows add up to 1.
         """
-        rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
-        found = posterior_probabilities(self._columns["log_likelihood"][rows], self.prior)
-        return found[0] if pages is not None and np.ndim(pages) == 0 else found
+        found: FloatArray = self._of(pages, self._probabilities)
+        return found
 
     def classify(self, pages: npt.ArrayLike | None = None) -> Any:
         """Return the name of the most probable class (the first of equals).
@@ -113,6 +114,5 @@ class FrequencyClasses(Estimator):
         -------
         list of str, or str for a single page
         """
-        best = np.atleast_2d(self.probabilities(pages)).argmax(axis=1)
-        found = [self.names[k] for k in best]
-        return found[0] if pages is not None and np.ndim(pages) == 0 else found
+        best = self.probabilities(pages).argmax(axis=-1)
+        return self.names[best] if np.ndim(best) == 0 else [self.names[k] for k in best]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray
 from crawlsched.estimators.log_weights import relative_likelihoods
-from crawlsched.estimators.observations import check_rows
+from crawlsched.estimators.observations import check_positive, check_rows
 from crawlsched.estimators.probabilities import TINY, check_prior
 
 __all__ = ["learn_prior"]
@@ -84,9 +84,8 @@ def learn_prior(
         raise ValueError(f"log_likelihood must have a row per page and a column per rate, got shape {stored.shape}.")
     if iterations < 1:
         raise ValueError(f"iterations must be at least 1, got {iterations!r}.")
-    weight = (1.0 if groups is None else 10.0) if strength is None else float(strength)
-    if not 0 < weight < np.inf:
-        raise ValueError(f"strength must be a number of pages above 0 and finite, got {strength!r}.")
+    given = (1.0 if groups is None else 10.0) if strength is None else strength
+    weight = check_positive(given, "strength", "a number of pages")
     if groups is None:
         towards = _probabilities(prior, (1, stored.shape[1]))[0]
         return _learn_whole(stored, towards, iterations, weight, learning_rate)

@@ -235,7 +235,6 @@ class Posterior(Estimator):
         self.rates = DEFAULT_RATES if rates is None else _check_rates(rates)
         self.rates_id = grid_id(self.rates)
         self._ones = np.ones(self.rates.size)
-        self._grid: FloatArray = np.array(self.rates)  # never read-only, which to numba would be another type
         self.dtype = np.dtype(dtype).name
         if self.dtype not in ("float64", "uint16", "uint8"):
             raise ValueError(f"dtype must be numpy.float64, numpy.uint16 or numpy.uint8, got {self.dtype}.")
@@ -244,7 +243,7 @@ class Posterior(Estimator):
         if not 0 <= renewal < 1:
             raise ValueError(f"renewal must be a probability from 0 to below 1, got {renewal!r}.")
         self.renewal = float(renewal)
-        self._renewal = Renewal(self._grid, self.renewal)
+        self._renewal = Renewal(self.rates, self.renewal)
         self.counts_updates = bool(counts_updates)
         super().__init__(n_pages)
 
@@ -405,10 +404,13 @@ class Posterior(Estimator):
         learning_rate : float, default 1
             Power of the likelihood: below 1 less is learned from each visit (a generalized posterior).
         """
-        rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
-        before = self.prior if prior is None else check_prior(prior, self.rates.size, rows.size)
-        probabilities = posterior_probabilities(self._columns["log_likelihood"][rows], before, learning_rate)
-        return probabilities[0] if pages is not None and np.ndim(pages) == 0 else probabilities
+
+        def read(rows: IndexArray) -> FloatArray:
+            before = self.prior if prior is None else check_prior(prior, self.rates.size, rows.size)
+            return posterior_probabilities(self._columns["log_likelihood"][rows], before, learning_rate)
+
+        found: FloatArray = self._of(pages, read)
+        return found
 
     def unchanged_one(
         self, page: int, elapsed: float, prior: FloatArray | None = None, learning_rate: float = 1.0
@@ -444,11 +446,8 @@ class Posterior(Estimator):
 
     def log_likelihood(self, pages: npt.ArrayLike | None = None) -> FloatArray:
         """Return the log-likelihood of each rate relative to the likeliest, in nats, without the prior."""
-        stored = self._columns["log_likelihood"]
-        if pages is None:
-            return decoded(stored)
-        rows = decoded(stored[check_rows(pages, self.n_pages)])
-        return rows[0] if np.ndim(pages) == 0 else rows
+        found: FloatArray = self._of(pages, lambda rows: decoded(self._columns["log_likelihood"][rows]))
+        return found
 
     def packed(self, pages: npt.ArrayLike) -> npt.NDArray[np.uint16]:
         """Return compact rows for a store, shape (n, K + 1), or (n, K) where updates are not counted.

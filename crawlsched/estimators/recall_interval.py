@@ -1,7 +1,5 @@
 """The interval of recall: between which bounds the share of changes that a source announces lies."""
 
-from collections.abc import Callable, Iterable
-
 import numpy as np
 import numpy.typing as npt
 
@@ -16,9 +14,8 @@ _DROP_95 = 1.9207294103470494
 _NORMAL_95 = 1.959963984540054
 # True announcements per second of a page, as multiples of the mean of all announcements.
 _RATES: FloatArray = np.geomspace(1e-3, 50.0, 32)
-# Changes that are not announced for each that is, and at every how manieth the likelihood is looked at first.
+# Changes that are not announced for each that is.
 _ODDS: FloatArray = np.geomspace(1e-4, 1e3, 128)
-_STEP = 8
 _ROUNDS = 50
 _ALMOST = 1e-6
 
@@ -77,7 +74,8 @@ def recall_interval(
     weights = _distributions(announced, watched, rates, false_rate)
     seen, unseen = silent & found, silent & ~found
     quiet = np.bincount(page[unseen], times[unseen], numbers.size).astype(np.float64)
-    best, missing = _looked_at(lambda odds: _log_likelihood(odds * rates, weights, page[seen], times[seen], quiet))
+    likely = [_log_likelihood(odds * rates, weights, page[seen], times[seen], quiet) for odds in _ODDS.tolist()]
+    best, missing = int(np.argmax(likely)), max(likely) - _DROP_95 - np.array(likely)
     with np.errstate(divide="ignore"):
         below, above = np.abs(np.log(fit.precision_interval) - np.log(max(fit.precision, _ALMOST)))
     counted = _NORMAL_95 / np.sqrt(counts.sum())
@@ -86,29 +84,6 @@ def recall_interval(
     # At either end of the scale nothing speaks against a recall of 1, or of 0.
     odds = {0: 0.0, _ODDS.size - 1: np.inf}.get(best, float(_ODDS[best]))
     return 1.0 / (1.0 + odds), 1.0 / (1.0 + low), 1.0 / (1.0 + high)
-
-
-def _looked_at(log_likelihood: Callable[[float], float]) -> tuple[int, FloatArray]:
-    """Return the odds at which the likelihood is greatest, and by how much it is too low at each.
-
-    The likelihood rises and then falls, so places between two others on the same side of the edge stay nan.
-    """
-    found = np.full(_ODDS.size, np.nan)
-
-    def look(places: Iterable[int]) -> int:
-        for place in places:
-            if 0 <= place < _ODDS.size and np.isnan(found[place]):
-                found[place] = log_likelihood(_ODDS.item(place))
-        return int(np.nanargmax(found))
-
-    around = look([*range(0, _ODDS.size, _STEP), _ODDS.size - 1])
-    best = look(range(around - _STEP, around + _STEP))
-    out = np.flatnonzero(found[best] - _DROP_95 - found > 0)
-    for edge in out[out < best][-1:].tolist():
-        look(range(edge, edge + _STEP))
-    for edge in out[out > best][:1].tolist():
-        look(range(edge - _STEP, edge))
-    return best, found[best] - _DROP_95 - found
 
 
 def _distributions(announced: FloatArray, watched: FloatArray, rates: FloatArray, false_rate: float) -> FloatArray:

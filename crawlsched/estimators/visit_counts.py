@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.estimators.estimator import Columns, Estimator
-from crawlsched.estimators.observations import Observations, check_rows
+from crawlsched.estimators.observations import Observations
 
 __all__ = [
     "BEST_FREQUENCY_RATIO",
@@ -154,7 +154,7 @@ class UniformPrior(VisitCounts):
 _NEAREST = 1e-6
 
 
-class LastModified(Estimator):
+class LastModified(VisitCounts):
     """X'/T: changes found, less their bias, by the time from the last change or visit to each visit.
 
     Notes
@@ -201,20 +201,13 @@ class LastModified(Estimator):
             Changes per second. With N regular visits its mean is N log(N/(N - 1)) of a small rate and N/(N - 1) of a
             great one (Theorem D.2).
         """
-        rows = np.arange(self.n_pages) if pages is None else check_rows(pages, self.n_pages)
-        rates = ratio(self._columns["changes"][rows], self._columns["time"][rows])
-        return float(rates[0]) if pages is not None and np.ndim(pages) == 0 else rates
-
-    def _new_rows(self, n: int) -> Columns:
-        return {"visits": np.zeros(n), "changes": np.zeros(n), "time": np.zeros(n)}
+        return self._of(pages, lambda rows: ratio(self._columns["changes"][rows], self._columns["time"][rows]))
 
     def _observe(self, seen: Observations) -> None:
         inside = seen.time_since_modified < seen.elapsed
         since = np.where(inside, seen.time_since_modified, 0.5 * seen.elapsed)
         since = np.maximum(since, _NEAREST * seen.elapsed)
-        self._columns["visits"][seen.pages] += 1
-        self._columns["changes"][seen.pages] += seen.changed
-        self._columns["time"][seen.pages] += np.where(seen.changed, since, seen.elapsed)
+        super()._observe(seen._replace(elapsed=np.where(seen.changed, since, seen.elapsed)))
 
     def _estimate(self, pages: IndexArray) -> FloatArray:
         visits, changes = self._columns["visits"][pages], self._columns["changes"][pages]

@@ -21,15 +21,15 @@ __all__ = ["Filing"]
 _FEWEST, _MOST = 64, 4096
 # Where less than this part of the room is filled a level comes down: who is left goes while the next ones are found.
 _QUARTER = 0.25
-#: Pages that fall due in this number of slots are looked at together: it takes hardly longer than for one page. While
-#: first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would be
-#: fetched again and again until others are known.
+#: Pages that fall due in this number of slots are looked at together: it takes hardly longer than for one page. In a
+#: collection that is smaller than the cube of this number they are fewer slots, as a page can come back after some.
+#: While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
+#: be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-# In a small collection they are such a part of a round, as a page can come back after some.
-_PART_OF_ROUND = 256
 # So many pages are worked on at once, which takes about a millisecond: they become candidates, their due times are
-# reckoned anew after a level came down, or they are a sample.
-_AT_ONCE = 1024
+# reckoned anew after a level came down, or they are a sample. While there is no good candidate it is done so many times
+# with one pick.
+_AT_ONCE, _STEPS = 2048, 4
 # A level that a sample finds is below the values of so many of its pages at least.
 _LEAST_RANK = 8
 # Who was looked at in vain waits for this share of its time since the crawl.
@@ -62,13 +62,6 @@ class Filing:
         self._now = self._looked_until = -np.inf
         # Slots that pass unused, above what the machine can do, bring no page nearer: picks count.
         self._picks_until_look = 0
-
-    def __len__(self) -> int:
-        """Count the pages in the frontier; O(n)."""
-        return int(np.count_nonzero(self._due.place != OUT))
-
-    def __contains__(self, page: int) -> bool:
-        return self._place_of(page) != OUT
 
     def _place_of(self, page: int) -> int:
         place = self._due.place
@@ -169,7 +162,8 @@ class Filing:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
             # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
-            self._queue.level = self._level_of(pages, now)
+            values = self.values.value_at(_sample(pages), now)
+            self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
         times = np.minimum(np.maximum(self._reached(pages, now), not_before), self._deadlines(pages))
         self._due.set(pages, np.maximum(times, self._eligible_at(pages)))
@@ -212,13 +206,15 @@ class Filing:
         self._now = now = max(now, self._now)
         self._looked_until = now + self._slots_together * self.slot
         self._picks_until_look = self._slots_together
-        filed, self._filed = np.array(sorted(self._filed), np.intp), set()
-        self._reckon(filed[self._due.place[filed] == FILED], now)
+        if self._filed:
+            filed, self._filed = np.array(sorted(self._filed), np.intp), set()
+            self._reckon(filed[self._due.place[filed] == FILED], now)
         pages = self._due.take(self._looked_until, _AT_ONCE)
-        eligible_at = self._eligible_at(pages)
-        is_barred = eligible_at > now
-        self._due.set(pages[is_barred], eligible_at[is_barred])
-        self._become_due(pages[~is_barred], now)
+        if pages.size:
+            eligible_at = self._eligible_at(pages)
+            is_barred = eligible_at > now
+            self._due.set(pages[is_barred], eligible_at[is_barred])
+            self._become_due(pages[~is_barred], now)
         if self._queue.host_levels:
             going = set(self._queue.going.hosts.tolist())
             for host in self._queue.host_levels.keys() - self._resting.at.keys() - going:
@@ -227,7 +223,7 @@ class Filing:
     @property
     def _slots_together(self) -> int:
         """For how many slots what falls due is looked at together."""
-        return 0 if self._intervals.come else min(self._pages.n // _PART_OF_ROUND, SLOTS_TOGETHER)
+        return 0 if self._intervals.come else min(self._pages.n // SLOTS_TOGETHER**2, SLOTS_TOGETHER)
 
     @property
     def _room(self) -> int:
@@ -272,29 +268,30 @@ class Filing:
         if before >= ENOUGH * queue.level or now < self._idle_until:
             return False
         self._look(now)
-        if queue.highest(now) < ENOUGH * queue.level:
+        for _ in range(_STEPS):
+            if queue.highest(now) >= ENOUGH * queue.level:
+                break
             # Where nobody is left a sample finds somebody at once; to reckon the due times of all could take seconds.
-            if not (len(queue.going) and self._go_on()):
-                self._bring_down(now)
+            if not ((len(queue.going) and self._go_on()) or self._bring_down(now)):
+                break
             self._look(now)
         return queue.highest(now) > before
 
-    def _bring_down(self, now: float) -> None:
-        """Lower the level to where some pages are that may go, if there are any."""
+    def _bring_down(self, now: float) -> bool:
+        """Lower the level to where some pages are that may go; False if there are none."""
         queue = self._queue
         pages = self._may_go(self._some_rows(), now)
         if not pages.size:
             if len(queue.going) or now < self._searched_until:
-                return
-            pages = _sample(self._may_go(np.arange(self._pages.n), now))
+                return False
+            pages = self._may_go(np.arange(self._pages.n), now)
             if not pages.size:
                 self._searched_until = now + self._pages.n // _AT_ONCE * self.slot
                 self._idle_until = self._next_eligible(now)
-                return
-        queue.level = min(self._level_of(pages, now), queue.level)
-        best = pages[self.values.value_at(pages, now) >= queue.level]
-        self._due.set(best, np.full(best.size, now))
+                return False
+        queue.level = self._come_down(pages, now, self._room / 2, self._pages.n, queue.level)
         self._anew, self._picks_until_look = [range(self._pages.n)], 0
+        return True
 
     def _some_rows(self) -> IndexArray:
         """Return some rows, others each time; O(1)."""
@@ -314,26 +311,24 @@ class Filing:
         self._reckon(rows[waits], self._now)
         return True
 
-    def _level_of(self, pages: IndexArray, now: float) -> float:
-        """Return the value that half as many pages exceed as there is room for, by a sample."""
-        return self._nth_highest(pages, now, self._room / 2, self._pages.n)
-
-    def _nth_highest(self, pages: IndexArray, now: float, nth: float, n_pages: int) -> float:
-        """Return about the nth highest value of a number of pages, by some of them; 0: there are none."""
-        values = np.sort(self.values.value_at(_sample(pages), now))[::-1]
-        # A level that is too low rises as pages are looked at, and each that comes down takes a look at all of them.
-        rank = max(int(nth * values.size / n_pages), _LEAST_RANK)
-        return values.item(min(rank, values.size - 1)) if values.size else 0.0
+    def _come_down(self, pages: IndexArray, now: float, n_above: float, n_pages: int, most: float) -> float:
+        """Return a level that so many of so many pages are above, by some of them; let the best of these be due."""
+        pages = _sample(pages)
+        values = self.values.value_at(pages, now)
+        level = min(_exceeded(values, n_above / n_pages), most)
+        best = pages[values >= level]
+        self._due.set(best, np.full(best.size, now))
+        return level
 
     def _bring_host_down(self, host: int, now: float) -> None:
         """Lower the level that a host has of its own."""
         queue = self._queue
         rows = np.flatnonzero(self._pages.host[: self._pages.n] == host)
-        level = self._nth_highest(self._may_go(rows, now), now, self._room_of_host / 2, rows.size)
-        queue.host_levels[host] = min(level, ENOUGH * queue.host_levels[host])
+        most, n_above = ENOUGH * queue.host_levels[host], self._room_of_host / 2
+        queue.host_levels[host] = self._come_down(self._may_go(rows, now), now, n_above, rows.size, most)
         if queue.host_levels[host] <= queue.level:
             del queue.host_levels[host]
-        self._anew.append(rows)
+        self._anew.insert(0, rows)
 
     def _may_go(self, rows: IndexArray, now: float, resting: bool = False) -> IndexArray:
         """Return those of some pages with a copy that wait and might go, and whose hosts rest, or do not."""
@@ -382,3 +377,12 @@ class Filing:
 
 def _sample(pages: IndexArray) -> IndexArray:
     return pages[:: 1 + pages.size // _AT_ONCE]
+
+
+def _exceeded(values: FloatArray, share: float) -> float:
+    """Return the value that about a share of the values exceed; 0: there are none."""
+    if not values.size:
+        return 0.0
+    # A level that is too low rises as pages are looked at, and each that comes down takes a look at all of them.
+    rank = max(int(share * values.size), _LEAST_RANK)
+    return float(np.sort(values)[::-1].item(min(rank, values.size - 1)))

@@ -95,8 +95,10 @@ class FairQueue(PriorityQueue[Key]):
         self.discard(key)
 
     def took(self, key: Key, cost: float = 1.0) -> None:
-        """The first key has had its turn. O(log n)."""
-        at = heappop(self._heap)[0]
+        """A key that was the first has had its turn. O(log n)."""
+        at = self.at[key]
+        if self.first() == key:  # no other has come meanwhile
+            heappop(self._heap)
         self._now = max(self._now, at)
         self.put(key, at + cost)
 

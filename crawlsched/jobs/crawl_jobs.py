@@ -35,7 +35,7 @@ from crawlsched.settings import Settings
 from crawlsched.store import Store, schema
 from crawlsched.store.records import save_plan, thin_samples
 
-__all__ = ["CrawlJobs", "check_store", "placed", "plan_store", "prune"]
+__all__ = ["CrawlJobs", "plan_store"]
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def _make_plan(
     return made
 
 
-def placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shards) -> Visits:
+def _placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shards) -> Visits:
     """Return visits with their pages and sources in memory, and the hosts of these; those of unknown ones are left out.
 
     Parameters
@@ -122,7 +122,7 @@ def placed(read: Sequence[tuple[Shard, Visits]], planner: Planner, shards: Shard
     return {**kept, "host": planner.hosts(kept["page"])}
 
 
-def prune(store: Store, before: float) -> int:
+def _prune(store: Store, before: float) -> int:
     """Delete the observations made before this time, some at once; return how many."""
     deleted = 0
     while n := store.forgetting.prune(before, _PRUNED_AT_ONCE):
@@ -130,14 +130,6 @@ def prune(store: Store, before: float) -> int:
     if deleted:
         logger.info("%d old observations were deleted.", deleted)
     return deleted
-
-
-def check_store(store: Store) -> list[str]:
-    """Return what is wrong with the database, as sentences; log them, too."""
-    problems = schema.damage(store.database)
-    for problem in problems:
-        logger.error("The database is damaged: %s", problem)
-    return problems
 
 
 class CrawlJobs:
@@ -180,14 +172,15 @@ class CrawlJobs:
     async def replan(self) -> None:
         """Make a plan in a thread, and adopt it."""
         refresher = self._refresher
-        if self._is_too_soon() or not refresher.collection.shards.here:
+        # The last plan is still being put in force, or took so long that the next one has to wait.
+        if refresher.clock() < refresher.planner.in_force.rests_until or not refresher.collection.shards.here:
             self._replan_later()
             return
         collection, bandwidth = refresher.collection, refresher.planner.bandwidth
         try:
             shards = collection.shards
             read = await run_in_thread(lambda: [(shard, _visits_of_sources(shard.store)) for shard in shards])
-            visits = placed(read, refresher.planner, collection.shards)
+            visits = _placed(read, refresher.planner, collection.shards)
             hosts = refresher.hosts
             snapshot = await _between_slots(snapshot_in_parts(refresher.planner, hosts.limits))
             counts = await _between_slots(counted_in_parts(refresher.planner.pages))
@@ -198,22 +191,14 @@ class CrawlJobs:
                 counts,
             )
             self._plan = made
-            await self._adopt(made)
+            refresher.planner.adopt(made, refresher.clock())
+            refresher.count("crawlsched/replanned")
             del visits, snapshot
             await run_in_thread(give_memory_back)
         except CrawlschedError as error:
             logger.error("No plan could be made, so the last one stands: %s", error)
         finally:
             self._replan_later()
-
-    def _is_too_soon(self) -> bool:
-        """Whether the last plan is still being put in force, or took so long that the next one has to wait."""
-        return self._refresher.clock() < self._refresher.planner.in_force.rests_until
-
-    async def _adopt(self, plan: Plan) -> None:
-        """Adopt a plan."""
-        self._refresher.planner.adopt(plan, self._refresher.clock())
-        self._refresher.count("crawlsched/replanned")
 
     async def poll_sitemaps(self) -> None:
         """Put the sitemaps whose time has come in line for a slot."""
@@ -229,7 +214,7 @@ class CrawlJobs:
         before = self._refresher.clock() - self._settings.observation_retention
         for shard in self._refresher.collection.shards:
             try:
-                await run_in_thread(prune, shard.store, before)
+                await run_in_thread(_prune, shard.store, before)
                 await run_in_thread(shard.store.forgetting.prune_templates)
                 await run_in_thread(thin_samples, shard.store, self._refresher.clock())
             except CollectionInUse:
@@ -238,7 +223,8 @@ class CrawlJobs:
     async def check_store(self) -> None:
         """Look whether the database is sound."""
         for shard in list(self._refresher.collection.shards)[:1]:  # all of them are in one database
-            await run_in_thread(check_store, shard.store)
+            for problem in await run_in_thread(schema.damage, shard.store.database):
+                logger.error("The database is damaged: %s", problem)
 
     def _every(self, seconds: float, job: Callable[[], Any]) -> None:
         assert self._scheduler is not None
@@ -264,7 +250,7 @@ def plan_store(store: Store, settings: Settings, now: float) -> None:
     stored = stored_pages(store, planner, hosts.number)
     for _ in load_pages(stored, planner, now, numbers=numbers, sources=here):
         pass
-    visits = placed([(shard, _visits_of_sources(store))], planner, shards)
+    visits = _placed([(shard, _visits_of_sources(store))], planner, shards)
     counts = counted(planner.pages)
     _make_plan(shards, planner.snapshot(), visits, hosts.names, planner.bandwidth, now, None, counts)
 

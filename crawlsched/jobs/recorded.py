@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import mimetypes
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,8 @@ def read_visits(path: Path) -> list[RecordedVisit]:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise CrawlschedError(f"The visits {path} cannot be read: {error}.") from error
+        why = getattr(error, "strerror", None) or error
+        raise CrawlschedError(f"The visits {path} cannot be read: {why}; name another file.") from error
     missing = [name for name in _NEEDED if rows and name not in rows[0]]
     if not rows or missing:
         what = f"no column {', '.join(missing)}" if missing else "no rows"
@@ -178,9 +180,8 @@ class _Judge:
         body = file.read_bytes() if isinstance(file, Path) else file or b""
         content = None
         if 200 <= status < 300:
-            read, _ = refresher.dispatcher.reading(
-                visit, Body(body, recorded.content_type or _kind_of(file), None, recorded.url), None
-            )
+            kind = recorded.content_type or (mimetypes.guess_type(file)[0] if isinstance(file, Path) else None)
+            read, _ = refresher.dispatcher.reading(visit, Body(body, kind, None, recorded.url), None)
             content = read()
         fetched = ResponseFacts(status, content, recorded.etag, recorded.last_modified, len(body), None, None)
         verdict = refresher.responses.crawled(visit, fetched, self._now)
@@ -197,23 +198,6 @@ class _Judge:
         for step in self._refresher.closing():
             if step is not None:
                 step()
-
-
-_KINDS = {
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".json": "application/json",
-    ".csv": "text/csv",
-    ".xml": "text/xml",
-    ".txt": "text/plain",
-    ".ics": "text/calendar",
-    ".pdf": "application/pdf",
-}
-
-
-def _kind_of(file: Path | bytes | None) -> str | None:
-    """Say what a body is by the ending of its name, where the table does not say it."""
-    return _KINDS.get(file.suffix.lower()) if isinstance(file, Path) else None
 
 
 def settings_here(assignments: Sequence[str]) -> dict[str, str]:

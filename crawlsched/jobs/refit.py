@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from math import isnan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from crawlsched.crawl.hosts import Hosts
 from crawlsched.crawl.loading import planner_for
 from crawlsched.estimators import Posterior
-from crawlsched.exceptions import StoreError
 from crawlsched.jobs.stored_planners import newest_plan
 from crawlsched.planner import Planner, readable
 from crawlsched.planner.knowledge import RENEWAL
@@ -47,10 +46,10 @@ class Part(NamedTuple):
 class PartResult(NamedTuple):
     """What was learned from the visits of some pages."""
 
-    # Pages whose visits are all kept, or that nothing is known about by this grid and estimator; shape (n,)
-    pages: NDArray[np.intp]
-    log_likelihood: NDArray[np.uint16]  # their compact rows; shape (n, K)
-    states: list[bytes] | None  # their rows of the estimator, where there is one
+    # What a store is to write of pages whose visits are all kept, or that nothing is known about by this grid and
+    # estimator; None: there are none.
+    batch: Batch | None
+    n_pages: int  # how many these are
     n_visits: int  # the number of visits learned from
     n_left: int  # pages that keep what is known of them: their first visits were pruned
 
@@ -64,13 +63,17 @@ def learn(part: Part) -> PartResult:
     with closing(Store.open(part.database, part.collection, part.shard, read_only=True)) as store:
         hosts, planner = Hosts(), planner_for(part.settings, picks=False)
         n_rates = planner.posterior.rates.size
-        blocks = _blocks(store, planner, hosts, range(part.first, part.last + 1))
+        numbers = range(part.first, part.last + 1)
+        blocks = list(store.load(_PAGES, host_number=hosts.number, grid=planner.grid, n_rates=n_rates, pages=numbers))
         if not blocks:
-            return PartResult(np.empty(0, np.intp), np.empty((0, n_rates), np.uint16), None, 0, 0)
+            return PartResult(None, 0, 0, 0)
         (block,) = blocks
         pages = np.asarray(block["page"], np.intp)
         planner.load({**block, "page": np.arange(pages.size)}, None, part.now)
-        _adopt_newest(store, planner, hosts, part.now)
+        if (plan := newest_plan(store, hosts.number)) is not None:
+            planner.adopt(plan, part.now)
+            while planner.work(part.now):
+                pass
         # Rows by the pages' own numbers, on which the rounding depends; those below the first one take no memory.
         posterior = Posterior(
             part.last + 1, planner.posterior.rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False
@@ -82,23 +85,14 @@ def learn(part: Part) -> PartResult:
             known = np.concatenate([np.empty(0, np.intp), *(of for of, _ in states)])
             is_known = is_known & np.isin(pages, known)
     is_whole = n_crawls == block["n_crawls"]
-    chosen = np.flatnonzero(is_whole | ~is_known)
-    states_of = None if planner.learned is None else planner.learned.packed(chosen)
-    n_left = int(np.count_nonzero(~is_whole & is_known))
-    return PartResult(pages[chosen], posterior.packed(pages[chosen]), states_of, n_visits, n_left)
-
-
-def _adopt_newest(store: Store, planner: Planner, hosts: Hosts, now: float) -> None:
-    if (plan := newest_plan(store, hosts.number)) is not None:
-        planner.adopt(plan, now)
-        while planner.work(now):
-            pass
-
-
-def _blocks(store: Store, planner: Planner, hosts: Hosts, pages: Sequence[int]) -> list[dict[str, NDArray[Any]]]:
-    """Read pages of one part as a planner loads them: one block, or none if none of them is there."""
-    n_rates = planner.posterior.rates.size
-    return list(store.load(_PAGES, host_number=hosts.number, grid=planner.grid, n_rates=n_rates, pages=pages))
+    rows, n_left = np.flatnonzero(is_whole | ~is_known), int(np.count_nonzero(~is_whole & is_known))
+    if not rows.size:
+        return PartResult(None, 0, n_visits, n_left)
+    planner.pages.n_signals[: pages.size] = block["n_signals"]  # which were those before each visit
+    planner.posterior.unpack(rows, posterior.packed(pages[rows]))
+    columns = {**planner.columns(rows), **readable(planner, rows, part.now), "page": pages[rows]}
+    key = "" if planner.learned is None else planner.learned.key
+    return PartResult(Batch(columns=columns, grid=planner.grid, estimator=key), rows.size, n_visits, n_left)
 
 
 def _replayed(
@@ -148,33 +142,15 @@ def refit(stores: Sequence[Store], settings: Settings, executor: Executor, now: 
         for store in stores
         for first in range(0, store.reader.next_page(), _PAGES)
     )
-    under_way: dict[Future[PartResult], tuple[Store, Part]] = {}
+    under_way: dict[Future[PartResult], Store] = {}
     while True:
         for store, part in islice(parts, _UNDER_WAY - len(under_way)):
-            under_way[executor.submit(learn, part)] = store, part
+            under_way[executor.submit(learn, part)] = store
         if not under_way:
             return
         done, _ = wait(under_way, return_when=FIRST_COMPLETED)
         for future in done:
-            store, part = under_way.pop(future)
-            learned = future.result()
-            _write(store, part, learned)
+            store, learned = under_way.pop(future), future.result()
+            if learned.batch is not None:
+                store.save(learned.batch)
             yield learned
-
-
-def _write(store: Store, part: Part, learned: PartResult) -> None:
-    """Write the rows, and the readable columns."""
-    if not learned.pages.size:
-        return
-    planner, hosts = planner_for(part.settings, picks=False), Hosts()
-    (block,) = _blocks(store, planner, hosts, learned.pages.tolist())
-    if not np.array_equal(block["page"], learned.pages):
-        raise StoreError(f"The pages of {store.name!r} have changed meanwhile; run the command again.")
-    rows = np.arange(learned.pages.size)
-    planner.load({**block, "page": rows, "has_log_likelihood": rows >= 0}, learned.log_likelihood, part.now)
-    if learned.states is not None:
-        planner.load_learned(rows, learned.states, part.now)
-    _adopt_newest(store, planner, hosts, part.now)
-    columns = {**planner.columns(rows), **readable(planner, rows, part.now), "page": learned.pages}
-    key = None if planner.learned is None else planner.learned.key
-    store.save(Batch(columns=columns, grid=planner.grid, estimator=key or ""))

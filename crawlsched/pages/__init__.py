@@ -15,7 +15,6 @@ from crawlsched.pages.pages import (
     STATE_NAMES,
     Pages,
     check_importance,
-    distinct,
 )
 
 __all__ = [
@@ -30,5 +29,4 @@ __all__ = [
     "STATE_NAMES",
     "Pages",
     "check_importance",
-    "distinct",
 ]

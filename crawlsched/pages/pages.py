@@ -23,7 +23,6 @@ __all__ = [
     "Pages",
     "counted",
     "counted_in_parts",
-    "distinct",
 ]
 
 #: A row that holds no page: never given out, or forgotten.
@@ -66,6 +65,7 @@ _COLUMNS: tuple[tuple[str, str, float, bool], ...] = (
     ("first_seen", "f8", 0.0, False),
     ("not_before", "f8", 0.0, False),
     ("n_errors", "u1", 0, False),
+    ("rule", "u1", 0, False),
     ("request_digest", "i8", 0, False),
     ("marks", "u2", 0, False),
 )
@@ -79,7 +79,7 @@ class Pages:
 
     Rows are given out in order and never reused, so that a row means one page as long as a process runs. Columns grow
     by a quarter when they are full, in place (`crawlsched.columns.growing`); what was not yet written to takes no
-    memory. 41 bytes a page, and 25 more where pages are announced, were never crawled, or have failed.
+    memory. 41 bytes a page, and 26 more where pages are announced, new or failing, or rules name them.
 
     Attributes
     ----------
@@ -113,6 +113,7 @@ class Pages:
     first_seen: npt.NDArray[np.float64]  # when the page became known; of one that a store has as crawled it is 0
     not_before: npt.NDArray[np.float64]  # not to be visited earlier, POSIX seconds; 0: no such limit
     n_errors: npt.NDArray[np.uint8]  # visits in a row which did not reach content
+    rule: npt.NDArray[np.uint8]  # the rule that bounds its crawl intervals, counted from 1; 0: there is none
     # Of the request that made the page (`crawlsched.crawl.request_templates.request_digest`); 0: not known here.
     request_digest: npt.NDArray[np.int64]
     marks: npt.NDArray[np.uint16]  # what has been asked of the page (`crawlsched.pages.marks`)
@@ -223,17 +224,6 @@ class Pages:
         copied = {name: getattr(self, name)[rows] for name in self.names}
         copied["signalled_since"][copied["signalled_since"] == 0.0] = np.nan
         return copied
-
-
-def distinct(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the rows without repetitions, ascending, faster than `numpy.unique`: O(n) where they are so already."""
-    if not bool((rows[1:] > rows[:-1]).all()):
-        rows = np.sort(rows)
-        first = np.empty(rows.size, bool)
-        first[:1] = True
-        np.not_equal(rows[1:], rows[:-1], out=first[1:])
-        rows = rows[first]
-    return rows
 
 
 def check_importance(importance: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ from crawlsched.estimators import LearnedRates, Posterior
 from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION
 from crawlsched.frontier import DiscoveryShare, Frontier
-from crawlsched.pages import Pages, distinct
-from crawlsched.pages.intervals import Intervals
+from crawlsched.pages import Pages
+from crawlsched.pages.intervals import Intervals, Limits
 from crawlsched.planner.evidence.announcements import Announcements, OwnPrecision
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.plans.in_force import SLICE, InForce, Work
@@ -44,15 +44,16 @@ class Knowledge:
         bandwidth: float,
         rates: npt.ArrayLike,
         rule: str,
-        intervals: Intervals,
+        limits: Sequence[Limits],
         discovery_share: float,
         learned: LearnedRates | None,
         picks: bool,
     ) -> None:
         self.bandwidth = bandwidth
-        self.rule, self.intervals, self.learned = rule, intervals, learned
+        self.rule, self.learned = rule, learned
         self._picks = picks
         self.pages = Pages()
+        self.intervals = Intervals(self.pages, limits)
         self.posterior = Posterior(0, rates, dtype=np.uint8, renewal=RENEWAL, counts_updates=False)
         self.steps: Work = deque()
         self.in_force = InForce(_first_parameters(self.posterior.rates), self.pages, self.steps, self._refile)
@@ -65,7 +66,9 @@ class Knowledge:
         if (of_papers := rule_named(rule)) is not None:
             self.crawl_values = PointValues(self.pages, self.announcements, of_papers, self.change_rates)
         share = DiscoveryShare(discovery_share)
-        self.frontier = Frontier(self.pages, self.crawl_values, intervals=intervals, slot=1.0 / bandwidth, share=share)
+        self.frontier = Frontier(
+            self.pages, self.crawl_values, intervals=self.intervals, slot=1.0 / bandwidth, share=share
+        )
         self.in_flight_pages: set[int] = set()
         self.now = -np.inf
 
@@ -86,7 +89,7 @@ class Knowledge:
 
     def rows(self, pages: npt.ArrayLike) -> IndexArray:
         """Return pages as an array of distinct row numbers, or raise `ValueError` if one of them is no page."""
-        rows = distinct(np.asarray(pages, np.intp).reshape(-1))
+        rows = np.unique(np.asarray(pages, np.intp))
         if rows.size and not (rows[0] >= 0 and rows[-1] < self.pages.n):
             raise ValueError(f"pages must hold row numbers from 0 to {self.pages.n - 1}, got {pages!r}.")
         return rows

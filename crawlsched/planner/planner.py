@@ -13,6 +13,7 @@ from crawlsched.change_signals import FurtherRow
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value.rules import RULES, rule_named
 from crawlsched.estimators import LearnedRates
+from crawlsched.estimators.observations import check_positive
 from crawlsched.frontier import Pick
 from crawlsched.pages import (
     ERROR,
@@ -25,7 +26,7 @@ from crawlsched.pages import (
     STATE_NAMES,
     check_importance,
 )
-from crawlsched.pages.intervals import Intervals, Limits
+from crawlsched.pages.intervals import Limits
 from crawlsched.planner.evidence.signal_counts import SignalCounts
 from crawlsched.planner.knowledge import DAY, Knowledge
 from crawlsched.planner.plans.in_force import SLICE
@@ -149,16 +150,16 @@ class Planner(Knowledge):
         # Of one rate for each page, the expectation of the crawl value is the papers' most general rule.
         rule = "greedy_ncis" if crawl_value == "posterior" and learned is not None else crawl_value
         super().__init__(
-            _positive("bandwidth", bandwidth, "crawls per second"),
+            check_positive(bandwidth, "bandwidth", "crawls per second"),
             DEFAULT_GRID if rates is None else rates,
             rule,
-            Intervals(Limits(min_crawl_interval, longest), interval_rules),
+            [Limits(min_crawl_interval, longest), *interval_rules],
             discovery_share,
             learned,
             picks,
         )
-        self.error_interval = _positive("error_interval", error_interval, "seconds")
-        self.gone_interval = _positive("gone_interval", gone_interval, "seconds")
+        self.error_interval = check_positive(error_interval, "error_interval", "seconds")
+        self.gone_interval = check_positive(gone_interval, "gone_interval", "seconds")
         self.signal_delay = signal_delay
         self.grid = self.posterior.rates_id
         self.clipped = 0
@@ -208,7 +209,7 @@ class Planner(Knowledge):
         now = self.at(now)
         pages = self.pages.add(host, now, importance, n, part)
         if interval_rules is not None:
-            self.intervals.put(pages, interval_rules)
+            self.pages.rule[pages] = interval_rules
         self._grow()
         for page, asked in zip(pages.tolist(), priority, strict=False):
             if asked:
@@ -282,7 +283,6 @@ class Planner(Knowledge):
         self.frontier.discard(rows)
         self.announcements.free(rows)
         self.pages.free(rows)
-        self.intervals.put(rows, np.zeros(rows.size, np.uint8))
         self.posterior.unpack(rows, np.zeros((rows.size, self.posterior.rates.size), np.uint16))
         if self.learned is not None:
             self.learned.forget(rows)
@@ -513,7 +513,7 @@ class Planner(Knowledge):
         """Say by which rules distinct pages have their crawl intervals (0: by none), and file them again."""
         self.at(now)
         rows = self.rows(pages)
-        self.intervals.put(rows, np.asarray(rules, np.uint8))
+        self.pages.rule[rows] = rules
         self._refile(rows, now)
 
     # -- picks
@@ -600,7 +600,7 @@ class Planner(Knowledge):
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
         """Crawl at another rate from now on: the threshold follows by itself."""
-        self.bandwidth = _positive("bandwidth", bandwidth, "crawls per second")
+        self.bandwidth = check_positive(bandwidth, "bandwidth", "crawls per second")
         self.frontier.slot = 1.0 / bandwidth
 
     def snapshot(self, host_limits: Callable[[], FloatArray] | None = None) -> Snapshot:
@@ -674,10 +674,3 @@ def _check_intervals(
         )
     if max_crawl_rounds is not None and not 1 <= max_crawl_rounds < np.inf:
         raise ValueError(f"max_crawl_rounds must be None or finite, 1 or more rounds, got {max_crawl_rounds!r}.")
-
-
-def _positive(name: str, value: float, unit: str) -> float:
-    """Return a number above 0 and finite, or raise `ValueError`."""
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name} must be {unit} above 0 and finite, got {value!r}.")
-    return float(value)

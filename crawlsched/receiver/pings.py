@@ -13,8 +13,9 @@ from crawlsched.change_signals.locations import ascii_host, is_web_url
 
 __all__ = [
     "MOST_URLS",
+    "WRONG_SIGNATURE",
     "PingRefused",
-    "Signature",
+    "begun_signature",
     "callback_token",
     "is_equal",
     "read_indexnow",
@@ -24,6 +25,7 @@ __all__ = [
 #: URLs of one ping; IndexNow's own limit.
 MOST_URLS = 10_000
 _LONGEST_URL = 8_192
+WRONG_SIGNATURE = "The signature is wrong."
 _METHODS = ("sha1", "sha256", "sha384", "sha512")
 _PORT = re.compile(r":\d{1,5}\Z")
 
@@ -113,32 +115,20 @@ def _keyed(text: str, key: str) -> str:
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
-class Signature:
-    """The signature of a notification (WebSub, section 8), checked while its body comes in; it is nowhere kept.
+def begun_signature(header: str | None, topic: str, key: str) -> tuple[str, hmac.HMAC]:
+    """Return the digits of a notification's signature, and what makes the right ones of its body (WebSub, section 8).
 
-    Examples
-    --------
     >>> form = subscription_form("https://me/", 7, "https://example.com/feed", "0123456789")
     >>> digits = hmac.new(form["hub.secret"].encode(), b"<feed/>", "sha256").hexdigest()
-    >>> signature = Signature(f"sha256={digits}", "https://example.com/feed", "0123456789")
-    >>> signature.add(b"<feed"), signature.is_right(), signature.add(b"/>"), signature.is_right()
-    (None, False, None, True)
+    >>> given, right = begun_signature(f"sha256={digits}", "https://example.com/feed", "0123456789")
+    >>> right.update(b"<feed/>")
+    >>> is_equal(given, right.hexdigest())
+    True
     """
-
-    def __init__(self, header: str | None, topic: str, key: str) -> None:
-        method, _, self._digits = (header or "").strip().partition("=")
-        secret = topic_secret(topic, key).encode()
-        method = method.lower()
-        self._wanted = hmac.new(secret, b"", method) if method in _METHODS else None
-
-    def add(self, part: bytes) -> None:
-        """Go on with the next part of the body."""
-        if self._wanted is not None:
-            self._wanted.update(part)
-
-    def is_right(self) -> bool:
-        """Whether the body so far was signed with the topic's secret."""
-        return self._wanted is not None and is_equal(self._digits.lower(), self._wanted.hexdigest())
+    method, _, digits = (header or "").strip().lower().partition("=")
+    if method not in _METHODS:
+        raise PingRefused(403, WRONG_SIGNATURE)
+    return digits, hmac.new(topic_secret(topic, key).encode(), b"", method)
 
 
 def subscription_form(address: str, source: int, topic: str, key: str) -> dict[str, str]:

@@ -11,17 +11,19 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crawlsched.change_signals.collected import Limits
-from crawlsched.crawl.pings import pinged
+from crawlsched.crawl.pings import note_subscription, pinged
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import Subscription, kept, subscription_of
+from crawlsched.crawl.subscriptions import subscription_of
 from crawlsched.exceptions import CrawlschedError, require_aiohttp
 from crawlsched.receiver.pings import (
     MOST_URLS,
+    WRONG_SIGNATURE,
     PingRefused,
-    Signature,
+    begun_signature,
     callback_token,
     is_equal,
     read_indexnow,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
 
     from crawlsched.crawl.refresher import Refresher
+    from crawlsched.store import Source
 
 __all__ = ["MOST_CONNECTIONS", "Connections", "Receiver"]
 
@@ -79,13 +82,7 @@ class Receiver:
         assert self._refresher.settings.receiver is not None
         host, port, *_ = self._refresher.settings.receiver
 
-        @web.middleware
-        async def guard(
-            request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-        ) -> web.StreamResponse:
-            return await self._guard(request, handler)
-
-        app = web.Application(client_max_size=_MOST_BYTES, middlewares=[guard])
+        app = web.Application(client_max_size=_MOST_BYTES, middlewares=[web.middleware(partial(self._guard))])
         # Clients write the names in capitals, too, and put a slash behind them.
         indexnow, websub = "/{name:(?i:indexnow)/?}", "/{name:(?i:websub)}/{source:[0-9]{1,9}}/{token}"
         app.router.add_get(indexnow, self._indexnow)
@@ -179,66 +176,51 @@ class Receiver:
 
     # -- WebSub
 
-    def _topic(self, request: web.Request) -> tuple[int, str]:
+    def _topic(self, request: web.Request) -> tuple[Source, str]:
         """Return the source of a callback, and the name under which it was subscribed to.
 
         The feed calls itself by that name, which can differ from its address (WebSub, section 5.1). The token shows
         that we made the callback for that name.
         """
         number = int(request.match_info["source"])
-        try:
-            source = self._refresher.sources[number]
-        except (KeyError, IndexError):
-            source = None
-        if source is None or source.kind not in POLLED_KINDS:
-            raise PingRefused(404, "There is no such callback.")
-        for topic in (source.url, subscription_of(source).topic, request.query.get("hub.topic")):
-            if topic and is_equal(request.match_info["token"], callback_token(topic, self._key)):
-                return number, topic
+        sources = self._refresher.sources
+        if number in sources and sources[number].kind in POLLED_KINDS:
+            source = sources[number]
+            for topic in (source.url, subscription_of(source).topic, request.query.get("hub.topic")):
+                if topic and is_equal(request.match_info["token"], callback_token(topic, self._key)):
+                    return source, topic
         raise PingRefused(404, "There is no such callback.")
 
     async def _verify_intent(self, request: web.Request) -> web.Response:
         """Confirm to a hub that we asked for what it believes we asked for (WebSub, section 5.3)."""
         from aiohttp import web
 
-        number, topic = self._topic(request)
-        source = self._refresher.sources[number]
+        source, topic = self._topic(request)
         mode, challenge = request.query.get("hub.mode", ""), request.query.get("hub.challenge")
         if mode == "denied":
             reason = request.query.get("hub.reason", "?")[:_LONGEST_REASON]
             logger.warning("The hub of %s denies the subscription: %r", topic, reason)
-            self._note(number, lambda before: before.refuse(self._refresher.clock()))
+            note_subscription(self._refresher, source.source, subscription_of(source).refuse(self._refresher.clock()))
             return web.Response(status=200)
         # One who has learned of the callback must not be able to end a subscription. Where somebody subscribes by hand
         # nothing is known of what was asked, and the token alone shows that it was.
         receiver = self._refresher.settings.receiver
         by_hand = mode == "subscribe" and (receiver is None or receiver.url is None)
-        is_ours = by_hand or (mode != "" and subscription_of(source).has_asked(mode))
+        is_ours = by_hand or (mode != "" and subscription_of(source).asked == mode)
         if not is_ours or request.query.get("hub.topic") not in (topic, source.url) or not challenge:
             raise PingRefused(404, "This was not asked for.")
         lease = _seconds(request.query.get("hub.lease_seconds"))
         self._refresher.count(f"crawlsched/websub/{mode}d")
-        self._note(number, lambda before: before.confirm(topic, lease, self._refresher.clock()))
+        confirmed = subscription_of(source).confirm(topic, lease, self._refresher.clock())
+        note_subscription(self._refresher, source.source, confirmed)
         return web.Response(text=challenge)
-
-    def _note(self, number: int, change: Callable[[Subscription], Subscription]) -> None:
-        """Store the state of a subscription, between slots."""
-
-        def steps() -> Iterator[None]:
-            sources = self._refresher.sources
-            source = sources[number]
-            changed = sources.describe(number, quality=kept(source.quality, change(subscription_of(source))))
-            self._refresher.collection.unsaved.source(changed, self._refresher.clock())
-            yield
-
-        self._refresher.long_work.add(steps())
 
     async def _notified(self, request: web.Request) -> web.Response:
         """Poll a topic in the next slot, because its hub announces a change."""
         from aiohttp import web
 
-        number, topic = self._topic(request)
-        signature = Signature(request.headers.get("X-Hub-Signature"), topic, self._key)
+        source, topic = self._topic(request)
+        digits, right = begun_signature(request.headers.get("X-Hub-Signature"), topic, self._key)
         length, most = 0, Limits().max_bytes
         try:
             async with asyncio.timeout(_SLOWEST):
@@ -246,12 +228,12 @@ class Receiver:
                     length += len(part)
                     if length > most:
                         raise web.HTTPRequestEntityTooLarge(max_size=most, actual_size=length)
-                    signature.add(part)
+                    right.update(part)
         except TimeoutError:
             raise web.HTTPRequestTimeout from None
-        if not signature.is_right():
-            raise PingRefused(403, "The signature is wrong.")
-        self._refresher.polls.poll_soon(number, self._refresher.clock())
+        if not is_equal(digits, right.hexdigest()):
+            raise PingRefused(403, WRONG_SIGNATURE)
+        self._refresher.polls.poll_soon(source.source, self._refresher.clock())
         return web.Response(status=202)
 
 

@@ -31,6 +31,7 @@ Prepared = dict[int, list[Row]]
 Refused = Counter[str]
 
 _OWN_PAGE = (OWN + "shard", OWN + "collection", OWN + "page")
+_COLUMNS = frozenset(models.pages.c.keys())
 _NEVER_CRAWLED = {
     **dict.fromkeys(models.STATE_COLUMNS, 0),
     **{"state": NEW, "importance": 1.0, "crawled_at": None, "signalled_since": None, "source": -1},
@@ -107,8 +108,9 @@ def _values(column: np.ndarray) -> list[Any]:
 
 
 def _content(item: tuple[int, Any]) -> Row:
-    known = models.pages.c  # which has no column of an unknown name
-    return {OWN + "page": item[0], **{known[name].name: value for name, value in item[1].items()}}
+    if unknown := item[1].keys() - _COLUMNS:
+        raise LookupError(f"there is no column {', '.join(unknown)}")
+    return {OWN + "page": item[0], **item[1]}
 
 
 def _of_page(item: tuple[int, Any]) -> Row:
@@ -222,7 +224,7 @@ def _alike(rows: Iterable[Row]) -> list[list[Row]]:
     groups: list[list[Row]] = []
     group_of: dict[tuple[Any, ...], int] = {}
     for row in rows:
-        changed = tuple(row.get(name) for name in _OWN_PAGE)
+        changed = tuple(map(row.get, _OWN_PAGE))
         at = group_of.get(changed, 0)
         while at < len(groups) and groups[at][0].keys() != row.keys():
             at += 1

@@ -258,19 +258,25 @@ def test_the_first_plan_is_that_of_a_crawl_that_made_the_visits(tmp_path):
 
 
 def test_what_cannot_be_imported_is_said(tmp_path):
-    """No collection named, no file, no time: a sentence each, and no database is made."""
+    """No collection named, no file, a shard, no time: a sentence each, and the first make no database."""
     (tmp_path / "urls.txt").write_text("http://a.example/1\n")
+    (tmp_path / "wrong.txt").write_text("a.example\n")
     (tmp_path / "half.csv").write_text("url,changed\n")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"http://a.example/1\n" * 100)[:40])
     given, named = ("--database", "sqlite:///crawl.db"), ("--collection", "news")
     for arguments, words in (
         (("urls.txt", *given), "name it with --collection"),
         (("nothing.txt", *given, *named), "There is no file 'nothing.txt'"),
+        (("urls.txt", *given, *named, "--shard", "2"), "leave out --shard"),
     ):
         assert words in failed(run_here(tmp_path, "import", *arguments))
     assert not (tmp_path / "crawl.db").exists()
     for name, words in (("half.csv", "no column time"), ("cut.gz", "cannot be read")):
         assert words in failed(run_here(tmp_path, "import", name, *given, *named))
+    useless = run_here(tmp_path, "import", "wrong.txt", *given, *named)
+    assert (useless.returncode, useless.stdout.count("line 1: a URL must begin with http")) == (1, 1)
+    told = failed(run_here(tmp_path, "status", *given, "--shard", "3"))
+    assert told == "There is no shard 3: the collection 'news' has no shards; leave out --shard."
 
 
 CHANGED = 'yield {"url": response.url, "changed": response.meta["crawlsched_changed"]}'
@@ -307,7 +313,7 @@ def test_no_more_pages_are_imported_than_are_allowed(tmp_path):
 
     def imported(*names, importance=None):
         importing = Import(settings, requests, time.time())
-        importing.take([requests.page_of(UrlLine(1, f"http://a.example/{name}", importance)) for name in names])
+        importing.take([requests.page_of(UrlLine(f"http://a.example/{name}", importance)) for name in names])
         importing.close()
         return importing.counts["new"], importing.counts["too_many"], importing.counts["weighed"]
 

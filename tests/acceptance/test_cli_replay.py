@@ -175,6 +175,12 @@ def detect(folder: Path, rows: list[str], *options: str, head: str = HEAD) -> su
     return run_here(folder, "detect", "--visits", "visits.csv", *options)
 
 
+def test_visits_that_are_not_there_are_one_sentence(tmp_path):
+    """Without the number that the system has for it."""
+    sentence = "The visits none.csv cannot be read: No such file or directory; name another file."
+    assert failed(run_here(tmp_path, "detect", "--visits", "none.csv")) == sentence
+
+
 def test_a_row_for_each_visit_says_what_was_delivered_and_why_not(tmp_path):
     """A clock is noise once two pages have shown it; a word is a change; nothing else is needed than files."""
     rows = []

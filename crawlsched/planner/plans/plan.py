@@ -13,6 +13,7 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value.reaching import Grid
 from crawlsched.estimators import grid_id, learn_prior
 from crawlsched.estimators.log_weights import relative_likelihoods
+from crawlsched.estimators.observations import check_positive
 from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION, pooled_sites, pooled_sources
 from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER, Parameters, SignalGroup, SignalGroups
@@ -265,15 +266,14 @@ def plan(
     site of a source and shrunk towards the source. The demand curve leaves signals out:
     announced pages count as if nothing had been announced; pages of one host want together no more than it allows.
     """
-    if not 0 < bandwidth < np.inf:
-        raise ValueError(f"bandwidth must be crawls per second above 0 and finite, got {bandwidth!r}.")
+    bandwidth = check_positive(bandwidth, "bandwidth", "crawls per second")
     priors, group_hosts = _learn_priors(snapshot)
     known = None if previous is None else (previous.signal_weights, previous.precision_intervals)
     weights, rates, intervals, groups = _learn_signals(snapshot, signal_observations, known)
     made = Plan(
         time=snapshot.time,
         rates_id=grid_id(snapshot.rates),
-        bandwidth=float(bandwidth),
+        bandwidth=bandwidth,
         n_pages=snapshot.n_pages,
         priors=priors,
         group_hosts=group_hosts,

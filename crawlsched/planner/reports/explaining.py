@@ -116,7 +116,7 @@ def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
         "threshold": planner.threshold,  # the crawl value at which pages are being picked
         "wake_time": wake_time,  # when the crawl value reaches the threshold if nothing is announced
         "likely_time": _likely_time(planner, page, value, wake_time, known["signal_rate"], now),
-        "next_allowed": max(pages.not_before.item(page), crawled_at + planner.intervals.shortest_one(page)),
+        "next_allowed": max(pages.not_before.item(page), crawled_at + planner.intervals.shortest(page)),
         "deadline": frontier.deadline_of(page),  # the page goes first from then on
         "binds": _what_binds(planner, page, now),
     }
@@ -193,7 +193,7 @@ def _what_binds(planner: Planner, page: int, now: float) -> str:
         return "forced"
     if pages.not_before.item(page) > now:
         return "not_before"
-    if pages.crawled_at.item(page) + planner.intervals.shortest_one(page) > now:
+    if pages.crawled_at.item(page) + planner.intervals.shortest(page) > now:
         return "min_interval"
     if frontier.is_resting(pages.host.item(page)):
         return "host"

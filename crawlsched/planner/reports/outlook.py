@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
+from crawlsched.estimators.observations import check_positive
 from crawlsched.freshness import page_freshness
 from crawlsched.pages import ERROR, LIVE, NEW, REFUSED
 from crawlsched.planner.planner import Planner
@@ -87,8 +88,7 @@ class Outlook:
     """
 
     def __init__(self, mean_interval: float, seen_within: float | None = None) -> None:
-        if not 0 < mean_interval < np.inf:
-            raise ValueError(f"mean_interval must be seconds above 0 and finite, got {mean_interval!r}.")
+        mean_interval = check_positive(mean_interval, "mean_interval", "seconds")
         self._edges: FloatArray = np.concatenate([[0.0], _ELAPSED * mean_interval])
         self._importance = 0.0
         self._pages = 0.0
@@ -103,7 +103,7 @@ class Outlook:
         """Add pages; each stands for `each` pages, where they are a sample."""
         _, signal_weight = planner.announcements.signals(pages)
         edges = self._edges
-        all_limits = (planner.intervals.general, *planner.intervals.rules)
+        all_limits = planner.intervals.limits
         floors = [seconds for limits in all_limits for seconds in limits if 0.0 < seconds < np.inf]
         edges = np.union1d(edges, np.minimum(floors, edges[-1])) if floors else edges
         for signalled in (False, True):
@@ -201,7 +201,7 @@ class _Cells:
         rows, times, counts, probability = _cells_of(rate * (weight > 0), edges)
         elapsed = (edges[times] + edges[times + 1]) / 2
         values = planner.crawl_values.supposing(pages[rows], -elapsed, counts, 0.0)
-        shortest = np.broadcast_to(planner.intervals.shortest(pages), pages.shape)
+        shortest = planner.intervals.shortest(pages)
         values[elapsed < shortest[rows]] = 0.0
         rates, weights = planner.posterior.rates, planner.values.weights(pages)
         self.change_rates = np.stack([weights @ rates, rate * -np.expm1(-weight)])
@@ -221,7 +221,7 @@ class _Cells:
         self.fresh, self._fresh_later = each[rows, times] * unannounced, later[rows, times] * unannounced
         self.values, self._times, self._edges = values, times, edges
         self._starts = np.searchsorted(rows, np.arange(pages.size + 1))
-        self.until = np.broadcast_to(planner.intervals.longest(pages), pages.shape)
+        self.until = planner.intervals.longest(pages)
 
     def by_level(self, row: int) -> tuple[FloatArray, FloatArray]:
         """Return, for a threshold at each level and for one never reached, a cycle's seconds and those of freshness."""

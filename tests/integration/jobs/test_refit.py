@@ -114,7 +114,7 @@ def test_what_was_learned_is_learned_again_to_the_byte(database_url, small_parts
     assert bool(more) == (known[0][3] is not None)
     with processes() as pool:
         done = learned_again(settings, pool)
-    assert sum(part.pages.size for part in done) == N
+    assert sum(part.n_pages for part in done) == N
     assert (
         sum(part.n_visits for part in done)
         == asked(database_url, "SELECT count(*) FROM observations WHERE changed IS NOT NULL").pop()[0]
@@ -152,7 +152,7 @@ def test_the_workers_of_a_dask_cluster_do_it_and_one_may_be_killed(postgresql_ur
         workers = client.run(os.getpid)
         assert os.getpid() not in workers.values()
         done = learned_again(settings, executor, lambda: os.kill(min(workers.values()), signal.SIGKILL))
-    assert sum(part.pages.size for part in done) == N
+    assert sum(part.n_pages for part in done) == N
     assert close(known, asked(postgresql_url, _KNOWN))
 
 

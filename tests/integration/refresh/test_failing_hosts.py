@@ -55,6 +55,7 @@ class World:
                 self._answer(*begun)
             if self.now % 5 == 0:
                 refresher.flush(self.now)
+            if self.now % 10 == 0:
                 refresher.sweep(self.now)
             while refresher.long_work.has_work:
                 refresher.long_work.go_on(1.0)

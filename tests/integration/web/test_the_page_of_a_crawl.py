@@ -52,5 +52,4 @@ def test_a_crawl_shows_itself_and_its_page_ends_with_it(tmp_path):
         ended = project.end(again)
         address = re.findall(r"The page about this crawl is at (http://[\d.:]+/)", ended.log)[-1]
         assert not _listens(address)
-        wal = tmp_path / "crawl.db-wal"
-        assert not wal.exists() or wal.stat().st_size == 0
+        assert [file.name for file in tmp_path.glob("crawl.db*")] == ["crawl.db"]

@@ -170,7 +170,7 @@ def test_a_robots_txt_of_any_size_is_read_within_bounds() -> None:
     """512,000 bytes without the line that is cut, and what lies beyond is reported."""
     body = b"".join(b"Sitemap: /%d.xml\n" % number for number in range(100_000))
     robots = read_robots(body, "https://a.example/robots.txt")
-    assert robots.url == [f"https://a.example/{number}.xml" for number in range(body[:512_000].count(b"\n"))]
+    assert robots.children.url == [f"https://a.example/{number}.xml" for number in range(body[:512_000].count(b"\n"))]
     assert [problem.kind for problem in robots.problems] == ["too-large"]
 
 
@@ -202,7 +202,7 @@ def test_a_sitemap_with_a_space_or_without_a_scheme_is_resolved_or_reported(
 ) -> None:
     """Nothing is polled that is not named."""
     robots = read_robots(f"Sitemap: {line}".encode(), "https://a.example/robots.txt")
-    assert robots.url == ([url] if url else [])
+    assert robots.children.url == ([url] if url else [])
     assert [found.kind for found in robots.problems] == ([problem] if problem else [])
 
 

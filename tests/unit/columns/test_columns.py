@@ -57,8 +57,7 @@ def test_a_number_column_reads_as_an_array_would(history: list[Any], kind: tuple
         elif step == "all":
             column[:], array[:] = what + empty, what + empty
         else:
-            column.set_one(what[0], what[1] + empty)
-            array[what[0]] = what[1] + empty
+            column[what[0]] = array[what[0]] = what[1] + empty
         assert np.array_equal(column[:], array)
         assert column[:].dtype == dtype
         assert [column.item(row) for row in range(N)] == array.tolist()

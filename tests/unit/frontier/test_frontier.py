@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from crawlsched.frontier import DiscoveryShare, due_times, filing
 from crawlsched.frontier.candidates import Candidates
 from crawlsched.frontier.filing import SLOTS_TOGETHER
+from crawlsched.frontier.queues import FairQueue
 from crawlsched.pages import FREE
 from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
@@ -114,7 +115,7 @@ class Histories(RuleBasedStateMachine):
     @rule(n=st.integers(1, 40), equal=st.booleans())
     def add(self, n: int, equal: bool) -> None:
         importance = 1.0 if equal else self.rng.lognormal(0.0, 2.0, n)
-        rules = self.rng.integers(0, len(self.planner.intervals.rules) + 1, n).astype(np.uint8)
+        rules = self.rng.integers(0, len(self.planner.intervals.limits), n).astype(np.uint8)
         self.planner.add(self.rng.integers(0, N_HOSTS, n), self.now, importance, n, interval_rules=rules)
 
     @rule(n=st.integers(1, 40))
@@ -232,7 +233,7 @@ class Histories(RuleBasedStateMachine):
 
     def compare(self, page: int, best: int) -> None:
         """A page that goes for its value is worth nearly as much as the best one, and may be crawled."""
-        columns, shortest = self.planner.pages, self.planner.intervals.shortest_one(page)
+        columns, shortest = self.planner.pages, self.planner.intervals.shortest(page)
         if (
             columns.crawled_at.item(page) == -np.inf
         ):  # in the share of discovery, or one that was crawled just now waits
@@ -275,7 +276,7 @@ class Histories(RuleBasedStateMachine):
         pages = self.some(n)
         self.planner.set_importance(pages, self.rng.choice([0.0, 1.0, 7.5], pages.size), self.now)
 
-    @precondition(lambda self: self.planner.intervals.rules)
+    @precondition(lambda self: len(self.planner.intervals.limits) > 1)
     @rule(n=st.integers(1, 30))
     def set_intervals(self, n: int) -> None:
         pages = self.some(n)
@@ -372,6 +373,17 @@ TestHistories = Histories.TestCase
 TestHistories.settings = _settings
 TestHistoriesWithSmallLimits = SmallLimits.TestCase
 TestHistoriesWithSmallLimits.settings = _settings
+
+
+def test_who_comes_while_another_has_its_turn_goes_next() -> None:
+    """The turn is counted for whoever took it, though another stands before it by then."""
+    turns = FairQueue[str]()
+    turns.come("site")
+    turns.took("site", cost=8.0)
+    assert turns.first() == "site"
+    turns.come("new site")
+    turns.took("site")
+    assert turns.first() == "new site"
 
 
 def test_a_page_loaded_while_first_copies_wait_is_kept_no_longer_than_they_do() -> None:

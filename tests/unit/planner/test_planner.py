@@ -269,6 +269,15 @@ def test_announcements_do_not_wait_until_a_plan_is_adopted() -> None:
     assert planner.in_force.placed == 2 * PLAN_SLICE
 
 
+def test_few_pages_are_placed_by_a_plan_with_the_next_picks() -> None:
+    """A small collection would have gone round before long."""
+    planner = Planner(10.0)
+    load_crawled(planner, 3 * PLAN_SLICE)
+    planner.adopt(plan(planner.snapshot(), 10.0), 2.0)
+    assert [planner.work(2.0) for _ in range(3)] == [True, True, False]
+    assert planner.in_force.placed == 3 * PLAN_SLICE
+
+
 @pytest.mark.parametrize(("longest", "n_starving"), [(20.0, 0), (None, 2)])
 def test_no_page_starves(longest: float | None, n_starving: int) -> None:
     """Pages of next to no importance wait for 20 rounds and a little, not forever."""

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from crawlsched.receiver.pings import (
     PingRefused,
-    Signature,
+    begun_signature,
     callback_token,
+    is_equal,
     read_indexnow,
     subscription_form,
 )
@@ -22,9 +23,12 @@ KEY = "0123456789abcdef"
 
 
 def is_signed(header: str | None, body: bytes, topic: str, key: str) -> bool:
-    signature = Signature(header, topic, key)
-    signature.add(body)
-    return signature.is_right()
+    try:
+        digits, right = begun_signature(header, topic, key)
+    except PingRefused:
+        return False
+    right.update(body)
+    return is_equal(digits, right.hexdigest())
 
 
 def _post(**told: object) -> tuple[str, tuple[str, ...]]:

@@ -20,8 +20,8 @@ def _name(url: str) -> bytes:
     return hashlib.sha1(url.encode()).digest()
 
 
-def _pages_of(index: PageIndex) -> Callable[[bytes], list[int]]:
-    return lambda name: [page for page in [index.page(name)] if page >= 0]
+def _known_as(index: PageIndex, name: Callable[[str], bytes]) -> Callable[[str], tuple[bytes, list[int]]]:
+    return lambda url: (name(url), [page for page in [index.page(name(url))] if page >= 0])
 
 
 def _seconds(text: str) -> float:
@@ -48,8 +48,7 @@ def _read_body(
         Source(0, "sitemap", MAP, "a.example"),
         MAP,
         body.encode(),
-        request_fingerprint=name,
-        pages_of=_pages_of(index),
+        known_as=_known_as(index, name),
         announced_before=store.reader.announcements_for,
         hosts=hosts,
     )
