@@ -43,3 +43,18 @@ def test_what_stands_still_from_now_on_is_no_noise_after_few_fetches() -> None:
         assert evidence.is_noise or page >= 4
         evidence.probed(f"{page}", differed=False)
     assert not evidence.is_noise
+
+
+def test_on_a_page_that_was_not_fetched_twice_it_is_noise_where_more_pages_show_it_than_stand_still() -> None:
+    """And not where one alone shows it."""
+    evidence = Evidence()
+    for _ in range(5):
+        evidence.probed("1", differed=True)
+    assert [evidence.is_noise_of(page) for page in "19"] == [True, False]
+    evidence = Evidence()
+    for page, differed in [("3", False), ("4", False)] * 3 + [("1", True), ("2", True)] * 10:
+        evidence.probed(page, differed=differed)
+    assert [evidence.is_noise_of(page) for page in "139"] == [True, False, False]
+    for _ in range(5):
+        evidence.probed("5", differed=True)
+    assert [evidence.is_noise_of(page) for page in "139"] == [True, False, True]
