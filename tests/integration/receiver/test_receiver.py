@@ -209,6 +209,9 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_pa
         weights = {} if plan is None else dict(enumerate(plan["signal_weights"]))
         return any(weights.get(one.source, 1.0) < 0.2 for one in sources if one.kind == "ping")
 
+    def newest():
+        return [path for path, _ in site.requests[-100:]]
+
     senders = [threading.Thread(target=flood, args=(key,)) for key in [KEY] * 8 + ["guess"] * 4]
     for sender in senders:
         sender.start()
@@ -216,7 +219,8 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_pa
         wait_until(lambda: answers.count(202) > 100, 90.0)
         wait_until(is_ignored, 90.0)
         n = len(site.requests)
-        wait_until(lambda: len(site.requests) > n + 100, 90.0)  # the slots go on
+        # The slots go on, and most are those of other pages once the plan is in force.
+        wait_until(lambda: len(site.requests) > n + 100 and newest().count("/0") < 25, 90.0)
     finally:
         ends.set()
         for sender in senders:
@@ -225,9 +229,7 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_pa
     assert crawl.returncode == 0
     assert set(answers) <= {0, 202, 403, 429}
     assert crawl.stats["crawlsched/pings/limited"] > 0
-    asked = [path for path, _ in site.requests[n:]]
-    assert asked.count("/0") < 0.25 * len(asked)
-    assert len(set(asked)) > 20
+    assert len(set(newest())) > 20
 
 
 def _is_open(connection: socket.socket) -> bool:
