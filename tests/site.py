@@ -80,10 +80,19 @@ class Site:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
+
+    async def _stop(self) -> None:
+        await self._runner.cleanup()
+        # Answers that were still being given: aiohttp cancels them, and waits for none.
+        under_way = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in under_way:
+            task.cancel()
+        if under_way:
+            await asyncio.wait(under_way, timeout=1.0)
 
     async def _start(self) -> None:
         app = web.Application()

@@ -20,7 +20,7 @@ from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.private_addresses import is_private
 from crawlsched.crawl.side_thread import LongWork
 from crawlsched.crawl.source_quality import tallied
-from crawlsched.crawl.source_reading import SourceRead, UnknownEntry, linked_sources, read_source
+from crawlsched.crawl.source_reading import SourceRead, linked_sources, read_source
 from crawlsched.crawl.sources import SKIPPED_FOR
 from crawlsched.crawl.subscriptions import discovered
 from crawlsched.crawl.visits import ResponseFacts, Visit, VisitEnds
@@ -195,10 +195,8 @@ class Polls:
         if visit.page < 0 or not self._settings.find_sources:
             return
         for named in linked_sources(body, url):
-            host = host_of(named)
-            if self._sources.number("sitemap", named) is not None:
-                continue
-            if self._sources.n_named_by_pages(host) >= _MOST_OF_A_HOST:
+            is_known = self._sources.number("sitemap", named) is not None
+            if is_known or self._sources.n_named_by_pages(host_of(named)) >= _MOST_OF_A_HOST:
                 continue
             self._admission.add_source("sitemap", named, now, named_by=host_of(url))
             number = self._sources.number("sitemap", named)
@@ -294,12 +292,11 @@ class Polls:
         """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""
         now, host = self._clock(), self._sources[number].host
         found = []
-        for entry in self._public(number, read.unknown[part]):
-            importance = self._admission.importance(entry.url, {}, None)
-            page = FoundPage(entry.url, entry.request_fingerprint, host_of(entry.url), importance)
+        for named, lastmod in self._public(number, read.unknown[part]):
+            page = named._replace(importance=self._admission.importance(named.url, {}, None))
             is_known = self._collection.variants.pages(page.request_fingerprint)
             if not is_known and not self._admission.is_elsewhere(page, host, now):
-                found.append((page, entry.lastmod))
+                found.append((page, lastmod))
         reasons = self._collection.kept_out([page for page, _ in found], now)
         found = [one for one, reason in zip(found, reasons, strict=True) if reason is None]
         if not found:
@@ -318,14 +315,14 @@ class Polls:
         lost = self._planner.pages.importance[pages[mine]][surplus > 0].sum()
         self._gained(number, float(surplus.sum()), float(lost))
 
-    def _public(self, number: int, entries: list[UnknownEntry]) -> list[UnknownEntry]:
+    def _public(self, number: int, named: list[tuple[FoundPage, float | None]]) -> list[tuple[FoundPage, float | None]]:
         """Leave out what leads to a private address, unless the sitemap is one that the project has named itself."""
-        private = [entry for entry in entries if is_private(host_of(entry.url), self._allowed)]
+        private = [page for page, _ in named if is_private(page.host, self._allowed)]
         own = self._settings.source_urls
         if not private or any(source.url in own for source in (self._sources[number], *self._above(number))):
-            return entries
+            return named
         self._report(self._sources[number].url, Problem("private-address", len(private), private[0].url))
-        return [entry for entry in entries if entry not in private]
+        return [one for one in named if one[0] not in private]
 
 
 # Until it has shown its worth, a source is read once in so many rounds of the crawl; and all sources together take this

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import numpy as np
@@ -26,12 +26,12 @@ from crawlsched.change_signals import (
     read_sitemap,
     text_mark,
 )
+from crawlsched.crawl.collection import FoundPage
 from crawlsched.crawl.fingerprints import without_parameters
-from crawlsched.store import Source
+from crawlsched.store import Source, host_of
 
 __all__ = [
     "SourceRead",
-    "UnknownEntry",
     "linked_sources",
     "read_source",
 ]
@@ -52,14 +52,6 @@ _Entry = tuple[str, float | None, str | None, str | None]
 _NO_PAGES: NDArray[np.intp] = np.empty(0, np.intp)
 
 
-class UnknownEntry(NamedTuple):
-    """An entry whose URL is no page yet."""
-
-    url: str
-    request_fingerprint: bytes
-    lastmod: float | None
-
-
 @dataclass(slots=True)
 class SourceRead:
     """What a source says."""
@@ -75,7 +67,8 @@ class SourceRead:
     lastmod: list[float | None] = field(default_factory=list)
     # How often each page's lastmod was seen to differ, this time included.
     n_announced: list[int] = field(default_factory=list)
-    unknown: list[UnknownEntry] = field(default_factory=list)  # entries whose URLs are no pages yet
+    # URLs that are no pages yet, and their dates.
+    unknown: list[tuple[FoundPage, float | None]] = field(default_factory=list)
     document: str = "unknown"  # what kind of document it is, as `SitemapDocument.kind` has it
     problems: Sequence[Problem] = ()  # what was wrong with it
     hubs: Hubs = field(default_factory=Hubs)  # where its notices of changes can be subscribed to
@@ -142,7 +135,8 @@ def _look_up(read: SourceRead, entries: SitemapEntries, known_as: KnownAs) -> li
             unknown[name] = _later(unknown.get(name), entry)
     if refused:
         read.problems = [*read.problems, Problem("bad-url", len(refused), refused[0][:_LONGEST_EXAMPLE])]
-    read.unknown = [UnknownEntry(entry[0], name, _kept(None, entry)) for name, entry in unknown.items()]
+    for name, entry in unknown.items():
+        read.unknown.append((FoundPage(entry[0], name, host_of(entry[0])), _kept(None, entry)))
     read.pages = np.fromiter(known, np.intp, len(known))
     return list(known.values())
 

@@ -164,7 +164,7 @@ class Receiver:
         if self._waiting + n > _MOST_WAITING:
             return await self._later(_HELD_FOR)
         if not self._urls.take(n, now):
-            return await self._later(self._urls.wait(n, now))
+            return await self._later(n / _URLS_PER_SECOND)
         self._refresher.count("crawlsched/pings/urls", n)
         self._waiting += n
         self._refresher.long_work.add(self._taken_over(urls, f"indexnow {host}"))
@@ -257,8 +257,6 @@ class Allowance:
     >>> allowance = Allowance(rate=1.0, reserve=2.0, now=0.0)
     >>> [allowance.take(1, now) for now in (0.0, 0.0, 0.0, 1.0)]
     [True, True, False, True]
-    >>> allowance.wait(2, 1.0)
-    2.0
     """
 
     def __init__(self, rate: float, reserve: float, now: float) -> None:
@@ -267,22 +265,14 @@ class Allowance:
         self._left = reserve
         self._at = now
 
-    def _refill(self, now: float) -> None:
-        self._left = min(self._reserve, self._left + self._rate * max(now - self._at, 0.0))
-        self._at = max(now, self._at)
-
     def take(self, n: float, now: float) -> bool:
         """Take units; False if there are too few, and then none is taken."""
-        self._refill(now)
+        self._left = min(self._reserve, self._left + self._rate * max(now - self._at, 0.0))
+        self._at = max(now, self._at)
         if n > self._left:
             return False
         self._left -= n
         return True
-
-    def wait(self, n: float, now: float) -> float:
-        """Return after how many seconds these units can be taken."""
-        self._refill(now)
-        return max(0.0, (min(n, self._reserve) - self._left) / self._rate)
 
 
 #: Connections that are kept; those that the system has accepted at once, up to as many again, go in the same moment.

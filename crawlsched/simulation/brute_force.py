@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 import numpy as np
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.crawl_value import unchecked_greedy, unchecked_noisy_value
-from crawlsched.crawl_value.rules import evidence_of, natural_parameters
+from crawlsched.crawl_value.rules import Rule, evidence_of, rule_named
 from crawlsched.simulation.arms import NO_PAGE, Arm, Setting
 from crawlsched.simulation.history import CrawlResult
 
@@ -19,28 +18,11 @@ __all__ = ["BruteForce", "Judged", "listens"]
 _PAGES_A_SLOT = 64
 # Values are right to 1e-13 or so; what can be left out of a block stays clear of that.
 _SLACK = 1.0 - 1e-9
-# GREEDY-CIS+ believes announcements of a precision and a recall above these (section 6.7 of the noisy-signals paper).
-_PRECISE, _COMPLETE = 0.7, 0.6
 
 
 def listens(policy: str) -> bool:
     """Return whether a rule counts announcements."""
     return policy != "greedy"
-
-
-def _trusted(change_rate: FloatArray, recall: FloatArray, false: FloatArray) -> tuple[Any, Any, Any]:
-    """Return alpha, gamma and kappa where every announcement is taken for a true one."""
-    return (1.0 - recall) * change_rate, recall * change_rate, np.full(change_rate.size, inf)
-
-
-def _trusted_if_good(change_rate: FloatArray, recall: FloatArray, false: FloatArray) -> tuple[Any, Any, Any]:
-    """Return alpha, gamma and kappa where good announcements are taken for true ones, and others are ignored."""
-    true = recall * change_rate
-    good = (true > _PRECISE * (true + false)) & (recall > _COMPLETE)
-    deaf = change_rate, np.zeros(change_rate.size), np.zeros(change_rate.size)
-    trusted = _trusted(change_rate, recall, false)
-    alpha, gamma, kappa = (np.where(good, one, other) for one, other in zip(trusted, deaf, strict=True))
-    return alpha, gamma, kappa
 
 
 class BruteForce(Arm):
@@ -59,10 +41,7 @@ class BruteForce(Arm):
         none = np.zeros(n_pages)
         self._recall = none if setting.recall is None else setting.recall
         self._false = none if setting.false_signal_rate is None else setting.false_signal_rate
-        self._rule = rule
-        self._max_terms = float(rule.rpartition("_")[2]) if "approx" in rule else inf
-        natural = {"greedy_cis": _trusted, "greedy_cis_plus": _trusted_if_good}.get(rule, natural_parameters)
-        self._natural = natural
+        self._name, self._rule = rule, rule_named(rule) or Rule()
         self._change_rate = np.empty(n_pages)
         self._alpha, self._gamma, self._kappa = np.empty((3, n_pages))
         self._set_rates(np.arange(n_pages))
@@ -73,17 +52,17 @@ class BruteForce(Arm):
 
     def _set_rates(self, rows: IndexArray) -> None:
         self._change_rate[rows] = rate = self.setting.change_rate(rows)
-        natural = self._natural(rate, self._recall[rows], self._false[rows])
-        self._alpha[rows], self._gamma[rows], self._kappa[rows] = natural
+        heard = self._rule.heard(np.stack([rate, self._recall[rows], self._false[rows]]))
+        self._alpha[rows], self._gamma[rows], self._kappa[rows] = heard[3:]
 
     def _values(self, rows: IndexArray, elapsed: FloatArray) -> FloatArray:
         rate, importance = self._change_rate[rows], self.setting.importance[rows]
-        if self._rule == "greedy":
+        if self._name == "greedy":
             found: FloatArray = unchecked_greedy(elapsed, rate, importance)
             return found
         alpha, kappa = self._alpha[rows], self._kappa[rows]
         evidence = evidence_of(self._n_signals[rows], kappa)
-        values = unchecked_noisy_value(elapsed, evidence, alpha, self._gamma[rows], kappa, self._max_terms)
+        values = unchecked_noisy_value(elapsed, evidence, alpha, self._gamma[rows], kappa, self._rule.max_terms)
         return importance * np.where(rate > 0.0, values, 0.0)
 
     def values(self, rows: IndexArray, now: float) -> FloatArray:
@@ -103,7 +82,7 @@ class BruteForce(Arm):
 
     def signalled(self, rows: IndexArray, now: float) -> None:
         """Count announcements."""
-        if not listens(self._rule):
+        if not listens(self._name):
             return
         if self.setting.signal_delay:
             rows = rows[now - self.crawled_at[rows] >= self.setting.signal_delay]

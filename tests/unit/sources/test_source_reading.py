@@ -123,7 +123,7 @@ def test_the_later_date_of_two_spellings_counts_in_whatever_order_they_stand(sto
         read = _read_body(store, index, f"<urlset>{''.join(body)}</urlset>", lambda url: name(Request(url)))
         assert read.lastmod == [_seconds("2026-11-20")]
         assert not read.announced.any()
-        assert [entry.lastmod for entry in read.unknown] == [_seconds("2026-11-19")]
+        assert [lastmod for _, lastmod in read.unknown] == [_seconds("2026-11-19")]
 
 
 def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) -> None:
@@ -136,7 +136,7 @@ def test_an_entry_that_the_fingerprinter_refuses_costs_no_other(store: Store) ->
 
     body = "<urlset><url><loc>http://a.example/odd</loc></url><url><loc>http://a.example/1</loc></url></urlset>"
     read = _read_body(store, PageIndex(), body, name)
-    assert [entry.url for entry in read.unknown] == ["http://a.example/1"]
+    assert [page.url for page, _ in read.unknown] == ["http://a.example/1"]
     assert [(problem.kind, problem.example) for problem in read.problems] == [("bad-url", "http://a.example/odd")]
 
 
@@ -154,7 +154,7 @@ def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, para
     )
     read = _read_body(store, index, f"<rss><channel>{items}</channel></rss>")
     assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
-    assert [entry.url for entry in read.unknown] == [
+    assert [page.url for page, _ in read.unknown] == [
         "http://a.example/new",
         "http://a.example/other?utm=1",
     ]
