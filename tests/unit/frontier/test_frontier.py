@@ -200,7 +200,7 @@ class Histories(RuleBasedStateMachine):
         """Who is likely to go, in order: those out of turn first, nobody twice, and whoever goes next."""
         self.carry_out()
         frontier, pages = self.planner.frontier, self.planner.pages
-        frontier.advance(self.now)
+        frontier.bound(self.now)  # also lets hosts return whose rest has ended
         rests = {host: frontier.rests_until(host) for host in range(N_HOSTS) if frontier.is_resting(host)}
         first = self.oracle.pick(self.now, rests)
         n = max(pages.n, 1)
@@ -350,7 +350,6 @@ class SmallLimits(Histories):
         (filing, "_FEWEST", 4),
         (filing, "_AT_ONCE", 64),
         (filing, "_MOST", 128),
-        (filing, "_PART_OF_ROUND", 8),
     )
 
     def __init__(self) -> None:
