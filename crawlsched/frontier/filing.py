@@ -315,7 +315,7 @@ class Filing:
         """Return a level that so many of so many pages are above, by some of them; let the best of these be due."""
         pages = _sample(pages)
         values = self.values.value_at(pages, now)
-        level = min(_exceeded(values, n_above / n_pages), most)
+        level = min(_exceeded(values, n_above / max(n_pages, 1)), most)
         best = pages[values >= level]
         self._due.set(best, np.full(best.size, now))
         return level
