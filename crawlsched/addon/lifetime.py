@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from time import monotonic
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -14,43 +12,23 @@ from twisted.internet.defer import Deferred
 from crawlsched.exceptions import CollectionInUse, CrawlschedError, StoreError
 from crawlsched.scrapy_versions import call_later, close_spider
 
-__all__ = ["Standby", "end_loudly", "exit_with_1", "wait"]
+__all__ = ["end_loudly", "exit_with_1", "wait", "what_to_wait_for"]
 
 logger = logging.getLogger(__name__)
 
 
-# It looks this often whether the collection is free, and whether it is to end, seconds.
-_LOOKS, _STEP = 2.0, 0.25
+def what_to_wait_for(error: CrawlschedError, waits_for: str | None) -> str | None:
+    """Say what keeps a standby out if it passes, a process that ends, and then also a database that is away.
 
-
-class Standby:
-    """Knows what a crawl waits for before it begins; None: nothing."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self.waits_for: str | None = None
-
-    def may_wait(self, error: CrawlschedError) -> bool:
-        """Say whether what keeps a standby out passes: a process that ends, and then also a database that is away."""
-        if isinstance(error, CollectionInUse):
-            waits_for = error.owner and f"another process crawls this collection: {error.owner}."
-        else:
-            waits_for = str(error) if self.waits_for and type(error) is StoreError else None
-        if waits_for and waits_for != self.waits_for:
-            logger.info("This crawl stands by and waits: %s", waits_for)
-        self.waits_for = waits_for
-        return waits_for is not None
-
-    async def until(self, opens: Callable[[], bool]) -> None:
-        """Wait until the collection is free; whoever ends the crawl meanwhile ends it at once."""
-        looked_at = monotonic()
-        # Scrapy has no engine to stop yet, and only notes that the crawl is to end.
-        while self._crawler.crawling:
-            await wait(_STEP)
-            if monotonic() - looked_at >= _LOOKS:
-                if opens():
-                    break
-                looked_at = monotonic()
+    `waits_for` is what it waits for until now; None: nothing, or it is to wait no longer.
+    """
+    if isinstance(error, CollectionInUse):
+        then = error.owner and f"another process crawls this collection: {error.owner}."
+    else:
+        then = str(error) if waits_for and type(error) is StoreError else None
+    if then and then != waits_for:
+        logger.info("This crawl stands by and waits: %s", then)
+    return then
 
 
 async def wait(seconds: float) -> None:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
+from time import monotonic
 from typing import Any, Literal, Self
 
 from scrapy import Request, Spider, signals
@@ -27,9 +28,8 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from crawlsched.addon.downloadermiddlewares import VisitErrback
-from crawlsched.addon.lifetime import Standby, exit_with_1, wait
+from crawlsched.addon.lifetime import exit_with_1, wait, what_to_wait_for
 from crawlsched.addon.sending import DownloaderSlots, PacedHandlers
-from crawlsched.addon.untracked import OWN_META, UntrackedRequests, pass_filter
 from crawlsched.change_signals.collected import Limits
 from crawlsched.crawl.commands import obey_waiting
 from crawlsched.crawl.deliveries import Delivery
@@ -80,6 +80,12 @@ _QUIET_LOOKED_AT = 0.5
 _LOOK_IN_A_PAUSE = 1.0
 # Seconds until a slot that failed is tried again.
 _AFTER_A_FAILURE = 0.25
+# A standby looks this often whether the collection is free, and whether it is to end, seconds.
+_STANDBY_LOOKS, _STEP_OF_A_STANDBY = 2.0, 0.25
+# Keys of meta that another request made of one must not have.
+_OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
+# Of one that Scrapy's filter passes only since it has been let through already.
+_FILTERED_META = "crawlsched_filtered"
 
 
 class Scheduler(BaseScheduler):
@@ -100,13 +106,12 @@ class Scheduler(BaseScheduler):
         self._engine_was_busy = False
         self._rested = False
         self._closed = False
-        self._standby = Standby(crawler)
+        self._waits_for: str | None = None  # as a standby, before it begins
         self._has_been_busy = True
         self._quiet_looked_at = self._lost_looked_at = 0.0
         self._perhaps_lost: set[int] = set()
         self._timer: Any = None
         _, self._fingerprint = fingerprints(crawler.request_fingerprinter, refresher.settings.ignore_parameters)
-        self._untracked = UntrackedRequests(fallback, refresher, self._stats)
         filter_class = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self._filters = getattr(filter_class, "request_seen", None) is not BaseDupeFilter.request_seen
         # A filter of the project's own, and what it has let pass in this run; Scrapy's knows no more than the pages do.
@@ -142,8 +147,10 @@ class Scheduler(BaseScheduler):
         try:
             self._refresher.open()
         except CrawlschedError as error:
-            if self._refresher.settings.standby and self._standby.may_wait(error):
-                return False
+            if self._refresher.settings.standby:
+                self._waits_for = what_to_wait_for(error, self._waits_for)
+                if self._waits_for:
+                    return False
             # The spider is closed as soon as all components are open (`_start`); closing it half open makes others of
             # Scrapy's components fail, and buries this sentence under their tracebacks.
             logger.error("crawlsched cannot start: %s", error)
@@ -153,7 +160,14 @@ class Scheduler(BaseScheduler):
         return True
 
     async def _stand_by(self) -> None:
-        await self._standby.until(self._opens)
+        looked_at = monotonic()
+        # Scrapy has no engine to stop yet, and only notes that the crawl is to end.
+        while self._crawler.crawling:
+            await wait(_STEP_OF_A_STANDBY)
+            if monotonic() - looked_at >= _STANDBY_LOOKS:
+                if self._opens():
+                    break
+                looked_at = monotonic()
         self._closed = self._closed or not self._refresher.is_open
         opened = self._fallback.open(self._spider)
         if opened is not None:
@@ -180,7 +194,7 @@ class Scheduler(BaseScheduler):
         for request in (*self._handed_over, *self._continuations):
             visit = self._visits.get(request.meta.get("crawlsched_visit"))
             if visit is not None and not visit.tracked:
-                self._untracked.keep(request)
+                self._keep(request)
         return deferred_from_coro(self._write_down(reason))
 
     async def _write_down(self, reason: str) -> None:
@@ -221,7 +235,7 @@ class Scheduler(BaseScheduler):
             # The visit has ended, so this is a new request that a spider made of one that was sent. It may be that one
             # itself, by which the end of its items is known.
             request = request.copy()
-            for name in OWN_META:
+            for name in _OWN_META:
                 request.meta.pop(name, None)
             if isinstance(request.errback, VisitErrback):
                 request.errback = request.errback.spiders_own
@@ -237,7 +251,10 @@ class Scheduler(BaseScheduler):
     def _add_untracked(self, request: Request, delivery: Delivery | None) -> bool:
         if delivery is not None:
             delivery.has_untracked = True
-        taken = self._untracked.enqueue(request)
+        self._stats.inc_value("crawlsched/untracked")
+        if request.meta.get("is_start_request"):
+            self._refresher.starts.asked()
+        taken = self._fallback.enqueue_request(request)
         self._has_been_busy = self._has_been_busy or taken
         return taken
 
@@ -290,7 +307,7 @@ class Scheduler(BaseScheduler):
         if self._own_filter is not None and not asked.again:
             if not self._own_filter.request_seen(request):
                 if asked.request_fingerprint in self._passed:
-                    pass_filter(request)
+                    _pass_filter(request)
                     return self._add_untracked(request, delivery)
                 self._passed.add(asked.request_fingerprint)
             elif not self._refresher.admission.knows(asked):
@@ -307,7 +324,7 @@ class Scheduler(BaseScheduler):
     # -- slots
 
     def _start(self) -> None:
-        if self._standby.waits_for and not self._crawler.crawling:
+        if self._waits_for and not self._crawler.crawling:
             raise CloseSpider("shutdown")
         if self._closed:
             exit_with_1(self._crawler)
@@ -468,12 +485,25 @@ class Scheduler(BaseScheduler):
         return self._send(visit, request)
 
     def _give_fallback(self, now: float) -> bool:
-        request = self._untracked.next_request(now)
+        request = self._fallback.next_request()
         if request is None:
             return False
-        self._wrap_errback(request, not_sent=self._untracked.keep)
+        if request.meta.pop(_FILTERED_META, False):
+            request.dont_filter = False  # where it leads, other components are to look at
+        token = request.meta["crawlsched_visit"] = self._visits.open(url=request.url, now=now).token
+        self._refresher.book.untracked_sent(token, now)
+        self._wrap_errback(request, not_sent=self._keep)
         self._hand_over(request)
         return True
+
+    def _keep(self, request: Request) -> None:
+        """Give a request that was not sent when the crawl ends back to the fallback scheduler, which may keep it."""
+        kept = request.replace(errback=request.errback.spiders_own)  # type: ignore[union-attr]
+        for name in _OWN_META:
+            kept.meta.pop(name, None)
+        if not kept.dont_filter:
+            _pass_filter(kept)
+        self._fallback.enqueue_request(kept)
 
     def _give_page(self, now: float) -> bool:
         for _ in range(_REFUSALS_PER_SLOT):
@@ -548,3 +578,8 @@ class Scheduler(BaseScheduler):
     def _drop_unless_continued(self, visit: Visit, n_continued: int) -> None:
         if visit.outcome is None and visit.n_continued == n_continued:
             self._refresher.visit_ends.resolve(visit, Outcome.DROPPED, self._refresher.clock())
+
+
+def _pass_filter(request: Request) -> None:
+    """Let Scrapy's filter pass a request."""
+    request.dont_filter = request.meta[_FILTERED_META] = True

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crawlsched.crawl.recipe_choice import matcher
-from crawlsched.pages.intervals import Limits
 from crawlsched.settings import Settings
 from crawlsched.settings.page_rules import PageRule
 from crawlsched.store import Store
@@ -82,9 +81,9 @@ class PageRules:
             yield
 
 
-def limits(settings: Settings) -> list[Limits]:
-    """Return the crawl intervals that each rule gives."""
+def limits(settings: Settings) -> list[tuple[float, float]]:
+    """Return the shortest and the longest crawl interval that each rule gives."""
     return [
-        Limits(rule.min_interval or 0.0, np.inf if rule.max_interval is None else rule.max_interval)
+        (rule.min_interval or 0.0, np.inf if rule.max_interval is None else rule.max_interval)
         for rule in settings.pages
     ]

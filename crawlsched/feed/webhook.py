@@ -11,7 +11,15 @@ from collections import Counter
 from collections.abc import Callable
 from http.client import HTTPException
 from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+)
 
 from crawlsched.exceptions import CollectionInUse, CrawlschedError
 from crawlsched.feed.feed import Change, Cursor, Feed
@@ -152,12 +160,9 @@ class Webhook:
             self._counts[name] += n
 
 
-class _NoRedirects(HTTPRedirectHandler):
-    """A redirect would turn the POST into a GET, which loses the changes: it is an answer like any other that fails."""
-
-    def redirect_request(self, *_: object, **__: object) -> None:
-        return None
-
-
 def _opener() -> OpenerDirector:
-    return build_opener(_NoRedirects)
+    opener = OpenerDirector()
+    # A redirect would turn the POST into a GET, which loses the changes: it is an answer like any other that fails.
+    for handler in (ProxyHandler, HTTPHandler, HTTPSHandler, HTTPDefaultErrorHandler, HTTPErrorProcessor):
+        opener.add_handler(handler())
+    return opener

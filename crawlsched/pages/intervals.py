@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.pages.pages import Pages
 
-__all__ = ["Intervals", "Limits"]
-
-
-class Limits(NamedTuple):
-    """The shortest and the longest time between two crawls, seconds."""
-
-    shortest: float = 0.0
-    longest: float = np.inf
+__all__ = ["Intervals"]
 
 
 class Intervals:
@@ -26,18 +19,18 @@ class Intervals:
     Examples
     --------
     >>> pages = Pages()
-    >>> intervals = Intervals(pages, [Limits(), Limits(60.0, 3600.0)])
+    >>> intervals = Intervals(pages, [(0.0, np.inf), (60.0, 3600.0)])
     >>> pages.rule[pages.add(0, now=0.0, n=3)] = 0, 0, 1
     >>> intervals.shortest(np.arange(3)), intervals.longest(np.array([2]))
     (array([ 0.,  0., 60.]), array([3600.]))
     """
 
-    def __init__(self, pages: Pages, limits: Sequence[Limits]) -> None:
+    def __init__(self, pages: Pages, limits: Sequence[tuple[float, float]]) -> None:
         if len(limits) > 256:
             raise ValueError(f"rules must be 255 at most, got {len(limits) - 1}.")
-        #: Those of all pages, and of each rule.
+        #: The shortest and the longest time between two crawls, seconds: those of all pages, and of each rule.
         self.limits = tuple(limits)
-        self.come = any(one.longest < np.inf for one in limits)
+        self.come = any(longest < np.inf for _, longest in limits)
         self._pages = pages
         self._shortest, self._longest = np.array(limits, np.float64).T
 

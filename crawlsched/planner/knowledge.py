@@ -15,7 +15,7 @@ from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION
 from crawlsched.frontier import DiscoveryShare, Frontier
 from crawlsched.pages import Pages
-from crawlsched.pages.intervals import Intervals, Limits
+from crawlsched.pages.intervals import Intervals
 from crawlsched.planner.evidence.announcements import Announcements, OwnPrecision
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.plans.in_force import SLICE, InForce, Work
@@ -44,7 +44,7 @@ class Knowledge:
         bandwidth: float,
         rates: npt.ArrayLike,
         rule: str,
-        limits: Sequence[Limits],
+        limits: Sequence[tuple[float, float]],
         discovery_share: float,
         learned: LearnedRates | None,
         picks: bool,

@@ -26,7 +26,6 @@ from crawlsched.pages import (
     STATE_NAMES,
     check_importance,
 )
-from crawlsched.pages.intervals import Limits
 from crawlsched.planner.evidence.signal_counts import SignalCounts
 from crawlsched.planner.knowledge import DAY, Knowledge
 from crawlsched.planner.plans.in_force import SLICE
@@ -84,8 +83,8 @@ class Planner(Knowledge):
         Grid of change rates per second, increasing; `DEFAULT_GRID` by default.
     min_crawl_interval : float
         No page is picked sooner after its last crawl, seconds.
-    interval_rules : sequence of Limits, optional
-        Other limits for the pages that `add` and `set_intervals` name; they go before these two.
+    interval_rules : sequence of (float, float), optional
+        Others, shortest and longest, for the pages that `add` and `set_intervals` name; they go before these two.
     max_crawl_interval : float, optional
         A page not crawled for longer goes before anything of value, seconds.
     max_crawl_rounds : float, optional
@@ -133,7 +132,7 @@ class Planner(Knowledge):
         rates: npt.ArrayLike | None = None,
         min_crawl_interval: float = 0.0,
         max_crawl_interval: float | None = None,
-        interval_rules: Sequence[Limits] = (),
+        interval_rules: Sequence[tuple[float, float]] = (),
         max_crawl_rounds: float | None = None,
         discovery_share: float = 0.5,
         signal_delay: float = 0.0,
@@ -153,7 +152,7 @@ class Planner(Knowledge):
             check_positive(bandwidth, "bandwidth", "crawls per second"),
             DEFAULT_GRID if rates is None else rates,
             rule,
-            [Limits(min_crawl_interval, longest), *interval_rules],
+            [(min_crawl_interval, longest), *interval_rules],
             discovery_share,
             learned,
             picks,
@@ -644,13 +643,6 @@ class Planner(Knowledge):
         if self.learned is not None:
             columns["estimator_state"] = np.array(self.learned.packed(rows), object)
         return columns
-
-    def overdue_demand(self) -> float:
-        """Return the crawls per second that `max_crawl_interval` asks for; 0 without one. O(n)."""
-        if not self.intervals.come:
-            return 0.0
-        rows = np.flatnonzero(self.pages.state[: self.pages.n] != FREE)
-        return float((np.ones(rows.size) / self.intervals.longest(rows)).sum())
 
 
 def _check_policy(crawl_value: str) -> None:

@@ -7,7 +7,7 @@ import gzip
 import zlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
@@ -24,12 +24,12 @@ __all__ = [
     "CrawlResult",
     "History",
     "SimulationError",
-    "Truth",
     "Window",
     "open_text",
     "read_changes",
     "read_history",
     "slot_times",
+    "visiting",
 ]
 
 
@@ -301,29 +301,29 @@ class CrawlResult(NamedTuple):
     time_since_modified: float | None
 
 
-class Truth:
-    """Answers visits to the pages of a history, whose first copies are from `crawled_at`."""
+def visiting(history: History, crawled_at: FloatArray) -> Callable[[int, float], CrawlResult]:
+    """Return what crawls a page of a history at a time, where the first copies are from `crawled_at`."""
+    n = history.page.size
+    # Lists: one number at a time is read out of them several times faster than out of numpy's arrays. Of millions
+    # of changes a list would be numbers all over the memory: `array` is as fast, and has them side by side.
+    times = array("d", np.ascontiguousarray(history.change_times, np.float64).tobytes())
+    row_starts = np.searchsorted(history.change_rows, np.arange(n + 1))
+    starts: list[int] = row_starts.tolist()
+    old = history.change_times <= crawled_at[history.change_rows]
+    n_seen: list[int] = (row_starts[:-1] + np.bincount(history.change_rows[old], minlength=n)).tolist()
+    last: list[float] = crawled_at.tolist()
 
-    def __init__(self, history: History, crawled_at: FloatArray) -> None:
-        n = history.page.size
-        # Lists: one number at a time is read out of them several times faster than out of numpy's arrays. Of millions
-        # of changes a list would be numbers all over the memory: `array` is as fast, and has them side by side.
-        self._times = array("d", np.ascontiguousarray(history.change_times, np.float64).tobytes())
-        starts = np.searchsorted(history.change_rows, np.arange(n + 1))
-        self._starts = starts.tolist()
-        old = history.change_times <= crawled_at[history.change_rows]
-        self._seen = (starts[:-1] + np.bincount(history.change_rows[old], minlength=n)).tolist()
-        self._crawled_at = crawled_at.tolist()
-
-    def visit(self, row: int, now: float) -> CrawlResult:
+    def visit(row: int, now: float) -> CrawlResult:
         """Crawl a page: a change at this very time is seen."""
-        times, before, end = self._times, self._seen[row], self._starts[row + 1]
+        before, end = n_seen[row], starts[row + 1]
         # A few changes on, if any: to look there first is faster than to search among all that will ever come.
         near = before + _NEAR
         if near < end and times[near] > now:
             end = near
         seen = bisect_right(times, now, before, end)
-        elapsed = now - self._crawled_at[row]
-        self._seen[row], self._crawled_at[row] = seen, now
-        modified = now - times[seen - 1] if seen > self._starts[row] else None
+        elapsed = now - last[row]
+        n_seen[row], last[row] = seen, now
+        modified = now - times[seen - 1] if seen > starts[row] else None
         return _make(CrawlResult, (row, now, elapsed, seen > before, modified))
+
+    return visit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.simulation.arms import NO_PAGE, Arm
 from crawlsched.simulation.brute_force import Judged
-from crawlsched.simulation.history import History, SimulationError, Truth, Window, slot_times
+from crawlsched.simulation.history import History, SimulationError, Window, slot_times, visiting
 from crawlsched.simulation.measuring import freshness, timeliness
 from crawlsched.simulation.policies import make_arm
 
@@ -103,17 +103,18 @@ def crawl(
 ) -> tuple[IndexArray, FloatArray, npt.NDArray[np.bool_]]:
     """Let an arm crawl a history at given times; return rows, times, and whether each crawl found a change."""
     begins = np.maximum(history.birth, window.start)
-    truth = Truth(history, begins)
-    events = _Events(history, window, begins, arm)
+    visit_at = visiting(history, begins)
+    events = _events(history, window, begins, arm)
+    next_time = next(events)
     rows: list[int] = []
     times: list[float] = []
     changed: list[bool] = []
     for now in slots:
-        if now >= events.next_time:
-            events.happen(now)
+        if now >= next_time:
+            next_time = events.send(now)
         row = arm.pick(now)
         if row != NO_PAGE:
-            visit = truth.visit(row, now)
+            visit = visit_at(row, now)
             arm.crawled(visit)
             rows.append(row)
             times.append(now)
@@ -124,57 +125,50 @@ def crawl(
 _BIRTH, _END, _SIGNAL = range(3)
 
 
-class _Events:
-    """Births, ends and announcements in the order of time, which an arm gets before it decides.
+def _events(history: History, window: Window, begins: FloatArray, arm: Arm) -> Generator[float, float, None]:
+    """Tell an arm of births, ends and announcements in the order of time, until each time that is sent.
 
-    Attributes
-    ----------
-    next_time : float
-        Nothing happens before.
+    It yields the time before which nothing happens.
     """
-
-    def __init__(self, history: History, window: Window, begins: FloatArray, arm: Arm) -> None:
-        self._arm = arm
-        self._begins, self._ends = begins, history.end
-        there = np.flatnonzero((history.end > window.start) & (history.birth < window.end))
-        rows, times = (
-            [there, there],
-            [np.nextafter(begins[there], inf), history.end[there]],
-        )  # from just after its birth
-        if history.signal_rows is not None and history.signal_times is not None:
-            heard = history.signal_rows, history.signal_times
-            # A crawl at the time of a signal has seen what it announces, as the first copy of a page has.
-            new = (heard[1] > begins[heard[0]]) & (heard[1] < history.end[heard[0]])
-            rows, times = [*rows, heard[0][new]], [*times, heard[1][new]]
-        kinds = np.repeat(np.arange(len(rows)), [some.size for some in rows])
-        order = np.argsort(np.concatenate(times), kind="stable")
-        self._times = np.append(np.concatenate(times)[order], inf)
-        self._rows, self._kinds = np.concatenate(rows)[order], kinds[order]
-        self._at, self.next_time = 0, self._times.item(0)
-
-    def happen(self, now: float) -> None:
-        """Give the arm what has happened until a time."""
-        until = min(int(self._times.searchsorted(now, side="right")), self._rows.size)
-        rows, kinds = self._rows[self._at : until], self._kinds[self._at : until]
-        self._at, self.next_time = until, self._times.item(until)
-        are_signals = kinds == _SIGNAL
+    ends = history.end
+    there = np.flatnonzero((ends > window.start) & (history.birth < window.end))
+    rows, times = [there, there], [np.nextafter(begins[there], inf), ends[there]]  # from just after its birth
+    if history.signal_rows is not None and history.signal_times is not None:
+        heard = history.signal_rows, history.signal_times
+        # A crawl at the time of a signal has seen what it announces, as the first copy of a page has.
+        new = (heard[1] > begins[heard[0]]) & (heard[1] < ends[heard[0]])
+        rows, times = [*rows, heard[0][new]], [*times, heard[1][new]]
+    kinds = np.repeat(np.arange(len(rows)), [some.size for some in rows])
+    order = np.argsort(np.concatenate(times), kind="stable")
+    all_times = np.append(np.concatenate(times)[order], inf)
+    all_rows, kinds = np.concatenate(rows)[order], kinds[order]
+    at = 0
+    while True:
+        now = yield all_times.item(at)
+        until = min(int(all_times.searchsorted(now, side="right")), all_rows.size)
+        come, of = all_rows[at:until], kinds[at:until]
+        at = until
+        are_signals = of == _SIGNAL
         if not are_signals.all():
-            self._begin_and_end(rows[kinds == _BIRTH], rows[kinds == _END], now)
-        heard = rows[are_signals]
-        heard = heard[self._ends[heard] > now]
+            _begin_and_end(arm, history, begins, come[of == _BIRTH], come[of == _END], now)
+        announced = come[are_signals]
+        announced = announced[ends[announced] > now]
         # Each announcement counts: a page that was announced twice is passed on twice.
-        while heard.size and len(set(heard.tolist())) < heard.size:
-            distinct, first = np.unique(heard, return_index=True)
-            self._arm.signalled(distinct, now)
-            heard = np.delete(heard, first)
-        if heard.size:
-            self._arm.signalled(heard, now)
+        while announced.size and len(set(announced.tolist())) < announced.size:
+            distinct, first = np.unique(announced, return_index=True)
+            arm.signalled(distinct, now)
+            announced = np.delete(announced, first)
+        if announced.size:
+            arm.signalled(announced, now)
 
-    def _begin_and_end(self, born: IndexArray, ended: IndexArray, now: float) -> None:
-        living = born[self._ends[born] > now]
-        if living.size:
-            self._arm.begin(living, self._begins[living], now)
-        # No arm sees pages that began and ended between two slots.
-        ended = ended[(self._begins[ended] < now) & ~np.isin(ended, born)]
-        if ended.size:
-            self._arm.end(ended, now)
+
+def _begin_and_end(
+    arm: Arm, history: History, begins: FloatArray, born: IndexArray, ended: IndexArray, now: float
+) -> None:
+    living = born[history.end[born] > now]
+    if living.size:
+        arm.begin(living, begins[living], now)
+    # No arm sees pages that began and ended between two slots.
+    ended = ended[(begins[ended] < now) & ~np.isin(ended, born)]
+    if ended.size:
+        arm.end(ended, now)

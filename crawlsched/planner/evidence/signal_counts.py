@@ -19,42 +19,6 @@ _FIRST = (1.0, 0.25)
 _REMEMBERED = 200.0
 
 
-class Coincidence:
-    """How often two sources announced a page together, and how often they would have by chance.
-
-    Examples
-    --------
-    >>> coincidence = Coincidence()
-    >>> for together in [True] * 8 + [False] * 2:
-    ...     coincidence.compared(1, 2, together, chance=0.05)
-    >>> coincidence.is_of_the_same(2, 1)
-    True
-    >>> for together in [False] * 30:
-    ...     coincidence.compared(3, 4, together, chance=0.1)
-    >>> coincidence.is_of_the_same(3, 4)
-    False
-    """
-
-    def __init__(self) -> None:
-        self._pairs: dict[tuple[int, int], tuple[float, float]] = {}
-
-    def compared(self, source: int, other: int, together: bool, chance: float) -> None:
-        """Count an announcement by one source of a page, and whether the other's came `together` with it.
-
-        `chance` is the probability of that if the two sources had nothing to do with each other.
-        """
-        pair = (min(source, other), max(source, other))
-        seen, expected = self._pairs.get(pair, (0.0, 0.0))
-        seen, expected = seen + together, expected + chance
-        fading = min(1.0, _REMEMBERED / max(seen, expected, 1.0))
-        self._pairs[pair] = seen * fading, expected * fading
-
-    def is_of_the_same(self, source: int, other: int) -> bool:
-        """Whether announcements of two sources that come together are of the same change."""
-        seen, expected = self._pairs.get((min(source, other), max(source, other)), (0.0, 0.0))
-        return seen + _FIRST[0] > _LIFT * (expected + _FIRST[1])
-
-
 class SignalCounts:
     """Count announcements, those of the same change once.
 
@@ -63,8 +27,8 @@ class SignalCounts:
     Announcements of several sources add up, κ_1 n_1 + κ_2 n_2, where each change is announced by one of them at most.
     Where two announce the same change, counting both would be wrong. Two announcements of a page are of the same change
     if neither source can have had it earlier: the second source, read at a time `at` and before that at `since`, and
-    the first announced it after `since`; and if the two sources come together clearly more often than by chance
-    (`Coincidence`). Such a pair counts once, for the source whose announcements are worth more; not at all, if a visit
+    the first announced it after `since`; and if the two sources come together clearly more often than by chance.
+    Such a pair counts once, for the source whose announcements are worth more; not at all, if a visit
     came in between and has seen the change.
     """
 
@@ -72,7 +36,8 @@ class SignalCounts:
         self._pages = pages
         self._further = further
         self._announcements = announcements
-        self.coincidence = Coincidence()
+        # How often two sources announced a page together, and how often they would have by chance.
+        self._pairs: dict[tuple[int, int], tuple[float, float]] = {}
 
     def cover(self, rows: IndexArray, source: int, now: float) -> None:
         """A source names distinct pages: it counts for them from now on."""
@@ -118,8 +83,8 @@ class SignalCounts:
         for other in heard:
             if other.source != source:
                 together = other.signalled_at >= since
-                self.coincidence.compared(source, other.source, together, _chance(other, since, at))
-                if together and self.coincidence.is_of_the_same(source, other.source):
+                self._compare(source, other.source, together, _chance(other, since, at))
+                if together and self._announce_the_same(source, other.source):
                     twins.append(other)
         self._further.announced(page, source, at)
         if not twins:
@@ -131,6 +96,18 @@ class SignalCounts:
         if least is not None and self._weight(page, least.source) < self._weight(page, source):
             self._further.count(page, least.source, -1)
             self._further.count(page, source, 1)
+
+    def _compare(self, source: int, other: int, together: bool, chance: float) -> None:
+        pair = (min(source, other), max(source, other))
+        seen, expected = self._pairs.get(pair, (0.0, 0.0))
+        seen, expected = seen + together, expected + chance
+        fading = min(1.0, _REMEMBERED / max(seen, expected, 1.0))
+        self._pairs[pair] = seen * fading, expected * fading
+
+    def _announce_the_same(self, source: int, other: int) -> bool:
+        """Whether announcements of two sources that come together are of the same change."""
+        seen, expected = self._pairs.get((min(source, other), max(source, other)), (0.0, 0.0))
+        return seen + _FIRST[0] > _LIFT * (expected + _FIRST[1])
 
     def _weight(self, page: int, source: int) -> float:
         return self._announcements.source_quality(page, [source])[0][0]

@@ -12,7 +12,6 @@ from crawlsched.frontier.candidates import Candidates
 from crawlsched.frontier.filing import SLOTS_TOGETHER
 from crawlsched.frontier.queues import FairQueue
 from crawlsched.pages import FREE
-from crawlsched.pages.intervals import Limits
 from crawlsched.planner import Planner, plan
 from tests.inputs import tries
 
@@ -78,7 +77,7 @@ class Histories(RuleBasedStateMachine):
         crawl_value=st.sampled_from(["posterior", "posterior", "greedy", "greedy_ncis", "greedy_cis"]),
         shortest=st.sampled_from([0.0, 0.0, 3.0]),
         longest=st.sampled_from([None, None, 60.0]),
-        rules=st.sampled_from([(), (), (Limits(0.0, 20.0), Limits(10.0, np.inf), Limits(7.0, 7.0))]),
+        rules=st.sampled_from([(), (), ((0.0, 20.0), (10.0, np.inf), (7.0, 7.0))]),
         bandwidth=st.sampled_from([0.2, 2.0, 50.0]),
         share=st.sampled_from([0.0, 0.5, 0.8, 1.0]),
         seed=st.integers(0, 2**16),
@@ -88,7 +87,7 @@ class Histories(RuleBasedStateMachine):
         crawl_value: str,
         shortest: float,
         longest: float | None,
-        rules: tuple[Limits, ...],
+        rules: tuple[tuple[float, float], ...],
         bandwidth: float,
         share: float,
         seed: int,

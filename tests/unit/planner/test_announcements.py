@@ -177,6 +177,18 @@ def test_announcements_of_the_same_change_count_once() -> None:
     assert sum(_counts(planner)) == 1
 
 
+def test_sources_that_come_together_by_chance_only_count_both() -> None:
+    """Each was read often without the other's having announced anything, as it would if they had the same changes."""
+    planner = crawled_pages(1, sources=(FIRST, SECOND))
+    for turn in range(1, 31):
+        planner.signalled([0], FIRST, 1000.0 * turn, since=1000.0 * turn - 500.0)
+        planner.signalled([0], SECOND, 1000.0 * turn + 500.0, since=1000.0 * turn + 1.0)
+    first, second = _counts(planner)
+    planner.signalled([0], FIRST, 31_000.0, since=30_990.0)
+    planner.signalled([0], SECOND, 31_005.0, since=30_995.0)
+    assert _counts(planner) == [first + 1, second + 1]
+
+
 def test_a_change_that_a_visit_has_seen_is_no_news_from_another_source() -> None:
     """What the second source announces was announced before the visit by the first."""
     planner = crawled_pages(1, sources=(FIRST, SECOND))
