@@ -114,10 +114,7 @@ class PageBlocks:
     @cached_property
     def trace(self) -> Trace:
         """What is kept of it; whoever knows that it says what it said before may set that one."""
-        names: dict[int, str] = {}
-        for place in self.paths:
-            if place not in names:
-                names[place] = self.name_of(place)
+        names = {place: self.name_of(place) for place in dict.fromkeys(self.paths)}
         said = [digest_of(text) for text in self.texts]
         return Trace([*self.paths], [*self.texts], said, names, digest_of(self.rest))
 
@@ -146,12 +143,8 @@ class PageBlocks:
             return f"@{'.'.join(step[1:] for step in way[1:])}"
         if way and way[0] in _OF_LINES:
             return " ".join(step.removeprefix("@") for step in way)
-        selector = ""
-        for step in reversed(way):
-            selector = f"{_selector(step)} > {selector}" if selector else _selector(step)
-            if "." in step or "#" in step or step.startswith("@"):
-                break
-        return selector or "body"
+        named = [number for number, step in enumerate(way) if "." in step or "#" in step or step.startswith("@")]
+        return " > ".join(map(_selector, way[max(named, default=0) :])) or "body"
 
 
 def _selector(step: str) -> str:
@@ -335,13 +328,8 @@ def _step(tag: Tag) -> str:
     if "=" not in tag.attributes or tag.name in _AROUND_ALL:
         return tag.name
     found = tag.attribute_values()
-    if classes := _class_name(found.get("class", "")):
-        return f"{tag.name}.{classes}"
+    words = found.get("class", "").split()
+    if words := [word for word in words if not state_words(word)] or words:
+        return f"{tag.name}.{_MADE_UP.sub('#', ' '.join(words))[:LONGEST_NAME]}"
     name = _MADE_UP.sub("#", found.get("id", "").strip())[:LONGEST_NAME]
     return f"{tag.name}#{name}" if name else tag.name
-
-
-def _class_name(value: str) -> str:
-    words = value.split()
-    words = [word for word in words if not state_words(word)] or words
-    return _MADE_UP.sub("#", " ".join(words))[:LONGEST_NAME]

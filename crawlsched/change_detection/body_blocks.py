@@ -59,7 +59,9 @@ def body_blocks(
     ['b="2" x="1" Fish & chips']
     """
     blocks = PageBlocks()
-    inner = unpacked_gzip(body)
+    # Of gzip that is damaged, or holds more, the bytes count.
+    most = min(max(_MOST_TIMES * len(body), _SMALL), _MOST_UNPACKED)
+    inner = _unpacked(body, 16 + zlib.MAX_WBITS, most) if body.startswith(GZIP) else None
     if inner is not None:
         if inner.startswith(GZIP):  # once is enough
             blocks.rest = f"{zlib.crc32(inner):08x}"
@@ -67,7 +69,11 @@ def body_blocks(
         body, content_type, encoding = inner, None, None
     kind = content_kind(body, content_type, encoding)
     if kind == "binary":
-        _add_binary(blocks, body)
+        members = members_of_zip(body)
+        for name, digest in members or ():
+            blocks.add(blocks.to(0, f"member@{name}"), digest)
+        if members is None and body:
+            blocks.rest = f"{zlib.crc32(without_dates(body)):08x} bytes"
         return blocks
     text = decoded(body, content_type, encoding)
     if kind == "html":
@@ -83,15 +89,6 @@ def body_blocks(
     else:
         _add_text(blocks, text, "csv" in (content_type or "").lower())
     return blocks
-
-
-def _add_binary(blocks: PageBlocks, body: bytes) -> None:
-    members = members_of_zip(body)
-    if members is None:
-        blocks.rest = f"{zlib.crc32(without_dates(body)):08x} bytes" if body else ""
-        return
-    for name, digest in members:
-        blocks.add(blocks.to(0, f"member@{name}"), digest)
 
 
 def _add_xml(blocks: PageBlocks, markup: str) -> None:
@@ -121,8 +118,7 @@ def _add_xml(blocks: PageBlocks, markup: str) -> None:
 def _add_text(blocks: PageBlocks, text: str, is_csv: bool) -> None:
     root = blocks.to(0, "text")
     lines = text.splitlines()
-    columns = _columns(lines) if is_csv else None
-    if columns is not None:
+    if is_csv and (columns := _columns(lines)):
         _add_rows(blocks, root, lines, *columns)
         return
     blocks.rest = "\n".join(lines[MOST_BLOCKS:])
@@ -182,13 +178,6 @@ def members_of_zip(body: bytes) -> list[tuple[str, str]] | None:
         return None
 
 
-def unpacked_gzip(body: bytes) -> bytes | None:
-    """Return what a gzip file holds; None if it is none, is damaged, or holds more than eight times its size."""
-    if not body.startswith(GZIP):
-        return None
-    return _unpacked(body, 16 + zlib.MAX_WBITS, min(max(_MOST_TIMES * len(body), _SMALL), _MOST_UNPACKED))
-
-
 def without_dates(body: bytes) -> bytes:
     """Return a PDF without dates and ids, gzip without its time, of a PNG the picture; all else as it is.
 
@@ -199,9 +188,7 @@ def without_dates(body: bytes) -> bytes:
         return _PDF_DATES.sub(b"", body)
     if body.startswith(GZIP):
         return body[:4] + body[8:]
-    if body.startswith(_PNG):
-        return _picture_of_png(body)
-    return body
+    return _picture_of_png(body) if body.startswith(_PNG) else body
 
 
 def _picture_of_png(body: bytes) -> bytes:

@@ -46,12 +46,11 @@ _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 # What differs in spelling only, and no reader sees: nothing stands for what has no width.
 _SPELLING: dict[int, str] = (
-    dict.fromkeys((0xAD, 0x34F, 0x61C, *range(0x200B, 0x2010), 0x2028, 0x2029, *range(0x2060, 0x2065), 0xFEFF), "")
+    dict.fromkeys((0xAD, 0x34F, 0x61C, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF), "")
     | dict.fromkeys(range(0x2018, 0x201C), "'")
     | dict.fromkeys(range(0x201C, 0x2020), '"')
     | dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
 )
-_SPELLING |= {0x2028: " ", 0x2029: " "}
 _UNSEEN_SPELLING = re.compile(f"[{''.join(map(chr, _SPELLING))}]")
 
 _NOT_SINGLE = re.compile(r"[^\S ]|  ")
@@ -76,10 +75,9 @@ class Tag:
         self.name = name.lower().removeprefix("/")
         self.attributes = "" if self.closes else written[len(name) :]
         self.parts_words = self.name not in INLINE
-        self.is_unseen = not self.closes and self.name in _UNSEEN
         # A declarative shadow root is shown in the place of its element.
-        if self.name == "template" and "shadowroot" in self.attributes.lower():
-            self.is_unseen = False
+        is_shadow = self.name == "template" and "shadowroot" in self.attributes.lower()
+        self.is_unseen = not self.closes and self.name in _UNSEEN and not is_shadow
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
         self._facts: dict[str, str] | None = None
         #: What whoever reads it has found out about it.

@@ -58,22 +58,20 @@ class SharedTexts:
 
         An answer that was asked for before an edit was first seen may come after it.
         """
-        trace = seen.trace
-        places = trace.names.keys()
         open_edits = [
             (edit, shown)
             for edit, shown in self._edits.items()
             if not shown.n_without and seen.page not in shown.pages and asked_at >= shown.since
         ]
         shows = {_edit_of(one) for one in found}
-        said = trace.texts_at({edit[0] for edit, _ in open_edits if edit[0] in places})
+        said = seen.trace.texts_at({edit[0] for edit, _ in open_edits})
         texts = {place: {*there} for place, there in said.items()}
         joined = {place: "\n".join(there) for place, there in said.items()}
         for edit, shown in open_edits:
             place, kind, text = edit
             if edit in shows:
                 continue
-            if place not in places:
+            if place not in seen.trace.names:
                 is_without = kind == "+" and (shown.around in seen.steps or not shown.around)
             elif kind == "order":
                 is_without = True
@@ -84,7 +82,7 @@ class SharedTexts:
             if is_without:
                 shown.n_without += 1
                 self.n_learned += 1
-                self._alike[place] = False
+                self._alike.pop(place, None)
 
     def of_site(self, seen: PageBlocks, found: Sequence[Difference], now: float) -> list[bool | None]:
         """Return for each difference whether it is the site's; None if this page may be the first to show it."""
@@ -152,7 +150,7 @@ class SharedTexts:
         if data.get("version") == 5:
             for place, kind, text, around, is_whole, pages, n_without in data["edits"]:
                 made._edits[place, kind, text] = _Shown(-inf, around, is_whole, pages, n_without)
-            made._alike = dict(data["alike"])
+            made._alike = {place: True for place, is_alike in data["alike"] if is_alike}
         return made
 
 

@@ -49,13 +49,8 @@ def state_words(name: str) -> bool:
     [True, True, True, False, False]
     """
     words = [word for word in _STATE_WORD.split(name.lower().rpartition("--")[2]) if word]
-    if words[:1] in (["in"], ["out"]) and words[-1:] == ["stock"]:
-        return True
-    return (
-        bool(words)
-        and any(word in _STATES for word in words)
-        and all(word in _STATES or word in _BESIDE_STATES for word in words)
-    )
+    is_stock = words[:1] in (["in"], ["out"]) and words[-1:] == ["stock"]
+    return is_stock or (not _STATES.isdisjoint(words) and _BESIDE_STATES.issuperset({*words} - _STATES))
 
 
 def told_by(tag: Tag) -> str:
@@ -124,12 +119,11 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
     >>> script_data(Tag("script"), "window.__STATE__ = {\"price\": 5.0, \"buildId\": 7}; go()")
     {'price': '5.0'}
     """
-    ignored |= _OF_FRAMEWORKS
     is_json = "json" in tag.attributes.lower()
     match = None if is_json else _ASSIGNED.match(text)
     if match is None and not is_json:
         return None
-    return parsed_json(text, match and match.end(), ignored)
+    return parsed_json(text, match and match.end(), ignored | _OF_FRAMEWORKS)
 
 
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:
@@ -145,9 +139,8 @@ def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = f
         value, end = _decoder(ignored, str).raw_decode(text, start or 0)
     except (ValueError, RecursionError):
         return None
-    if start is None and text[end:].strip():
-        return None
-    return value if isinstance(value, dict | list) else None
+    is_all = start is not None or not text[end:].strip()
+    return value if is_all and isinstance(value, dict | list) else None
 
 
 def canonical_json(text: str, ignored: frozenset[str]) -> str | None:

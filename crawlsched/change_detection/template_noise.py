@@ -87,14 +87,12 @@ class Evidence:
 
     def is_noise_of(self, page: str) -> bool:
         """Whether it is noise on a page: that has shown it itself, or has not said otherwise, as two others have."""
-        if not self.is_noise:
-            return False
-        own = self.pages.get(page, [0, 0])
-        if own[0]:
-            return True
+        if not self.is_noise or self.has_shown(page):
+            return self.is_noise
+        _, still_here = self.pages.get(page, (0, 0))
         # How often fetches of others agree: of two states by turns they do in half of the cases.
-        agreeing = (self.agreed - own[1] + 0.5) / (self.differed + self.agreed - own[1] + 1.0)
-        if agreeing ** own[1] < _LIKELY:
+        agreeing = (self.agreed - still_here + 0.5) / (self.differed + self.agreed - still_here + 1.0)
+        if agreeing**still_here < _LIKELY:
             return False
         noisy = sum(differed > 0 for differed, _ in self.pages.values())
         still = sum(not differed and agreeing**agreed < _LIKELY for differed, agreed in self.pages.values())
@@ -197,7 +195,8 @@ class TemplateNoise:
         differing: dict[_Key, set[tuple[str, str]]] = {}
         all_known = True
         for one, key in _keys_at_once(found)[:MOST_PLACES]:
-            evidence = self._track((*key, one.left, one.right), trace)
+            name = trace.names.get(one.place, "a block that is gone")
+            evidence = _tracked(self._evidence, (*key, one.left, one.right), name)
             is_there = one.kind in ("added", "removed")
             evidence.only_digits = evidence.only_digits and one.is_digits
             evidence.toggles = evidence.toggles or is_there
@@ -229,11 +228,7 @@ class TemplateNoise:
             self.pages.append(page)
         differing = {one.place for one in found if one.place}
         for place in differing:
-            visits = self._visits.get(place)
-            if visits is None:
-                name = trace.names.get(place) or before.names.get(place, "?")
-                self._visits = _most_telling(self._visits)
-                visits = self._visits[place] = Evidence(name)
+            visits = _tracked(self._visits, place, trace.names.get(place) or before.names.get(place, "?"))
             visits.differed += 1
             if len(visits.pages) < MOST_PAGES:
                 visits.pages.setdefault(page, [])
@@ -251,30 +246,21 @@ class TemplateNoise:
 
     def known(self) -> Iterator[dict[str, Any]]:
         """Yield what is left out: how to call the place, since when, on what evidence, and what it said last."""
-        for (_, _, *slot), one in self._evidence.items():
+        for (_, _, left, right), one in self._evidence.items():
             if one.is_noise:
-                place = f"{one.name}{_say_slot(*slot)}"
-                yield {"place": place, "since": one.since, "evidence": one.say(), "said": one.said}
+                slot = f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""
+                yield {"place": one.name + slot, "since": one.since, "evidence": one.say(), "said": one.said}
 
-    def _track(self, where: _Where, trace: Trace) -> Evidence:
-        evidence = self._evidence.get(where)
-        if evidence is None:
-            self._evidence = _most_telling(self._evidence)
-            evidence = self._evidence[where] = Evidence(trace.names.get(where[0], "a block that is gone"))
-        return evidence
-
-    def _standing(self, trace: Trace, but: Mapping[_Key, set[tuple[str, str]]]) -> list[Evidence]:
-        """Return what is known of places that a page has, and in which nothing differed."""
+    def _standing(self, trace: Trace, but: Mapping[_Key, set[tuple[str, str]]]) -> Iterator[Evidence]:
+        """Yield what is known of places that a page has, and in which nothing differed."""
         counts = Counter(trace.places) if self._evidence else Counter()
-        standing = []
         for (place, which, *slot), evidence in self._evidence.items():
             n, differing = counts[place], but.get((place, which), set())
             is_there = n > 0 and (not which[-1].isdigit() or -n <= int(which) < n)
             # Where a whole block differed its tokens did, and the other way round.
             is_whole = not any(slot)
             if is_there and not (differing if is_whole else {(*slot,), ("", "")} & differing):
-                standing.append(evidence)
-        return standing
+                yield evidence
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, for JSON."""
@@ -316,11 +302,12 @@ def _suggestion(visits: Evidence) -> str:
     )
 
 
-def _most_telling(places: dict[Any, Any]) -> dict[Any, Any]:
-    """Return what has differed most, if there is too much."""
-    if len(places) < 2 * MOST_PLACES:
-        return places
-    return dict(sorted(places.items(), key=lambda item: -item[1].differed)[:MOST_PLACES])
+def _tracked(known: dict[Any, Evidence], where: Any, name: str) -> Evidence:
+    """Return what is known of something; where there is no room for more, what has differed least goes."""
+    if where not in known and len(known) >= 2 * MOST_PLACES:
+        for least in sorted(known, key=lambda one: -known[one].differed)[MOST_PLACES:]:
+            del known[least]
+    return known.setdefault(where, Evidence(name))
 
 
 def _covers(evidence: Evidence, one: Difference) -> bool:
@@ -353,7 +340,3 @@ def _keys_at_once(found: Sequence[Difference]) -> list[tuple[Difference, _Key]]:
         is_most = counts[one.place] >= min(FEW, one.n) and 2 * counts[one.place] >= one.n
         keys += [(one, key) for key in _keys(one) if one.n <= 1 or key[1] == "order" or (key[1] == "all") == is_most]
     return keys
-
-
-def _say_slot(left: str, right: str) -> str:
-    return f" between {left or 'the beginning'!r} and {right or 'the end'!r}" if left or right else ""

@@ -62,10 +62,10 @@ def read_content(
     """
     recipe_id, counts, blocks = recipe.content(body)
     is_html = content_kind(*body[:3]) == "html"
-    content = Content(body.url, Fingerprint.of(recipe_id, counts), is_html=is_html, address=address or body.url)
+    address = address or body.url
+    content = Content(body.url, Fingerprint.of(recipe_id, counts), seen=blocks, is_html=is_html, address=address)
     if blocks is not None:
-        blocks.url = content.address
-        content.seen = blocks
+        blocks.url = address
     if isinstance(counts, str) and content.fingerprint.digest != before:
         content.text = counts if blocks is None else blocks.text
         content.packed_text = packed(content.text, text_bytes) if text_bytes else None

@@ -63,8 +63,7 @@ class Learned:
     def _of(self, name: str, kind: Any) -> Any:
         known = self._known.pop(name, None)
         if known is None:
-            data = self._read(name)
-            known = kind() if data is None else kind.from_dict(data)
+            known = kind.from_dict(self._read(name) or {})
             if len(self._known) >= _MOST_KNOWN:  # the oldest was written long ago
                 del self._known[next(iter(self._known))]
         self._known[name] = known  # the youngest
