@@ -34,7 +34,7 @@ from crawlsched.scrapy_versions import (
     was_cut_off_here,
 )
 
-__all__ = ["DownloaderSlots", "NotSent", "PacedHandlers"]
+__all__ = ["DownloaderSlots", "NotSent", "PacedHandlers", "PrivateAddress"]
 
 _PORTS = {"http": 80, "https": 443, "ftp": 21, "s3": 443}
 # Twisted keeps a connection for so long, and an answer on one that the server has closed meanwhile never comes.
@@ -44,6 +44,10 @@ _MOST_HOSTS = 10_000
 _LONGEST_WAIT = 0.5
 # What Twisted's pool sends again by itself, on a connection that was closed while it lay idle.
 _SENT_AGAIN = frozenset({"GET", "HEAD", "OPTIONS", "DELETE", "TRACE"})
+
+
+class PrivateAddress(IgnoreRequest):
+    """A site named an address that is not of the public internet."""
 
 
 class NotSent(Exception):
@@ -156,7 +160,7 @@ class PacedHandlers:
             raise CannotResolveHostError(f"Couldn't find the hostname of {request.url}, which a site has named.")
         for address in addresses:
             if is_private(address, self._allowed):
-                raise IgnoreRequest(
+                raise PrivateAddress(
                     f"{request.url} was named by a site and leads to the private address {address}; "
                     "allow its range with CRAWLSCHED_PRIVATE_ADDRESSES if it is meant."
                 )

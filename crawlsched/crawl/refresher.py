@@ -232,6 +232,15 @@ class Refresher:
             ),
         )
         self.came(self.collection.shards.only)
+        demand = self.planner.overdue_demand()
+        if demand > self.planner.bandwidth:
+            logger.warning(
+                "CRAWLSCHED_PAGES asks for %.3g crawls a second of these %d pages, more than the %.3g of "
+                "CRAWLSCHED_BANDWIDTH: pages will be overdue, the oldest go first.",
+                demand,
+                len(self.collection.index),
+                self.planner.bandwidth,
+            )
 
     def came(self, shard: Shard) -> None:
         """A shard, or the whole of a collection without any, is here from now on."""

@@ -644,6 +644,13 @@ class Planner(Knowledge):
             columns["estimator_state"] = np.array(self.learned.packed(rows), object)
         return columns
 
+    def overdue_demand(self) -> float:
+        """Return the crawls per second that `max_crawl_interval` asks for; 0 without one. O(n)."""
+        if not self.intervals.come:
+            return 0.0
+        rows = np.flatnonzero(self.pages.state[: self.pages.n] != FREE)
+        return float((np.ones(rows.size) / self.intervals.longest(rows)).sum())
+
 
 def _check_policy(crawl_value: str) -> None:
     """Raise `ValueError` if there is no such crawl value."""
