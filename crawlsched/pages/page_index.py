@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +19,8 @@ _BEHIND = 64 - _BITS
 _LOADED_TOGETHER = 500_000
 
 
-class _Segment(NamedTuple):
-    """Pages whose keys begin with the same bits, in the order of their keys."""
-
-    keys: NDArray[np.uint64]
-    pages: NDArray[np.int32]
+# Pages whose keys begin with the same bits: the keys, ascending, and their pages.
+_Segment = tuple[NDArray[np.uint64], NDArray[np.int32]]
 
 
 class PageIndex:
@@ -51,7 +47,7 @@ class PageIndex:
 
     def __len__(self) -> int:
         if self._n is None:
-            self._n = sum(int(np.count_nonzero(~self._is_gone(segment.pages))) for segment in self._segments)
+            self._n = sum(int(np.count_nonzero(~self._is_gone(pages))) for _, pages in self._segments)
         return self._n
 
     @staticmethod
@@ -72,14 +68,13 @@ class PageIndex:
 
     def add(self, fingerprint: bytes, page: int) -> None:
         """Add one page, or give a known fingerprint to another page."""
-        key, segment, row, is_known = self._place(fingerprint)
-        if self._n is not None and (not is_known or self._is_gone(segment.pages[row : row + 1]).item()):
+        key, (keys, pages), row, is_known = self._place(fingerprint)
+        if self._n is not None and (not is_known or self._is_gone(pages[row : row + 1]).item()):
             self._n += 1
         if is_known:
-            segment.pages[row] = page
+            pages[row] = page
         else:
-            longer = _Segment(inserted(segment.keys, row, key), inserted(segment.pages, row, page))
-            self._segments[key >> _BEHIND] = longer
+            self._segments[key >> _BEHIND] = inserted(keys, row, key), inserted(pages, row, page)
 
     def add_many(self, keys: NDArray[np.uint64], pages: NDArray[np.integer]) -> None:
         """Add pages by their distinct `keys`, or give known keys to them; O(log n) a page."""
@@ -92,15 +87,13 @@ class PageIndex:
         self._n = None
 
     def _put(self, number: int, keys: NDArray[np.uint64], pages: NDArray[np.int32]) -> None:
-        segment = self._segments[number]
-        at = segment.keys.searchsorted(keys)
-        known = at < segment.keys.size
-        known[known] = segment.keys[at[known]] == keys[known]
-        segment.pages[at[known]] = pages[known]
+        keys_here, pages_here = self._segments[number]
+        at = keys_here.searchsorted(keys)
+        known = at < keys_here.size
+        known[known] = keys_here[at[known]] == keys[known]
+        pages_here[at[known]] = pages[known]
         new, at = ~known, at[~known]
-        self._segments[number] = _Segment(
-            np.insert(segment.keys, at, keys[new]), np.insert(segment.pages, at, pages[new])
-        )
+        self._segments[number] = np.insert(keys_here, at, keys[new]), np.insert(pages_here, at, pages[new])
 
     def discard(self, pages: NDArray[np.integer]) -> None:
         """Forget the fingerprints of some pages, whose rows do not come again before `purged`; O(pages discarded)."""
@@ -110,30 +103,31 @@ class PageIndex:
     def purged(self) -> Iterator[None]:
         """Take what was discarded by now out of memory, step by step; its rows may come again after that. O(n)."""
         gone = self._gone
-        for number, segment in enumerate(self._segments):
-            stays = ~self._is_gone(segment.pages)
+        for number, (keys, pages) in enumerate(self._segments):
+            stays = ~self._is_gone(pages)
             if not stays.all():
-                self._segments[number] = _Segment(segment.keys[stays], segment.pages[stays])
+                self._segments[number] = keys[stays], pages[stays]
             yield
         self._gone = np.setdiff1d(self._gone, gone)
 
     def page(self, fingerprint: bytes) -> int:
         """Return the page with this request fingerprint, or -1."""
-        _, segment, row, is_known = self._place(fingerprint)
-        if not is_known or (self._gone.size and self._is_gone(segment.pages[row : row + 1]).item()):
+        _, (_, pages), row, is_known = self._place(fingerprint)
+        if not is_known or (self._gone.size and self._is_gone(pages[row : row + 1]).item()):
             return -1
-        return segment.pages.item(row)
+        return pages.item(row)
 
     def _place(self, fingerprint: bytes) -> tuple[int, _Segment, int, bool]:
         """Return a key, its segment, its row there, and whether it is there."""
         key = int.from_bytes(fingerprint[:8], "big")
         segment = self._segments[key >> _BEHIND]
-        row = int(segment.keys.searchsorted(np.uint64(key)))
-        return key, segment, row, row < segment.keys.size and segment.keys.item(row) == key
+        keys, _ = segment
+        row = int(keys.searchsorted(np.uint64(key)))
+        return key, segment, row, row < keys.size and keys.item(row) == key
 
     def _is_gone(self, pages: NDArray[np.int32]) -> NDArray[np.bool_]:
         at = np.minimum(self._gone.searchsorted(pages), max(self._gone.size - 1, 0))
         return self._gone[at] == pages if self._gone.size else np.zeros(pages.size, bool)
 
 
-_EMPTY = _Segment(np.empty(0, np.uint64), np.empty(0, np.int32))
+_EMPTY: _Segment = np.empty(0, np.uint64), np.empty(0, np.int32)

@@ -14,7 +14,7 @@ from crawlsched.pages import FREE
 from crawlsched.planner.knowledge import Knowledge
 from crawlsched.planner.plans.plan import Snapshot
 
-__all__ = ["evenly", "snapshot_in_parts"]
+__all__ = ["snapshot_in_parts"]
 
 # Pages whose likelihoods a snapshot copies at most.
 _SAMPLE = 100_000
@@ -32,9 +32,9 @@ def snapshot_in_parts(
     crawls per second that each host allows; without it no host has a limit.
     """
     columns, n = known.pages, known.pages.n
-    n_visited, sample = yield from evenly(columns.n_crawls, n, lambda n_crawls: n_crawls != 0, _SAMPLE)
-    n_new, new = yield from evenly(columns.n_crawls, n, lambda n_crawls: n_crawls == 0, _SAMPLE)
-    _, sources = yield from evenly(columns.source, n, lambda source: source >= 0, _SAMPLE)
+    n_visited, sample = yield from _evenly(columns.n_crawls, n, lambda n_crawls: n_crawls != 0, _SAMPLE)
+    n_new, new = yield from _evenly(columns.n_crawls, n, lambda n_crawls: n_crawls == 0, _SAMPLE)
+    _, sources = yield from _evenly(columns.source, n, lambda source: source >= 0, _SAMPLE)
     likelihood = known.posterior.codes(n)[sample]
     yield
     hosts, importance = columns.host[sample], columns.importance[sample].astype(np.float64)
@@ -66,7 +66,7 @@ def snapshot_in_parts(
     )
 
 
-def evenly(
+def _evenly(
     column: NumberColumn | npt.NDArray[Any],
     n: int,
     is_one: Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]],

@@ -64,8 +64,8 @@ class Receiver:
         self.address: tuple[str, int] | None = None
         self._refresher = refresher
         self._key = settings.receiver.key
-        self._urls = Allowance(_URLS_PER_SECOND, float(MOST_URLS), now)
-        self._requests = Allowance(_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE, now)
+        self._takes_urls = allowance(_URLS_PER_SECOND, float(MOST_URLS), now)
+        self._takes_request = allowance(_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE, now)
         self._waiting = 0
         self._runner: web.AppRunner | None = None
         self._connections: Connections | None = None
@@ -133,7 +133,7 @@ class Receiver:
                 if request.can_read_body and "token" not in request.match_info:
                     await request.read()
             with self._connections.busy(request.protocol):
-                if not self._requests.take(1, self._refresher.clock()):
+                if not self._takes_request(1, self._refresher.clock()):
                     return await self._later(_HELD_FOR)
                 async with asyncio.timeout(_SLOWEST):
                     return await handler(request)
@@ -163,7 +163,7 @@ class Receiver:
         n, now = len(urls), self._refresher.clock()
         if self._waiting + n > _MOST_WAITING:
             return await self._later(_HELD_FOR)
-        if not self._urls.take(n, now):
+        if not self._takes_urls(n, now):
             return await self._later(n / _URLS_PER_SECOND)
         self._refresher.count("crawlsched/pings/urls", n)
         self._waiting += n
@@ -249,30 +249,28 @@ def _is_ours(record: logging.LogRecord) -> bool:
     return not isinstance(error, HttpProcessingError | ConnectionError)
 
 
-class Allowance:
-    """A token bucket: `rate` units a second, `reserve` of them at once.
+def allowance(rate: float, reserve: float, now: float) -> Callable[[float, float], bool]:
+    """Return what takes from a token bucket: `rate` units a second, `reserve` of them at once.
+
+    It takes some units at a time; False if there are too few, and then none is taken.
 
     Examples
     --------
-    >>> allowance = Allowance(rate=1.0, reserve=2.0, now=0.0)
-    >>> [allowance.take(1, now) for now in (0.0, 0.0, 0.0, 1.0)]
+    >>> takes = allowance(rate=1.0, reserve=2.0, now=0.0)
+    >>> [takes(1, now) for now in (0.0, 0.0, 0.0, 1.0)]
     [True, True, False, True]
     """
+    left, at = reserve, now
 
-    def __init__(self, rate: float, reserve: float, now: float) -> None:
-        self._rate = rate
-        self._reserve = reserve
-        self._left = reserve
-        self._at = now
-
-    def take(self, n: float, now: float) -> bool:
-        """Take units; False if there are too few, and then none is taken."""
-        self._left = min(self._reserve, self._left + self._rate * max(now - self._at, 0.0))
-        self._at = max(now, self._at)
-        if n > self._left:
+    def takes(n: float, now: float) -> bool:
+        nonlocal left, at
+        left, at = min(reserve, left + rate * max(now - at, 0.0)), max(now, at)
+        if n > left:
             return False
-        self._left -= n
+        left -= n
         return True
+
+    return takes
 
 
 #: Connections that are kept; those that the system has accepted at once, up to as many again, go in the same moment.

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from crawlsched.columns.array_types import FloatArray, IndexArray
 
-__all__ = ["DOUBT", "LIKELIHOOD_POWER", "Parameters", "SignalGroup", "SignalGroups"]
+__all__ = ["DOUBT", "LIKELIHOOD_POWER", "Parameters", "SignalGroups"]
 
 
-class SignalGroup(NamedTuple):
-    """What announcements of one source are worth for the pages of one site."""
-
-    source: int
-    host: int
-    signal_weight: float  # nats per announcement
-    signal_rate: float  # announcements per second and page
-    n_heard: int  # visits after an announcement that this was learned from
+# Of pages of one source (its number) on one site (the host's): nats per announcement, announcements per second and
+# page, and from how many visits after an announcement this was learned.
+_SignalGroup = tuple[int, int, float, float, int]
 
 
 class SignalGroups:
@@ -30,17 +25,17 @@ class SignalGroups:
 
     Examples
     --------
-    >>> groups = SignalGroups([SignalGroup(0, 7, 0.7, 1e-5, 80)])
+    >>> groups = SignalGroups([(0, 7, 0.7, 1e-5, 80)])
     >>> groups.rows(np.array([0, 0]), np.array([7, 8]))
     array([ 0, -1])
     """
 
-    def __init__(self, groups: Iterable[SignalGroup] = ()) -> None:
+    def __init__(self, groups: Iterable[_SignalGroup] = ()) -> None:
         self._groups = tuple(sorted(groups))
-        self._n_hosts = max((group.host for group in self._groups), default=-1) + 1
+        self._n_hosts = max((host for _, host, *_ in self._groups), default=-1) + 1
         self._keys = self._key(*np.array([group[:2] for group in self._groups], np.int64).reshape(-1, 2).T)
-        self.signal_weights: FloatArray = np.array([group.signal_weight for group in self._groups])
-        self.signal_rates: FloatArray = np.array([group.signal_rate for group in self._groups])
+        self.signal_weights: FloatArray = np.array([weight for _, _, weight, _, _ in self._groups])
+        self.signal_rates: FloatArray = np.array([rate for _, _, _, rate, _ in self._groups])
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -61,13 +56,11 @@ class SignalGroups:
 
     def for_sources(self, numbers: Mapping[int, int]) -> Self:
         """Return the groups of those sources that have new numbers, under these."""
-        return type(self)(
-            group._replace(source=numbers[group.source]) for group in self._groups if group.source in numbers
-        )
+        return type(self)((numbers[group[0]], *group[1:]) for group in self._groups if group[0] in numbers)
 
     def of_hosts(self, are_meant: Callable[[int], bool]) -> Self:
         """Return the groups of those hosts that are meant."""
-        return type(self)(group for group in self._groups if are_meant(group.host))
+        return type(self)(group for group in self._groups if are_meant(group[1]))
 
     def to_list(self, host_names: Sequence[str] | None = None) -> list[list[Any]]:
         """Return plain numbers and lists, as JSON can hold them; hosts by name if names are given."""
@@ -82,7 +75,7 @@ class SignalGroups:
         for source, host, *rest in data:
             number = host if isinstance(host, int) else None if host_number is None else host_number(host)
             if number is not None:
-                groups.append(SignalGroup(source, number, *rest))
+                groups.append((source, number, *rest))
         return cls(groups)
 
 

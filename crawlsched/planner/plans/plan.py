@@ -16,7 +16,7 @@ from crawlsched.estimators.log_weights import relative_likelihoods
 from crawlsched.estimators.observations import check_positive
 from crawlsched.estimators.posterior import DAY
 from crawlsched.estimators.signal_pooling import FIRST_PRECISION, pooled_sites, pooled_sources
-from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER, Parameters, SignalGroup, SignalGroups
+from crawlsched.planner.plans.parameters import LIKELIHOOD_POWER, Parameters, SignalGroups
 
 __all__ = ["DEMAND_SAMPLE", "FIRST_SIGNAL_RATE", "Plan", "Snapshot", "plan"]
 
@@ -106,7 +106,7 @@ def _groups(snapshot: Snapshot, visits: Visits, weights: FloatArray, rates: Floa
     placed = visits["host"] >= 0
     sites = pooled_sites({name: column[placed] for name, column in visits.items()}, weights)
     return SignalGroups(
-        SignalGroup(source, host, weight, _rate_of_site(snapshot, source, host, rates.item(source)), n_heard)
+        (source, host, weight, _rate_of_site(snapshot, source, host, rates.item(source)), n_heard)
         for source, host, weight, n_heard in sites
     )
 

@@ -1,6 +1,7 @@
 """What announcements are worth: for each page, for each site of a source, and where several speak of one page."""
 
 import json
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from crawlsched.estimators.page_precision import expected_evidence, judged
 from crawlsched.pages import Pages
 from crawlsched.planner import Plan, Planner, explain, plan
 from crawlsched.planner.evidence.further_sources import MOST_SOURCES, FurtherSources
-from crawlsched.planner.plans.parameters import SignalGroup, SignalGroups
+from crawlsched.planner.plans.parameters import SignalGroups
 from tests.planners import crawled_pages, never_rests
 
 HALF = 0.5 * (1.0 + np.polynomial.legendre.leggauss(400)[0])
@@ -217,12 +218,13 @@ def test_a_page_listens_to_a_bounded_number_of_sources() -> None:
 
 
 NEWS, SHOP = 0, 1
+_Group = namedtuple("_Group", ("source", "host", "signal_weight", "signal_rate", "n_heard"))
 
 
-def _group(groups: SignalGroups, source: int, host: int) -> SignalGroup | None:
+def _group(groups: SignalGroups, source: int, host: int) -> _Group | None:
     """Return the group of a source and a site; None if it has none."""
     row = int(groups.rows(np.array([source]), np.array([host]))[0])
-    return None if row < 0 else SignalGroup(*groups.to_list()[row])
+    return None if row < 0 else _Group(*groups.to_list()[row])
 
 
 def _visits(rng: np.random.Generator, n: int, weight: float, source: int, host: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from crawlsched.planner import DEFAULT_GRID, Planner, plan
 from crawlsched.planner.evidence.announcements import COLUMNS, Announcements, OwnPrecision
 from crawlsched.planner.evidence.further_sources import FurtherSources
 from crawlsched.planner.plans.in_force import InForce
-from crawlsched.planner.plans.parameters import Parameters, SignalGroup, SignalGroups
+from crawlsched.planner.plans.parameters import Parameters, SignalGroups
 from crawlsched.planner.values import POLICIES, PointValues, PosteriorValues
 from tests.inputs import tries
 from tests.planners import crawled_pages, load_crawled, never_rests
@@ -106,7 +106,7 @@ def test_the_same_is_known_of_the_announcements_of_many_pages_as_of_each(seed: i
     values.announcements._own.load(
         rows[:50], {name: rng.exponential(5.0, 50) * (rng.random(50) < 0.5) for name in COLUMNS}
     )
-    fine = [SignalGroup(0, 1, 0.0, 1e-3, 9), SignalGroup(1, 0, 2.0, 1e-6, 9)]
+    fine = [(0, 1, 0.0, 1e-3, 9), (1, 0, 2.0, 1e-6, 9)]
     values.in_force.parameters = replace(values.in_force.parameters, signal_groups=SignalGroups(fine))
     known, further = values.announcements, values.announcements._further
     covered = rows[pages.source[rows] >= 0][: rng.choice([4, 70])]
