@@ -11,7 +11,7 @@ __all__ = ["PageNumbers"]
 
 
 class PageNumbers:
-    """The numbers of pages in the database; 8 bytes a page.
+    """The numbers of pages in the database; 4 bytes a page, 8 from the first number of 2^31 on.
 
     A number is given once, for every process and copy of the database. A page's row in memory is that of one run.
 
@@ -24,6 +24,9 @@ class PageNumbers:
     >>> numbers.rows(np.array([70, 3, 5]))
     array([ 1,  0, -1])
 
+    >>> numbers.put(np.array([2]), np.array([2**40])); numbers.of([2, 0])
+    array([1099511627776,             3])
+
     Where there are several shards, each with its own numbers, it is said whose pages are meant:
 
     >>> numbers.put(np.array([3, 1]), np.array([3, 70]))
@@ -32,7 +35,7 @@ class PageNumbers:
     """
 
     def __init__(self) -> None:
-        self._numbers = np.empty(0, np.int64)
+        self._numbers: NDArray[np.integer] = np.empty(0, np.int32)
         self._n = 0
 
     def reserve(self, n_pages: int) -> None:
@@ -45,16 +48,19 @@ class PageNumbers:
         if rows.size:
             self._n = max(self._n, int(rows.max()) + 1)
             self.reserve(self._n)
+            if int(numbers.max()) > np.iinfo(self._numbers.dtype).max:
+                self._numbers = self._numbers.astype(np.int64)
             self._numbers[rows] = numbers
 
     def of(self, pages: NDArray[np.integer] | list[int]) -> NDArray[np.int64]:
         """Return the numbers of pages."""
-        found: NDArray[np.int64] = self._numbers[pages]
+        found: NDArray[np.int64] = self._numbers[pages].astype(np.int64)
         return found
 
     def item(self, page: int) -> int:
         """Return the number of one page."""
-        return self._numbers.item(page)
+        number: int = self._numbers.item(page)
+        return number
 
     def rows(self, numbers: NDArray[np.integer], among: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
         """Return the pages that have these numbers; -1: none has.
