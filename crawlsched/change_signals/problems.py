@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 __all__ = ["PROBLEM_KINDS", "Problem", "ProblemCounter"]
 
+#: Every kind of problem, and what it means.
 PROBLEM_KINDS = {
     "empty": "the body is empty",
     "not-a-sitemap": "neither XML of a known kind nor a list of URLs",
@@ -41,7 +42,6 @@ PROBLEM_KINDS = {
     "private-address": "a URL of a machine that is not of the public internet; it became no page",
     "index-depth": "an index file below max_index_depth others; its children were not read",
 }
-"""Every kind of problem, and what it means."""
 
 _MAX_EXAMPLE = 200
 

@@ -161,11 +161,11 @@ pages = _table(
     CheckConstraint(f"length(request_fingerprint) = {FINGERPRINT_SIZE}", name="request_fingerprint_size"),
     Index(None, "url_digest", "shard", "collection"),
 )
+#: What the planner knows of each page, in the order in which it is written.
 STATE_COLUMNS = tuple(column.name for column in pages.columns if column.info)
-"""What the planner knows of each page, in the order in which it is written."""
 
+#: What `Store.load` gives of each page.
 LOADED_COLUMNS = (*STATE_COLUMNS, "first_seen", "changed_at")
-"""What `Store.load` gives of each page."""
 
 # In PostgreSQL the migration leaves out the same rows. Said here, too, each command would load PostgreSQL's module.
 for _name, _column in (("undelivered", "pending_fingerprint"), ("variants", "variant")):
@@ -192,8 +192,8 @@ page_texts = _table(
     Column("before", LargeBinary),
 )
 
+#: What the names of sites begin with, in the table of the templates' noise masks; no template's name does.
 SITE = "//"
-"""What the names of sites begin with, in the table of the templates' noise masks; no template's name does."""
 
 # What was learned of a template's pages or of a site: what is noise there, and what its pages share.
 noise_masks = _table(
