@@ -24,7 +24,7 @@ __all__ = [
 
 #: Visits of a store, the newest, that quality is fitted from: as many wherever it is shown.
 VISITS = 20_000
-# Visits, the newest, that recall is fitted from, page by page: in a tenth of a second.
+# Visits, the newest, that recall is fitted from, page by page.
 _OF_RECALL = 10_000
 # An interval of this width means that a share is not known.
 _NEARLY_ALL = 0.8

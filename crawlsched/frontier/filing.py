@@ -26,9 +26,9 @@ _QUARTER = 0.25
 #: While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
 #: be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-# So many pages are worked on at once, which takes about a millisecond: they become candidates, their due times are
-# reckoned anew after a level came down, or they are a sample. While there is no good candidate it is done so many times
-# with one pick.
+# So many pages are worked on at once: they become candidates, their due times are reckoned anew after a level came
+# down, or they are a sample. It takes a millisecond where no page is announced, and up to 50 where all are. While there
+# is no good candidate it is done so many times with one pick.
 _AT_ONCE, _STEPS = 2048, 4
 # A level that a sample finds is below the values of so many of its pages at least.
 _LEAST_RANK = 8

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from sqlalchemy import ColumnElement, Select, select
 
-from crawlsched.pages import ERROR, LIVE, NEW, STATE_NAMES
+from crawlsched.pages import ERROR, LIVE, NEW
 from crawlsched.store import Store, models
-from crawlsched.store.listing import Condition, listed
+from crawlsched.store.listing import TABLES, Condition, listed
 from crawlsched.store.rows import own
 from crawlsched.web import words
 from crawlsched.web.html import Html, Node, tag
@@ -20,7 +20,7 @@ __all__ = ["pages"]
 _AT_ONCE, _FOUND = 50, 200
 _COLUMNS = ("url", "state", "crawled_at", "n_crawls", "n_changes", "change_rate", "expected_freshness")
 _page = models.pages.c
-_WANTED = select(*[_page[name] for name in ("page", *_COLUMNS)])
+_WANTED = select(_page.page, *[TABLES["pages"][name].column.label(name) for name in _COLUMNS])
 _factor = _page.change_rate_high / _page.change_rate_low
 # The orders: their title, what their value is, that value, by what they are sorted, and the pages in them.
 ORDERS: dict[str, tuple[str, str, ColumnElement[Any], ColumnElement[Any], ColumnElement[bool]]] = {
@@ -94,7 +94,7 @@ def _table(rows: list[dict[str, Any]], now: float, heading: str | None, values: 
     headings += [("fresh", "r"), ("last looked at", "r"), ("visits", "r w")]
     cells: list[list[Node]] = []
     for row in rows:
-        state = row["state"]
+        state = row["state"] or "?"  # of a damaged row
         badge = None if state in ("live", "new") else tag("span", state, class_=f"badge {state}")
         link = tag("a", row["url"], href=f"page?url={quote(row['url'], safe='')}", class_="url")
         cells.append(
@@ -112,8 +112,7 @@ def _table(rows: list[dict[str, Any]], now: float, heading: str | None, values: 
 
 
 def _rows(store: Store, wanted: Select[Any]) -> list[dict[str, Any]]:
-    rows = [row._asdict() for row in store.rows(wanted.where(*own(models.pages, store.key)))]
-    return [{**row, "state": dict(enumerate(STATE_NAMES)).get(row["state"], "?")} for row in rows]
+    return [row._asdict() for row in store.rows(wanted.where(*own(models.pages, store.key)))]
 
 
 def _containing(store: Store, text: str, limit: int) -> list[dict[str, Any]]:
