@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.change_signals import (
-    PROBLEM_KINDS,
-    announces,
-    parse_lastmod,
-    read_robots,
-    robots_sitemaps,
-    text_mark,
-)
+from crawlsched.change_signals import PROBLEM_KINDS, announces, parse_lastmod, read_robots, robots_sitemaps, text_mark
 
 # Dates
 

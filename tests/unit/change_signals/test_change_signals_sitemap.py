@@ -362,8 +362,5 @@ def test_latin_1_is_read_as_browsers_read_it(declared: str, n: int) -> None:
     start = f'<?xml version="1.0" encoding="{declared}"?>'
     entries = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
     items = "".join(f"<item><link>{url}</link></item>" for url in urls)
-    for body in (
-        f"{start}<urlset>{entries}</urlset>",
-        f"{start}<rss version='2.0'><channel>{items}</channel></rss>",
-    ):
+    for body in (f"{start}<urlset>{entries}</urlset>", f"{start}<rss version='2.0'><channel>{items}</channel></rss>"):
         assert read_sitemap(body.encode("cp1252"), "http://a.example/").entries.url == urls

@@ -37,11 +37,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def _read_body(
-    store: Store,
-    index: PageIndex,
-    body: str,
-    name: Callable[[str], bytes] = _name,
-    hosts: tuple[str, ...] = (),
+    store: Store, index: PageIndex, body: str, name: Callable[[str], bytes] = _name, hosts: tuple[str, ...] = ()
 ) -> SourceRead:
     """Read a sitemap that says this now, of pages by their names."""
     return read_source(
@@ -151,7 +147,4 @@ def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, para
     )
     read = _read_body(store, index, f"<rss><channel>{items}</channel></rss>")
     assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
-    assert [page.url for page, _ in read.unknown] == [
-        "http://a.example/new",
-        "http://a.example/other?utm=1",
-    ]
+    assert [page.url for page, _ in read.unknown] == ["http://a.example/new", "http://a.example/other?utm=1"]
