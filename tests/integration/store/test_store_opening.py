@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -163,24 +164,11 @@ def test_a_server_that_is_read_only_is_refused(postgresql_url):
         Store.open(postgresql_url, "spider")
 
 
-@pytest.mark.parametrize(
-    ("url", "sentence"),
-    [
-        ("nonsense", r"The database URL 'nonsense' cannot be read; write sqlite:///path/to/file.db or postgresql://"),
-        ("mysql://me:secret@db/x", r"'mysql://me:\*\*\*@db/x' is of a kind that is not supported; write sqlite:///"),
-        ("postgresql+psycopg2://db/x", r"'postgresql\+psycopg2://db/x' is of a kind that is not supported"),
-        ("sqlite://", r"lives in memory and would be lost at the end of the crawl; name a file"),
-        ("sqlite:///:memory:", r"lives in memory"),
-        ("sqlite:////no/where/a.db", r"the directory '/no/where' does not exist; make it, or name another file"),
-        (
-            "postgresql://me:secret@127.0.0.1:9/x",
-            r"'postgresql\+psycopg://me:\*\*\*@127.0.0.1:9/x' cannot be opened: no server answers there .*; check",
-        ),
-    ],
-)
-def test_a_wrong_url_gives_one_sentence_without_the_password(url, sentence):
+@pytest.mark.parametrize("case", re.findall(r".+\n    .+", (Path(__file__).parent / "urls.txt").read_text()))
+def test_a_wrong_url_gives_one_sentence_without_the_password(case):
     """What is wrong, what to write instead, and never the password."""
-    with pytest.raises(StoreError, match=sentence) as raised:
+    url, sentence = case.split("\n    ")
+    with pytest.raises(StoreError, match=re.escape(sentence)) as raised:
         Store.open(url, "spider")
     assert "secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
