@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.freshness import expected_freshness, page_freshness
-from tests.papers import bandwidth_oracle
+from tests.papers import oracle
 
 RATES = st.floats(1e-12, 1e12)
 
@@ -14,7 +14,7 @@ RATES = st.floats(1e-12, 1e12)
 @given(rate=RATES, change_rate=RATES)
 def test_it_is_the_papers_formula(rate, change_rate):
     """The freshness of a page agrees with G(xi; 1, Delta) of problem (5) in 50 digits."""
-    exact = bandwidth_oracle.freshness(rate, change_rate)
+    exact = oracle.freshness(rate, change_rate)
     assert page_freshness(rate, change_rate) == pytest.approx(float(exact), rel=1e-14)
 
 
