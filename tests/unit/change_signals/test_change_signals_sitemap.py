@@ -1,8 +1,13 @@
 """Sitemaps and feeds: what is read from them, and what is reported."""
 
 import gzip
+import resource
+import threading
+import time
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,11 +17,15 @@ from hypothesis import strategies as st
 from crawlsched.change_signals import PROBLEM_KINDS, Limits, SitemapDocument, parse_lastmod, read_sitemap
 from tests.inputs import tries
 
-SITEMAPS = Path(__file__).parent / "sitemaps"
-
-
-def read(name: str, url: str, **options: object) -> SitemapDocument:
-    return read_sitemap((SITEMAPS / name).read_bytes(), url, **options)
+HERE = Path(__file__).parent
+SITEMAPS = HERE / "sitemaps"
+SITE = "https://site.example"
+TIME = "%Y-%m-%dT%H:%M:%S"
+ATOM = "<feed xmlns='http://www.w3.org/2005/Atom'><entry>{}</entry></feed>"
+RSS = "<rss version='2.0'><channel><item>{}</item></channel></rss>"
+URLSET = "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url>{}</url></urlset>"
+AROUND = {"atom": ATOM, "rss": RSS, "urlset": URLSET}
+LOC = f"<loc>{SITE}/1</loc>"
 
 
 def problems(document: SitemapDocument) -> dict[str, int]:
@@ -27,35 +36,101 @@ def urlset(*locations: str) -> bytes:
     return f"<urlset>{''.join(f'<url><loc>{location}</loc></url>' for location in locations)}</urlset>".encode()
 
 
-# What is read
+# What is read, case by case: documents on which readers of sitemaps and feeds were seen to fail, too
 
 
-def test_a_sitemap_with_images_gives_its_pages_and_not_its_images() -> None:
-    """image:loc is no page, and nothing is wrong with such a sitemap."""
-    document = read("wordpress.xml", "https://shop.example/post-sitemap.xml")
-    assert document.kind == "urlset"
-    assert document.problems == []
-    assert document.entries.url == [
-        "https://shop.example/",
-        "https://shop.example/tea/earl-grey/",
-        "https://shop.example/tea/?sort=price&page=2",
-    ]
+def told(document: SitemapDocument) -> list[str]:
+    """Give the entries, or what an index lists, as they stand in `entries.txt`."""
+    listed = document.children if document.kind == "index" else document.entries
+    dates = ["" if date is None else f" {datetime.fromtimestamp(date, UTC):{TIME}}" for date in listed.lastmod]
+    return [url.removeprefix(SITE) + date for url, date in zip(listed.url, dates, strict=True)]
+
+
+def case(text: str) -> Any:
+    """Read a case of `entries.txt`: what it is about, a body, its entries, what is reported."""
+    about, *lines = text.splitlines()
+    entries = [line[3:] for line in lines if line.startswith("=> ")]
+    reported = [line[3:] for line in lines if line.startswith("!! ")]
+    body = "\n".join(line for line in lines if line[:3] not in ("=> ", "!! "))
+    kind, _, inside = body.partition(": ")
+    body = AROUND[kind].format(inside) if kind in AROUND else body
+    return pytest.param(body, entries, " ".join(reported), id=about)
+
+
+CASES = (HERE / "entries.txt").read_text("utf-8").split("---- ")[1:]
+
+
+@pytest.mark.parametrize(("body", "entries", "reported"), [case(text) for text in CASES])
+def test_an_entry_is_what_other_readers_take_it_for(body: str, entries: list[str], reported: str) -> None:
+    """What is not taken is reported."""
+    document = read_sitemap(body.encode(), f"{SITE}/map")
+    assert told(document) == entries
+    assert " ".join(sorted(set(problems(document)))) == reported
+    assert (document.kind == "unknown") == ("not-a-sitemap" in reported)
+
+
+def test_what_is_quoted_in_a_document_type_does_not_end_it() -> None:
+    """However often."""
+    entities = "".join(f'<!ENTITY e{n} "]>x">' for n in range(9_000))
+    assert told(read_sitemap(f"<!DOCTYPE u [{entities}]>{URLSET.format(LOC)}".encode(), SITE)) == ["/1"]
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        f"\u200b{SITE}/1", f"{SITE}/1\u2060", f"\u200e{SITE}/1\u200f", f"\ufeff{SITE}/1", f"\xad{SITE}/1\u3000",
+        f'"{SITE}/1"', f"'{SITE}/1'", f"\u201c{SITE}/1\u201d", f"\xab{SITE}/1\xbb", f"&lt;{SITE}/1&gt;",
+        f"\ufeff'{SITE}/1'",
+        f"{SITE}/1,2026-11-20", f"{SITE}/1;2026-11-20T10:00:00Z;0.8;daily", f'"{SITE}/1","2026-11-20"',
+        f"{SITE}/1 2026-11-20 10:00", f"{SITE}/1\t0.5",
+    ],
+)  # fmt: skip
+def test_what_stands_around_a_url_is_not_the_url(location: str) -> None:
+    """In a sitemap, a feed and a list; it is told that something was taken off."""
+    line = "All pages:\n" + location.replace("&lt;", "<").replace("&gt;", ">")
+    for body in (URLSET.format(f"<loc>{location}</loc>"), RSS.format(f"<link>{location}</link>"), line):
+        document = read_sitemap(body.encode(), f"{SITE}/map")
+        assert told(document) == ["/1"]
+        assert set(problems(document)) - {"not-a-url"} == {"around-url"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "a,b",
+        "a;v=1",
+        "1,2026",
+        "Foo_(bar)",
+        "it's",
+        "?u=https://b.example/",
+        "web/2020/https://b.example/1",
+        "x|y",
+        "a\u200cb",
+    ],
+)
+def test_what_can_be_of_a_url_stays(path: str) -> None:
+    """Commas, quotes, brackets, other URLs, and joiners within words."""
+    document = read_sitemap(URLSET.format(f"<loc>{SITE}/{path}</loc>").encode(), f"{SITE}/map.xml")
+    assert (told(document), document.problems) == ([f"/{path}"], [])
+
+
+@pytest.mark.parametrize("place", [-1, -5, -8])
+def test_a_gzip_with_a_wrong_checksum_or_length_is_read_to_its_end(place: int) -> None:
+    """Only what stands behind the data is wrong."""
+    urls = [f"{SITE}/{n}" for n in range(3_000)]
+    packed = bytearray(gzip.compress("\n".join(urls).encode()))
+    packed[place] ^= 1
+    document = read_sitemap(bytes(packed), f"{SITE}/map.txt.gz")
+    assert (document.entries.url, set(problems(document))) == (urls, {"bad-gzip"})
+
+
+def test_a_sitemap_gives_its_dates_as_they_are_written_and_as_they_are_meant() -> None:
+    """And whether a time of day was named; images and what else stands there is nothing wrong."""
+    document = read_sitemap((SITEMAPS / "wordpress.xml").read_bytes(), "https://shop.example/post-sitemap.xml")
+    assert (document.kind, document.problems) == ("urlset", [])
     assert document.entries.lastmod_text == ["2026-11-20T14:03:11+00:00", "2026-10-02T08:55:40+02:00", "2026-09-30"]
     assert document.entries.lastmod == [parse_lastmod(text)[0] for text in document.entries.lastmod_text]
     assert document.entries.precision == ["second", "second", "day"]
-
-
-def test_an_index_gives_its_children_with_their_dates_and_refuses_itself_and_other_hosts() -> None:
-    """A child that is the index itself would be read for ever."""
-    document = read("index.xml", "https://shop.example/sitemap_index.xml")
-    assert document.kind == "index"
-    assert document.children.url == [
-        "https://shop.example/post-sitemap.xml",
-        "https://shop.example/page-sitemap.xml.gz",
-    ]
-    assert document.children.precision == ["second", "day"]
-    assert len(document.entries) == 0
-    assert problems(document) == {"loop": 1, "other-host": 1}
 
 
 # What is wrong with it
@@ -221,7 +296,7 @@ def test_wrong_limits_are_named(name: str) -> None:
 # Whatever the bytes
 
 SAMPLES = [path.read_bytes() for path in sorted(SITEMAPS.iterdir())]
-SAMPLES += (SITEMAPS.parent / "entries.txt").read_bytes().split(b"---- ")
+SAMPLES += (HERE / "entries.txt").read_bytes().split(b"---- ")
 SNIPPETS = [b"<", b">", b"&", b"<url>", b"</url>", b"<loc>", b"<![CDATA[", b"]]>", b"<!--", b"-->", b"<?", b"<!DOCTYPE",
             b"[", b"]", b"\x00", b"\xff", b"&#x110000;", b"&#55296;", b"\xef\xbb\xbf", b"\x1f\x8b", b"/>",
             b"'", b'"']  # fmt: skip
@@ -265,18 +340,6 @@ def test_every_url_that_is_written_comes_back(paths: list[str]) -> None:
     assert document.entries.url == list(dict.fromkeys(locations))
 
 
-def test_a_sitemap_that_an_index_lists_under_two_spellings_is_listed_once() -> None:
-    """With the later of its dates, as where it is listed twice."""
-    entries = [("/s.xml?a=1&amp;b=2", "2026-11-01"), ("/s.xml?b=2&amp;a=%31", "2026-11-20"), ("/S.xml", "2026-11-02")]
-    listed = "".join(
-        f"<sitemap><loc>http://a.example{loc}</loc><lastmod>{date}</lastmod></sitemap>" for loc, date in entries
-    )
-    document = read_sitemap(f"<sitemapindex>{listed}</sitemapindex>".encode(), "http://a.example/index.xml")
-    assert document.children.url == ["http://a.example/s.xml?a=1&b=2", "http://a.example/S.xml"]
-    assert document.children.lastmod_text[0] == "2026-11-20"
-    assert problems(document) == {"duplicate-url": 1}
-
-
 @pytest.mark.parametrize("declared", ["windows-1252", "iso-8859-1", "us-ascii"])
 @pytest.mark.parametrize("n", [1, 4000])
 def test_latin_1_is_read_as_browsers_read_it(declared: str, n: int) -> None:
@@ -287,3 +350,63 @@ def test_latin_1_is_read_as_browsers_read_it(declared: str, n: int) -> None:
     items = "".join(f"<item><link>{url}</link></item>" for url in urls)
     for body in (f"{start}<urlset>{entries}</urlset>", f"{start}<rss version='2.0'><channel>{items}</channel></rss>"):
         assert read_sitemap(body.encode("cp1252"), "http://a.example/").entries.url == urls
+
+
+# However large
+
+HOSTILE = {
+    "one name": b"<urlset><" + b"a" * 400_000,
+    "one name, packed": gzip.compress(b"<rss><channel><" + b"a" * 400_000),
+    "white space before a feed": b"\n" * 190_000 + b"<rss><channel/></rss>",
+    "white space in a document type": b"<!DOCTYPE a " + b"\n" * 190_000 + b"><rss><channel/></rss>",
+    "declarations": b"\n<!DOCTYPE a" * 16_000 + b"<rss><channel/></rss>",
+    "names of people": b"<rss><channel><item><author>" + b"a." * 90_000 + b"</author></item></channel></rss>",
+    "elements in a feed": b"<rss><channel>" + b"<a>" * 60_000,
+    "ends": b"<urlset>" + b"</a>" * 500_000,
+    "distinct ends": b"<urlset>" + b"".join(b"</a%d>" % n for n in range(200_000)),
+    "distinct names": b"<urlset>" + b"".join(b"<a%d/>" % n for n in range(300_000)),
+    "distinct prefixes": b"<urlset>" + b"".join(b"<a%d:b/>" % n for n in range(200_000)),
+    "attributes": b"<urlset><a " + b"".join(b"a%d='1' " % n for n in range(300_000)),
+    "namespaces": b"<urlset>" + b"".join(b"<a xmlns:b%d='c'>" % n for n in range(100_000)),
+    "unclosed entries": b"<urlset>" + b"<url><loc>/1</loc>" * 20_000,
+    "quotes": b"<!DOCTYPE a [" + b"'\"" * 500_000,
+    "comments": b"<urlset>" + b"<!---->" * 300_000,
+    "references": b"<urlset><url><loc>" + b"&a;" * 700_000,
+    "entities": b"<!DOCTYPE a [" + b"".join(b"<!ENTITY a%d 'b'>" % n for n in range(100_000)) + b"]><urlset/>",
+    "bomb": b"<!DOCTYPE a [<!ENTITY b 'c'><!ENTITY % d \"<!ENTITY e '&b;&b;'>\">%d;]><urlset>&e;</urlset>",
+    "lines": b"http://\n" * 300_000,
+}
+
+
+def test_what_says_nothing_of_an_entry_takes_no_memory() -> None:
+    """Some hundred thousand elements directly below it, or deeper: less than twenty megabytes."""
+    for inside in ("<a/>", "<b><a>text</a></b>"):
+        body = f"<urlset><url>{LOC}{inside * 300_000}<lastmod>2026-11-20</lastmod></url></urlset>".encode()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        document = read_sitemap(body, f"{SITE}/map.xml")
+        assert told(document) == ["/1 2026-11-20T00:00:00"]
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_document_takes_long_or_holds_up_another_thread(name: str) -> None:
+    """A megabyte or two of the worst: seconds of CPU (what is quadratic takes minutes), and others have their turns."""
+    lateness = [0.0]
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.is_set():
+            start = time.perf_counter()
+            time.sleep(0.001)
+            lateness.append(time.perf_counter() - start)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    start = time.process_time()
+    try:
+        read_sitemap(HOSTILE[name], f"{SITE}/map.xml")
+    finally:
+        done.set()
+        thread.join()
+    assert time.process_time() - start < 8.0
+    assert max(lateness) < 0.5  # a few milliseconds on a machine that does nothing else

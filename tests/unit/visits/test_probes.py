@@ -12,28 +12,19 @@ from crawlsched.jobs.recorded import RecordedVisit, judge_all
 WORDS = ("alpha", "beta", "gamma", "delta", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "pi", "rho")
 
 
-def paragraphs(rng: Random) -> list[str]:
-    return [" ".join(rng.choices(WORDS, k=30)) for _ in range(5)]
-
-
-def visited(number: int, url: str, said: list[str], rng: Random) -> RecordedVisit:
-    """A visit that fetched a page twice, with a number at its end that is another one each time."""
-    text = "".join(f"<p>{paragraph}</p>" for paragraph in said)
-    bodies = [f"<h1>{url}</h1>{text}<footer>{rng.random()}</footer>".encode() for _ in range(2)]
-    return RecordedVisit(1.7e9 + 600.0 * number, url, *bodies, content_type="text/html")
-
-
 def test_where_each_page_has_a_template_of_its_own_edits_are_told_without_second_fetches() -> None:
     """Three for each would be a fifth of the visits: 5 in a hundred and 30 more are made, and some hosts asked."""
     rng = Random(1)
-    said = {page: paragraphs(rng) for page in range(120)}
+    paragraphs = {page: [" ".join(rng.choices(WORDS, k=30)) for _ in range(5)] for page in range(120)}
     visits, edited = [], []
     for visit in range(1800):
         page, turn = visit % 120, visit // 120
         if turn % 2:
-            said[page][rng.randrange(5)] = " ".join(rng.choices(WORDS, k=30))
+            paragraphs[page][rng.randrange(5)] = " ".join(rng.choices(WORDS, k=30))
         url = f"http://s{page}.example/{WORDS[page % 14]}"
-        visits.append(visited(visit, url, said[page], rng))
+        said = "".join(f"<p>{text}</p>" for text in paragraphs[page])
+        bodies = [f"<h1>{url}</h1>{said}<footer>{rng.random()}</footer>".encode() for _ in range(2)]
+        visits.append(RecordedVisit(1.7e9 + 600.0 * visit, url, *bodies, content_type="text/html"))
         edited.append(turn % 2 == 1)
     judged = list(judge_all(visits, {}))
     assert sum(row.probes for row in judged) <= 0.05 * len(visits) + 30 + 12
@@ -47,7 +38,9 @@ def test_pages_that_share_a_template_teach_what_is_noise_however_many_templates_
     for visit in range(2 * n_templates * n_pages):
         template, page = divmod(visit % (n_templates * n_pages), n_pages)
         url = f"http://s{template}.example/{WORDS[template % 14]}/{page}"
-        visits.append(visited(visit, url, paragraphs(Random(url)), rng))
+        said = "".join(f"<p>{' '.join(Random(f'{url} {n}').choices(WORDS, k=30))}</p>" for n in range(5))
+        bodies = [f"<h1>{url}</h1>{said}<footer>{rng.random()}</footer>".encode() for _ in range(2)]
+        visits.append(RecordedVisit(1.7e9 + 600.0 * visit, url, *bodies, content_type="text/html"))
         templates.append(template)
     second = list(zip(judge_all(visits, {}), templates, strict=True))[n_templates * n_pages :]
     told = Counter(template for row, template in second if row.delivered)
