@@ -206,17 +206,10 @@ def test_another_estimator_learns_from_the_visits_that_are_kept(database_url):
     go_on(collection, visits)
     now = visits[-1][0]
     collection.close(now)
+    # By default none costs anything.
     assert rows(database_url, "SELECT count(*) AS n FROM pages WHERE estimator_state IS NOT NULL")[0]["n"] == 0
     for name in POINT_ESTIMATORS:
         alone = alone_with(visits, name)
         collection = opened(database_url, now, estimator=name)
         assert states(collection) == alone.packed(np.arange(N_PAGES))
         collection.close(now)
-
-
-def test_by_default_no_estimator_costs_anything(sqlite_url):
-    """The posterior has no second state, in memory or in the database."""
-    collection = opened(sqlite_url, START)
-    assert collection.planner.learned is None
-    assert "estimator_state" not in collection.planner.columns([])
-    collection.close(START)
