@@ -287,7 +287,10 @@ class Scheduler(BaseScheduler):
         if request.method != "GET" or request.body or not request.meta.get("crawlsched_track", True):
             return False
         try:
-            return template_of(request, self._spider, was_sent=was_sent)
+            template = template_of(request, self._spider, was_sent=was_sent)
+            if template is not None:
+                self._refresher.admission.may_write(template)
+            return template
         except ValueError as error:
             callback = getattr(request.callback, "__qualname__", None) or "parse"
             self._refresher.admission.refuse(request.url, callback, str(error), self._refresher.clock())

@@ -21,7 +21,7 @@ from crawlsched.crawl.page_requests import (
     from_data,
     to_data,
 )
-from crawlsched.crawl.request_templates import handed, named
+from crawlsched.crawl.request_templates import RequestTemplate, handed, has_credentials, named
 from crawlsched.crawl.run import Starts
 from crawlsched.crawl.shard import Shard
 from crawlsched.crawl.sources import POLLED_KINDS
@@ -55,7 +55,7 @@ class Admission:
         self._settings, self._count = self.collection.settings, self.collection.count
         # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
         self._stated_meanwhile: dict[int, set[int]] = {}
-        self._said_too_many = False
+        self._said_too_many = self._said_credentials = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out
 
     # -- a request is made
@@ -93,8 +93,6 @@ class Admission:
             return self._found(asked, variant, now)
         if self._settings.ignore_parameters:
             self.collection.put_url(page, asked.url, now)
-        if asked.template is not None and self.collection.credentials_came(page, asked.template, now):
-            self.owe(page, 0, now)
         pages = self.collection.planner.pages
         marks = pages.marks.item(page)
         if page == asked.found_on and not asked.again and not marks & BY_START:
@@ -199,6 +197,20 @@ class Admission:
         if asked.importance is not None or (self._settings.importance and is_other):
             importance = self.importance(asked.url, asked.meta, asked.importance)
             self.weigh([page], [importance], now, stated=asked.importance is not None)
+
+    def may_write(self, template: RequestTemplate) -> None:
+        """A request is to be kept: raise ValueError if it carries what may not be written down."""
+        if not has_credentials(template.data):
+            return
+        if not self._settings.keep_credentials:
+            raise ValueError("CRAWLSCHED_KEEP_CREDENTIALS is False, and it carries cookies or an Authorization header.")
+        if not self._said_credentials:
+            self._said_credentials = True
+            logger.info(
+                "Requests of this spider carry cookies or Authorization headers, which stand in the database, as their "
+                "pages could not be visited again without; CRAWLSCHED_KEEP_CREDENTIALS = False leaves such pages to "
+                "plain Scrapy (this is said once)."
+            )
 
     def refuse(self, url: str, callback: str, fault: str, now: float) -> None:
         """A request holds what cannot be written down, so its page is not kept: that is said once of each callback."""

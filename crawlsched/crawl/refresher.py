@@ -316,7 +316,6 @@ class Refresher:
         if self.sharing is not None:
             self.sharing.ends()
         self.ends()
-        self.collection.come_back(self.collection.credentials.waiting, now)
         while self.long_work.has_work:
             self.long_work.go_on(_CLOSING_STEP)
             yield None

@@ -320,8 +320,7 @@ class Responses:
             return self._judged(visit, page, fetched, content, now)
         if page < 0:
             importance = float(self._planner.pages.importance[visit.page])
-            data = self.collection.credentials.complete(old.template, old.template_data)
-            template = RequestTemplate(dict(data)) if data else None
+            template = RequestTemplate(dict(old.template_data)) if old.template_data else None
             found = FoundPage(to.url, base, host_of(to.url), importance, template, old.depth, old.variant)
             if self.admission.is_elsewhere(
                 found, host_of(old.url), now
