@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from crawlsched.crawl.collection import FoundPage
     from crawlsched.crawl.url_lines import UrlLine
 
-__all__ = ["Requests", "anchored", "argument_digests", "is_named_by_arguments", "named_collection"]
+__all__ = ["Requests", "anchored", "is_named_by_arguments", "named_collection"]
 
 _SQLITE = "sqlite:///"
 _CONFIG = "scrapy.cfg"
@@ -67,19 +66,6 @@ def named_collection(collection: str, name: str, arguments: Mapping[str, Any]) -
                 f"with -a {field}=VALUE, or set a default in the spider's class."
             )
     return collection.format_map({field: str(values[field]) for field in wanted})
-
-
-def argument_digests(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return a digest of each text among a spider's attributes: what it was is not to be read in the database.
-
-    >>> sorted(argument_digests({"tag": "love", "_own": "x", "start_urls": []}))
-    ['tag']
-    """
-    return {
-        name: blake2b(value.encode(), digest_size=8).hexdigest()
-        for name, value in arguments.items()
-        if isinstance(value, str) and name != "name" and not name.startswith("_")
-    }
 
 
 _SCRAPYS = "scrapy.utils.request.RequestFingerprinter"
