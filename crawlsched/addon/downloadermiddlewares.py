@@ -36,7 +36,7 @@ from crawlsched.scrapy_versions import (
     run_in_thread,
     take_exception_back,
 )
-from crawlsched.store import Outcome, host_of
+from crawlsched.store import Outcome
 
 __all__ = ["RefreshMiddleware", "VisitErrback"]
 
@@ -83,10 +83,6 @@ class RefreshMiddleware:
 
     def _prepare(self, request: Request) -> None:
         visit = self._visits.get(request.meta.get("crawlsched_visit"))
-        if visit is None and "redirect_urls" in request.meta and "crawlsched_named_by_site" in request.meta:
-            # Where a hub leads is what the hub says, but for another path of the feed's own machine.
-            leads_elsewhere = host_of(request.url) != host_of(request.meta["redirect_urls"][0])
-            request.meta["crawlsched_named_by_site"] |= leads_elsewhere
         if visit is None or not visit.tracked:
             return
         if request.url != visit.url:

@@ -79,11 +79,10 @@ class FoundPage(NamedTuple):
     url: str
     request_fingerprint: bytes
     host: str
-    importance: float = 1.0
+    importance: float | None = None  # as somebody has stated it
     template: RequestTemplate | None = None
     depth: int = 0
     variant: str | None = None
-    importance_stated: bool = False  # and not what CRAWLSCHED_IMPORTANCE says
 
 
 class Collection:
@@ -178,10 +177,10 @@ class Collection:
 
     # -- pages
 
-    def add_pages(self, found: Sequence[FoundPage], now: float) -> list[int]:
-        """Take pages in, in one go; return them."""
+    def add_pages(self, found: Sequence[FoundPage], now: float, worth: Sequence[float] | None = None) -> list[int]:
+        """Take pages in, in one go; return them. `worth` is what their copies are worth; None: 1 each."""
         hosts = np.array([self.hosts.number(page.host) for page in found], np.intp)
-        importance = np.array([page.importance for page in found])
+        importance = np.ones(len(found)) if worth is None else np.array(worth)
         parts = np.array([part_number(page.url) for page in found], np.intp)
         rules = self.rules.numbers([page.url for page in found])
         priority = [_priority(page.template) for page in found]
@@ -198,7 +197,7 @@ class Collection:
             self.planner.pages.request_digest[row] = request_digest(data)
             new = NewPage(number, page.url, page.host, name, now, digest, page.depth, self.fingerprinter, page.variant)
             self.unsaved.new_page(row, new, data, now)
-            if page.importance_stated:
+            if page.importance is not None:
                 self.unsaved.content(row, now, importance_stated=1)
             facts = PageFacts(row, page.url, digest, data, None, None, None, None, None, page.depth, None, NEW)
             facts = facts._replace(variant=page.variant)

@@ -105,7 +105,7 @@ class Requests:
         url = line.url
         if self._is_scrapys and (match := _PLAIN.fullmatch(url)) is not None:
             said = f'{{"body": "", "headers": {{}}, "method": "GET", "url": "{url}"}}'
-            return FoundPage(url, hashlib.sha1(said.encode()).digest(), match[1], **_stated(line.importance))
+            return FoundPage(url, hashlib.sha1(said.encode()).digest(), match[1], line.importance)
         if not url[:8].lower().startswith(("http://", "https://")):
             raise ValueError(f"a URL must begin with http:// or https://, got {url!r:.100}")
         try:
@@ -113,10 +113,6 @@ class Requests:
             host = host_of(request.url)
             if not host:
                 raise ValueError("it has no host")
-            return FoundPage(request.url, self._fingerprint(request), host, **_stated(line.importance))
+            return FoundPage(request.url, self._fingerprint(request), host, line.importance)
         except ValueError as error:
             raise ValueError(f"{url!r:.100} is no URL ({error})") from None
-
-
-def _stated(importance: float | None) -> dict[str, Any]:
-    return {} if importance is None else {"importance": importance, "importance_stated": True}

@@ -28,6 +28,7 @@ __all__ = [
     "build_request",
     "handed",
     "has_credentials",
+    "meta_of",
     "named",
     "request_digest",
     "template_of",
@@ -52,7 +53,7 @@ _OWN_META = "crawlsched_"
 # What a page's later visits have to know, too.
 _KEPT_META = frozenset({"crawlsched_page", "crawlsched_recipe"})
 # What differs between the links to a page, and says where a link stands and nothing about the page.
-PLACE_META = frozenset({"depth", "link_text"})
+_PLACE_META = frozenset({"depth", "link_text"})
 _PLACE_HEADER = "referer"
 # What is handed along with a request.
 _HANDED = ("meta", "cb_kwargs")
@@ -106,7 +107,7 @@ def request_digest(data: Mapping[str, Any] | None) -> int:
     (False, False, False, True)
     """
     data = data or {}
-    meta = {name: value for name, value in data.get("meta", {}).items() if name not in PLACE_META}
+    meta = {name: value for name, value in data.get("meta", {}).items() if name not in _PLACE_META}
     with_it = {name: value for name, value in (("meta", meta), ("cb_kwargs", data.get("cb_kwargs"))) if value}
     others = {name: value for name, value in data.items() if name not in (*_HANDED, "headers", "dont_filter")}
     if headers := [pair for pair in data.get("headers", []) if pair[0].lower() != _PLACE_HEADER]:
@@ -130,6 +131,11 @@ def _bits(value: Any, n: int) -> int:
 
 def _text(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def meta_of(template: RequestTemplate | None) -> dict[str, Any]:
+    """Return the meta that a template's requests carry."""
+    return {} if template is None else dict(_from_kept(template.data.get("meta", {})))
 
 
 def template_of(request: Request, spider: Spider, *, was_sent: bool = False) -> RequestTemplate | None:
