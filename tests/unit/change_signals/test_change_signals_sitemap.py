@@ -94,26 +94,6 @@ def test_what_stands_around_a_url_is_not_the_url(location: str) -> None:
         assert set(problems(document)) - {"not-a-url"} == {"around-url"}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "a,b",
-        "a;v=1",
-        "1,2026",
-        "Foo_(bar)",
-        "it's",
-        "?u=https://b.example/",
-        "web/2020/https://b.example/1",
-        "x|y",
-        "a\u200cb",
-    ],
-)
-def test_what_can_be_of_a_url_stays(path: str) -> None:
-    """Commas, quotes, brackets, other URLs, and joiners within words."""
-    document = read_sitemap(URLSET.format(f"<loc>{SITE}/{path}</loc>").encode(), f"{SITE}/map.xml")
-    assert (told(document), document.problems) == ([f"/{path}"], [])
-
-
 @pytest.mark.parametrize("place", [-1, -5, -8])
 def test_a_gzip_with_a_wrong_checksum_or_length_is_read_to_its_end(place: int) -> None:
     """Only what stands behind the data is wrong."""

@@ -8,12 +8,13 @@ from scrapy import Request
 from scrapy.utils.request import RequestFingerprinter
 
 from crawlsched.change_signals import parse_lastmod
-from crawlsched.crawl.source_reading import SourceRead, read_source
+from crawlsched.crawl.source_reading import SourceRead, linked_sources, read_source
 from crawlsched.pages.page_index import PageIndex
 from crawlsched.store import Batch, Source, Store
 from tests.rows import name_of
 
 MAP = "http://a.example/sitemap.xml"
+PAGE = "https://www.site.example/a/page"
 
 
 def _known_as(index: PageIndex, name: Callable[[str], bytes]) -> Callable[[str], tuple[bytes, list[int]]]:
@@ -131,3 +132,21 @@ def test_links_that_carry_tracking_are_of_the_page_without_it(store: Store, para
     read = _read_body(store, index, f"<rss><channel>{items}</channel></rss>")
     assert (read.pages.tolist(), read.announced.tolist()) == ([0, 1], [True, True])
     assert [page.url for page, _ in read.unknown] == ["http://a.example/new", "http://a.example/other?utm=1"]
+
+
+# What a page names
+
+
+@pytest.mark.parametrize("case", (Path(__file__).parent / "heads.txt").read_text().strip().split("\n\n"))
+def test_a_page_names_its_sources_near_its_beginning(case: str) -> None:
+    """One feed at most, and sitemaps, of its own site."""
+    head, *found = case.splitlines()
+    assert linked_sources(f"<html><head>{head}</head><body>text</body></html>".encode(), PAGE) == found
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<link", b"<link sitemap\xff\x00>", b"<link rel=sitemap" * 10_000, b"<base>sitemap"]
+)
+def test_no_page_makes_it_raise(body: bytes) -> None:
+    """Whatever the bytes are."""
+    assert linked_sources(body, PAGE) == []
