@@ -10,7 +10,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from crawlsched.bandwidth import refresh_rates
-from crawlsched.crawl_value import greedy_ncis
 from crawlsched.simulation import replay
 from crawlsched.simulation.figures import (
     FIGURES,
@@ -112,27 +111,6 @@ def test_the_simulated_optimum_is_the_formula_of_the_baseline() -> None:
     rates = optimal_rates(history)
     assert rates.sum() == pytest.approx(100.0)
     assert rates == pytest.approx(refresh_rates(history.change_rate, history.importance, 100.0).rates)
-
-
-def test_late_announcements_are_discarded_as_the_paper_says() -> None:
-    """Up to T_delay after a crawl, in slots: by brute force over all pages, slot by slot."""
-    history = accuracy.SIGNALS.draw(np.random.default_rng(6), 12, 6.0)
-    assert history.signal_times is not None
-    done = replay(history, 10.0, "greedy_ncis", "known", start=0.0, end=6.0, signal_delay=0.25)
-    crawled_at = np.zeros(12)
-    for slot, row in enumerate(done.rows.tolist(), 1):
-        now = slot / 10.0
-        heard_at = np.ceil(history.signal_times * 10.0 - 1e-9) / 10.0
-        last = crawled_at[history.signal_rows]
-        counts = (history.signal_times > last) & (heard_at >= last + 0.25) & (heard_at <= now + 1e-9)
-        n = np.bincount(history.signal_rows[counts], minlength=12)
-        value = greedy_ncis(
-            now - crawled_at, n, history.change_rate, history.recall, history.false_signal_rate, history.importance
-        )
-        assert row == int(value.argmax())
-        crawled_at[row] = now
-    undelayed = replay(history, 10.0, "greedy_ncis", "known", start=0.0, end=6.0)
-    assert undelayed.rows.tolist() != done.rows.tolist()
 
 
 def test_a_changing_bandwidth_takes_effect_at_once() -> None:
