@@ -65,12 +65,6 @@ def test_the_priority_of_requests_orders_first_copies():
     assert len(picked) > 15
 
 
-def test_a_new_page_without_importance_goes_when_nothing_else_does():
-    planner = Planner(10.0, min_crawl_interval=1.0)
-    planner.add(0, 0.0, importance=[0.0, 1.0, 1.0])
-    assert [pick.page for pick in passed(planner, 3)] == [1, 2, 0]
-
-
 def test_the_pages_of_a_slow_host_go_whenever_they_may_if_they_take_longest():
     """Its 80 pages take 80 seconds, and all pages 60: all have their copy after 80 and a round of the hosts."""
     planner, asked_at = Planner(10.0, discovery_share=1.0), [-1.0]

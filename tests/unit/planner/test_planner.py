@@ -324,20 +324,6 @@ def test_time_stands_still_while_the_clock_is_behind() -> None:
     assert planner.pages.crawled_at[0] == 1000.0
 
 
-def test_the_longest_interval_is_kept_whatever_the_value() -> None:
-    """Overdue pages go first, oldest deadline first."""
-    planner = Planner(1.0, max_crawl_interval=100.0)
-    planner.add(0, 0.0, n=3)
-    for now in (0.0, 1.0, 2.0):
-        crawl(planner, now, None)
-    planner.set_importance([0, 1], 0.0, 2.0)
-    assert planner.pick(50.0, never_rests).page == 2
-    planner.crawled(2, 50.0, True)
-    first, second = planner.pick(101.0, never_rests), planner.pick(101.5, never_rests)
-    assert (first.page, first.reason) == (0, "overdue")
-    assert second.reason == "overdue"
-
-
 def test_an_explanation_says_what_decides() -> None:
     """Each reason has its name."""
     planner = collection(50)

@@ -19,7 +19,6 @@ from crawlsched.simulation.figures import (
     accuracy,
     crawl_rates,
     repeated,
-    signal_estimates,
 )
 from crawlsched.simulation.figures.instances import Instances, baseline, optimal_rates
 
@@ -123,14 +122,3 @@ def test_a_changing_bandwidth_takes_effect_at_once() -> None:
     assert changing[before] == pytest.approx(always[before], rel=1e-12)
     between = (times > crawl_rates.RISE * 40.0 + 7.0) & (times <= crawl_rates.FALL * 40.0)
     assert (changing[between] > always[between]).all()
-
-
-def test_counting_is_biased_and_fitting_is_not() -> None:
-    """A tenth of the paper's time and repetitions show figure 10's bias, and none of figure 11's."""
-    settings = Settings(8, (), 20_000.0, 1)
-    naive, fitted = (FIGURES[f"noisy-signals-{number}"].run(settings, silent) for number in (10, 11))
-    for name in signal_estimates.MEASURES:
-        at = {"crawls per change": 0.5, "measure": name}
-        counted, fit = naive.one("error", **at), fitted.one("error", **at)
-        assert counted.mean > 2 * counted.standard_error > 0
-        assert abs(fit.mean) < 4 * fit.standard_error < 0.1
