@@ -376,7 +376,9 @@ class Scheduler(BaseScheduler):
         if now - self._lost_looked_at < _LOST_LOOKED_AT:
             return
         self._lost_looked_at = now
-        going = chain(self._handed_over, self._continuations, under_way(self._crawler))
+        if (downloading := under_way(self._crawler)) is None:
+            return
+        going = chain(self._handed_over, self._continuations, downloading)
         tokens = {request.meta.get("crawlsched_visit") for request in going}
         old = self._visits.older_than(now - _LOST_LOOKED_AT)
         lost = {visit.token for visit in old if visit.tracked and visit.token not in tokens}
@@ -534,12 +536,6 @@ class Scheduler(BaseScheduler):
         try:
             # The public way to wake the engine: it announces the request, asks us to take it, and comes for it.
             self._crawler.engine.crawl(request)
-        except Exception:  # a handler's of Scrapy's signals, or memory
-            logger.exception("The request for %s cannot be handed over, so it waits.", request.url)
-            if self._handed_over and self._handed_over[-1] is request:
-                self._handed_over.pop()
-            self._refresher.visit_ends.resolve(visit, Outcome.ERROR, self._refresher.clock())
-            return False
         finally:
             self._offered = None
         if self._handed_over and self._handed_over[-1] is request:
