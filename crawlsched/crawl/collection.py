@@ -256,7 +256,7 @@ class Collection:
         def read() -> list[PageFacts | None]:
             found: dict[int, PageFacts | None] = {}
             for store, some, their_numbers in parts:
-                for page, facts in zip(some, self.write_behind.facts(store, their_numbers), strict=True):
+                for page, facts in zip(some, store.reader.facts(their_numbers), strict=True):
                     found[page] = facts and facts._replace(page=page)
             return [found.get(page) for page in pages]
 

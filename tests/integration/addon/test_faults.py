@@ -11,7 +11,7 @@ from tests.waiting import wait_until
 CALLS = [
     *("store.reading.Reader.facts", "store.store.Store.prepared", "crawl.commands.pending"),
     *("store.lease.Lease.heartbeat", "store.write_behind.WriteBehind.submit"),
-    *("store.write_behind.WriteBehind.facts", "store.write_behind.WriteBehind.oldest_unsaved_at"),
+    "store.write_behind.WriteBehind.oldest_unsaved_at",
     *("planner.planner.Planner.pick", "planner.planner.Planner.columns", "planner.planner.Planner.peek"),
     *("frontier.frontier.Frontier.release_host", "frontier.frontier.Frontier.waits_for_host"),
     *("frontier.frontier.Frontier.next_event", "planner.planner.Planner.crawled", "planner.planner.Planner.failed"),
