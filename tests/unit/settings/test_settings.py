@@ -133,11 +133,3 @@ def test_withholding_is_turned_off_for_all_or_by_reason() -> None:
     assert read(False) == frozenset()
     assert "flapping" in read("True")
     assert read({"flapping": False}) == read('{"flapping": false}') == read(True) - {"flapping"}
-
-
-def test_several_processes_make_one_pass_and_no_number_of_visits() -> None:
-    """Each counts its own visits, and none knows whose turn the last one is."""
-    assert mistakes(SHARDS=16, ONE_PASS=5, DATABASE_URL="postgresql://db.example/crawls") == [
-        "CRAWLSCHED_ONE_PASS = a number of visits needs CRAWLSCHED_SHARDS = None; several processes that share a "
-        "collection can have True, and end when each of its pages was tried once."
-    ]
