@@ -56,7 +56,7 @@ ARGUMENTS = {
     "forget": "http://a.example/9 --yes",
     "import": "urls.txt",
     "recrawl": URL,
-    "replay": "--pages pages.csv --changes changes.csv --bandwidth 1/h --policy round_robin",
+    "replay": "--pages pages.csv --changes changes.csv --bandwidth 0.1/s --policy round_robin",
     "db split": None,  # on PostgreSQL only
     "signal": URL,
     "simulate": "list",
