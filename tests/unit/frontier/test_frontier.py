@@ -16,7 +16,7 @@ from crawlsched.frontier.queues import FairQueue
 from crawlsched.pages import FREE, LIVE
 from crawlsched.planner import Planner, plan
 from tests.inputs import tries
-from tests.planners import never_rests
+from tests.planners import never_rests, slots
 
 N_HOSTS = 4
 N_SOURCES = 2
@@ -399,6 +399,19 @@ def test_a_slot_is_not_lost_while_due_times_are_reckoned_anew() -> None:
         now += 0.01
         rests = bool(planner.frontier._anew)
         assert planner.pick(now, lambda host, at, rests=rests: at + 5.0 * (rests and host == 0)) is not None
+
+
+def test_pages_are_foreseen_in_the_order_in_which_they_go() -> None:
+    """Those that are due by what they are worth, and behind them the others by when they fall due."""
+    planner, rng = Planner(1.0, crawl_value="greedy"), np.random.default_rng(1)
+    pages = planner.add(0, 0.0, rng.permutation(1.1 ** np.arange(60.0)))
+    for page in pages.tolist():
+        planner.crawled(page, 0.0, None)
+    planner.set_rates(pages, 1e-5, now=0.0)
+    slots(planner, np.arange(1000.0, 1010.0), lambda *_: False)
+    coming = planner.peek(1010.0, 60).tolist()
+    assert [pick.page for pick in slots(planner, np.arange(1010.0, 1050.0), lambda *_: False)] == coming[:40]
+    assert set(coming) == set(pages.tolist())
 
 
 def test_only_pages_worth_the_level_by_a_time_become_candidates() -> None:
