@@ -389,3 +389,22 @@ def test_no_document_takes_long_or_holds_up_another_thread(name: str) -> None:
         thread.join()
     assert time.process_time() - start < 8.0
     assert max(lateness) < 0.5  # a few milliseconds on a machine that does nothing else
+
+
+@pytest.mark.parametrize("n", [1, 5_000])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "<entry><link href='https://a.example/{}?a=1&amp;b=2'/></entry>",
+        "<entry><link href='https://a.example/{}?a=1&b=2'/></entry>",
+        "<item><link>https://a.example/{}?a=1&amp;b=2</link></item>",
+        "<item><link><![CDATA[https://a.example/{}?a=1&amp;b=2]]></link></item>",
+        "<item><guid>https://a.example/{}?a=1&#38;b=2</guid></item>",
+    ],
+)
+def test_an_ampersand_in_a_link_is_one_however_it_is_written(entry: str, n: int) -> None:
+    """In an attribute, a text, or a CDATA section, in feeds of any size."""
+    root = "feed" if entry.startswith("<entry") else "rss"
+    body = f"<{root}>{''.join(entry.format(number) for number in range(n))}</{root}>"
+    document = read_sitemap(body.encode(), "https://a.example/feed")
+    assert document.entries.url == [f"https://a.example/{number}?a=1&b=2" for number in range(n)]
