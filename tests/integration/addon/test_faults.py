@@ -14,7 +14,7 @@ CALLS = [
         "store.reading.Reader": "facts",
         "store.store.Store": "prepared",
         "store.lease.Lease": "heartbeat",
-        "store.write_behind.WriteBehind": "submit facts oldest_unsaved_at",
+        "store.write_behind.WriteBehind": "submit oldest_unsaved_at",
         "planner.planner.Planner": "pick columns peek crawled failed",
         "frontier.filing.Filing": "release_host",
         "frontier.frontier.Frontier": "waits_for_host next_event pick peek",
