@@ -6,8 +6,6 @@ let go together leaves one by one; waiting here counts neither as the host's lat
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 from scrapy import Request, Spider
@@ -93,16 +91,20 @@ class PacedHandlers:
             raise
 
     async def _download(self, request: Request) -> Response:
-        async with self._judged(request) as host:
+        host, is_held = await self._judged(request)
+        try:
             await self._turn(request, host)
             self._refresher.rate.sent(self._clock(), False)
             return await self._answer(request, urlparse_cached(request).netloc, host)
+        finally:
+            if is_held:
+                self._names.let_go(host)
 
-    @asynccontextmanager
-    async def _judged(self, request: Request) -> AsyncIterator[str]:
-        """Refuse what a site named and what leads to a private address; give the host that is connected to.
+    async def _judged(self, request: Request) -> tuple[str, bool]:
+        """Refuse what a site named and what leads to a private address.
 
-        A name that nobody knows is the handler's to report.
+        Return the host that is connected to, and whether its addresses are kept until they are let go. A name that
+        nobody knows is the handler's to report.
         """
         url = urlparse_cached(request)
         host, port, proxy = url.hostname or "", url.port or _PORTS[url.scheme], request.meta.get("proxy")
@@ -110,23 +112,17 @@ class PacedHandlers:
             self._refuse_private(request, [host])  # the proxy asks for the name
             through = urlparse_cached(Request(proxy if "://" in proxy else f"http://{proxy}"))
             host, port = through.hostname or "", through.port or 80
-        async with self._held_addresses(url.scheme, host, port) as addresses:
-            if proxy is None:
+        is_looked_up = url.scheme in self._looked_up
+        addresses = await self._names.hold(host, port) if is_looked_up else [host]
+        is_held = is_looked_up and bool(addresses)
+        if proxy is None:
+            try:
                 self._refuse_private(request, addresses)
-            yield host
-
-    @asynccontextmanager
-    async def _held_addresses(self, scheme: str, host: str, port: int) -> AsyncIterator[list[str]]:
-        """Look a name up, if it is one that is connected to from here, and keep its addresses meanwhile."""
-        if scheme not in self._looked_up:
-            yield [host]
-            return
-        addresses = await self._names.hold(host, port)
-        try:
-            yield addresses
-        finally:
-            if addresses:
-                self._names.let_go(host)
+            except BaseException:
+                if is_held:
+                    self._names.let_go(host)
+                raise
+        return host, is_held
 
     async def _answer(self, request: Request, netloc: str, host: str) -> Response:
         switch_off_retries(self._handlers, urlparse_cached(request).scheme)
@@ -150,8 +146,9 @@ class PacedHandlers:
     async def refuse_private(self, request: Request) -> None:
         """Refuse what a site named and what leads to a private address, before anything is asked on its behalf."""
         if urlparse_cached(request).scheme in _PORTS:
-            async with self._judged(request):
-                pass
+            host, is_held = await self._judged(request)
+            if is_held:
+                self._names.let_go(host)
 
     def _refuse_private(self, request: Request, addresses: list[str]) -> None:
         if not request.meta.get("crawlsched_named_by_site"):

@@ -26,10 +26,10 @@ _QUARTER = 0.25
 #: While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
 #: be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-# So many pages are worked on at once: they become candidates, their due times are reckoned anew after a level came
-# down, or they are a sample. It takes a millisecond where no page is announced, and up to 50 where all are. While there
-# is no good candidate it is done so many times with one pick.
-_AT_ONCE, _STEPS = 2048, 4
+# So many pages are worked on at once: their due times are reckoned, or they are a sample; a quarter become candidates.
+# It takes about a millisecond where no page is announced, and up to 25 where all are. While there is no good candidate
+# it is done so many times with one pick.
+_AT_ONCE, _STEPS = 1024, 4
 # A level that a sample finds is below the values of so many of its pages at least.
 _LEAST_RANK = 8
 # Who was looked at in vain waits for this share of its time since the crawl.
@@ -83,8 +83,10 @@ class Filing:
         self.reserve(int(pages.max()) + 1)
         self._leave(pages)
         self._due.place[pages], self._due.at[pages] = FILED, -np.inf
-        if pages.size > _AT_ONCE // 8:
-            self._reckon(pages, self._now)
+        if pages.size > _AT_ONCE // 4:
+            pages = self._put_new(pages, self._now)
+            self._due.set(pages, np.full(pages.size, np.inf))
+            self._anew.append(_as_range(pages))
         else:
             self._filed.update(pages.tolist())
         self._picks_until_look, self._idle_until = 0, -np.inf
@@ -162,7 +164,7 @@ class Filing:
             return
         if self._queue.level <= 0.0 and pages.size > self._room:
             # Rather too low: it rises as pages are looked at, and to come down takes a look at all.
-            values = self.values.value_at(_sample(pages), now)
+            values = self.values.value_at(self._may_go(self._some_rows(), now), now)
             self._queue.level = _exceeded(values, self._room / 2 / self._pages.n)
         not_before = np.where(self._due.place[pages] == FILED, self._due.at[pages], -np.inf)
         times = np.minimum(np.maximum(self._reached(pages, now), not_before), self._deadlines(pages))
@@ -209,7 +211,7 @@ class Filing:
         if self._filed:
             filed, self._filed = np.array(sorted(self._filed), np.intp), set()
             self._reckon(filed[self._due.place[filed] == FILED], now)
-        pages = self._due.take(self._looked_until, _AT_ONCE)
+        pages = self._due.take(self._looked_until, _AT_ONCE // 4)
         if pages.size:
             eligible_at = self._eligible_at(pages)
             is_barred = eligible_at > now
@@ -373,6 +375,13 @@ class Filing:
         self._make_room(self._now)
         for pages in (self.new, self._overdue, self._forced):
             pages.host_returns(host)
+
+
+def _as_range(pages: IndexArray) -> range | IndexArray:
+    """Return pages as a range if they are one, which takes no room."""
+    first, last = (int(pages[0]), int(pages[-1])) if pages.size else (0, -1)
+    is_range = last - first == pages.size - 1 and bool((np.diff(pages) == 1).all())
+    return range(first, last + 1) if is_range else pages
 
 
 def _sample(pages: IndexArray) -> IndexArray:
