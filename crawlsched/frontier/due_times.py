@@ -10,7 +10,19 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
 
-__all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", "SOON", "WAITING", "DueTimes"]
+__all__ = [
+    "ASIDE",
+    "CANDIDATE",
+    "FILED",
+    "IN_FLIGHT",
+    "NEW",
+    "OUT",
+    "OVERDUE",
+    "ROWS_AT_ONCE",
+    "SOON",
+    "WAITING",
+    "DueTimes",
+]
 
 #: Where a page stands: not in the frontier; being visited; its due time is not reckoned yet; only in the column;
 #: in the order of those that are due soon; among the candidates; a candidate whose host rests; past its deadline;
@@ -20,8 +32,8 @@ OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 # About so many pages stand in the order, twice as many at most. The column is looked through in parts of so many rows,
 # or larger ones, so that with half of the picks that a quarter of the order is enough for all are looked through.
 _MOST_SOON = 2**14
-# Where nobody stands in the order so many parts are looked through at once, which takes some milliseconds.
-_PARTS = 64
+#: So many pages are gone through at once where that takes some milliseconds.
+ROWS_AT_ONCE = 2**20
 
 
 class DueTimes:
@@ -114,7 +126,7 @@ class DueTimes:
     def _look_on(self) -> bool:
         """Look through some parts of the column, to its end at most; return whether that has found anybody."""
         n_before = len(self._heap)
-        for _ in range(_PARTS):
+        for _ in range(ROWS_AT_ONCE // _MOST_SOON):
             self._look()
             if self._row is None:
                 break

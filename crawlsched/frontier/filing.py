@@ -8,7 +8,19 @@ import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.frontier.candidates import ENOUGH, Candidates, CrawlValues
-from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OUT, OVERDUE, SOON, WAITING, DueTimes
+from crawlsched.frontier.due_times import (
+    ASIDE,
+    CANDIDATE,
+    FILED,
+    IN_FLIGHT,
+    NEW,
+    OUT,
+    OVERDUE,
+    ROWS_AT_ONCE,
+    SOON,
+    WAITING,
+    DueTimes,
+)
 from crawlsched.frontier.new_pages import DiscoveryShare, NewPages
 from crawlsched.frontier.queues import HostQueue, PriorityQueue
 from crawlsched.pages import Pages
@@ -19,17 +31,15 @@ __all__ = ["Filing"]
 
 # There is room for so many candidates at least and at most; between, of so many pages as the fewest one is a candidate.
 _FEWEST, _MOST = 64, 4096
-# Where less than this part of the room is filled a level comes down: who is left goes while the next ones are found.
-_QUARTER = 0.25
 #: Pages that fall due in this number of slots are looked at together: it takes hardly longer than for one page. In a
 #: collection that is smaller than the cube of this number they are fewer slots, as a page can come back after some.
 #: While first copies wait no page with a copy takes more than one slot of so many: else the first page of a site would
 #: be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
 # So many pages are worked on at once: their due times are reckoned, or they are a sample; a quarter become candidates.
-# It takes about a millisecond where no page is announced, and up to 25 where all are. While there is no good candidate
-# it is done so many times with one pick.
-_AT_ONCE, _STEPS = 1024, 4
+# It takes some milliseconds, and up to 50 where all are announced and due. While there is no good candidate it is done
+# so many times with one pick.
+_AT_ONCE, _STEPS = 2048, 4
 # A level that a sample finds is below the values of so many of its pages at least.
 _LEAST_RANK = 8
 # Who was looked at in vain waits for this share of its time since the crawl.
@@ -83,10 +93,12 @@ class Filing:
         self.reserve(int(pages.max()) + 1)
         self._leave(pages)
         self._due.place[pages], self._due.at[pages] = FILED, -np.inf
-        if pages.size > _AT_ONCE // 4:
+        if pages.size > _AT_ONCE // 8 and self._pages.n > ROWS_AT_ONCE:  # to reckon all would take seconds
             pages = self._put_new(pages, self._now)
             self._due.set(pages, np.full(pages.size, np.inf))
             self._anew.append(_as_range(pages))
+        elif pages.size > _AT_ONCE // 8:
+            self._reckon(pages, self._now)
         else:
             self._filed.update(pages.tolist())
         self._picks_until_look, self._idle_until = 0, -np.inf
@@ -235,7 +247,7 @@ class Filing:
     @property
     def _room_of_host(self) -> int:
         """For how many candidates of a host that rests there is room."""
-        return min(int(_QUARTER * self._room), _FEWEST)
+        return min(self._room // 4, _FEWEST)
 
     def _become_due(self, pages: IndexArray, now: float) -> None:
         """Let pages be candidates, aside where their hosts rest; raise levels where there are too many."""
@@ -354,7 +366,8 @@ class Filing:
         self._due.work()
         queue = self._queue
         n_going = len(queue.going)
-        if n_going > 0 and n_going + queue.n_aside < _QUARTER * self._room and queue.level > 0.0 and not self._anew:
+        # While a quarter of the room is still filled: who is left goes while the next ones are found.
+        if n_going > 0 and 4 * (n_going + queue.n_aside) < self._room and queue.level > 0.0 and not self._anew:
             self._bring_down(now)
         self._go_on()
 
