@@ -34,12 +34,12 @@ def page_blocks(
     """Give the pages that are `wanted` in blocks, as `Store.load` does; what cannot be read is left out."""
     # As names, where nobody gives numbers.
     number = cache(lambda host: _name(host) if host_number is None else host_number(_name(host)))
-    result = connection.execution_options(stream_results=True).execute(wanted)
-    names, size = list(result.keys()), min(block, _FETCH)
-    # In parts of some hundred rows, which stay in the processor's cache while they become arrays.
-    parts = (_part(rows, names, lambda columns: _arrays(columns, number, n_rates)) for rows in _rows(result, size))
-    while some := list(islice(parts, block // size)):
-        yield _joined(some)
+    with connection.execution_options(stream_results=True).execute(wanted) as result:
+        names, size = list(result.keys()), min(block, _FETCH)
+        # In parts of some hundred rows, which stay in the processor's cache while they become arrays.
+        parts = (_part(rows, names, lambda columns: _arrays(columns, number, n_rates)) for rows in _rows(result, size))
+        while some := list(islice(parts, block // size)):
+            yield _joined(some)
 
 
 def _rows(result: CursorResult[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -77,7 +77,8 @@ def wanted_pages(
     """Ask for all pages, in their order; for log-likelihoods of one grid, and which fingerprints another one made."""
     table = models.pages
     # SQLite's texts are decoded one by one, which is done once for each host instead.
-    host = cast(table.c.host, LargeBinary).label("host") if is_sqlite else table.c.host
+    text = case((func.typeof(table.c.host) == "text", cast(table.c.host, LargeBinary))).label("host")
+    host = text if is_sqlite else table.c.host
     is_usable = and_(table.c.grid == grid, func.length(table.c.log_likelihood) == 2 * n_rates)
     is_other = literal(False) if fingerprinter is None else table.c.request_fingerprinter != fingerprinter
     return (
