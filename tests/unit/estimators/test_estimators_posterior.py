@@ -29,26 +29,30 @@ PRIORS = np.repeat([[3 / 64, 1 / 64], [1 / 64, 3 / 64], [1 / 32, 1 / 32]], 16, a
 
 
 def bayes(rates, prior, history):
-    """Prior times the probability of each visit, normalised at every step."""
+    """Prior times the probability of each visit, normalised at every step; what is in doubt may have changed."""
     weights = np.array(prior, dtype=float) / np.sum(prior)
-    for elapsed, changed, evidence in history:
-        fresh = np.exp(-rates * elapsed) * np.exp(-evidence)
-        weights = weights * (1 - fresh) if changed else weights * np.exp(-rates * elapsed)
+    for elapsed, changed, evidence, doubt in history:
+        fresh = np.exp(-rates * elapsed - evidence)
+        weights = weights * (1 - fresh) if changed else weights * (doubt + (1 - doubt) * fresh)
         weights = weights / weights.sum()
     return weights
 
 
-@given(history=visits)
+@given(history=visits, doubt=st.sampled_from([0.0, 0.05, 0.6]))
 @tries(60)
-def test_weights_are_bayes_rule(history):
-    """Prior times likelihood of every visit, announcements included, divided by the sum; a later prior is as good."""
+def test_weights_are_bayes_rule(history, doubt):
+    """Prior times likelihood of every visit, announcements and doubt included; a later prior is as good."""
     rates = np.array([1e-6, 1e-5, 3e-5, 1e-4])
     prior = np.array([0.1, 0.2, 0.3, 0.4])
     posterior, told_later = Posterior(2, rates, prior=prior), Posterior(2, rates)
-    for elapsed, changed, evidence in history:
-        posterior.update_one(1, min(elapsed, 1e5), changed, evidence)
-        told_later.update_one(1, min(elapsed, 1e5), changed, evidence)
-    expected = bayes(rates, prior, [(min(t, 1e5), c, e) for t, c, e in history])
+    seen = [
+        (min(elapsed, 1e5), changed, evidence if changed else min(evidence, 50.0))
+        for elapsed, changed, evidence in history
+    ]
+    for visit in seen:
+        for one in (posterior, told_later):
+            one.update_one(1, *visit, doubt=0.0 if visit[1] else doubt)
+    expected = bayes(rates, prior, [(*visit, doubt) for visit in seen])
     assert posterior.weights(1) == pytest.approx(expected, rel=1e-7, abs=1e-12)
     assert posterior.change_rate(1) == pytest.approx(expected @ rates, rel=1e-7)
     assert posterior.weights(0) == pytest.approx(prior)
