@@ -10,19 +10,7 @@ import numpy.typing as npt
 from crawlsched.columns.array_types import FloatArray, IndexArray
 from crawlsched.columns.growing import grown
 
-__all__ = [
-    "ASIDE",
-    "CANDIDATE",
-    "FILED",
-    "IN_FLIGHT",
-    "NEW",
-    "OUT",
-    "OVERDUE",
-    "ROWS_AT_ONCE",
-    "SOON",
-    "WAITING",
-    "DueTimes",
-]
+__all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", "SOON", "WAITING", "DueTimes"]
 
 #: Where a page stands: not in the frontier; being visited; its due time is not reckoned yet; only in the column;
 #: in the order of those that are due soon; among the candidates; a candidate whose host rests; past its deadline;
@@ -32,8 +20,8 @@ OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 # About so many pages stand in the order, twice as many at most. The column is looked through in parts of so many rows,
 # or larger ones, so that with half of the picks that a quarter of the order is enough for all are looked through.
 _MOST_SOON = 2**14
-#: So many pages are gone through at once where that takes some milliseconds.
-ROWS_AT_ONCE = 2**20
+# So many rows at most are gone through at once.
+_ROWS_AT_ONCE = 2**20
 
 
 class DueTimes:
@@ -60,6 +48,11 @@ class DueTimes:
         if capacity > size:
             capacity = max(capacity, size + size // 4)
             self.at, self.place = grown(self.at, capacity), grown(self.place, capacity)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether to go through all pages at once takes too long."""
+        return self.place.size > _ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
         """Say when distinct pages are due that wait from now on; O(1) a page, O(log n) for one that is due soon."""
@@ -126,7 +119,7 @@ class DueTimes:
     def _look_on(self) -> bool:
         """Look through some parts of the column, to its end at most; return whether that has found anybody."""
         n_before = len(self._heap)
-        for _ in range(ROWS_AT_ONCE // _MOST_SOON):
+        for _ in range(_ROWS_AT_ONCE // _MOST_SOON):
             self._look()
             if self._row is None:
                 break
@@ -145,9 +138,3 @@ class DueTimes:
         self._row = part.stop
         if self._row >= self.place.size:
             self._row, self._complete_until = None, self._horizon
-
-    def check(self) -> None:
-        """Raise `AssertionError` unless the order has each page once, and no other page is due before; O(n)."""
-        heap = {page for time, page in self._heap if self.at[page] == time}
-        assert set(np.flatnonzero(self.place == SOON).tolist()) <= heap
-        assert not (self.at[self.place == WAITING] < self._complete_until).any()

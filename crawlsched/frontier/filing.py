@@ -8,19 +8,7 @@ import numpy as np
 
 from crawlsched.columns.array_types import BoolArray, FloatArray, IndexArray
 from crawlsched.frontier.candidates import ENOUGH, Candidates, CrawlValues
-from crawlsched.frontier.due_times import (
-    ASIDE,
-    CANDIDATE,
-    FILED,
-    IN_FLIGHT,
-    NEW,
-    OUT,
-    OVERDUE,
-    ROWS_AT_ONCE,
-    SOON,
-    WAITING,
-    DueTimes,
-)
+from crawlsched.frontier.due_times import ASIDE, CANDIDATE, FILED, IN_FLIGHT, NEW, OUT, OVERDUE, SOON, WAITING, DueTimes
 from crawlsched.frontier.new_pages import DiscoveryShare, NewPages
 from crawlsched.frontier.queues import HostQueue, PriorityQueue
 from crawlsched.pages import Pages
@@ -93,14 +81,14 @@ class Filing:
         self.reserve(int(pages.max()) + 1)
         self._leave(pages)
         self._due.place[pages], self._due.at[pages] = FILED, -np.inf
-        if pages.size > _AT_ONCE // 8 and self._pages.n > ROWS_AT_ONCE:  # to reckon all would take seconds
-            pages = self._put_new(pages, self._now)
-            self._due.set(pages, np.full(pages.size, np.inf))
-            self._anew.append(_as_range(pages))
-        elif pages.size > _AT_ONCE // 8:
-            self._reckon(pages, self._now)
-        else:
+        if pages.size <= _AT_ONCE // 8:
             self._filed.update(pages.tolist())
+        elif not self._due.are_many:
+            self._reckon(pages, self._now)
+        else:  # by value with the next picks
+            pages = self._put_new(pages, self._now)
+            self._due.set(pages, np.maximum(self._deadlines(pages), self._eligible_at(pages)))
+            self._anew.append(range(int(pages.min(initial=0)), int(pages.max(initial=-1)) + 1))
         self._picks_until_look, self._idle_until = 0, -np.inf
 
     def file_one(self, page: int, now: float) -> None:
@@ -388,13 +376,6 @@ class Filing:
         self._make_room(self._now)
         for pages in (self.new, self._overdue, self._forced):
             pages.host_returns(host)
-
-
-def _as_range(pages: IndexArray) -> range | IndexArray:
-    """Return pages as a range if they are one, which takes no room."""
-    first, last = (int(pages[0]), int(pages[-1])) if pages.size else (0, -1)
-    is_range = last - first == pages.size - 1 and bool((np.diff(pages) == 1).all())
-    return range(first, last + 1) if is_range else pages
 
 
 def _sample(pages: IndexArray) -> IndexArray:

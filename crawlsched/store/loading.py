@@ -33,7 +33,7 @@ def page_blocks(
 ) -> Iterator[Arrays]:
     """Give the pages that are `wanted` in blocks, as `Store.load` does; what cannot be read is left out."""
     # As names, where nobody gives numbers.
-    number = cache(lambda host: _name(host) if host_number is None else host_number(_name(host)))
+    number = cache(lambda host: (host_number or str)(host if isinstance(host, str) else host.decode()))
     with connection.execution_options(stream_results=True).execute(wanted) as result:
         names, size = list(result.keys()), min(block, _FETCH)
         # In parts of some hundred rows, which stay in the processor's cache while they become arrays.
@@ -65,10 +65,6 @@ def _part(rows: Sequence[Any], names: list[str], arrays: Callable[[dict[str, Any
 
 def _joined(parts: Sequence[Arrays]) -> Arrays:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _name(host: str | bytes) -> str:
-    return host if isinstance(host, str) else host.decode()
 
 
 def wanted_pages(
