@@ -51,7 +51,7 @@ class DueTimes:
 
     @property
     def are_many(self) -> bool:
-        """Whether to go through all pages at once takes too long."""
+        """Whether to go through all pages at once takes too long. O(1)."""
         return self.place.size > _ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
@@ -90,7 +90,7 @@ class DueTimes:
         return np.array(found, np.intp)
 
     def next_time(self) -> float:
-        """Return when the first page that waits is due, inf if none is; or a time before, if it is not found yet."""
+        """Return when the first page that waits is due, inf: none; or a time before, if it is not found yet. O(log n)."""
         while (first := self._first()) > self._complete_until and self._look_on():
             pass
         return min(first, self._complete_until)
