@@ -48,7 +48,7 @@ class DeliveryMiddleware:
     def process_spider_output(
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
     ) -> Iterator[Any]:
-        """Pass everything on, and note what there was and how the callback ended."""
+        """Pass everything on, and note what was yielded and how the callback ended."""
         with self._noted_call(response) as token:
             for output in result:
                 yield self._noted(output, token)

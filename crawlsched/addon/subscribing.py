@@ -61,7 +61,7 @@ class HubSubscriber:
         deferred_from_coro(self._send(number, before.hub, form))
 
     async def _send(self, number: int, hub: str, form: dict[str, str]) -> None:
-        """Post the form; what the hub thinks of it shows when it makes sure."""
+        """Post the form; the hub shows its answer when it verifies."""
         feed = self._refresher.sources[number].url
         try:
             response = await self._post(hub, form)

@@ -121,13 +121,13 @@ class Detector(NamedTuple):
 
 
 def _shown(text: str, part: str) -> str:
-    """Return what a block says; of a long one what stands around the part that differs."""
+    """Return what a block says; of a long one, what surrounds the difference."""
     said = text if len(text) <= LONGEST_SHOWN else text[max(text.find(part) - 20, 0) :]
     return said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
 
 
 def _are_comparable(one: Trace, two: Trace) -> bool:
-    """Whether two fetches are of one page, and none of them ends where the other goes on.
+    """Whether two fetches are of one page, and neither is the other cut short.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def _are_comparable(one: Trace, two: Trace) -> bool:
 
 
 def _is_cut(page: Trace, whole: Trace) -> bool:
-    """Whether a page is another one up to some block, but for the last that it has, and does not end as it does."""
+    """Whether a page is the beginning of another one, but for its last block, and has another end."""
     n = len(page)
     if n >= len(whole) or n < 2 or page.rest or page.digests[-1] == whole.digests[-1]:
         return False

@@ -16,9 +16,9 @@ from crawlsched.change_detection.limits import LOOKED_AT, MOST_KEPT
 
 __all__ = ["INLINE", "Tag", "normalised", "scanned", "text_of", "visible_text"]
 
-# Text that no reader sees: scripts and what belongs to them, and what is shown instead of something else.
+# Text that no reader sees: scripts and their like, and what is shown instead of something else.
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noembed", "noframes", "object"})
-# Elements that hold text and nothing else: what looks like a tag or a comment in them is none.
+# Elements that hold only text: a tag or a comment in them is text, too.
 _TEXT_ONLY = frozenset({"title", "textarea", "xmp"})
 # Elements that do not separate words. All others do: "<p>a</p><p>b</p>" reads "a b".
 INLINE = frozenset((
@@ -44,7 +44,7 @@ _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|(
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,}+;?")
 
 
-# What differs in spelling only, and no reader sees: nothing stands for what has no width.
+# Spellings that no reader can tell apart; characters without width become nothing.
 _SPELLING: dict[int, str] = (
     dict.fromkeys((0xAD, 0x34F, 0x61C, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF), "")
     | dict.fromkeys(range(0x2018, 0x201C), "'")
@@ -58,7 +58,7 @@ _LONGEST_KNOWN_TAG = 200
 
 
 class Tag:
-    """A tag, from what stands between "<" and ">"; equal ones are one object, but for long ones.
+    """A tag, from the text between "<" and ">"; equal tags are one object, unless they are long.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Tag:
         self.is_unseen = not self.closes and self.name in _UNSEEN and not is_shadow
         self.is_raw = self.is_unseen or (not self.closes and self.name in _TEXT_ONLY)
         self._facts: dict[str, str] | None = None
-        #: What whoever reads it has found out about it.
+        #: What its readers have found out about it.
         self.known: Any = None
 
     def attribute_values(self) -> dict[str, str]:

@@ -20,7 +20,7 @@ __all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_betw
 #: From and to, before and now.
 Gap = tuple[int, int, int, int]
 
-# What is between two that stayed is looked at so often: more finds next to nothing, and each time is linear.
+# How often the part between two that stayed is searched: more finds next to nothing, and each search is linear.
 _TIMES = 3
 
 # Characters of a text, before and now, in which tokens are looked for: 2 ms. A difference in more is never noise.
@@ -33,7 +33,7 @@ _DIGITS = re.compile(r"\d+")
 _AROUND = 40  # words that are looked at on both sides of what differs in a longer text
 
 _VERSION = 3
-# A text that is compared counts as so many characters more.
+# A text that is compared counts as this many characters more.
 _LEAST_COMPARED = 40
 
 
@@ -252,15 +252,15 @@ def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) ->
 
 
 def _ranks(trace: Trace) -> tuple[list[int], dict[int, int]]:
-    """Return of each block how many of its place stand before it, and how many each place has."""
+    """Return for each block how many of its place stand before it, and how many the place has."""
     numbers = defaultdict[int, Iterator[int]](count)
     return [next(numbers[place]) for place in trace.places], Counter(trace.places)
 
 
 def gaps_between(old: Sequence[Hashable], new: Sequence[Hashable], gap: Gap, times: int = _TIMES) -> Iterator[Gap]:
-    """Yield what differs between what stays: what stands once on either side does, as much as keeps its order.
+    """Yield what differs between the parts that stay: those once on either side, as many as keep their order.
 
-    Between two that stay the same is done anew. The time is that of sorting, whatever is compared.
+    The same is done again between two parts that stay. The time is that of sorting, whatever is compared.
 
     References
     ----------
@@ -338,10 +338,11 @@ def shape(token: str) -> str:
 
 
 def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tuple[str, ...]]]:
-    """Return what of a text was replaced; nothing where the parts that differ are too long to tell.
+    """Return the parts of a text that were replaced; none where those that differ are too long to compare.
 
-    Of each run of tokens these are the tokens before and behind it, digits as "#", "" at the ends of the text, and both
-    "" where hardly a token is left; the run before and now; whether only digits differ; and the tokens that stayed.
+    Each run of tokens comes with the tokens before and behind it: digits as "#", "" at the ends of the text, both ""
+    where hardly a token is left. Then come the run before and now, whether only digits differ, and the tokens that
+    stayed.
 
     Examples
     --------
@@ -391,7 +392,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
 
 
 def _left(tokens: list[str], at: int) -> str:
-    """Return the tokens before one, back to the first that is no number: numbers side by side stay apart."""
+    """Return the tokens before one, back to the first that is no number: this keeps neighbouring numbers apart."""
     start = at
     while start and tokens[start - 1][0].isdigit():
         start -= 1

@@ -131,7 +131,7 @@ def _bare(text: str) -> str:
             break
         before = text[:cut].rstrip()
         column = text[cut + 1 :].strip("\"'")
-        # Behind nothing but a space only a date or a time: of other words it is not known whether they are of the URL.
+        # Behind a mere space only a date or a time is a column: other words may belong to the URL.
         is_table = text[cut] != " " or before.endswith((",", ";", "|")) or ":" in column or "-" in column
         if not (is_table and _COLUMN.fullmatch(column)):
             break
@@ -191,7 +191,7 @@ class Locations:
             return None
         try:
             is_relative = not urlsplit(location).scheme
-            # What has a scheme stands for itself: joining would give "http:///x" the host of the document.
+            # A URL with a scheme stands for itself: joining would give "http:///x" the host of the document.
             if is_relative and self._is_no_reference(location):
                 url = ""
             elif is_relative:
@@ -229,7 +229,7 @@ def _host(url: str) -> str:
 
 
 def _with_ascii_host(url: str) -> str:
-    """Write the host as it is asked for: under its other name it would be a host of its own, with its own delays."""
+    """Write the host as it is asked for: under another name it would be another host, with its own delays."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if host.isascii():

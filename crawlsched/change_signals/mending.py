@@ -1,4 +1,4 @@
-"""Mending: what of a damaged document would make an XML parser stop or change a URL, made harmless beforehand.
+"""Mending: damage that would stop an XML parser or change a URL is made harmless first.
 
 lxml reads the elements. What it cannot recover from, or recovers from by changing texts silently, is mended here, piece
 by piece and without looking at what the elements mean: raw ampersands and angle brackets, prefixes that nobody
@@ -28,7 +28,7 @@ _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?!(?:amp|lt|gt|quot|apos);))")
 _RAW_LESS = re.compile(r"<(?!/?[^\W\d])")
 _UNENDED = re.compile(r"<(?=/?\w(?:[^<>=]++|=(?!\s*+[\"']))*+<)")
-# A tag whose attributes are not all written name="value": lxml would lose its way there.
+# The beginning of the namespace for a prefix that the document uses and does not declare.
 _BROKEN = re.compile(
     r"""<(?!/?[\w.:-]++\s*+/?>)(?!/?[\w.:-]++(?:\s++[\w.:-]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+/?>)"""
     r"""(/?[^\W\d][\w.:-]*+)([^<>]*+)>"""

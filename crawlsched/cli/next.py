@@ -32,7 +32,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
         lists += [
             _stored(store, stores.settings_of(store), arguments.n, now) for store in stores if store not in running
         ]
-        # Each crawl has its own order, which is not only by what a page is worth now.
+        # Each crawl has its own order, which depends on more than what a page is worth now.
         together = heapq.merge(*lists, key=lambda page: (page.get("sent_at") is None, -page["crawl_value"]))
         found = {"collection": stores.name, "running": bool(running), "pages": list(islice(together, arguments.n))}
         if running:

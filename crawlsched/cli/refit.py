@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS"]
 
-# Seconds between two signs of life, while which no crawl starts.
+# Seconds between two signs of life, which keep crawls from starting.
 _HEARTBEAT = 5.0
 
 

@@ -146,7 +146,7 @@ def _summary(done: "Replayed") -> dict[str, Any]:
 
 
 def _further(done: "Replayed") -> dict[str, Any]:
-    """Return ages and delays, and what the picks of the frontier that crawls are worth beside brute force."""
+    """Return ages and delays, and how much the frontier's picks are worth beside those of brute force."""
     times = {name: None if math.isnan(value) else value for name, value in done.timeliness.items()}
     return times if done.worth is None or not done.worth.size else {**times, "worth": float(done.worth.mean())}
 

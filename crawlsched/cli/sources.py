@@ -36,7 +36,7 @@ OPTIONS = ()
 
 
 def report(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Fit everything that visits have found since the observations are kept."""
+    """Fit all observations that are kept."""
     with open_stores(arguments) as stores:
         found = [_of_store(store, is_one_of=len(stores.all)) for store in stores]
     together = {name: [row for one in found for row in one[name]] for name in ("sources", "sites", "parts")}

@@ -95,7 +95,7 @@ def _of_store(store: "Store", settings: Settings, now: float) -> dict[str, Any]:
 
 
 def _counted(store: "Store") -> tuple[dict[str, Any], float | None]:
-    """Count the pages; of very many return what the newest plan counted, if there is one, and when that was."""
+    """Count the pages; of very many return the count of the newest plan, if there is one, and its time."""
     from crawlsched.pages import STATE_NAMES
     from crawlsched.store.records import last_plan
 

@@ -126,7 +126,7 @@ def _timing(
     patience = MAX_CRAWL_ROUNDS * n_pages / bandwidth if n_pages and bandwidth else math.inf
     round_ends = goes_at = now - explanation["elapsed"] + patience
     if bandwidth and round_ends < min(explanation["likely_time"], deadline):
-        # Such pages go in one slot of some, and others wait, too.
+        # Only one slot of several is for such pages, and others wait, too.
         goes_at = max(round_ends, now) + wait_after_rounds(waiting_since(store, now - patience), bandwidth)
     if rest_until > now and binds in ("value", "overdue"):
         binds = "host"
@@ -211,7 +211,7 @@ def _announced_by(store: "Store", page: int, first: int) -> dict[str, Any]:
         lastmod, n_announced = listed.get(source.source, (None, 0))
         said = {"kind": source.kind, "url": source.url, "name": named(source), "lastmod": lastmod}
         rows.append({**said, "n_announced": n_announced, **quality_of(source, visits)})
-    # Before the first announcement the planner's trust is a guess, and nothing that was learned.
+    # Before the first announcement the planner's trust is a guess: nothing was learned.
     is_heard = any(row["heard"] for row in rows)
     return {"announced_by": rows, **({} if is_heard else {"precision": None, "recall": None})}
 
@@ -284,7 +284,7 @@ def _say_announced(report: dict[str, Any], now: float) -> list[str]:
 def _say_lastmod(lastmod: float | None, now: float) -> str:
     if lastmod is None:
         return "without a date"
-    # Below zero is the mark of a text, whose changes count all the same.
+    # A value below zero marks a text, whose changes count all the same.
     return "with a date that cannot be read" if lastmod < 0.0 else f"dated {say_past(lastmod, now)}"
 
 

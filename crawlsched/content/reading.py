@@ -15,7 +15,7 @@ from crawlsched.content.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
 
-#: So much of a page's text is read to see whether it has changed, unpacked. What is no text is compared whole.
+#: How much of a page's text is read, unpacked, to see whether it has changed. What is no text is compared whole.
 MOST_TEXT_BYTES = 4_000_000
 # Bodies larger than this are read in a thread, so that the slot clock is not held up; below it the hand-over to a
 # thread costs more than the work.

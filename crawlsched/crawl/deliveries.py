@@ -19,7 +19,7 @@ __all__ = ["Delivery", "DeliveryBook"]
 
 logger = logging.getLogger(__name__)
 
-# A page whose callback fails again and again is tried after so many seconds at last.
+# The longest wait, in seconds, before a page whose callback fails again and again is tried.
 _LONGEST_WAIT = 86_400.0
 
 
@@ -85,7 +85,7 @@ class DeliveryBook:
             self._one_pass.released(page, now)
 
     def moved(self, old: int, new: int, now: float) -> None:
-        """An old address leads to a page: what was asked for there is given by that page, for start() once a run."""
+        """An old address leads to a page, which gives what was asked for there, for start() once a run."""
         marks = self._marks.item(old)
         owed = marks & OWED
         if new in self._started:
@@ -105,11 +105,11 @@ class DeliveryBook:
         return owed
 
     def wants_content(self, page: int) -> bool:
-        """Whether a visit has to bring content, changed or not: a 304 has nothing for a callback."""
+        """Whether a visit has to bring content, changed or not: a 304 gives a callback nothing."""
         return self._circumstances.delivers_unchanged or bool(self.owed(page))
 
     def circumstances(self, page: int) -> Circumstances:
-        """Return what a verdict on a page has to know of its deliveries, and of what the settings say of them."""
+        """Return what a verdict needs to know of a page's deliveries, and of their settings."""
         others = self._of_page.get(page, ())
         return self._circumstances._replace(
             owed=self.owed(page),

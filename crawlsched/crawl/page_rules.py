@@ -62,7 +62,7 @@ class PageRules:
         return has_room
 
     def count(self, rule: int) -> None:
-        """One more is a page, whether there is room or not."""
+        """Count one more page, whether there is room or not."""
         self.n += 1
         self._n_of_rules[rule] += 1
 

@@ -90,7 +90,7 @@ class DueTimes:
         return np.array(found, np.intp)
 
     def next_time(self) -> float:
-        """Return when the first page that waits is due, or a time before if it is not found yet; inf: none. O(log n)."""
+        """Return when the first waiting page is due, or an earlier time if it is not found yet; inf: none. O(log n)."""
         while (first := self._first()) > self._complete_until and self._look_on():
             pass
         return min(first, self._complete_until)
