@@ -17,7 +17,9 @@ _FAILED = ("error", "refused", "gone", "wrong", "dropped")
 _WORTH_TELLING = 0.05
 
 
-def beginning(collection: str, database: str, n_pages: int, n_copies: int, bandwidth: float, one_pass: bool) -> str:
+def beginning(
+    collection: str, database: str, n_pages: int, n_copies: int, bandwidth: float, one_pass: bool | int
+) -> str:
     """Say where a crawl begins, how fast it goes, how to look inside, and how it ends.
 
     >>> print(beginning("news", "sqlite:///news.db", 1200, 1000, 5.0, False))
@@ -25,7 +27,12 @@ def beginning(collection: str, database: str, n_pages: int, n_copies: int, bandw
     until you stop it; `crawlsched status` shows how it goes.
     """
     known = f"{n_pages:,} pages are known, {n_copies:,} with a copy" if n_pages else "no page is known yet"
-    end = "until every page was tried once" if one_pass else "until you stop it"
+    if one_pass is True:
+        end = "until every page was tried once"
+    elif one_pass:
+        end = f"for {one_pass:,} visits"
+    else:
+        end = "until you stop it"
     return (
         f"Collection {collection!r} in {database}: {known}. It is kept fresh at {format_bandwidth(bandwidth)} {end}; "
         "`crawlsched status` shows how it goes."

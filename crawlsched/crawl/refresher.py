@@ -142,7 +142,10 @@ class Refresher:
             has_room=self._has_room_for_probes,
         )
         self.starts = Starts(settings.starts_first)
-        self.one_pass = OnePass(self.planner, self.hosts.failing_since) if settings.one_pass else None
+        self.one_pass = None
+        if settings.one_pass:
+            most = None if settings.one_pass is True else settings.one_pass
+            self.one_pass = OnePass(self.planner, most, self.hosts.failing_since)
         self.book = DeliveryBook(self.collection, clock(), self.one_pass)
         self.admission = Admission(
             collection=self.collection,

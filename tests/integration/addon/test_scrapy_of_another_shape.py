@@ -15,20 +15,11 @@ class Downloader:
     # What Scrapy's engine asks of it, and nothing else: no `slots`, no `handlers`.
     def __init__(self, crawler):
         self._renamed = Scrapys(crawler)
-        self.middleware = self._renamed.middleware
 
-    @property
-    def active(self):
-        return self._renamed.active
-
-    def fetch(self, *arguments):
-        return self._renamed.fetch(*arguments)
-
-    def needs_backout(self):
-        return self._renamed.needs_backout()
-
-    def close(self):
-        self._renamed.close()
+    def __getattr__(self, name):
+        if name in ("middleware", "active", "fetch", "needs_backout", "close"):
+            return getattr(self._renamed, name)
+        raise AttributeError(name)
 """
 
 
