@@ -24,7 +24,6 @@ from crawlsched.crawl.admission import Admission
 from crawlsched.crawl.collection import Collection, FoundPage
 from crawlsched.crawl.deliveries import Delivery, DeliveryBook
 from crawlsched.crawl.failing_hosts import FailingHosts
-from crawlsched.crawl.hosts import retry_after
 from crawlsched.crawl.probes import APART, Probe, Probes
 from crawlsched.crawl.request_templates import RequestTemplate
 from crawlsched.crawl.validators import seconds_since
@@ -123,7 +122,7 @@ class Responses:
         if verdict.outcome is Outcome.MOVED:
             facts = self.collection.facts_of(visit.page)
             self.collection.put_facts(facts._replace(moved_to=fetched.location), now)
-        self.ends.back_off(visit, verdict.outcome, now, fetched, retry_after(fetched.retry_after, now))
+        self.ends.back_off(visit, verdict.outcome, now, fetched)
         return verdict
 
     # -- content
