@@ -194,7 +194,7 @@ def test_the_default_grid_has_its_name():
     assert pytest.approx(1 / (3 * 365 * DAY)) == DEFAULT_RATES[0]
     assert grid_id(DEFAULT_RATES * (1 + 1e-13)) == DEFAULT_RATES_ID
     assert grid_id(DEFAULT_RATES * 1.001) != DEFAULT_RATES_ID
-    assert not DEFAULT_RATES.flags.writeable
+    assert not any(rates.flags.writeable for rates in (DEFAULT_RATES, Posterior(0, [1.0, 2.0]).rates))
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint8, np.float64])
