@@ -1,4 +1,4 @@
-"""`crawlsched simulate`: the figures of the papers, against what is claimed of them, closed forms and printed values."""
+"""`crawlsched simulate`: the figures of the papers beside what is claimed of them, closed forms and printed values."""
 
 import tomllib
 import warnings
