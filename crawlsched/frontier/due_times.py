@@ -20,6 +20,8 @@ OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 # About so many pages stand in the order, twice as many at most. The column is looked through in parts of so many rows,
 # or larger ones, so that with half of the picks that a quarter of the order is enough for all are looked through.
 _MOST_SOON = 2**14
+# So many rows at most are gone through at once.
+_ROWS_AT_ONCE = 2**20
 
 
 class DueTimes:
@@ -36,7 +38,7 @@ class DueTimes:
         self.at: FloatArray = np.zeros(0)  # by page, POSIX seconds; inf: never by itself
         self.place: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)  # by page, one of the constants of this module
         # The order has all that are due before the second time, and of those due before the first some are yet to find.
-        self._horizon = self._complete_until = -np.inf
+        self._horizon = self._complete_until = np.inf
         self._heap: list[tuple[float, int]] = []
         self._row: int | None = None  # the next row to look at, while the column is looked through
 
@@ -46,6 +48,11 @@ class DueTimes:
         if capacity > size:
             capacity = max(capacity, size + size // 4)
             self.at, self.place = grown(self.at, capacity), grown(self.place, capacity)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether to go through all pages at once takes too long. O(1)."""
+        return self.place.size > _ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
         """Say when distinct pages are due that wait from now on; O(1) a page, O(log n) for one that is due soon."""
@@ -71,26 +78,30 @@ class DueTimes:
             self._complete_until = min(self._complete_until, self._horizon)
 
     def take(self, until: float, most: int) -> IndexArray:
-        """Take out some pages that are due at a time, in their order; amortised O(log n) each."""
+        """Take out some pages that are due at a time; amortised O(log n) each."""
         found: list[int] = []
-        while len(found) < most and self.next_time(until) <= until:
-            page = heappop(self._heap)[1]
-            found.append(page)
-            self.place[page] = CANDIDATE
+        while len(found) < most:
+            if self._first() <= until:
+                page = heappop(self._heap)[1]
+                found.append(page)
+                self.place[page] = CANDIDATE
+            elif found or self._complete_until >= until or not self._look_on():
+                break
         return np.array(found, np.intp)
 
-    def next_time(self, until: float = np.inf) -> float:
-        """Return when the first page that waits is due, inf if none is; or that none is by `until`. O(log n)."""
+    def next_time(self) -> float:
+        """Return when the first page that waits is due, or a time before if it is not found yet; inf: none. O(log n)."""
+        while (first := self._first()) > self._complete_until and self._look_on():
+            pass
+        return min(first, self._complete_until)
+
+    def _first(self) -> float:
+        """Return when the first page of the order is due; inf: there is none. Amortised O(log n)."""
         place, at, heap = self.place, self.at, self._heap
-        while True:
-            # Entries of pages that stand elsewhere by now, or are due at another time, are dropped.
-            while heap and not (place.item(heap[0][1]) == SOON and at.item(heap[0][1]) == heap[0][0]):
-                heappop(heap)
-            if heap and heap[0][0] <= self._complete_until:
-                return heap[0][0]
-            if self._complete_until >= until or not self._is_in_column():
-                return np.inf
-            heap = self._heap
+        # Entries of pages that stand elsewhere by now, or are due at another time, are dropped.
+        while heap and not (place.item(heap[0][1]) == SOON and at.item(heap[0][1]) == heap[0][0]):
+            heappop(heap)
+        return heap[0][0] if heap else np.inf
 
     def soonest(self, n: int) -> IndexArray:
         """Return some pages of the order, about those that are due first; O(n log n)."""
@@ -105,14 +116,14 @@ class DueTimes:
         if self._row is not None or (self._complete_until < np.inf and 4 * len(self._heap) < _MOST_SOON):
             self._look()
 
-    def _is_in_column(self) -> bool:
-        """Look through the whole column, if others may wait there; return whether there were any."""
-        before = self._complete_until
-        if before < np.inf:
+    def _look_on(self) -> bool:
+        """Look through some parts of the column, to its end at most; return whether that has found anybody."""
+        n_before = len(self._heap)
+        for _ in range(_ROWS_AT_ONCE // _MOST_SOON):
             self._look()
-            while self._row is not None:
-                self._look()
-        return before < self._complete_until or bool(self._heap)
+            if self._row is None:
+                break
+        return len(self._heap) > n_before
 
     def _look(self) -> None:
         """Put the pages of a part of the column that are due before the horizon into the order."""
@@ -127,9 +138,3 @@ class DueTimes:
         self._row = part.stop
         if self._row >= self.place.size:
             self._row, self._complete_until = None, self._horizon
-
-    def check(self) -> None:
-        """Raise `AssertionError` unless the order has each page once, and no other page is due before; O(n)."""
-        heap = {page for time, page in self._heap if self.at[page] == time}
-        assert set(np.flatnonzero(self.place == SOON).tolist()) <= heap
-        assert not (self.at[self.place == WAITING] < self._complete_until).any()

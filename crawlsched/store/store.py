@@ -100,7 +100,7 @@ class Store(Access):
             (n, 20), and ``other_fingerprinter`` bool; ``log_likelihood`` uint16, shape (n, n_rates), and
             ``has_log_likelihood`` bool: False where the page has to start from the prior (its row is 0).
         """
-        wanted = wanted_pages(self.key, grid, n_rates, fingerprinter)
+        wanted = wanted_pages(self.key, grid, n_rates, fingerprinter, self.database.is_sqlite)
         if pages is not None:
             wanted = wanted.where(among(models.pages.c.page, pages))
         with self.database.reading() as connection:
