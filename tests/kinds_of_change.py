@@ -199,6 +199,15 @@ in_shop(
     "request_id_in_a_field",
     side=lambda m: f"<form><input type=hidden name=rid value={m.fetch.getrandbits(64):x}></form>",
 )
+in_shop(
+    "reader_named_beside_the_author",
+    version=0,
+    meta=lambda m: f"<p>seen by {m.fetch.choice(WORDS)}, written by {WORDS[(m.page + m.version) % 32]}, Harbour</p>",
+)
+in_shop(
+    "boxes_that_change_places",
+    side=lambda m: "".join(m.fetch.sample([f"<div class={name}>{name_of(n)}</div>" for n, name in enumerate("ab")], 2)),
+)
 in_shop("token_in_data_attribute", side=lambda m: f'<div class=box data-seed="{m.fetch.getrandbits(40)}">Box</div>')
 
 
@@ -365,6 +374,12 @@ def json_rows_in_any_order(m: Moment) -> str:
     rows = [f"{name_of(m.page + n)} {m.version if n == 1 else 0}" for n in range(5)]
     m.fetch.shuffle(rows)
     return json.dumps({"rows": rows})
+
+
+@of_type("application/x-ndjson")
+def json_lines_with_a_stamp(m: Moment) -> str:
+    rows = ({"name": name_of(m.page + n), "at": m.fetch.random(), "price": 5 + m.version * (n == 1)} for n in range(4))
+    return "\n".join(map(json.dumps, rows))
 
 
 @of_type("text/csv")

@@ -365,22 +365,24 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     old, new = ([match[0] for match in there] for there in (olds_at, news_at))
     old_shapes, new_shapes = ([shape(token) for token in tokens] for tokens in (old, new))
     changes: list[Gap] = []
-    n_replaced = [0, 0]  # but for digits, which stand where they stood
+    n_replaced, others_at = [0, 0], set[int]()  # but for digits, which stand where they stood
     for i, j, k, m in gaps_between(old, new, (0, len(old), 0, len(new))):
         if old_shapes[i:j] == new_shapes[k:m]:
             changes += [(i + n, i + n + 1, k + n, k + n + 1) for n in range(j - i) if old[i + n] != new[k + n]]
         else:
             changes.append((i, j, k, m))
             n_replaced = [n_replaced[0] + j - i, n_replaced[1] + m - k]
+            others_at.update(range(i, j))
     replaced = {at for i, j, _, _ in changes for at in range(i, j)}
     kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
     # Of words hardly one may be left.
     if any(n_replaced) and olds == before and len(kept) <= max(n_replaced):
         return [("", "", before, now, old_shapes == new_shapes, kept)]
+    numbered = _numbered(old_shapes, others_at)
     return [
         (
-            _left(old, i),
-            _context(old[j]) if j < len(old) else "",
+            _left(numbered, old_shapes, i),
+            old_shapes[j][-LONGEST_NAME:] if j < len(old) else "",
             _slice(olds, olds_at[i:j]),
             _slice(news, news_at[k:m]),
             old_shapes[i:j] == new_shapes[k:m],
@@ -390,17 +392,23 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     ]
 
 
-def _left(tokens: list[str], at: int) -> str:
+def _numbered(tokens: list[str], replaced: Collection[int]) -> list[str]:
+    """Name tokens; of those that stay several times the second is "by (2)": "seen by ..., written by ..."."""
+    counts = Counter[str]()
+    names = []
+    for at, token in enumerate(tokens):
+        counts[token] += at not in replaced
+        names.append(token if counts[token] < 2 else f"{token} ({counts[token]})")
+    return names
+
+
+def _left(names: list[str], tokens: list[str], at: int) -> str:
     """Return the tokens before one, back to the first that is no number: numbers side by side stay apart."""
     start = at
-    while start and tokens[start - 1][0].isdigit():
+    while start and tokens[start - 1][0] == "#":
         start -= 1
-    return _context(" ".join(tokens[max(start - 1, 0) : at]))
+    return " ".join([*names[max(start - 1, 0) : start], *tokens[start:at]])[-LONGEST_NAME:]
 
 
 def _slice(text: str, tokens: list[re.Match[str]]) -> str:
     return text[tokens[0].start() : tokens[-1].end()] if tokens else ""
-
-
-def _context(token: str) -> str:
-    return shape(token)[-LONGEST_NAME:]

@@ -173,7 +173,8 @@ class Responses:
         self._count("crawlsched/probes/made")
         if now - probe.asked_at < APART:  # what counts seconds may agree by chance
             return
-        may_be_old = content.fingerprint != probe.first.fingerprint and not is_new(facts, content)
+        # The second fetch may be of a copy that is older than an edit that the first has shown.
+        may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
