@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from crawlsched.change_detection.limits import LONGEST_NAME, MOST_COMPARED, MOST_KEPT, MOST_SHOWN
 
-__all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs"]
+__all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs", "unpacked"]
 
 #: From and to, before and now.
 Gap = tuple[int, int, int, int]
@@ -33,6 +33,7 @@ _DIGITS = re.compile(r"\d+")
 _AROUND = 40  # words that are looked at on both sides of what differs in a longer text
 
 _VERSION = 3
+_VISITS_AT_ONCE = 4  # that are read in a thread while others are judged
 # A text that is compared counts as so many characters more.
 _LEAST_COMPARED = 40
 
@@ -145,12 +146,16 @@ class Trace:
         return found
 
 
+#: The same; of a page it is asked for when it is read, and when it is judged.
+unpacked = lru_cache(maxsize=_VISITS_AT_ONCE)(Trace.unpacked)
+
+
 def digest_of(text: str) -> int:
     """Return 32 bits of a text."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-@lru_cache(maxsize=2)  # a second fetch is judged and learned from
+@lru_cache(maxsize=2 * _VISITS_AT_ONCE)  # a second fetch is judged and learned from
 def differences(before: Trace, now: Trace) -> list[Difference]:
     """Return how a page differs from a trace; [] for the same texts in the same order, wherever one ends.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
-from functools import lru_cache
 from typing import NamedTuple
 
 from crawlsched.change_detection.detector import Finding
 from crawlsched.change_detection.fingerprint import sketch_similarity
-from crawlsched.change_detection.trace import Trace
+from crawlsched.change_detection.trace import Trace, unpacked
 from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
 from crawlsched.store import Outcome, PageFacts
@@ -153,10 +152,7 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
-    return _unpacked(facts.block_sketch)
-
-
-_unpacked = lru_cache(maxsize=4)(Trace.unpacked)  # of one visit it is asked for several times
+    return unpacked(facts.block_sketch)
 
 
 def is_new(facts: PageFacts, content: Content) -> bool:

@@ -204,15 +204,19 @@ class Dispatcher:
         if body.encoding is not None and len(body.body) > most and recipe.method != "raw_bytes":
             body = body._replace(body=body.body[:most])
         facts = self._collection.facts_of(visit.page) if self._collection.knows(visit.page) else None
-        before = None
+        before, given = None, b""
         if facts is not None and is_current(facts.recipe, recipe):
-            before = facts.pending_fingerprint or facts.fingerprint
+            before, given = facts.pending_fingerprint or facts.fingerprint, facts.block_sketch
         address = None
         if visit.probe is not None and visit.probe.impossible_url is not None:
             address = body.url
             # By the URL of the page that may have been replaced, so that the two can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
-            before = None
+            before, given = None, b""
         text_bytes = self._collection.settings.kept_text_bytes
-        read = partial(read_content, body, recipe, before=before, text_bytes=text_bytes, address=address)
+        first = None if visit.probe is None else visit.probe.first
+        read = partial(
+            read_content, body, recipe,
+            before=before, given=given, first=first, text_bytes=text_bytes, address=address,
+        )  # fmt: skip
         return read, is_quick(body, recipe)
