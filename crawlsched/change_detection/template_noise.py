@@ -152,13 +152,16 @@ class TemplateNoise:
         #: How often visits found a place changed, for suggestions: it hides nothing.
         self._visits: dict[int, Evidence] = {}
         self._suggested: set[int] = set()
-        #: Pages that have been visited again, twelve at most.
-        self.pages: list[str] = []
         self.n_probes = 0
         self.n_quiet = 0
         #: How often in a row a page that said what it had said before said so twice.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several pages have differed at one place."""
+        return any(len(visits.pages) > 1 for visits in self._visits.values())
 
     def hidden(self, page: str, found: Sequence[Difference]) -> dict[int, Evidence]:
         """Return which of some differences are noise, by their number, and what proves it."""
@@ -229,8 +232,6 @@ class TemplateNoise:
 
     def learn_from_visit(self, page: str, found: Sequence[Difference], trace: Trace, before: Trace) -> None:
         """Count a visit of a page that had been visited before, for suggestions."""
-        if page not in self.pages and len(self.pages) < MOST_PAGES:
-            self.pages.append(page)
         differing = {one.place for one in found if one.place}
         for place in differing:
             visits = _tracked(self._visits, place, trace.names.get(place) or before.names.get(place, "?"))
@@ -273,7 +274,7 @@ class TemplateNoise:
             "version": 5,
             "places": [(*where, evidence.to_list()) for where, evidence in self._evidence.items()],
             "visits": [(place, visits.to_list()) for place, visits in self._visits.items()],
-            "pages": self.pages, "n_probes": self.n_probes, "n_quiet": self.n_quiet,
+            "n_probes": self.n_probes, "n_quiet": self.n_quiet,
         }  # fmt: skip
 
     @classmethod
@@ -283,7 +284,7 @@ class TemplateNoise:
         if data.get("version") == 5:
             made._evidence = {(*where,): Evidence(*one) for *where, one in data["places"]}
             made._visits = {place: Evidence(*one) for place, one in data["visits"]}
-            made.pages, made.n_probes, made.n_quiet = data["pages"], data["n_probes"], data["n_quiet"]
+            made.n_probes, made.n_quiet = data["n_probes"], data["n_quiet"]
             made.suggestions()  # they were said when they were new
         return made
 

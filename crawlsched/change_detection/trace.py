@@ -370,20 +370,19 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
     old, new = ([match[0] for match in there] for there in (olds_at, news_at))
     old_shapes, new_shapes = ([shape(token) for token in tokens] for tokens in (old, new))
     changes: list[Gap] = []
-    n_replaced, others_at = [0, 0], set[int]()  # but for digits, which stand where they stood
+    n_replaced = [0, 0]  # but for digits, which stand where they stood
     for i, j, k, m in gaps_between(old, new, (0, len(old), 0, len(new))):
         if old_shapes[i:j] == new_shapes[k:m]:
             changes += [(i + n, i + n + 1, k + n, k + n + 1) for n in range(j - i) if old[i + n] != new[k + n]]
         else:
             changes.append((i, j, k, m))
             n_replaced = [n_replaced[0] + j - i, n_replaced[1] + m - k]
-            others_at.update(range(i, j))
     replaced = {at for i, j, _, _ in changes for at in range(i, j)}
     kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
     # Of words hardly one may be left.
     if any(n_replaced) and olds == before and len(kept) <= max(n_replaced):
         return [("", "", before, now, old_shapes == new_shapes, kept)]
-    numbered = _numbered(old_shapes, others_at)
+    numbered = _numbered(old_shapes, replaced)
     return [
         (
             _left(numbered, old_shapes, i),

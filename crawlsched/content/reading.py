@@ -14,13 +14,13 @@ from crawlsched.change_detection.limits import MOST_KEPT
 from crawlsched.change_detection.trace import differences, unpacked
 from crawlsched.content.kept_texts import packed
 
-__all__ = ["MOST_TEXT_BYTES", "Body", "Content", "is_current", "is_quick", "read_content"]
+__all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_quick", "read_content"]
 
 #: So much of a page's text is read to see whether it has changed, unpacked. What is no text is compared whole.
 MOST_TEXT_BYTES = 4_000_000
 # Bodies larger than this, or with more tags and cells, are read in a thread, so that the slot clock is not held up;
 # below it the hand-over to a thread costs more than the work.
-_QUICK_BELOW, _FEW_PARTS = 16_384, 1_500
+_QUICK_BELOW, _FEW_PARTS = 16_384, 2_500
 
 
 @dataclass(eq=False)
@@ -49,18 +49,10 @@ class Content:
 
 
 def read_content(
-    body: Body,
-    recipe: Recipe,
-    *,
-    before: bytes | None = None,
-    given: bytes = b"",
-    first: Content | None = None,
-    text_bytes: int = 0,
-    address: str | None = None,
+    body: Body, recipe: Recipe, *, before: bytes | None = None, text_bytes: int = 0, address: str | None = None
 ) -> Content:
     r"""Read a response; of the content with the digest `before` no text and no sketch is made.
 
-    It is compared here with `given`, the packed trace of what its reader got, and with the `first` of two fetches.
     `text_bytes` bounds the compressed text (0: none), and `address` names the page where its URL does not.
 
     Examples
@@ -78,10 +70,20 @@ def read_content(
     if isinstance(counts, str) and content.fingerprint.digest != before:
         content.text = counts if blocks is None else blocks.text
         content.packed_text = packed(content.text, text_bytes) if text_bytes else None
-        _ = content.text_sketch  # made here, which may be in a thread, as what follows
-        for trace in (unpacked(given), first and first.seen and first.seen.trace):
-            if trace is not None and blocks is not None:
-                differences(trace, blocks.trace)
+        _ = content.text_sketch, content.seen and content.seen.trace  # made here, which may be in a thread
+    return content
+
+
+def compare(content: Content, given: bytes, first: Content | None) -> Content:
+    """Compare content to the packed trace of what its reader got, and to the `first` of two fetches, for who judges it.
+
+    >>> one, two = (read_content(Body(text, "text/html", None, "http://a/"), Recipe()) for text in (b"Tea", b"Milk"))
+    >>> compare(two, one.seen.trace.packed(), None) is two
+    True
+    """
+    for trace in (unpacked(given), first and first.seen and first.seen.trace):
+        if trace is not None and content.seen is not None and content.text is not None:
+            differences(trace, content.seen.trace)
     return content
 
 

@@ -30,6 +30,9 @@ __all__ = [
 #: and the share of three-word phrases that its text and the one before have in common, of all that either has.
 #: Two times None where it is not known.
 Size = tuple[float | None, float | None]
+#: ETag and Last-Modified of a response.
+Validators = tuple[str | None, str | None]
+
 _DIGEST = 8  # bytes of a digest that the history keeps
 _MOST_HISTORY = 8
 # Where a recipe has no blocks, whatever is another content is a change.
@@ -160,9 +163,7 @@ def is_new(facts: PageFacts, content: Content) -> bool:
     return _digest(content) not in _history(facts)
 
 
-def judge(
-    facts: PageFacts, content: Content, validators: tuple[str | None, str | None], around: Circumstances
-) -> Verdict:
+def judge(facts: PageFacts, content: Content, validators: Validators, around: Circumstances) -> Verdict:
     """Decide what content means beside the kept content before; `validators` are ETag and Last-Modified."""
     verdict = _of_content(facts, content, validators, around)
     if verdict.outcome in (Outcome.WRONG, Outcome.PROBED):
@@ -184,9 +185,7 @@ def _unless_under_way(verdict: Verdict, facts: PageFacts, around: Circumstances)
     return verdict
 
 
-def _of_content(
-    facts: PageFacts, content: Content, validators: tuple[str | None, str | None], around: Circumstances
-) -> Verdict:
+def _of_content(facts: PageFacts, content: Content, validators: Validators, around: Circumstances) -> Verdict:
     finding, first = around.finding or _ANY_OTHER, around.first
     last = facts.pending_fingerprint or facts.fingerprint
     facts_now = facts._replace(etag=validators[0], last_modified=validators[1])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import inf
 
-from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, is_current, is_quick, read_content
+from crawlsched.content.reading import MOST_TEXT_BYTES, Body, Content, compare, is_current, is_quick, read_content
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.probes import Probes
@@ -197,7 +196,7 @@ class Dispatcher:
         pages = self._collection.planner.pages
         return pages.crawled_at.item(visit.page) == -inf or bool(pages.marks.item(visit.page) & START)
 
-    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[partial[Content], bool]:
+    def reading(self, visit: Visit, body: Body, meant: object) -> tuple[Callable[[], Content], bool]:
         """Return what reads a response, and whether it is quick enough for this thread; it changes nothing."""
         recipe = self._recipes.of(body.url, meant)
         most = MOST_TEXT_BYTES
@@ -215,8 +214,9 @@ class Dispatcher:
             before, given = None, b""
         text_bytes = self._collection.settings.kept_text_bytes
         first = None if visit.probe is None else visit.probe.first
-        read = partial(
-            read_content, body, recipe,
-            before=before, given=given, first=first, text_bytes=text_bytes, address=address,
-        )  # fmt: skip
+
+        def read() -> Content:
+            content = read_content(body, recipe, before=before, text_bytes=text_bytes, address=address)
+            return compare(content, given, first)
+
         return read, is_quick(body, recipe)

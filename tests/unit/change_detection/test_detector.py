@@ -240,6 +240,26 @@ def test_what_lies_beyond_the_blocks_is_told_and_never_noise() -> None:
     assert not site.visit(page("b")).is_news
 
 
+@pytest.mark.parametrize("few", ["<p>1", "<i></i>"])
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("<b class=sold-out>Tea</b>", "<b class=available>Tea</b>"),
+        ("<meta itemprop=price content=5>", "<meta itemprop=price content=6>"),
+        ("<img alt=Open>", "<img alt=Closed>"),
+        (
+            '<script type="application/json">{"price": 5}</script>',
+            '<script type="application/json">{"price": 6}</script>',
+        ),
+    ],
+)
+def test_what_tags_say_behind_thousands_of_others_is_told(few: str, one: str, two: str) -> None:
+    """Also where no block is looked at any more."""
+    site = Site()
+    site.visit(page_blocks(few * 20_500 + one, url="http://a/1"))
+    assert site.visit(page_blocks(few * 20_500 + two, url="http://a/1")).is_news
+
+
 @pytest.mark.parametrize("text", ["{}", "seen {} minutes ago by {}", "{} " + "and so on " * 30])
 def test_of_a_page_that_differs_all_over_a_bounded_part_is_compared(text: str) -> None:
     """What is behind is one remainder: told whenever it differs, whatever two fetches have shown of all its blocks."""
