@@ -116,8 +116,9 @@ class Evidence:
 
     @property
     def has_few_states(self) -> bool:
-        """Whether all fetches at once have shown the same few texts: two by turns are noise, a third one is none."""
-        return 2 * len(self.states) <= self.differed and len(self.states) < _MOST_STATES
+        """Whether a page has shown the same few texts again and again: two by turns are noise, a third one is none."""
+        most = min(max((differed for differed, _ in self.pages.values()), default=0), _MOST_STATES - 1)
+        return len(self.states) <= most
 
     def leave_out(self, page: str, text: str) -> bool:
         """Leave a text of a page out; return whether it was the same the last time."""

@@ -118,7 +118,7 @@ def test_a_third_text_where_two_came_by_turns_is_told_and_so_is_what_comes_back(
     one, two, third = (
         f"<b class=x>{text}</b>" for text in ("Buy it now", "Order yours today", "Not to be had any more")
     )
-    for number in range(6):
+    for number in (0, 1, 2, 0, 1, 2):
         site.visit(site.page(number, foot=one))
         site.probe(site.page(number, foot=two), site.page(number, foot=one))
     told = [site.visit(site.page(0, foot=foot)).kind for foot in (two, one, third, third, one, two)]
