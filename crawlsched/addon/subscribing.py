@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -15,7 +14,6 @@ from crawlsched.crawl.sources import POLLED_KINDS
 from crawlsched.crawl.subscriptions import subscription_of
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.scrapy_versions import download
-from crawlsched.store import host_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -27,8 +25,7 @@ __all__ = ["HubSubscriber"]
 
 logger = logging.getLogger(__name__)
 
-# Sources looked at between two looks at the clock, and hubs asked in one round.
-_AT_ONCE = 500
+# Hubs asked in one round.
 _MOST_ASKED = 10
 
 
@@ -41,26 +38,15 @@ class HubSubscriber:
     def __init__(self, crawler: Crawler, refresher: Refresher) -> None:
         self._crawler = crawler
         self._refresher = refresher
-        self._is_looking = False
 
     def look(self) -> None:
-        """Ask for what is due, in moments that the slots leave."""
-        if not self._is_looking:
-            self._is_looking = True
-            self._refresher.long_work.add(self._asked())
-
-    def _asked(self) -> Iterator[None]:
-        n_asked = 0
-        for position, source in enumerate(list(self._refresher.sources)):
-            if position % _AT_ONCE == _AT_ONCE - 1:
-                yield
-            if source.kind not in POLLED_KINDS or "websub" not in source.quality:
-                continue
-            if n_asked < _MOST_ASKED and subscription_of(source).is_due(self._refresher.clock()):
-                n_asked += 1
-                self._ask(source.source)
-        self._is_looking = False
-        yield
+        """Ask for what is due."""
+        now = self._refresher.clock()
+        named = [
+            source for source in self._refresher.sources if source.kind in POLLED_KINDS and "websub" in source.quality
+        ]
+        for source in [source for source in named if subscription_of(source).is_due(now)][:_MOST_ASKED]:
+            self._ask(source.source)
 
     def _ask(self, number: int) -> None:
         settings = self._refresher.settings
@@ -78,7 +64,7 @@ class HubSubscriber:
         """Post the form; what the hub thinks of it shows when it makes sure."""
         feed = self._refresher.sources[number].url
         try:
-            response = await self._post(hub, feed, form)
+            response = await self._post(hub, form)
             answer = "" if response.status < 300 else f"it answered {response.status}"
         except Exception as error:  # whatever a downloader raises
             answer = str(error) or type(error).__name__
@@ -88,14 +74,13 @@ class HubSubscriber:
             now = self._refresher.clock()
             note_subscription(self._refresher, number, subscription_of(self._refresher.sources[number]).refuse(now))
 
-    async def _post(self, hub: str, feed: str, form: dict[str, str]) -> Response:
+    async def _post(self, hub: str, form: dict[str, str]) -> Response:
         request = Request(
             hub,
             method="POST",
             body=urlencode(form),
             headers={"Content-Type": "application/x-www-form-urlencoded"},
-            # A feed's own machine is the project's business; any other is judged by where its name leads.
-            meta={"dont_obey_robotstxt": True, "crawlsched_named_by_site": host_of(hub) != host_of(feed)},
+            meta={"dont_obey_robotstxt": True, "crawlsched_named_by_site": True},
             dont_filter=True,
         )
         return await download(self._crawler.engine, request)

@@ -105,6 +105,11 @@ class Detector(NamedTuple):
             for one in told[:MOST_SHOWN]
         ]
 
+    def tells_apart(self, first: PageBlocks, second: PageBlocks) -> bool:
+        """Whether two fetches of a page differ by more than noise."""
+        found = differences(first.trace, second.trace)
+        return len(self.noise.hidden(second.page, found)) < len(found)
+
     def learn_at_once(
         self, first: PageBlocks, second: PageBlocks, now: float, apart: float = 0.0, *, may_be_old: bool = False
     ) -> bool | None:

@@ -109,6 +109,7 @@ class Circumstances(NamedTuple):
 
     finding: Finding | None = None  # the detector's finding; None where the recipe has no blocks
     first: Content | None = None  # what a first fetch gave, if this is the second one of a visit that was put off
+    fetches_differ: bool = False  # whether the two differ by more than noise
     suspicion: Outcome | Refetch | None = None
     # Whether a second fetch may be asked for; a host is asked for a page that cannot exist all the same.
     may_refetch: bool = False
@@ -212,7 +213,7 @@ def _of_content(facts: PageFacts, content: Content, validators: Validators, arou
     if first is None and (refetch := _refetch(around, is_in_doubt=is_in_doubt and not is_owed)) is not None:
         return Verdict(Outcome.PROBED, refetch=refetch)
     size = _size(facts, content, finding)
-    if returned and first is not None and not is_owed and first.fingerprint.digest != content.fingerprint.digest:
+    if returned and first is not None and not is_owed and around.fetches_differ:
         return _withheld(facts_now, False, "flapping", finding.ignored, size)
     if size[1] is not None and 1.0 - size[1] < around.min_change and not is_owed:
         return _withheld(facts_now, False, "minimum_change", finding.ignored, size)

@@ -9,16 +9,6 @@ from crawlsched.planner import Planner, explain
 RATES = np.geomspace(1e-6, 1e-1, 12)
 
 
-@pytest.mark.parametrize("doubt", [0.05, 0.2, 0.6])
-def test_an_unchanged_visit_in_doubt_is_bayes_rule(doubt: float) -> None:
-    """Each rate's likelihood is q + (1 - q) exp(-(r τ + e))."""
-    for evidence in (0.0, 1.5):
-        posterior = Posterior(1, RATES)
-        posterior.update_one(0, 3_600.0, False, evidence, doubt=doubt)
-        expected = doubt + (1 - doubt) * np.exp(-RATES * 3_600.0 - evidence)
-        assert posterior.weights(0) == pytest.approx(expected / expected.sum())
-
-
 def test_the_time_of_a_change_finds_rates_that_visits_alone_cannot() -> None:
     """A page that changes every ten minutes, visited every ten hours: all visits find it changed; only times tell."""
     rng, rate = np.random.default_rng(1), 1 / 600.0
@@ -42,16 +32,6 @@ def test_a_time_before_the_last_visit_says_no_more_than_that_it_changed() -> Non
     timed.update_one(0, 100.0, True, 1.0, time_since_modified=5.0)
     assert (plain.weights(0) == late.weights(0)).all()
     assert (announced.weights(0) == timed.weights(0)).all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "got"),
-    [({"doubt": 1.0}, "got 1.0 and None"), ({"time_since_modified": -1.0}, "got 0.0 and -1.0")],
-)
-def test_impossible_values_are_refused(arguments: dict[str, float], got: str) -> None:
-    """One sentence with both values."""
-    with pytest.raises(ValueError, match=f"^doubt must be a probability below 1 and .*, {got}\\.$"):
-        Posterior(1, RATES).update_one(0, 1.0, False, **arguments)
 
 
 def test_the_planner_passes_them_on() -> None:

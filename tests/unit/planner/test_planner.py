@@ -9,7 +9,7 @@ from crawlsched.pages import ERROR, GONE, LIVE, MOVED, REFUSED
 from crawlsched.planner import Observation, Plan, Planner, explain, plan
 from crawlsched.planner.plans.in_force import PICKS_A_SLICE, PLAN_SLICE, SLICE
 from crawlsched.planner.reports.forecast import forecast
-from tests.planners import load_crawled, never_rests
+from tests.planners import load_crawled, never_rests, slots
 
 DAY = 86_400.0
 
@@ -130,12 +130,9 @@ def collection(n: int = 400) -> Planner:
     planner = Planner(10.0)
     pages = planner.add(np.arange(n) % 2, 0.0, n=None)
     rate = np.where(pages % 2 == 0, 1e-2, 1e-4)
-    now = 0.0
-    for _ in range(6 * n):
-        now += 1.0
-        page = planner.pick(now, never_rests).page
-        elapsed = now - planner.pages.crawled_at[page]
-        planner.crawled(page, now, bool(rng.random() < 1 - np.exp(-rate[page] * elapsed)) if elapsed < np.inf else None)
+    crawled_at = planner.pages.crawled_at
+    by_chance = lambda page, now: bool(rng.random() < -np.expm1(-rate[page] * (now - crawled_at[page])))  # noqa: E731
+    slots(planner, np.arange(1.0, 6 * n + 1), by_chance)
     return planner
 
 
@@ -197,9 +194,7 @@ def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
     """What they are worth, and how fresh, also where the plan was there first; none of them is ever picked."""
     seen = Planner(1.0)
     seen.add(0, 0.0, n=2 * PLAN_SLICE + 9)
-    for slot in range(1_500):
-        page = seen.pick(float(slot), never_rests).page
-        seen.crawled(page, float(slot), page % 3 == 0 if seen.pages.n_crawls[page] else None)
+    slots(seen, np.arange(1_500.0), lambda page, now: page % 3 == 0)
     now, rows, made = 1_500.0, np.arange(seen.pages.n), plan(seen.snapshot(), 1.0)
     columns, likelihood = seen.columns(rows), seen.columns(rows)["log_likelihood"]
     asked, picking = Planner(1.0, crawl_value=rule, picks=False), Planner(1.0, crawl_value=rule)
@@ -221,14 +216,6 @@ def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
     assert picking.pick(now, never_rests) is not None
 
 
-def test_a_plan_for_another_grid_is_refused() -> None:
-    """The message names both grids."""
-    made = plan(Planner(1.0).snapshot(), 1.0)
-    other = Planner(1.0, rates=[1e-5, 1e-3])
-    with pytest.raises(ValueError, match="plan must be for the grid of rates 2-"):
-        other.adopt(made, 0.0)
-
-
 def test_columns_round_trip_through_a_store() -> None:
     """A planner that loads what another gave away picks the same pages."""
     planner = collection(60)
@@ -237,12 +224,8 @@ def test_columns_round_trip_through_a_store() -> None:
     now = float(planner.pages.crawled_at[:60].max()) + 50.0
     copy.load(columns, columns["log_likelihood"], now)
     assert copy.clipped == 0
-    for _ in range(30):
-        now += 1.0
-        pages = [p.pick(now, never_rests).page for p in (planner, copy)]
-        assert pages[0] == pages[1]
-        for p in (planner, copy):
-            p.crawled(pages[0], now, False)
+    one, other = (slots(each, now + np.arange(1.0, 31.0), lambda *_: False) for each in (planner, copy))
+    assert [pick.page for pick in one] == [pick.page for pick in other]
 
 
 def test_a_crawl_in_the_future_is_clipped_and_counted() -> None:
@@ -286,29 +269,18 @@ def test_no_page_starves(longest: float | None, n_starving: int) -> None:
     planner.add(host=0, now=0.0, importance=importance, n=20)
     for page in range(20):
         planner.crawled(page, 1.0, changed=None)
-    waited = dict.fromkeys(range(20), 1.0)
-    longest_wait = np.zeros(20)
-    for slot in range(2, 2000):
-        now = float(slot)
-        page = planner.pick(now, never_rests).page
-        longest_wait[page] = max(longest_wait[page], now - waited[page])
-        waited[page] = now
-        planner.crawled(page, now, changed=page % 3 == 0)
-    starving = [page for page in range(20) if 2000 - waited[page] > 1000]
-    assert len(starving) == n_starving
+    picks = slots(planner, np.arange(2.0, 2000.0), lambda page, now: page % 3 == 0)
+    went = [np.flatnonzero([pick.page == page for pick in picks]) for page in range(20)]
+    assert sum(not (slot > 1000).any() for slot in went) == n_starving
     if longest is not None:
-        assert longest_wait.max() < 22 * 20
+        assert max(np.diff(slot, prepend=-1).max() for slot in went) < 22 * 20
 
 
 def test_a_page_that_has_waited_for_too_many_rounds_does_not_go_before_its_shortest_interval_is_over() -> None:
     """One page of twenty may go once an hour; thirty rounds of two seconds pass, and it goes no second time."""
     planner = Planner(10.0, max_crawl_rounds=4.0, interval_rules=[(3600.0, np.inf)])
     planner.add(0, 0.0, n=20, interval_rules=np.eye(1, 20, dtype=np.uint8)[0])
-    counts = np.zeros(20, int)
-    for slot in range(600):
-        pick = planner.pick(slot / 10.0, never_rests)
-        counts[pick.page] += 1
-        planner.crawled(pick.page, slot / 10.0, None if counts[pick.page] == 1 else False)
+    counts = np.bincount([pick.page for pick in slots(planner, np.arange(600) / 10.0, lambda *_: False)])
     assert counts[0] == 1
     assert counts[1:].min() > 10
 
@@ -320,16 +292,10 @@ def test_rounds_leave_pages_of_no_importance_and_of_resting_hosts_alone() -> Non
     planner.add(host=0, now=0.0, importance=1.0, n=7)
     for page in range(10):
         planner.crawled(page, 1.0, changed=None)
-    overdue = []
-    for slot in range(2, 500):
-        now = float(slot)
-        # The other host is found to rest only when its page is to go.
-        pick = planner.pick(now, lambda host, now: 1e9 if host == 1 else now)
-        if pick.reason == "overdue":
-            overdue.append(pick.page)
-        planner.crawled(pick.page, now, changed=False)
-    assert 0 in overdue
-    assert not {1, 2} & set(overdue)
+    # The other host is found to rest only when its page is to go.
+    picks = slots(planner, np.arange(2.0, 500.0), lambda *_: False, lambda host, now: 1e9 if host == 1 else now)
+    overdue = {pick.page for pick in picks if pick.reason == "overdue"}
+    assert overdue & {0, 1, 2} == {0}
 
 
 def test_pages_that_go_since_they_waited_for_too_long_are_foreseen() -> None:
@@ -356,20 +322,6 @@ def test_time_stands_still_while_the_clock_is_behind() -> None:
     assert planner.pick(500.0, never_rests).page == 0
     planner.crawled(0, 500.0, True)
     assert planner.pages.crawled_at[0] == 1000.0
-
-
-def test_the_longest_interval_is_kept_whatever_the_value() -> None:
-    """Overdue pages go first, oldest deadline first."""
-    planner = Planner(1.0, max_crawl_interval=100.0)
-    planner.add(0, 0.0, n=3)
-    for now in (0.0, 1.0, 2.0):
-        crawl(planner, now, None)
-    planner.set_importance([0, 1], 0.0, 2.0)
-    assert planner.pick(50.0, never_rests).page == 2
-    planner.crawled(2, 50.0, True)
-    first, second = planner.pick(101.0, never_rests), planner.pick(101.5, never_rests)
-    assert (first.page, first.reason) == (0, "overdue")
-    assert second.reason == "overdue"
 
 
 def test_an_explanation_says_what_decides() -> None:
@@ -404,41 +356,6 @@ def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -
     values = planner.crawl_values.value_at(np.arange(2), 2.0)
     assert values[0] == values[1]
     assert planner.pick(2.0, never_rests).page == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"bandwidth": 0.0}, "bandwidth must be crawls per second above 0 and finite, got 0.0"),
-        (
-            {"crawl_value": "best"},
-            "crawl_value must be one of posterior, greedy, greedy_cis, greedy_cis_plus, greedy_ncis, "
-            "greedy_ncis_approx_1, greedy_ncis_approx_2, greedy_ncis_approx_j, round_robin, uniform, proportional, "
-            "square_root, harmonic, lds, poisson, got 'best'",
-        ),
-        ({"min_crawl_interval": -1.0}, "min_crawl_interval must be seconds, 0 or more and finite, got -1.0"),
-        ({"max_crawl_rounds": 0.5}, r"max_crawl_rounds must be None or finite, 1 or more rounds, got 0.5"),
-        ({"min_crawl_interval": 9.0, "max_crawl_interval": 5.0}, r"at least min_crawl_interval \(9.0\), got 5.0"),
-        ({"discovery_share": 1.5}, "discovery_share must be a number from 0 to 1, got 1.5"),
-        ({"error_interval": 0.0}, "error_interval must be seconds above 0 and finite, got 0.0"),
-    ],
-)
-def test_wrong_arguments_are_refused_in_one_sentence(arguments: dict[str, float], message: str) -> None:
-    """Argument, value and what is allowed are named."""
-    with pytest.raises(ValueError, match=message):
-        Planner(**{"bandwidth": 1.0, **arguments})
-
-
-def test_pages_that_do_not_exist_are_refused() -> None:
-    """The message says which row numbers there are."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=2)
-    with pytest.raises(ValueError, match="pages must hold row numbers from 0 to 1, got"):
-        planner.signalled([2], 0, 1.0)
-    with pytest.raises(ValueError, match="pages must be distinct, got"):
-        planner.set_importance([1, 1], 2.0, 1.0)
-    with pytest.raises(ValueError, match="crawl_value must be one of greedy"):
-        planner.set_rates([0], 1.0)
 
 
 def test_a_snapshot_of_very_many_pages_is_an_even_sample_without_periods(monkeypatch: pytest.MonkeyPatch) -> None:
