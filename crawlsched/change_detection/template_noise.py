@@ -153,16 +153,13 @@ class TemplateNoise:
         #: How often visits found a place changed, for suggestions: it hides nothing.
         self._visits: dict[int, Evidence] = {}
         self._suggested: set[int] = set()
+        #: Whether several pages have differed at one place since this was read.
+        self.is_shared = False
         self.n_probes = 0
         self.n_quiet = 0
         #: How often in a row a page that said what it had said before said so twice.
         self.n_returns = 0
         self.n_learned = self.n_written = 0
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether several pages have differed at one place."""
-        return any(len(visits.pages) > 1 for visits in self._visits.values())
 
     def hidden(self, page: str, found: Sequence[Difference]) -> dict[int, Evidence]:
         """Return which of some differences are noise, by their number, and what proves it."""
@@ -239,6 +236,7 @@ class TemplateNoise:
             visits.differed += 1
             if len(visits.pages) < MOST_PAGES:
                 visits.pages.setdefault(page, [])
+            self.is_shared = self.is_shared or len(visits.pages) > 1
         for place in self._visits.keys() & trace.names.keys() - differing:
             self._visits[place].agreed += 1
         self.n_learned += bool(differing)

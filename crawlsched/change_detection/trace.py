@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from crawlsched.change_detection.limits import LONGEST_NAME, MOST_COMPARED, MOST_KEPT, MOST_SHOWN
 
-__all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs", "unpacked"]
+__all__ = ["Difference", "Kind", "Trace", "differences", "digest_of", "gaps_between", "token_runs"]
 
 #: From and to, before and now.
 Gap = tuple[int, int, int, int]
@@ -123,8 +123,9 @@ class Trace:
         written = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
         return bytes([_VERSION]) + zlib.compress(written.encode("ascii"), 1)
 
-    @classmethod
-    def unpacked(cls, data: bytes) -> Trace | None:
+    @staticmethod
+    @lru_cache(maxsize=_VISITS_AT_ONCE)  # of a visit it is asked for when it is read, and when it is judged
+    def unpacked(data: bytes) -> Trace | None:
         """Return what `packed` gave; None where it is none."""
         if not data or data[0] != _VERSION:
             return None
@@ -135,7 +136,7 @@ class Trace:
         places = [named[index][0] for index in indices]
         texts = [text if isinstance(text, str) else None for text in kept]
         digests = [digest_of(text) if isinstance(text, str) else text for text in kept]
-        return cls(places, texts, digests, dict(named), rest, changes)
+        return Trace(places, texts, digests, dict(named), rest, changes)
 
     def texts_at(self, places: Iterable[int]) -> dict[int, list[str]]:
         """Return what is said at some places."""
@@ -144,10 +145,6 @@ class Trace:
             if place in found and text is not None:
                 found[place].append(text)
         return found
-
-
-#: The same; of a page it is asked for when it is read, and when it is judged.
-unpacked = lru_cache(maxsize=_VISITS_AT_ONCE)(Trace.unpacked)
 
 
 def digest_of(text: str) -> int:

@@ -11,7 +11,7 @@ from crawlsched.change_detection.body_blocks import GZIP
 from crawlsched.change_detection.content_kind import Body, content_kind
 from crawlsched.change_detection.fingerprint import Fingerprint, likeness, sketch
 from crawlsched.change_detection.limits import MOST_KEPT
-from crawlsched.change_detection.trace import differences, unpacked
+from crawlsched.change_detection.trace import Trace, differences
 from crawlsched.content.kept_texts import packed
 
 __all__ = ["MOST_TEXT_BYTES", "Body", "Content", "compare", "is_current", "is_quick", "read_content"]
@@ -81,7 +81,7 @@ def compare(content: Content, given: bytes, first: Content | None) -> Content:
     >>> compare(two, one.seen.trace.packed(), None) is two
     True
     """
-    for trace in (unpacked(given), first and first.seen and first.seen.trace):
+    for trace in (Trace.unpacked(given), first and first.seen and first.seen.trace):
         if trace is not None and content.seen is not None and content.text is not None:
             differences(trace, content.seen.trace)
     return content

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from crawlsched.change_detection.detector import Finding
 from crawlsched.change_detection.fingerprint import sketch_similarity
-from crawlsched.change_detection.trace import Trace, unpacked
+from crawlsched.change_detection.trace import Trace
 from crawlsched.content.reading import Content
 from crawlsched.pages.marks import SHOWN
 from crawlsched.store import Outcome, PageFacts
@@ -156,7 +156,7 @@ def given_trace(facts: PageFacts, content: Content) -> Trace | None:
     last = facts.pending_fingerprint or facts.fingerprint
     if content.seen is None or last is None or facts.recipe != content.fingerprint.recipe:
         return None
-    return unpacked(facts.block_sketch)
+    return Trace.unpacked(facts.block_sketch)
 
 
 def is_new(facts: PageFacts, content: Content) -> bool:

@@ -3,7 +3,7 @@
 import gzip
 
 from crawlsched.change_detection import Recipe
-from crawlsched.change_detection.trace import differences, unpacked
+from crawlsched.change_detection.trace import Trace, differences
 from crawlsched.content.reading import Body, compare, is_quick, read_content
 
 
@@ -33,5 +33,8 @@ def test_where_a_page_is_read_it_is_compared_for_who_judges_it() -> None:
     given = old.seen.trace.packed()
     compare(second, given, first)
     before = differences.cache_info().misses
-    assert [differences(trace, second.seen.trace)[0].new for trace in (unpacked(given), first.seen.trace)] == ["c", "c"]
+    assert [differences(trace, second.seen.trace)[0].new for trace in (Trace.unpacked(given), first.seen.trace)] == [
+        "c",
+        "c",
+    ]
     assert differences.cache_info().misses == before
