@@ -44,7 +44,7 @@ Visits = Mapping[str, NDArray[Any]]
 
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
-_PRUNE_INTERVAL = 3600.0
+_PRUNE_INTERVAL, _FIRST_PRUNE = 3600.0, 60.0
 _CHECK_INTERVAL = 86_400.0
 _SAMPLE_INTERVAL = 60.0
 _POLL_INTERVAL = 1.0
@@ -58,6 +58,8 @@ _SIGNAL_OBSERVATIONS = 200_000
 # all that was seen before.
 _REMEMBERED = 1_000
 _PRUNED_AT_ONCE = 5_000
+# How many bytes all kept texts may have; the oldest go.
+_KEPT_TEXTS_BYTES = 1_000_000_000
 # One job at a time of each kind; what was missed is done once, whenever there is time again.
 _JOB_DEFAULTS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 
@@ -149,7 +151,7 @@ class CrawlJobs:
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
         self._every(min(self._settings.source_interval / 10, _POLL_INTERVAL), self.poll_sitemaps)
-        self._every(_PRUNE_INTERVAL, self.prune)
+        self._every(_PRUNE_INTERVAL, self.prune, first=_FIRST_PRUNE)  # a pass by cron ends within the hour
         self._every(_CHECK_INTERVAL, self.check_store)
         self._refresher.sources.mark_due(self._refresher.clock())
         if self._figures is not None:
@@ -210,12 +212,14 @@ class CrawlJobs:
             self._figures.sample()
 
     async def prune(self) -> None:
-        """Delete observations that are older than CRAWLSCHED_OBSERVATION_RETENTION, and unused request templates."""
+        """Delete observations beyond CRAWLSCHED_OBSERVATION_RETENTION, unused request templates, and old texts."""
         before = self._refresher.clock() - self._settings.observation_retention
+        room = _KEPT_TEXTS_BYTES // (self._refresher.collection.shards.n or 1)
         for shard in self._refresher.collection.shards:
             try:
                 await run_in_thread(_prune, shard.store, before)
                 await run_in_thread(shard.store.forgetting.prune_templates)
+                await run_in_thread(shard.store.forgetting.prune_texts, room)
                 await run_in_thread(thin_samples, shard.store, self._refresher.clock())
             except CollectionInUse:
                 continue  # it is another process's by now
@@ -226,9 +230,10 @@ class CrawlJobs:
             for problem in await run_in_thread(schema.damage, shard.store.database):
                 logger.error("The database is damaged: %s", problem)
 
-    def _every(self, seconds: float, job: Callable[[], Any]) -> None:
+    def _every(self, seconds: float, job: Callable[[], Any], first: float | None = None) -> None:
         assert self._scheduler is not None
-        self._scheduler.add_job(job, "interval", seconds=seconds, id=job.__name__)
+        at = datetime.now(UTC) + timedelta(seconds=first or seconds)
+        self._scheduler.add_job(job, "interval", seconds=seconds, start_date=at, id=job.__name__)
 
     def _replan_later(self) -> None:
         # By date and not by interval: the next one is set when this one has ended, so they cannot overlap.

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawlsched.estimators import DEFAULT_RATES, DEFAULT_RATES_ID, Posterior, grid_id
-from crawlsched.estimators.posterior import Renewal
 from crawlsched.estimators.probabilities import rate_quantile
 from tests.inputs import tries
 
@@ -245,11 +244,3 @@ def test_of_more_pages_than_are_worked_on_at_once_each_is_learned_as_if_alone() 
             some.update_one(page, seen[0][page], seen[1][page], evidence[page], prior=priors[page])
     np.testing.assert_allclose(every.weights(range(0, n, 999)), some.weights(range(0, n, 999)))
     np.testing.assert_allclose(every.change_rate()[::999], some.change_rate(range(0, n, 999)))
-
-
-def test_a_new_rate_is_as_often_above_the_old_one_as_below_it_and_mostly_within_a_factor_of_ten() -> None:
-    """Of 81 rates, ten in a decade, ten on either side are near; the others are as likely as the prior has them."""
-    rates, prior, known = np.geomspace(1e-4, 1e4, 81), np.full(81, 1 / 81), np.where(np.arange(81) == 40, 0.0, -700.0)
-    renewed = np.exp(Renewal(rates, 0.1).log_likelihood(known, prior))
-    assert renewed == pytest.approx(renewed[::-1])
-    assert np.flatnonzero(renewed > 2 * renewed[0]).tolist() == list(range(30, 51))

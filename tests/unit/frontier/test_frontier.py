@@ -16,7 +16,7 @@ from crawlsched.frontier.queues import FairQueue
 from crawlsched.pages import FREE, LIVE
 from crawlsched.planner import Planner, plan
 from tests.inputs import tries
-from tests.planners import never_rests
+from tests.planners import load_crawled, never_rests, slots
 
 N_HOSTS = 4
 N_SOURCES = 2
@@ -391,22 +391,30 @@ def test_a_slot_is_not_lost_while_due_times_are_reckoned_anew() -> None:
     importance = np.full(n, 1e-4)
     importance[:n_worthy] = np.linspace(50.0, 100.0, n_worthy)
     planner = Planner(100.0, max_crawl_rounds=None)
-    planner.add(host=1, now=0.0, importance=importance, n=n)
-    planner.pages.host[:n_worthy] = 0
-    for page in range(n):
-        planner.crawled(page, 10.0 * page, changed=None)
+    hosts = np.arange(n) >= n_worthy
+    load_crawled(planner, n, now, host=hosts, importance=importance, crawled_at=10.0 * np.arange(n))
     for _ in range(1500):
         now += 0.01
         rests = bool(planner.frontier._anew)
         assert planner.pick(now, lambda host, at, rests=rests: at + 5.0 * (rests and host == 0)) is not None
 
 
+def test_pages_are_foreseen_in_the_order_in_which_they_go() -> None:
+    """Those that are due by what they are worth, and behind them the others by when they fall due."""
+    planner, rng = Planner(1.0, crawl_value="greedy"), np.random.default_rng(1)
+    load_crawled(planner, 60, importance=rng.permutation(1.1 ** np.arange(60.0)))
+    planner.set_rates(range(60), 1e-5, now=0.0)
+    slots(planner, np.arange(1000.0, 1010.0), lambda *_: False)
+    coming = planner.peek(1010.0, 60).tolist()
+    assert [pick.page for pick in slots(planner, np.arange(1010.0, 1050.0), lambda *_: False)] == coming[:40]
+    assert set(coming) == set(range(60))
+
+
 def test_only_pages_worth_the_level_by_a_time_become_candidates() -> None:
     """The others are looked at again later; those of a host that rests stand aside."""
     planner, n, now = Planner(1.0), 200, 1000.0
-    planner.add(np.arange(n) % 2, 0.0, np.linspace(1.0, 10.0, n), n)
-    for page in range(n):
-        planner.crawled(page, 4.0 * page, None)
+    columns = {"importance": np.linspace(1.0, 10.0, n), "crawled_at": 4.0 * np.arange(n)}
+    load_crawled(planner, n, now, host=np.arange(n) % 2, **columns)
     values = planner.crawl_values
     for until in (now, now + 200.0):
         queue, worth = Candidates(planner.pages, values), values.value_at(np.arange(n), until)

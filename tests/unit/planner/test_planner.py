@@ -266,9 +266,7 @@ def test_no_page_starves(longest: float | None, n_starving: int) -> None:
     planner = Planner(1.0, max_crawl_rounds=longest)
     importance = np.ones(20)
     importance[[3, 7]] = 1e-9, 1e-6
-    planner.add(host=0, now=0.0, importance=importance, n=20)
-    for page in range(20):
-        planner.crawled(page, 1.0, changed=None)
+    load_crawled(planner, 20, importance=importance)
     picks = slots(planner, np.arange(2.0, 2000.0), lambda page, now: page % 3 == 0)
     went = [np.flatnonzero([pick.page == page for pick in picks]) for page in range(20)]
     assert sum(not (slot > 1000).any() for slot in went) == n_starving
@@ -288,10 +286,7 @@ def test_a_page_that_has_waited_for_too_many_rounds_does_not_go_before_its_short
 def test_rounds_leave_pages_of_no_importance_and_of_resting_hosts_alone() -> None:
     """What is worth nothing to anybody needs no visit, and a host that rests gets none; the others are overdue."""
     planner = Planner(1.0, max_crawl_rounds=1.0)
-    planner.add(host=[0, 0, 1], now=0.0, importance=[1e-9, 0.0, 1e-9])
-    planner.add(host=0, now=0.0, importance=1.0, n=7)
-    for page in range(10):
-        planner.crawled(page, 1.0, changed=None)
+    load_crawled(planner, 10, host=[0, 0, 1, *[0] * 7], importance=[1e-9, 0.0, 1e-9, *[1.0] * 7])
     # The other host is found to rest only when its page is to go.
     picks = slots(planner, np.arange(2.0, 500.0), lambda *_: False, lambda host, now: 1e9 if host == 1 else now)
     overdue = {pick.page for pick in picks if pick.reason == "overdue"}
@@ -301,17 +296,16 @@ def test_rounds_leave_pages_of_no_importance_and_of_resting_hosts_alone() -> Non
 def test_pages_that_go_since_they_waited_for_too_long_are_foreseen() -> None:
     """What is needed for their visits is read ahead as for all others, and `crawlsched next` names them."""
     planner = Planner(1.0, max_crawl_rounds=2.0)
-    planner.add(host=0, now=0.0, importance=np.where(np.arange(2000) % 50 == 7, 1e-9, 1.0), n=2000)
-    waiting = range(7, 2000, 50)
-    for page in [*waiting, *(set(range(2000)) - set(waiting))]:
-        planner.crawled(page, 1.0 if page in waiting else 5000.0, changed=None)
+    waits = np.arange(2000) % 50 == 7
+    columns = {"importance": np.where(waits, 1e-9, 1.0), "crawled_at": np.where(waits, 1.0, 5000.0)}
+    load_crawled(planner, 2000, 5000.0, **columns)
     for slot in range(5001, 5014):
         planner.pick(float(slot), never_rests)
     coming = planner.out_of_turn(5014.0, 160)
     assert set(coming) <= set(planner.peek(5014.0, 160).tolist())
     assert set(coming) <= set(forecast(planner, 5014.0, 160).tolist())
     picks = [planner.pick(5014.0 + n, never_rests) for n in range(160)]
-    assert [pick.page for pick in picks if pick.reason == "overdue"] == coming == list(waiting)[:10]
+    assert [pick.page for pick in picks if pick.reason == "overdue"] == coming == np.flatnonzero(waits)[:10].tolist()
 
 
 def test_time_stands_still_while_the_clock_is_behind() -> None:
