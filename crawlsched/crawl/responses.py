@@ -147,6 +147,11 @@ class Responses:
         around = around._replace(
             finding=None if detector is None else self._finding(detector, visit, facts, content, now), first=first
         )
+        if first is not None:
+            is_other = first.fingerprint != content.fingerprint
+            if detector is not None and first.seen is not None and content.seen is not None:
+                is_other = detector.tells_apart(first.seen, content.seen)
+            around = around._replace(fetches_differ=is_other)
         if page != visit.page:
             return around
         suspicion = self.collection.wrong_pages.suspect(visit.host, facts, content)
@@ -172,7 +177,8 @@ class Responses:
         self._count("crawlsched/probes/made")
         if now - probe.asked_at < APART:  # what counts seconds may agree by chance
             return
-        may_be_old = content.fingerprint != probe.first.fingerprint and not is_new(facts, content)
+        # The second fetch may be of a copy that is older than an edit that the first has shown.
+        may_be_old = is_new(facts, probe.first) and not is_new(facts, content)
         assert probe.first.seen is not None
         assert content.seen is not None
         apart = (now - probe.asked_at) / max(probe.elapsed, now - probe.asked_at)
