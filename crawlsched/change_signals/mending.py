@@ -15,7 +15,7 @@ __all__ = ["RAW_AMPERSAND", "UNDECLARED", "Mender"]
 
 #: Stands for an ampersand that begins no reference of XML. Unicode keeps it out of texts, and XML lets it through.
 RAW_AMPERSAND = "\ufdd0"
-#: What the namespace of a prefix begins with that the document uses and does not declare.
+#: The beginning of the namespace for a prefix that the document uses and does not declare.
 UNDECLARED = "prefix:"
 _PIECE = 32_768
 # The pieces that are kept of a text without any "<": a longer one exceeds every limit.
@@ -28,7 +28,7 @@ _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?!(?:amp|lt|gt|quot|apos);))")
 _RAW_LESS = re.compile(r"<(?!/?[^\W\d])")
 _UNENDED = re.compile(r"<(?=/?\w(?:[^<>=]++|=(?!\s*+[\"']))*+<)")
-# The beginning of the namespace for a prefix that the document uses and does not declare.
+# A tag whose attributes are not all written name="value": lxml would lose its way there.
 _BROKEN = re.compile(
     r"""<(?!/?[\w.:-]++\s*+/?>)(?!/?[\w.:-]++(?:\s++[\w.:-]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+\s*+/?>)"""
     r"""(/?[^\W\d][\w.:-]*+)([^<>]*+)>"""

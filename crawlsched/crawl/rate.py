@@ -30,8 +30,8 @@ class CrawlRate:
 
     Attributes
     ----------
-    rested_at : float When nothing went out last because the crawl rests: then what waits at the second gate is not
-    lost.
+    rested_at : float
+        When nothing went out last because the crawl rests: then what waits at the second gate is not lost.
     """
 
     def __init__(

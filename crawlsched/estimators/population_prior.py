@@ -15,10 +15,10 @@ __all__ = ["learn_prior"]
 
 # Rows worked on at once: their intermediate arrays stay in the cache.
 _SLICE = 8192
-# In products fewer, which OpenBLAS does not share among threads: it would let these spin for as long again as they have
-# worked, on processors that the crawl beside could use.
+# Products take fewer, which OpenBLAS does not share among threads. Otherwise its threads would spin on after their
+# work, on processors that the crawl beside could use.
 _PRODUCT_SLICE = 256
-# Up to this number of slices their likelihoods are kept: looking them up again takes longer than the rest.
+# Up to this number of slices the likelihoods are kept: looking them up again takes longer than the rest.
 _MOST_KEPT = 128
 
 

@@ -18,8 +18,8 @@ __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", 
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
 # About so many pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The column
-# is looked through in parts of so many rows, or larger ones, so that with half of the picks that a quarter of the order
-# is enough for all are looked through.
+# is searched in parts of this number of rows, or larger ones: half of the picks that empty a quarter of the order have
+# to be enough for the whole column.
 _MOST_SOON = 2**14
 # So many rows at most are gone through at once.
 _ROWS_AT_ONCE = 2**20
@@ -30,9 +30,9 @@ class DueTimes:
 
     Notes
     -----
-    Every page that waits and is due at or before the horizon stands in the order. When few of these are left the
-    horizon moves on, to where a sample of the column says, and the column is looked through, a part with each pick, for
-    the pages that are due before it. 9 bytes a page.
+    Every page that waits and is due at or before the horizon stands in the order. When few of these are left, the
+    horizon moves on to a time that a sample of the column suggests. Then each pick searches a part of the column for
+    pages that are due before it. 9 bytes a page.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class DueTimes:
 
     @property
     def are_many(self) -> bool:
-        """Whether to go through all pages at once takes too long. O(1)."""
+        """Whether going through all pages at once takes too long. O(1)."""
         return self.place.size > _ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
@@ -120,7 +120,7 @@ class DueTimes:
             self._look()
 
     def _look_on(self) -> bool:
-        """Look through some parts of the column, to its end at most; return whether that has found anybody."""
+        """Search some parts of the column, at most to its end; return whether any page was found."""
         n_before = len(self._heap)
         for _ in range(_ROWS_AT_ONCE // _MOST_SOON):
             self._look()

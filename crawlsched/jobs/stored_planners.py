@@ -139,7 +139,7 @@ def planners(
     for block in store.load(_BLOCK, host_number=host_number, grid=grid, n_rates=n_rates, pages=pages):
         planner = planner_for(settings, picks=picks)
         n_pages = len(block["page"])
-        if plan is not None:  # before its pages come, which are placed by it then and not once more
+        if plan is not None:  # before its pages come, so that they are placed by it once
             planner.adopt(plan, now)
             planner.work(now)
         planner.load({**block, "page": np.arange(n_pages)}, block["log_likelihood"], now)

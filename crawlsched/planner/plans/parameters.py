@@ -79,10 +79,10 @@ class SignalGroups:
         return cls(groups)
 
 
-#: How much fast rates are doubted in crawl values: their weight is divided by this power of rate / even rate.
+#: How much crawl values doubt fast rates: their weight is divided by this power of rate / even rate.
 DOUBT = 0.5
-#: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts: one that was found
-#: changed is not as likely to have changed again as a Poisson page would be, and Bayes' rule learns too much of it.
+#: Power to which the likelihood of a page's own visits is taken. Real pages change in bursts: a page that was found
+#: changed is less likely to have changed again than a Poisson page, and Bayes' rule learns too much from it.
 LIKELIHOOD_POWER = 0.7
 
 
