@@ -69,7 +69,7 @@ class Reader(Part):
             yield from connection.execute(wanted).partitions(_ROWS_AT_ONCE)
 
     def _number(self, of: Any, table: Any) -> int:
-        """Return a number that is reckoned of all rows of a table."""
+        """Return a number that is computed from all rows of a table."""
         return int(self.rows(select(of).select_from(table).where(*self.own(table)))[0][0])
 
     def facts(self, pages: Sequence[int] | np.ndarray) -> list[PageFacts | None]:
@@ -86,7 +86,7 @@ class Reader(Part):
         """Give the URLs of pages by their numbers."""
         page = models.pages
         rows = self.rows(select(page.c.page, page.c.url).where(*self.own(page), among(page.c.page, pages)))
-        # One that is no text is shown as well as may be: `facts` says that its row is damaged.
+        # A damaged URL is shown as well as possible: `facts` says that its row is damaged.
         return {number: url.decode("utf-8", "replace") if isinstance(url, bytes) else url for number, url in rows}
 
     def noise_mask(self, template: str) -> Any:
@@ -143,7 +143,7 @@ class Reader(Part):
         """Give all pages with a URL, exactly as stored."""
         page = models.pages
         wanted = select(page.c.page).where(*self.own(page), page.c.url_digest == url_digest(url), page.c.url == url)
-        # Not sorted in SQL: for that SQLite goes through all pages in their order, until one fits.
+        # Not sorted in SQL: SQLite would then go through all pages in their order, until one fits.
         return sorted(number for (number,) in self.rows(wanted))
 
     def variants(self) -> list[tuple[int, str]]:
@@ -345,13 +345,13 @@ def _make_facts_wanted() -> Select[Any]:
         .select_from(joined.outerjoin(trace, same(trace, page, "page")))
         .where(page.c.shard == bindparam("shard"), page.c.collection == bindparam("collection"))
         .where(among_those(page.c.page, "pages"))
-        # Sorted by what no index has, so that SQLite looks up all rows before it gives the first one: while it looks
-        # for one it gives the interpreter's lock away, and a busy crawl keeps that for half a millisecond.
+        # No index has this order, so SQLite looks up all rows before it gives the first one. Otherwise it would give
+        # the interpreter's lock away for each row, and a busy crawl keeps that for half a millisecond.
         .order_by(page.c.page + 0)
     )
 
 
-# Kept: to make it takes four times as long as to read a page by it.
+# Kept: making it takes four times as long as reading a page by it.
 _FACTS_WANTED = _make_facts_wanted()
 
 

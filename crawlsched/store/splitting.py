@@ -21,7 +21,8 @@ from crawlsched.store.rows import json_like
 
 __all__ = ["split"]
 
-# A page keeps its number: a shard that is new had none, so none is there twice. Pages move last, for they say where to.
+# A page keeps its number: a shard that is new had none, so none is there twice. Pages move last, since the other rows
+# find their new shards by them.
 _OF_PAGES = ("page_traces", "page_texts", "announcements", "further_sources", "observations", "changes")
 _MOVE_WITH_PAGES = (
     "UPDATE {table} t SET shard = h.shard FROM pages p JOIN moved_hosts h ON h.host = p.host"
@@ -65,7 +66,7 @@ _AFTERWARDS = (
     "INSERT INTO request_templates (shard, collection, digest, data) SELECT DISTINCT p.shard, t.collection, t.digest,"
     " t.data FROM request_templates t JOIN pages p ON p.collection = t.collection AND p.template = t.digest"
     " AND p.shard % :n_before = t.shard WHERE t.collection = :collection AND p.shard >= :n_before",
-    # What a sitemap says of other shards' pages is not handed over, so they are pages that nobody announces.
+    # A sitemap's announcements of other shards' pages are not handed over, so no source announces these pages.
     "UPDATE pages t SET source = -1, n_signals = 0, n_signals_total = 0, signalled_since = NULL, true_signals = 0,"
     f" false_signals = 0 WHERE{_UNKNOWN_SOURCE}",
     f"UPDATE observations t SET source = -1 WHERE{_UNKNOWN_SOURCE}",

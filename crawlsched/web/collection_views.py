@@ -31,7 +31,7 @@ __all__ = ["CollectionViews", "aside", "html_answer", "root_of"]
 
 # A view that takes longer is answered with a sentence; the page asks again until it is ready.
 _PATIENCE = 0.8
-# For how long a view is shown again before it is made anew: seconds, and for what takes long.
+# Seconds for which a view is shown again before it is made anew, and the same for views that take long.
 _VIEWS: dict[str, tuple[str, Callable[[Context], Html], float]] = {
     "": ("Overview", overview, 1.0),
     "pages": ("Pages", pages, 1.0),
