@@ -17,8 +17,9 @@ __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", 
 #: it has no copy and may go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
-# About so many pages stand in the order, twice as many at most. The column is looked through in parts of so many rows,
-# or larger ones, so that with half of the picks that a quarter of the order is enough for all are looked through.
+# About so many pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The column
+# is looked through in parts of so many rows, or larger ones, so that with half of the picks that a quarter of the order
+# is enough for all are looked through.
 _MOST_SOON = 2**14
 # So many rows at most are gone through at once.
 _ROWS_AT_ONCE = 2**20
@@ -40,6 +41,7 @@ class DueTimes:
         # The order has all that are due before the second time, and of those due before the first some are yet to find.
         self._horizon = self._complete_until = np.inf
         self._heap: list[tuple[float, int]] = []
+        self._n_soon = 0
         self._row: int | None = None  # the next row to look at, while the column is looked through
 
     def reserve(self, capacity: int) -> None:
@@ -48,6 +50,7 @@ class DueTimes:
         if capacity > size:
             capacity = max(capacity, size + size // 4)
             self.at, self.place = grown(self.at, capacity), grown(self.place, capacity)
+            self._n_soon = min(_MOST_SOON, max(capacity // 16, 256))
 
     @property
     def are_many(self) -> bool:
@@ -65,12 +68,12 @@ class DueTimes:
         self.place[pages] = SOON
         for entry in zip(self.at[pages].tolist(), pages.tolist(), strict=True):
             heappush(self._heap, entry)
-        if len(self._heap) <= 2 * _MOST_SOON:
+        if len(self._heap) <= 2 * self._n_soon:
             return
         standing = np.unique(np.array([page for _, page in self._heap], np.intp))
         standing = standing[self.place[standing] == SOON]
         standing = standing[np.argsort(self.at[standing], kind="stable")]
-        first, others = standing[:_MOST_SOON], standing[_MOST_SOON:]
+        first, others = standing[: self._n_soon], standing[self._n_soon :]
         self._heap = list(zip(self.at[first].tolist(), first.tolist(), strict=True))
         if others.size:
             self.place[others] = WAITING
@@ -90,7 +93,7 @@ class DueTimes:
         return np.array(found, np.intp)
 
     def next_time(self) -> float:
-        """Return when the first page that waits is due, or a time before if it is not found yet; inf: none. O(log n)."""
+        """Return when the first page that waits is due, or a time before if that is not known yet. O(log n)."""
         while (first := self._first()) > self._complete_until and self._look_on():
             pass
         return min(first, self._complete_until)
@@ -113,7 +116,7 @@ class DueTimes:
 
     def work(self) -> None:
         """Look through a part of the column, if soon nobody stands in the order. O(1)."""
-        if self._row is not None or (self._complete_until < np.inf and 4 * len(self._heap) < _MOST_SOON):
+        if self._row is not None or (self._complete_until < np.inf and 4 * len(self._heap) < self._n_soon):
             self._look()
 
     def _look_on(self) -> bool:
@@ -130,9 +133,9 @@ class DueTimes:
         if self._row is None:
             step = 1 + self.place.size // _MOST_SOON
             times = np.sort(self.at[::step][self.place[::step] == WAITING])
-            rank = _MOST_SOON // step
+            rank = self._n_soon // step
             self._row, self._horizon = 0, times.item(rank) if rank < times.size else np.inf
-        part = slice(self._row, self._row + max(_MOST_SOON, 8 * self.place.size // _MOST_SOON))
+        part = slice(self._row, self._row + max(_MOST_SOON, 8 * self.place.size // self._n_soon))
         soon = (self.place[part] == WAITING) & (self.at[part] <= self._horizon) & (self.at[part] < np.inf)
         self._put_in_order(self._row + np.flatnonzero(soon))
         self._row = part.stop
