@@ -40,7 +40,7 @@ _SCRAPYS_OWN = (
     # The default starts 100 tasks for every response, which costs more than all the rest of handling it.
     ("CONCURRENT_ITEMS", 4, "fewer tasks for each response"),
 )
-# Of Scrapy's commands, and those that others add, these crawl as a spider says; the others want one URL, or an end.
+# The commands that crawl as a spider says; others, of Scrapy or of other packages, fetch one URL or none.
 _CRAWLING_COMMANDS = frozenset({"scrapy.commands.crawl", "scrapy.commands.runspider"})
 
 

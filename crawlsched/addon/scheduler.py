@@ -60,7 +60,7 @@ __all__ = ["FALLBACK_SCHEDULER", "Scheduler"]
 
 logger = logging.getLogger(__name__)
 
-#: Of Scrapy's settings as the add-on leaves them: the scheduler for requests that are no pages.
+#: A setting that the add-on makes of Scrapy's: the scheduler for requests that are no pages.
 FALLBACK_SCHEDULER = "SCHEDULER_BEFORE_CRAWLSCHED"
 # While the engine cannot take a request, ask again after this share of the distance between two slots, within bounds.
 _ASK_AGAIN_SHARE = 0.25
@@ -83,7 +83,7 @@ _AFTER_A_FAILURE = 0.25
 _STANDBY_LOOKS = 1.0
 # Keys of meta that a request must not take over from the one that it was made of.
 _OWN_META = ("crawlsched_visit", "crawlsched_source", "crawlsched_changed", "crawlsched_named_by_site")
-# Of one that Scrapy's filter passes only since it has been let through already.
+# Marks a request that Scrapy's filter passes only because it was let through before.
 _FILTERED_META = "crawlsched_filtered"
 
 
@@ -272,7 +272,8 @@ class Scheduler(BaseScheduler):
     def signal(self, urls: Sequence[str], source: str = "spider") -> int:
         """Announce that pages may have changed: ``crawler.engine.scheduler.signal(["https://example.com/a"])``.
 
-        It returns how many count; other URLs are left alone. The worth of the announcements is learned by `source`.
+        It returns how many are pages of the collection and count; other URLs are left alone. The worth of the
+        announcements is learned by `source`.
         """
         return signal(self._refresher, urls, source, self._refresher.clock())
 

@@ -52,7 +52,7 @@ class HubSubscriber:
         settings = self._refresher.settings
         source = self._refresher.sources[number]
         before = subscription_of(source)
-        # Before the hub is asked: it may want to make sure before it answers.
+        # Written before the hub is asked: it may verify the callback before it answers.
         note_subscription(self._refresher, number, before.ask(self._refresher.clock()))
         if settings.receiver is None or settings.receiver.url is None or before.hub is None:
             return

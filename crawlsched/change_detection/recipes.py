@@ -164,7 +164,7 @@ class Recipe:
         return self.id, content
 
 
-#: By this name programs outside of the project make one.
+#: The name by which programs outside of the project make one.
 recipe = Recipe
 
 

@@ -285,7 +285,7 @@ class TemplateNoise:
             made._evidence = {(*where,): Evidence(*one) for *where, one in data["places"]}
             made._visits = {place: Evidence(*one) for place, one in data["visits"]}
             made.n_probes, made.n_quiet = data["n_probes"], data["n_quiet"]
-            made.suggestions()  # they were said when they were new
+            made.suggestions()  # the log named them when they were new
         return made
 
 

@@ -153,7 +153,7 @@ def digest_of(text: str) -> int:
 
 @lru_cache(maxsize=8)  # when a page is read, and when it is judged; a second fetch is learned from, too
 def differences(before: Trace, now: Trace) -> list[Difference]:
-    """Return how a page differs from a trace; [] for the same texts in the same order, wherever one ends.
+    """Return how a page differs from a trace; [] for the same texts in the same order, as far as both go.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def _pairs(before: Trace, now: Trace, gaps: list[Gap], but: Collection[int]) -> 
 
 
 def _of_block(where: tuple[int, int, int], was: str | None, says: str | None) -> list[Difference]:
-    """Return how a block differs. None: it was not there, or is no more; "": what it said is not kept."""
+    """Return how a block differs. None: the text was not there, or is no more; "": it is not kept."""
     if says is None:
         return [Difference("removed", *where, old=was or "", was=was or "")]
     if was is None:
@@ -376,7 +376,7 @@ def token_runs(before: str, now: str) -> list[tuple[str, str, str, str, bool, tu
             n_replaced = [n_replaced[0] + j - i, n_replaced[1] + m - k]
     replaced = {at for i, j, _, _ in changes for at in range(i, j)}
     kept = tuple([token for at, token in enumerate(old_shapes) if at not in replaced])
-    # Of words hardly one may be left.
+    # Hardly a word may be left of it.
     if any(n_replaced) and olds == before and len(kept) <= max(n_replaced):
         return [("", "", before, now, old_shapes == new_shapes, kept)]
     numbered = _numbered(old_shapes, replaced)

@@ -102,7 +102,7 @@ class Collected:
         self._above = {canonical(above) for above in (url, *ancestors)}
         self._n_above = len(ancestors)
         self._n_left = _TRIES * max(limits.max_entries, limits.max_children)
-        # Where each URL stands among its like.
+        # The place of each URL among those of its kind.
         self._position_of: dict[tuple[bool, str], int] = {}
 
     def look(self) -> bool:

@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Any] | None = None
     except Exception as error:
         if sys.flags.dev_mode:
             raise
-        # An argument that nobody thought of, or a damaged row: one sentence is more use than a traceback.
+        # An unforeseen argument, or a damaged row: one sentence is more use than a traceback.
         words = without_secrets(shown(in_words(error)))
         print(f"This cannot be done: {words}. (python -X dev -m crawlsched.cli ... shows where.)", file=sys.stderr)
         return 1

@@ -24,7 +24,7 @@ __all__ = [
     "read_options",
 ]
 
-# Named here too: the simulation is loaded when it is run, which takes longer than most commands.
+# Named here too, since loading the simulation takes longer than most commands.
 POLICIES_HELP = (
     "round_robin, uniform, proportional, square_root, lds, poisson, harmonic, nutch, stormcrawler, greedy, greedy_cis, "
     "greedy_ncis, greedy_cis_plus, greedy_ncis_approx_1, greedy_ncis_approx_2, posterior, frontier"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "HELP", "OPTIONS", "report_of"]
 
-# An announcement is likely by a time if this number is expected until then: in two of five cases one has come.
+# An announcement is likely by the time at which this number is expected: in two of five cases one has come.
 _LIKELY = 0.5
 
 _HISTORY = ("first_seen", "crawled_at", "changed_at", "n_crawls", "n_changes", "n_errors", "n_signals_total")
@@ -136,7 +136,7 @@ def _timing(
         next_at = now
     n_before = 0
     if binds == "value":
-        # Others wait, too: all that are worth more than what goes when none does.
+        # Others wait, too: all pages worth more than the one that goes when none of them may.
         n_worth_more = before(store, settings, max(explanation["crawl_value"], threshold), now)
         they_have_gone = now + (n_worth_more / bandwidth if bandwidth else 0.0)
         if they_have_gone >= next_at:

@@ -53,7 +53,7 @@ class Admission:
 
     def __post_init__(self) -> None:
         self._settings, self._count = self.collection.settings, self.collection.count
-        # By shard, pages that were stated while `weigh_all` goes on, which may have read them before.
+        # By shard: pages stated while `weigh_all` goes on, which may have read them before that.
         self._stated_meanwhile: dict[int, set[int]] = {}
         self._said_too_many = self._said_credentials = False
         self._passed: set[int] = set()  # pages of start() for which another request of this run has gone out

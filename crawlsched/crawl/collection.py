@@ -115,7 +115,7 @@ class Collection:
         self.validators = ValidatorTrials(rng, 0.0 if settings.conditional_requests == "always" else _VALIDATOR_TRIALS)
         self.wrong_pages = WrongPages(rng, enabled="wrong_page" in settings.withhold)
         self.withheld = Withheld(settings.withhold)
-        #: Pages that requests of this run have made, and that have not ended yet.
+        #: Pages that this run's requests have made, and whose requests have not ended.
         self.n_awaited = 0
         #: The hosts of which most pages fail: since when, and how.
         self.failing_hosts: dict[int, dict[str, Any]] = {}

@@ -214,7 +214,7 @@ class DeliveryBook:
                 self._delivered(delivery, now)
 
     def taken_out(self, token: object) -> Delivery | None:
-        """End a delivery without a word; return it."""
+        """End a delivery without a count; return it."""
         delivery = self._open.pop(token, None) if isinstance(token, int) else None
         if delivery is not None and delivery.page >= 0:
             others = self._of_page[delivery.page]
@@ -234,7 +234,7 @@ class DeliveryBook:
         if delivery.digest is not None and delivery.digest != facts.fingerprint:
             kind = "new" if facts.fingerprint is None else "changed"
             self._collection.unsaved.feed(page, now, kind, delivery.observation)
-        # What was seen since is another delivery's.
+        # A change seen since then belongs to another delivery.
         if facts.pending_fingerprint is not None and facts.pending_fingerprint == delivery.digest:
             self._collection.put_facts(facts._replace(fingerprint=delivery.digest, pending_fingerprint=None), now)
         if delivery.owed & START and facts.fingerprint is not None and 0 < delivery.n_yielded == delivery.n_known:
@@ -260,7 +260,7 @@ class DeliveryBook:
         self._count("crawlsched/undelivered")
 
     def not_the_page(self, token: object, url: str, now: float) -> None:
-        """The callback says that a response is not the page it should be: nothing of it counts."""
+        """The callback says that a response is not the page: nothing of it counts."""
         self._count("crawlsched/not_the_page")
         self._collection.withheld.note(host_of(url), "not_the_page", url, now)
         delivery = self.taken_out(token)

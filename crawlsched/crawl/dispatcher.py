@@ -213,7 +213,7 @@ class Dispatcher:
         address = None
         if visit.probe is not None and visit.probe.impossible_url is not None:
             address = body.url
-            # By the URL of the page that may have been replaced, so that the two can be compared.
+            # With the URL of the page that may have been replaced, so that the two can be compared.
             body, recipe = body._replace(url=visit.probe.first.url), self._recipes.of(visit.probe.first.url, meant)
             before, given = None, b""
         text_bytes = self._collection.settings.kept_text_bytes

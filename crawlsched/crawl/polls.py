@@ -111,7 +111,7 @@ class Polls:
             self._sources.poll(number)
 
     def _unchanged(self, number: int, now: float) -> None:
-        """A source says what it has said."""
+        """A source was read, and says nothing new."""
         self._count("crawlsched/sources/unchanged")
         self._sources.read(number, brought=False)
         self._polled(number, now, ok=True)

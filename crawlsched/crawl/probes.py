@@ -29,8 +29,8 @@ _RETURNS = 5.0
 _MOST_WAITING = 50
 # Second fetches of judged visits: at most this share of the visits that could find a change, and this number more.
 _SHARE, _AT_LEAST = 0.04, 6
-# An announcement speaks for a change. Visits of unknown templates are put off while there were fewer than this share:
-# just after first copies all visits are of that kind, and each slot finds a change.
+# An announcement speaks for a change. Such visits of unknown templates are put off while fewer than this
+# share were: just after first copies all visits are of that kind, and each slot finds a change.
 _SHARE_IF_ANNOUNCED = 1 / 6
 # All second fetches, those of visits that are put off among them. Beyond this, where each page is a template of its
 # own, an apparent change is delivered without one. Where pages share a template, what is learned of it serves all of

@@ -112,7 +112,7 @@ class CrawlRate:
         return self.paused_since is not None or self._rests_by_hours
 
     def set_bandwidth(self, bandwidth: float, now: float) -> None:
-        """Crawl at another rate from now on; where the collection is shared, all processes do within some seconds."""
+        """Crawl at another rate from now on, as do all that share the collection within some seconds."""
         if self._sharing is not None:
             self._sharing.set_bandwidth(bandwidth)
             return

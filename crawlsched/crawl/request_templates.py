@@ -35,7 +35,7 @@ __all__ = [
     "without_credentials",
 ]
 
-# What Scrapy and this add-on write into meta while a request is on its way; it describes one dispatch, not the page.
+# Keys that Scrapy and this add-on write into meta for one dispatch; they say nothing about the page.
 _PASSING_META = frozenset(
     {
         "download_latency",

@@ -67,7 +67,7 @@ class OnePass:
         self._n += 1
 
     def taken_back(self, page: int) -> None:
-        """Nothing was sent for a page that was to be visited."""
+        """No request was sent for a page that was to be visited."""
         self._planner.pages.marks[page] &= ~np.uint16(TRIED)
         self._n -= 1
         self._n_released += 1
@@ -82,7 +82,7 @@ class OnePass:
         self._planner.pages.marks[page] |= np.uint16(TRIED)
 
     def released(self, page: int, now: float) -> None:
-        """There is something new about a page that was tried: it may go once more."""
+        """A page that was tried has news: it may go once more."""
         self._n_released += 1
         if page in self._held:
             self._held.discard(page)

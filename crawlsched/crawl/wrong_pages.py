@@ -78,7 +78,7 @@ class WrongPages:
         return Refetch.IMPOSSIBLE_PAGE
 
     def answered(self, host: int, alike: bytes) -> None:
-        """A host has answered a question about this content, or nobody waits for its answer any more."""
+        """A host has answered a question about this content, or nobody waits for the answer any more."""
         self._hosts[host].asked.discard(alike)
 
     def impossible_url(self, url: str) -> str:

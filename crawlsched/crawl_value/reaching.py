@@ -37,7 +37,7 @@ def gain(elapsed: FloatArray, rates: FloatArray) -> FloatArray:
 
 
 class Grid:
-    """A grid of change rates, and crawl values at each after some elapsed times."""
+    """A grid of change rates, with crawl values at each of them after some elapsed times."""
 
     def __init__(self, rates: FloatArray) -> None:
         self.rates = rates

@@ -40,8 +40,8 @@ def judged(true: float, false: float, n_signals: float, known: float, fresh: flo
     Parameters
     ----------
     known, fresh : float
-        What the visit found had the probability known + fresh (1 - p)^n: (0, f) for an unchanged page and (1, -f) for a
-        changed one, if f is the probability that there was no change but what these announcements may tell of.
+        The probability of the visit's finding was known + fresh (1 - p)^n. This is (0, f) for an unchanged page and (1,
+        -f) for a changed one, if f is the probability that nothing else changed the page.
 
     Notes
     -----

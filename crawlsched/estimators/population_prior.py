@@ -50,7 +50,7 @@ def learn_prior(
         How many pages the `prior` counts for; 1 for the whole and 10 for groups by default. Positive, so that no rate
         is ever ruled out.
     n_groups : int, optional
-        Number of groups, where some may have no page: those get what they are shrunk towards.
+        Number of groups, where some may have no page; such a group gets the distribution that it is shrunk towards.
     learning_rate : float, default 1
         Power of the likelihoods, as for `Posterior.weights`.
 

@@ -269,7 +269,7 @@ def bias_reduced_moments(frequency_ratio: npt.ArrayLike, n_visits: int) -> tuple
     Returns
     -------
     mean, deviation : ndarray
-        Equation (1) of Cho and Garcia-Molina (2003), and the root of the like for the square.
+        Equation (1) of Cho and Garcia-Molina (2003), and the root of the same equation for the square.
 
     Notes
     -----

@@ -1,7 +1,7 @@
 """The jobs: what is done over and over beside crawling, by APScheduler.
 
-They run inside the crawl, coalesce and never overlap. An exception in one is logged and ends nothing. What takes long
-runs in a thread; the slot clock never waits for a job.
+They run inside the crawl, are merged when late, and never overlap. An exception in a job is logged and ends nothing.
+What takes long runs in a thread; the slot clock never waits for a job.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def waiting_since(store: "Store", time: float) -> int:
 
 
 def _drawn(store: "Store", most: int) -> tuple[list[int] | None, float]:
-    """Draw page numbers evenly, at most this number, and return how many each stands for; None: take them all."""
+    """Draw at most this number of pages evenly, and return how many each stands for; None: take all."""
     n_all = store.reader.next_page()
     if n_all <= most:
         return None, 1.0

@@ -14,7 +14,7 @@ from crawlsched.simulation.history import CrawlResult
 
 __all__ = ["BruteForce", "Judged", "listens"]
 
-# A block has one slot for this number of pages; fewer than two slots are not worth it.
+# A block has one slot for this number of pages; a block of fewer than two slots is not worth it.
 _PAGES_A_SLOT = 64
 # Values are right to about 1e-13; the bound for leaving pages out keeps clear of that.
 _SLACK = 1.0 - 1e-9

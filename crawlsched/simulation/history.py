@@ -103,8 +103,8 @@ def slot_times(window: Window, bandwidth: float) -> Iterator[float]:
 
     Notes
     -----
-    300 crawls an hour are 1/12 a second, which no float is. The simple fraction that rounds to `bandwidth` is meant,
-    and with it j/R is rounded once: slot 300 is an hour after the start, and not some 10^-13 s later or earlier.
+    300 crawls an hour are 1/12 a second, which no float can be. The simple fraction that rounds to `bandwidth` is
+    meant, and with it j/R is rounded once: slot 300 is an hour after the start, and not some 10^-13 s later or earlier.
 
     Examples
     --------

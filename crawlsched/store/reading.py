@@ -173,7 +173,7 @@ class Reader(Part):
         """Give the newest observations of pages that sources cover, once for each source they tell something of."""
         table = models.observations
 
-        @cache  # most visits say of sources what others do
+        @cache  # most visits have the same sources and numbers
         def heard(source: int, n_signals: int, further: str | None) -> list[tuple[int, int]]:
             told = [(source, n_signals)]
             if further is not None and 0 <= source < END_OF_SOURCES:
@@ -372,7 +372,7 @@ def _facts(row: Any) -> PageFacts | None:
 _FACTS = kinds_of(models.pages, *(set(PageFacts._fields) & set(models.pages.c.keys())))
 _FACTS |= kinds_of(models.page_traces, *models.TRACE_COLUMNS)
 _SOURCE, _HOST = kinds_of(models.sources), kinds_of(models.hosts)
-# What numbers pages and visits have says nothing of how many there are; from here on they could not go on.
+# Numbers of pages and visits do not tell how many there are; above this one, no further number could be given.
 _NO_NUMBER = 2**62
 
 

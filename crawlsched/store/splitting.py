@@ -29,7 +29,7 @@ _MOVE_WITH_PAGES = (
     " WHERE t.collection = :collection AND p.collection = :collection AND p.shard = t.shard AND p.page = t.page"
     " AND h.shard <> t.shard"
 )
-# By the host that a row is of. Of sources those that are asked have one, and the dates of theirs that went back.
+# By the host that a row is of. Among sources, those that are polled have one.
 _OF_HOSTS = {
     "pages": "t.host",
     "hosts": "t.host",
@@ -40,7 +40,7 @@ _MOVE_WITH_HOSTS = (
     "UPDATE {table} t SET shard = h.shard FROM moved_hosts h"
     " WHERE t.collection = :collection AND h.host = {host} AND h.shard <> t.shard"
 )
-# The names of senders are known in every shard, and so is what the others have to know.
+# Every shard knows the names of senders, and the notes for other processes.
 _COPY = (
     "INSERT INTO {table} ({columns}) SELECT s.shard, {others} FROM {table} t"
     " JOIN generate_series(:n_before, :n_after - 1) AS s(shard) ON s.shard % :n_before = t.shard"

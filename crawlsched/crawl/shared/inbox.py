@@ -82,7 +82,7 @@ class Inbox:
         return 0 in self._under_way.get(shard, {}).values()
 
     def look(self, now: float) -> None:
-        """Take in what has come; a timer calls this some times a second."""
+        """Take in the rows that have come; a timer calls this several times a second."""
         self._aside.collect()
         if now - self._read_at >= _INTERVAL and self._shards.here:
             self._read_at = now

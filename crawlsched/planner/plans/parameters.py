@@ -70,7 +70,7 @@ class SignalGroups:
 
     @classmethod
     def from_list(cls, data: Iterable[Sequence[Any]], host_number: Callable[[str], int] | None = None) -> Self:
-        """Return what `to_list` made plain; without a way from names to numbers, named hosts are left out."""
+        """Return what `to_list` made plain; without a function from names to numbers, named hosts are left out."""
         groups = []
         for source, host, *rest in data:
             number = host if isinstance(host, int) else None if host_number is None else host_number(host)

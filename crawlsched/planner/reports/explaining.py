@@ -23,7 +23,7 @@ COLUMNS = ("change_rate", "change_rate_low", "change_rate_high", "expected_fresh
 
 
 def readable(planner: Planner, pages: npt.ArrayLike, now: float) -> dict[str, FloatArray]:
-    """Return what is known of pages, nan where nothing is.
+    """Return what is known of pages, nan for what is not known.
 
     Returns
     -------
