@@ -90,7 +90,7 @@ class Detector(NamedTuple):
             if None in of_site:  # this page is the first to show it
                 self._note(seen, left)
                 return Finding(True, False, "template", told)
-            return Finding(False, False, "", (*told, "template: told of another page"), "template")
+            return Finding(False, False, "", (*told, "template: delivered with another page"), "template")
         if len(own) < len(left):
             told = (*told, "template: beside its own")
         is_data = all(one.place in seen.data for one in own)

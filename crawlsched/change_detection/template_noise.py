@@ -304,7 +304,7 @@ def _suggestion(visits: Evidence) -> str:
         leaves = f"; `CRAWLSCHED_FINGERPRINT_DROP = [{name!r}]` leaves it out"
     return (
         f"`{name.removeprefix('@')}` differed at {visits.differed} of {visits.differed + visits.agreed} visits on "
-        f"{len(visits.pages)} pages{' or more' * (len(visits.pages) >= MOST_PAGES)} and is told each time{leaves}"
+        f"{len(visits.pages)} pages{' or more' * (len(visits.pages) >= MOST_PAGES)} and is delivered each time{leaves}"
     )
 
 

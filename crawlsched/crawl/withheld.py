@@ -18,7 +18,7 @@ REASONS: dict[str, str] = {
     "noise": "were changed only where pages of their kind are noisy",
     "minimum_change": "were changed by less than CRAWLSCHED_MIN_CHANGE",
     "recipe": "are read by another recipe than before",
-    "forgotten": "were told to be forgotten (crawlsched forget)",
+    "forgotten": "were forgotten on purpose (crawlsched forget)",
     "max_pages": "are more than CRAWLSCHED_PAGES or CRAWLSCHED_MAX_PAGES lets in",
     "known": "are known and were asked for again; they are visited when that is worth it",
     "truncated": "were cut short after an earlier body had been delivered, and are asked for again",
