@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-# A count of seconds above this is one since 1970, and not one since the machine was started.
+# A larger count of seconds is since 1970, and not since the start of the machine.
 _SINCE_1970 = 1e9
 
 # -- timers and threads: Scrapy 2.14, and 2.15 for `run_in_thread`

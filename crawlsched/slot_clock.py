@@ -84,7 +84,7 @@ class SlotClock:
         return self.next_time(now) <= now
 
     def take(self, now: float) -> None:
-        """Use one slot now; the caller has seen that `is_due` (a slot taken too early is one of those to come)."""
+        """Use one slot now; the caller has checked `is_due` (a slot taken too early is one of those to come)."""
         self._follow(now)
         self._give_up_old_slots(now)
         effective = max(self._slot_time(), self._earliest, now - TIMER_SLACK)

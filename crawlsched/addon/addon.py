@@ -112,7 +112,7 @@ class Addon:
 
 
 def _other_command() -> str | None:
-    """Return the name of the Scrapy command that runs, if it is none that crawls; None in scripts."""
+    """Return the name of the running Scrapy command, if it is none that crawls; None in scripts."""
     module = running_command()
     return None if module is None or module in _CRAWLING_COMMANDS else module.rpartition(".")[2]
 

@@ -124,7 +124,7 @@ class Scheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Make the scheduler for a crawler, and the one that was configured before it."""
+        """Make the scheduler for a crawler, and the fallback scheduler that was configured before it."""
         refresher = refresher_of(crawler)
         path = crawler.settings[FALLBACK_SCHEDULER]
         fallback: BaseScheduler = build_from_crawler(load_object(path), crawler)

@@ -147,7 +147,7 @@ def _add_rows(blocks: PageBlocks, root: int, lines: list[str], start: int, delim
 
 
 def _columns(lines: list[str]) -> tuple[int, str, list[str]] | None:
-    """Return the line with the names of the columns, what parts them, and the names; None if there is none."""
+    """Return the line with the columns' names, their separator, and the names; None if there is none."""
     for start, line in enumerate(lines[:5]):
         for delimiter in (",", ";", "\t"):
             names = line.split(delimiter, MOST_BLOCKS)

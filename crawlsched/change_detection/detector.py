@@ -129,7 +129,7 @@ class Detector(NamedTuple):
 
 
 def _shown(text: str, part: str) -> str:
-    """Return what a block says; of a long one, what surrounds the difference."""
+    """Return the text of a block; of a long one, only the surroundings of the difference."""
     said = text if len(text) <= LONGEST_SHOWN else text[max(text.find(part) - 20, 0) :]
     return said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
 

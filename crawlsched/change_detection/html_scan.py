@@ -166,7 +166,7 @@ _known_tag = lru_cache(maxsize=4_096)(Tag)  # pages of a site have most of their
 def normalised(text: str, *, references: bool = True) -> str:
     r"""Text as a reader sees it: see the table in `docs/explanation/change_detection.md`.
 
-    References such as ``&amp;`` are replaced where the text has some, every run of white space is one space, Unicode is
+    References such as ``&amp;`` are replaced by their characters, every run of white space is one space, and Unicode is
     in its normal form C. Soft hyphens and what has no width are left out, quotes are straight, ligatures are letters.
 
     Examples

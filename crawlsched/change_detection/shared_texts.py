@@ -18,7 +18,7 @@ __all__ = ["SharedTexts"]
 
 # Characters of one place in which a part is looked for. A difference in a longer text is the page's own.
 _MOST_SEARCHED = 20_000
-# Where a part stands is looked at so often: what stands within words each time is not there.
+# How often the place of a part is looked for; a part that is found only within words is not there.
 _TIMES = 64
 
 

@@ -137,7 +137,7 @@ def script_data(tag: Tag, text: str, ignored: frozenset[str] = frozenset()) -> A
 
 
 def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = frozenset()) -> Any:
-    """Parse JSON, numbers as they are written, without some keys; None where it is none.
+    """Parse JSON, with numbers as they are written and without some keys; None where it is none.
 
     From a start on, what follows does not matter. With too many values, the text is the data.
     """
@@ -154,7 +154,7 @@ def parsed_json(text: str, start: int | None = None, ignored: frozenset[str] = f
 
 
 def canonical_json(text: str, ignored: frozenset[str]) -> str | None:
-    r"""Write JSON in one form, keys in order and without some; None if it is none, or nested too deeply for Python.
+    r"""Write JSON in one form, keys in order and without some; None if it is none, or too deep for Python.
 
     >>> canonical_json('{"b": 1.50, "a": [true, null], "now": 12}', frozenset({"now"}))
     '{"a":[true,null],"b":"\\u00001.50"}'

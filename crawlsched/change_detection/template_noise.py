@@ -23,7 +23,7 @@ _MOST_EDITED = 0.18
 # It is noise beyond these odds, until an edit is as likely. Evidence beyond the highest, on either side, is dropped: a
 # place that stands still from now on is known for that after four to twelve fetches.
 _ODDS, _HIGHEST = log(100.0), 7.0
-# A page contradicts noise if its fetches would agree so often by chance in fewer cases than these.
+# A page contradicts noise if chance would make its fetches agree so often in fewer cases than these.
 _LIKELY = 0.2
 # The evidence of this number of pages is kept page by page; other pages are judged by what these have in common.
 _MOST_OWN = 64
@@ -209,7 +209,7 @@ class TemplateNoise:
             evidence.toggles = evidence.toggles or is_there
             if one.is_whole and not is_there:
                 evidence.keep(one.kept)
-            # Of what comes and goes it is enough that it was there before, whatever it said.
+            # For something that comes and goes it is enough that it was there before, with whatever text.
             was_there = is_there and any(evidence.states) and bool(one.old)
             known = [evidence.knows(digest_of(text)) for text in (one.old, one.new)]
             slots = differing.setdefault(key, set())

@@ -188,7 +188,7 @@ def differences(before: Trace, now: Trace) -> list[Difference]:
     for at, there in _pairs(before, now, gaps, reordered):
         was, says = before.texts[at] or "" if at >= 0 else None, now.texts[there] or "" if there >= 0 else None
         room -= _LEAST_COMPARED + min(len(was or "") + len(says or ""), _LONGEST_COMPARED)
-        if room < 0:  # what is behind is one remainder
+        if room < 0:  # all behind these is one remainder
             is_rest = True
             break
         trace, ranks, _ = sides[there >= 0]

@@ -83,8 +83,7 @@ def attributed(heard: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def newest_of_each(visits: Mapping[str, NDArray[Any]], most: int) -> dict[str, NDArray[Any]]:
     """Return the newest visits of each source: old ones say little of what it does now.
 
-    `most` is the number of visits of each source after an announcement; of those without one four times as many are
-    kept.
+    `most` is the number of visits of each source after an announcement; four times as many without one are kept.
 
     >>> visits = {"source": np.array([3, 3, 7, 3]), "n_signals": np.array([1, 2, 1, 1])}
     >>> newest_of_each(visits, 2)["source"]

@@ -83,7 +83,7 @@ def ascii_host(host: str) -> str:
 
 
 def is_web_url(url: str) -> bool:
-    """Whether a URL is one that can be asked for: http or https, a host, no port that is none, only characters.
+    """Whether a URL can be asked for: http or https, a host, a possible port, only characters.
 
     >>> is_web_url("https://example.com:8080/a"), is_web_url("https://example.com:99999/a"), is_web_url("/a")
     (True, False, False)
@@ -257,8 +257,8 @@ def part_of_site(url: str) -> str:
 def part_number(url: str) -> int:
     """Return a number from 0 to 65,535 for the part of its site that a page is in; 0 at the top.
 
-    It needs no table of names, and two bytes a page. Of a site with a hundred parts two have the same number with a
-    probability of 7 %; they are judged together then.
+    It needs no table of names, and two bytes a page. Two of a hundred parts of a site have the same number with a
+    probability of 7 %; then they are judged together.
 
     >>> part_number("https://example.com/news/1") == part_number("http://example.org/news/2/3")
     True

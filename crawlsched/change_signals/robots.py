@@ -32,7 +32,7 @@ _SITEMAP_KEY = re.compile(r"site-?map", re.IGNORECASE)
 def read_robots(body: bytes, robots_url: str) -> SitemapDocument:
     r"""Read the sitemaps that a robots.txt names, as the children of a document: each URL once, in the file's order.
 
-    Of `body` any bytes will do, and the first 512,000 are read. What lies beyond, and what names no URL, is a problem.
+    Any bytes will do as `body`; the first 512,000 are read. What lies beyond, and what names no URL, is a problem.
 
     Notes
     -----

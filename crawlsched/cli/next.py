@@ -43,7 +43,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _stored(store: "Store", settings: Settings, n: int, now: float) -> list[dict[str, Any]]:
-    """Return the pages that are worth most now, of all that are stored."""
+    """Return the stored pages that are worth most now."""
     import numpy as np
 
     best: list[tuple[float, int, float]] = []

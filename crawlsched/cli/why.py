@@ -49,7 +49,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def report_of(stores: Stores, url: str, n_visits: int, *, diff: bool = False) -> dict[str, Any]:
-    """Gather everything, of all pages that the URL has."""
+    """Gather the report of each page that the URL has."""
     now = time.time()
     store, page = stores.find_page(url)
     settings = stores.settings_of(store)
@@ -318,7 +318,7 @@ def _say_next(report: dict[str, Any], now: float) -> str:
 
 
 def _say_binds(report: dict[str, Any]) -> str:
-    """Say what decides; of a wait also what it is for."""
+    """Say what decides; for a wait, also what it waits for."""
     said = BINDS[report["binds"]]
     if report["binds"] != "not_before" or not report["visits"]:
         return said

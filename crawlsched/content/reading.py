@@ -1,4 +1,4 @@
-"""Reading a response: from its bytes to what of them counts; runs in a thread where the body is large."""
+"""Reading a response: from its bytes to the content that counts; runs in a thread where the body is large."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def read_content(
 
 
 def compare(content: Content, given: bytes, first: Content | None) -> Content:
-    """Compare content to the packed trace of what its reader got, and to the `first` of two fetches, for who judges it.
+    """Compare content to the packed trace of what its reader got, and to the `first` of two fetches, for the verdict.
 
     >>> one, two = (read_content(Body(text, "text/html", None, "http://a/"), Recipe()) for text in (b"Tea", b"Milk"))
     >>> compare(two, one.seen.trace.packed(), None) is two

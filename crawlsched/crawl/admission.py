@@ -371,13 +371,13 @@ class Admission:
                 self.collection.unsaved.source(source, now)
 
 
-# Pages that CRAWLSCHED_IMPORTANCE is asked about between two looks at the clock, and those read for it at once.
+# How many pages CRAWLSCHED_IMPORTANCE weighs between two looks at the clock, and how many are read for it at once.
 _WEIGHED_AT_ONCE = 16
 _READ_AT_ONCE = 4_000
 
 
 def checked(importance: float, url: str) -> float:
-    """Return an importance as a number; 1, with a word in the log, where it is none."""
+    """Return an importance as a number; if it is none, return 1 and log that."""
     try:
         number = float(importance)
     except (TypeError, ValueError):

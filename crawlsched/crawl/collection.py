@@ -43,7 +43,7 @@ __all__ = ["FLUSH_INTERVAL", "Collection", "FactsCache", "FoundPage"]
 logger = logging.getLogger(__name__)
 
 
-# Dispatching stops while something has waited for the store for so long; the slot clock pays back up to a second.
+# Dispatching stops while a change has waited this long for the store; the slot clock pays back up to a second.
 _LONGEST_UNSAVED = 2.0
 #: Seconds between two writes; a crash forgets at most this and 0.2 s of what happened.
 FLUSH_INTERVAL = 0.3
@@ -388,7 +388,7 @@ class Collection:
 
     @property
     def n_written(self) -> int:
-        """How many batches are known to be written, of those before the one that is being collected (`unsaved`)."""
+        """How many batches are known to be written, of those before the one being collected (`unsaved`)."""
         if not self._not_submitted and not self.write_behind.in_flight:
             self._n_written = self.unsaved.number - 1
         return self._n_written

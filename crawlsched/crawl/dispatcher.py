@@ -21,7 +21,7 @@ __all__ = ["Dispatcher"]
 
 # While pages get their first copies, a source is read again only after this number of its intervals.
 _INTERVALS_DURING_FIRST_CRAWLS = 8
-# A page whose credentials were struck out waits for so many seconds, and then again.
+# A page whose credentials were struck out waits for these seconds, again and again.
 _WITHOUT_CREDENTIALS = 86_400.0
 # No slot goes through more pages than this that cannot be sent for.
 _TRIES = 20

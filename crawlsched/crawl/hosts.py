@@ -67,7 +67,7 @@ class Hosts:
         self._rest_until: dict[int, float] = {}
         # By failing host: errors in a row, when the last one that counted came, and until when the host rests.
         self._errors: dict[int, _Errors] = {}
-        # Of the bandwidth, at most: by name, and of hosts that have one by number.
+        # The largest shares of the bandwidth: by host name, and by number for hosts that have one.
         self._shares = dict(shares or {})
         self._share: dict[int, float] = {}
         # When each host with a share or a Crawl-delay may be asked again.

@@ -140,7 +140,7 @@ class Histories(NamedTuple):
         changed: NDArray[np.int8],
         digest: NDArray[np.int64] | None = None,
     ) -> Histories:
-        """Sort visits; of several of a page at the same time the first one counts.
+        """Sort visits; of a page's visits at the same time the first one counts.
 
         Where `changed` is not known, a `digest` unlike the one before shows a change; 0: not known.
 
@@ -190,7 +190,7 @@ class Histories(NamedTuple):
 
     @property
     def is_known(self) -> NDArray[np.bool_]:
-        """Of which visits is known whether the page had changed; there is nothing to compare a first one with."""
+        """Which visits tell whether the page had changed; a first one has nothing to be compared with."""
         return (self.changed >= 0) & ~self.is_first
 
 

@@ -97,7 +97,7 @@ class Probes:
         return len(self._waiting)
 
     def visited(self, *, is_again: bool) -> None:
-        """Count a visit; `is_again`: of a page that was seen before, so that it may look changed."""
+        """Count a visit; `is_again`: its page was seen before, and so may look changed."""
         self._n_visits += 1
         self._n_again += is_again
 

@@ -124,7 +124,7 @@ class CrawlRate:
         self._rest_or_go_on()
 
     def follow_hours(self, now: float) -> None:
-        """Go at the rate that CRAWLSCHED_BANDWIDTH has for this time; the planner reckons with the mean of the day."""
+        """Go at the present rate of CRAWLSCHED_BANDWIDTH; the planner uses the mean of the day."""
         if self._hours is None:
             return
         rate = self._hours.rate_at(now)

@@ -367,7 +367,7 @@ class Refresher:
         return self.one_pass.is_over(now)
 
     def _has_room_for_probes(self, host: int) -> bool:
-        """Whether a second fetch at a host takes no slot from first copies, or in one pass from any page."""
+        """Whether second fetches at a host take no slot from first copies; in one pass, from no page at all."""
         is_slow = self.hosts.limit(host) < self.rate.slots.rate
         if self.one_pass is not None:
             return not is_slow and self.one_pass.is_drained

@@ -34,7 +34,7 @@ from crawlsched.store import Outcome, PageFacts, host_of
 
 __all__ = ["AS_SERVED", "Responses"]
 
-#: Of a page that is no more, or whose response could not be judged.
+#: For a page that is gone, or whose response could not be judged.
 AS_SERVED = Verdict(Outcome.DROPPED, deliver=DeliveryKind.AS_SERVED)
 # Seconds until a page that was cut short is asked for again; each further time in a row twice as many.
 _CUT_SHORT_WAIT = 2.0

@@ -142,7 +142,7 @@ def _look_up(read: SourceRead, entries: SitemapEntries, known_as: KnownAs) -> li
 
 
 def _later(before: _Entry | None, entry: _Entry) -> _Entry:
-    """Return the one of two entries of a page that has the later date; the first where that is open."""
+    """Return that of a page's two entries with the later date; the first where that is open."""
     if before is None:
         return entry
     return entry if entry[1] is not None and (before[1] is None or entry[1] > before[1]) else before

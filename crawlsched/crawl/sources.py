@@ -97,8 +97,7 @@ class Sources:
 
         Returns
         -------
-        dict of int to int
-            The numbers that they have here, by those that they have there.
+        dict of int to int The sources' numbers in memory, by their numbers in the store.
         """
         numbers: dict[int, int] = {}
         new = []

@@ -32,7 +32,7 @@ LARGEST_EXPONENT = 40.0
 
 # Below this argument the series is used: there, the closed form would lose more than one digit.
 RESIDUAL_SERIES_BELOW = 0.2
-# Of arrays a series takes many calls: a little more is lost to rounding (4e-15), and it is seldom needed.
+# A series over arrays takes many calls: a little more is lost to rounding (4e-15), and it is seldom needed.
 _FIRST_SERIES_BELOW = 0.1
 
 # exp(y) - 1 - y = y**2 sum_k y**k / (k+2)!, and 10 terms leave 5e-16 / 10! at y = 0.2.

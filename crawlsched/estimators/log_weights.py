@@ -116,7 +116,7 @@ def decoded(stored: npt.NDArray[Any]) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _likelihood_table(dtype: str, learning_rate: float = 1.0) -> FloatArray:
-    """Return the likelihood, to a power, of each value that compact rows of a type can hold.
+    """Return the likelihood, to a power, of each value that compact rows of this type can hold.
 
     A look-up is several times faster than an exponential.
     """

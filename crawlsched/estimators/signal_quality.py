@@ -26,7 +26,7 @@ class SignalQuality:
     Model [1]_: with n announcements in τ seconds a page is found changed with probability 1 - exp(-(α τ + κ n)). (The
     paper's appendix E prints the probability of *unchanged* for it; see `fit`.)
 
-    Of unchanged visits the likelihood needs only Σ τ and Σ n. Changed visits are summed in 14 cells of τ by 6 of n.
+    Unchanged visits enter the likelihood only with Σ τ and Σ n. Changed visits are summed in 14 cells of τ by 6 of n.
     Each cell has their number, the mean and variance of τ, the mean of n and its covariance with τ: 3.4 kilobytes a
     group, for any number of visits. This costs below 1 % of the rate and of the weight (0.01 in the weight at least).
 

@@ -17,11 +17,11 @@ __all__ = ["ASIDE", "CANDIDATE", "FILED", "IN_FLIGHT", "NEW", "OUT", "OVERDUE", 
 #: it has no copy and may go.
 OUT, IN_FLIGHT, FILED, WAITING, SOON, CANDIDATE, ASIDE, OVERDUE, NEW = range(9)
 
-# About so many pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The column
-# is searched in parts of this number of rows, or larger ones: half of the picks that empty a quarter of the order have
-# to be enough for the whole column.
+# About this number of pages stand in the order, or a sixteenth of all, but some hundred; and twice as many at most. The
+# column is searched in parts of this number of rows, or larger ones: half of the picks that empty a quarter of the
+# order have to be enough for the whole column.
 _MOST_SOON = 2**14
-# So many rows at most are gone through at once.
+# At most this many rows are gone through at once.
 _ROWS_AT_ONCE = 2**20
 
 
@@ -58,7 +58,7 @@ class DueTimes:
         return self.place.size > _ROWS_AT_ONCE
 
     def set(self, pages: IndexArray, times: FloatArray) -> None:
-        """Say when distinct pages are due that wait from now on; O(1) a page, O(log n) for one that is due soon."""
+        """Set the due times of distinct pages that wait from now on; O(1) a page, O(log n) for one that is due soon."""
         self.at[pages] = times
         self.place[pages] = WAITING
         self._put_in_order(pages[(times <= self._horizon) & (times < np.inf)])

@@ -24,7 +24,7 @@ _FEWEST, _MOST = 64, 4096
 #: first copies wait, no page with a copy takes more than one slot in this number: otherwise the first page of a site
 #: would be fetched again and again until others are known.
 SLOTS_TOGETHER = 16
-# So many pages are worked on at once: their due times are reckoned, or they are a sample; a quarter become candidates.
+# How many pages are worked on at once: their due times are computed, or they are a sample; a quarter become candidates.
 # It takes some milliseconds, and up to 50 where all are announced and due. While there is no good candidate, one pick
 # does this work this many times.
 _AT_ONCE, _STEPS = 2048, 4
@@ -52,7 +52,7 @@ class Filing:
         # Pages whose due times are computed at the next look; until then the column has a time before which they are
         # not due.
         self._filed: set[int] = set()
-        # After a fall of the level due times are computed anew: the pages still to do, of all or of a host.
+        # After a fall of the level due times are computed anew: the pages that are left, of all or of one host.
         self._anew: list[range | IndexArray] = []
         # While first copies wait no page with a copy goes again sooner than that.
         self._least_wait = 0.0
@@ -205,7 +205,7 @@ class Filing:
             self._look(now)
 
     def _look(self, now: float) -> None:
-        """Reckon the due times of what was filed, and let those be candidates that are due."""
+        """Compute the due times of filed pages, and make candidates of those that are due."""
         self._now = now = max(now, self._now)
         self._looked_until = now + self._slots_together * self.slot
         self._picks_until_look = self._slots_together

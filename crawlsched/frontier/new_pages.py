@@ -69,7 +69,7 @@ class _Line:
 
 
 class NewPages:
-    """Pages without a copy, highest priority first; of one priority hosts take turns, and in each parts of its site.
+    """Pages without a copy, highest priority first. Hosts of one priority take turns, and so do the parts of a site.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class NewPages:
         self._before, self._priority = grown(self._before, capacity), grown(self._priority, capacity)
 
     def set_priority(self, page: int, priority: int) -> None:
-        """Say which priority a page's request has; it counts when the page is put in. O(1)."""
+        """Set the priority of a page's request; it counts when the page is put in. O(1)."""
         self._priority[page] = min(max(priority, -(2**31)), 2**31 - 1)
 
     def forget(self, pages: IndexArray) -> None:

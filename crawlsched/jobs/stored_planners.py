@@ -60,7 +60,7 @@ def newest_plan(store: "Store", host_number: Callable[[str], int] | None = None)
 
 
 def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArray, FloatArray, int, int]:
-    """Reckon how fresh the pages are that are to be kept fresh; of very many pages, from an even sample.
+    """Compute how fresh the pages are that are to be kept fresh; with very many pages, from an even sample.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def freshness(store: "Store", settings: Settings, now: float) -> tuple[FloatArra
 def before(store: "Store", settings: Settings, crawl_value: float, now: float) -> int:
     """Count the pages that go before one of a crawl value; of very many pages, from a sample.
 
-    Of those that are worth the same, as all pages of a first crawl are, half go before it.
+    Of pages with the same value, as all pages of a first crawl, half go before it.
     """
     pages, stands_for = _drawn(store, _FEW)
     n_before = 0.0

@@ -28,7 +28,7 @@ def asked_variant(meta: Mapping[str, Any]) -> str | None:
 
 
 def variant_fingerprint(request_fingerprint: bytes, variant: str | None) -> bytes:
-    """Return the 20 bytes under which a variant is known: those of its URL if it is none."""
+    """Return the 20 bytes under which a variant is known; for a page that is none, those of its URL."""
     if variant is None:
         return request_fingerprint
     return blake2b(request_fingerprint + variant.encode(), digest_size=_SIZE, person=b"crawlsched-varia").digest()

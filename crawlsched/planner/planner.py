@@ -217,7 +217,7 @@ class Planner(Knowledge):
         return pages
 
     def set_priority(self, page: int, priority: int, now: float) -> None:
-        """Say which priority the request for a page has: by that it waits for its first copy. O(log n)."""
+        """Set the priority of a page's request: by that it waits for its first copy. O(log n)."""
         self.at(now)
         self.frontier.reserve(page + 1)
         self.frontier.new.set_priority(page, priority)
@@ -467,7 +467,7 @@ class Planner(Knowledge):
 
     def _take_signals(self, rows: IndexArray, source: int, announced_at: float, since: float) -> None:
         rows = self._counts.take(rows, source, announced_at, since)
-        # Of a page never crawled there is no copy that could go stale.
+        # A page never crawled has no copy that could go stale.
         self.frontier.refile(rows[self.pages.crawled_at[rows] > -np.inf], self.now)
 
     # -- what people say

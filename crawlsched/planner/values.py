@@ -26,7 +26,7 @@ from crawlsched.planner.plans.plan import DEMAND_SAMPLE
 
 __all__ = ["POLICIES", "PlannedValues", "PointValues", "PosteriorValues"]
 
-# So many pages at once: their rates stay in the cache.
+# How many pages at once: their rates stay in the cache.
 _BLOCK = 1024
 
 
@@ -112,7 +112,7 @@ class PosteriorValues(CrawlValues):
     def _values(
         self, pages: IndexArray, crawled_at: FloatArray, signals: FloatArray, now: float | FloatArray
     ) -> FloatArray:
-        # Of a page never crawled the time since its crawl is infinite, and its value the limit of all values.
+        # For a page never crawled the time since its crawl is infinite, and its value the limit of all values.
         values, elapsed = np.empty(pages.size), np.maximum(now - crawled_at, 0.0)
         rate, weight, _ = signals
         noisy = (rate > 0.0) & (weight > 0.0) & (elapsed < np.inf)

@@ -320,7 +320,7 @@ class Connections:
         return self._server()
 
     def _make_room(self) -> None:
-        # In the order in which they came; of a connection that is closing the server hears later.
+        # In the order in which they came; the server learns later of a connection that is closing.
         there = [c for c in self._server.connections if c.transport is not None and not c.transport.is_closing()]
         quiet = (connection for connection in there if connection not in self._busy)
         for connection, _ in zip(quiet, range(len(there) - MOST_CONNECTIONS), strict=False):

@@ -266,7 +266,7 @@ def _texts(value: object, separator: str | None = r"[\s,]+") -> tuple[str, ...]:
 def read_urls(value: object) -> tuple[str, ...]:
     """Read a list of absolute URLs."""
     urls = _texts(value)
-    # Reading a port that is none raises ValueError.
+    # Reading an impossible port raises ValueError.
     return _right(urls, all(re.match(r"https?://[^/\s]", url) and urlsplit(url).port != 0 for url in urls))
 
 

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class SimulationError(CrawlschedError, ValueError):
-    """A history, a figure, or what is asked of it, is not possible; the message is one sentence."""
+    """A history, a figure, or a request about one, is impossible; the message is one sentence."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,7 +107,7 @@ def _copies(
 def _next_times(
     rows: IndexArray, times: FloatArray, event_rows: IndexArray, event_times: FloatArray, side: Literal["left", "right"]
 ) -> FloatArray:
-    """Return when something happens next at rows after times ("left": or at them); inf: never.
+    """Return when the next event of each row comes after a time ("left": or at it); inf: never.
 
     Events are ordered by row and then by time.
     """

@@ -60,7 +60,7 @@ def kept(connection: Connection, key: Key) -> tuple[int, int]:
 
 
 def next_number(connection: Connection, key: Key) -> int:
-    """Give the first number that was never given out."""
+    """Give the first unused number."""
     return kept(connection, key)[1] + 1
 
 

@@ -198,7 +198,7 @@ class Database:
         """Turn the driver's failures into a `StoreError` of one sentence, except those of a row to write."""
         try:
             yield
-        # The last about a schema that is none.
+        # The last one comes from a damaged schema.
         except (DBAPIError, sqlite3.Error, OSError, UnicodeDecodeError) as error:
             if what == "written" and is_row_error(error) and not isinstance(error, UnicodeDecodeError):
                 raise

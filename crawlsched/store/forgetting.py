@@ -25,7 +25,7 @@ _SLICE = 1000
 _KINDS = ("url", "pattern", "host")
 #: The kinds of `forget`: those of tombstones, or everything.
 FORGET_KINDS = (*_KINDS, "collection")
-# Of a collection that is forgotten these stay: its name, its lease, its commands, and who shares it.
+# These parts of a forgotten collection stay: its name, its lease, its commands, and who shares it.
 _KEPT = frozenset(("collections", "leases", "commands", "followers", "budgets", "members", "inbox"))
 
 

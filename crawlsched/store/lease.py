@@ -60,7 +60,7 @@ class LeaseRow(NamedTuple):
     heartbeat_at: float
     released_at: float | None
     status: dict[str, Any]
-    #: Of a shard that several processes share: its owner, its epoch, and until when that member's own lease is valid.
+    #: For a shard that several processes share: its owner, its epoch, and until when that member's own lease is valid.
     member: str | None = None
     epoch: int = 0
     expires_at: float | None = None

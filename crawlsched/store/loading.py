@@ -114,7 +114,7 @@ def sound_pages(block: Arrays) -> Arrays:
     for name in ("true_signals", "false_signals"):
         sound &= np.isfinite(block[name]) & (block[name] >= 0.0)
     for name in ("crawled_at", "not_before", "signalled_since", "first_seen", "changed_at"):
-        # Never is nan or, of a crawl, before all time.
+        # "Never" is nan, or, for a crawl, before all time.
         sound &= ~(block[name] > _LARGEST_TIME) & ~((block[name] < -_LARGEST_TIME) & (block[name] != -np.inf))
     block["source"] = np.where(block["source"] < END_OF_SOURCES, block["source"], -1)
     if sound.all():

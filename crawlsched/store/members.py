@@ -241,7 +241,7 @@ class SharedCollection(Part):
         self._at_once(update(table).where(*this).values(ready=int(ready), n_pages=n_pages))
 
     def beat(self, said: Sequence[tuple[int, str, int, Mapping[str, Any]]]) -> None:
-        """Say of shards, with the tokens of their leases, how large they are, and what the next owners have to know."""
+        """Write down the sizes of shards, with the tokens of their leases, and notes for the next owners."""
         if not said:
             return
         with self._writing() as connection:
@@ -318,7 +318,7 @@ class SharedCollection(Part):
 
 
 def add_leases(connection: Connection, number: int, n_pages: Sequence[int]) -> None:
-    """Make the rows by which shards of so many pages are owned, by nobody yet."""
+    """Make the rows by which shards with this number of pages are owned, by nobody yet."""
     rows = [{"shard": n, "collection": number, "n_pages": pages, **_EMPTY_LEASE} for n, pages in enumerate(n_pages)]
     connection.execute(insert(models.leases), rows)
 

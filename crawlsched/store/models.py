@@ -102,7 +102,7 @@ collections = _table(
 
 
 def _state(name: str, kind: Any, **options: Any) -> Column[Any]:
-    """Make one of the columns of `crawlsched.pages.Pages`, or of what the planner has beside them."""
+    """Make one of the columns of `crawlsched.pages.Pages`, or of the planner's columns beside them."""
     return Column(name, kind, info={"is_state": True}, **options)
 
 
@@ -144,7 +144,8 @@ pages = _table(
     # How many announcements visits found true and false: `crawlsched.planner.evidence.announcements`.
     _state("true_signals", Float(53), nullable=False, server_default=text("0")),
     _state("false_signals", Float(53), nullable=False, server_default=text("0")),
-    # Of the request in `template`, so that most requests for the page need not be compared with it; 0: not known.
+    # A digest of the request in `template`, so that most requests for the page need not be compared with it; 0: not
+    # known.
     _state("request_digest", BigInteger, nullable=False, server_default=text("0")),
     _state("marks", Integer, nullable=False, server_default=text("0")),  # `crawlsched.pages.marks`
     Column("variant", Text),  # its name among the pages of its URL; NULL: the URL alone names it

@@ -147,7 +147,7 @@ class Reader(Part):
         return sorted(number for (number,) in self.rows(wanted))
 
     def variants(self) -> list[tuple[int, str]]:
-        """Give page and URL of every page that is one of several of its URL, in the order of their numbers."""
+        """Give page and URL of every page whose URL has several pages, in the order of their numbers."""
         page = models.pages
         wanted = select(page.c.page, page.c.url).where(*self.own(page), page.c.variant.is_not(None))
         return [(number, url) for number, url in self.rows(wanted.order_by(page.c.page))]
@@ -319,7 +319,7 @@ class Reader(Part):
         return self._number(func.count(), models.pages)
 
     def next_page(self) -> int:
-        """Give the first page number that was never given out."""
+        """Give the first unused page number."""
         return self._ask(next_page)
 
     def next_observation(self) -> int:
@@ -327,7 +327,7 @@ class Reader(Part):
         return self._ask(lambda connection, key: next_number(connection, key, models.observations.c.id))
 
     def next_change(self) -> int:
-        """Give the first number of a row of the feed that was never given out."""
+        """Give the first unused number of a row of the feed."""
         return self._ask(changes.next_number)
 
     def next_source(self) -> int:
@@ -389,13 +389,13 @@ def _further(value: str | None) -> tuple[tuple[int, int], ...]:
 
 
 def size_of_texts() -> Any:
-    """Reckon the bytes that are kept of the texts of a page."""
+    """Compute the bytes that are kept of the texts of a page."""
     table = models.page_texts
     return func.length(table.c.text) + func.coalesce(func.length(table.c.before), 0)
 
 
 def next_page(connection: Connection, key: Key) -> int:
-    """Give the first page number that was never given out."""
+    """Give the first unused page number."""
     table = models.collections
     given = connection.execute(select(table.c.pages_given).where(*own(table, key))).scalar_one()
     return max(next_number(connection, key, models.pages.c.page), 0 if given is None else given + 1)

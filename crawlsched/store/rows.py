@@ -234,7 +234,7 @@ def put(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], ho
         begin += n
 
 
-# SQLite takes so many parameters in every version, and changes rows by others since this one.
+# SQLite takes this many parameters in every version, and can update rows from others since this version.
 _MOST_PARAMETERS, _UPDATES_FROM = 999, (3, 33)
 
 

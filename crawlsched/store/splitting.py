@@ -1,6 +1,6 @@
 """Splitting: a collection divided among more shards, with all that was learned of its pages; PostgreSQL only.
 
-A collection of one process is one with a single shard. Whoever splits it finds nobody crawling, and all is done in one
+A collection of one process has a single shard. Whoever splits it finds nobody crawling, and all is done in one
 transaction: it is divided, or it is as it was.
 """
 

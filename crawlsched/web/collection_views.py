@@ -58,7 +58,7 @@ class CollectionViews:
 
     @property
     def path(self) -> str:
-        """Where its views are if there are others beside it, without a slash at either end."""
+        """The path of its views where several collections are shown, without a slash at either end."""
         shard, number = self.store.key
         # A name that a path would have to encode stands there as its number.
         collection = self.store.name if _PLAIN.fullmatch(self.store.name) else f"~{number}"

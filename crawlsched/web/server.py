@@ -154,8 +154,8 @@ async def serve(
 ) -> AsyncIterator[str]:
     """Listen; give the address once it is listened on, and stop when the iterator is closed.
 
-    Port 0 is any free one. Visitors have to know the token, if there is one. Of several collections each has its views
-    below ``/c/``, and a page with the title leads to them.
+    Port 0 is any free one. Visitors have to know the token, if there is one. With several collections each has its
+    views below ``/c/``, and a page with the title leads to them.
     """
     app = _Server(title, watched, host, token).app()
     runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)

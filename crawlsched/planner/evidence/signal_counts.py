@@ -53,7 +53,7 @@ class SignalCounts:
             self._further.cover(others, source, now)
 
     def take(self, rows: IndexArray, source: int, at: float, since: float) -> IndexArray:
-        """Count an announcement for each of some pages; return those whose crawl value has to be reckoned anew.
+        """Count an announcement for each of some pages; return those whose crawl value has to be computed anew.
 
         The announcements were read at `at`, and may have been there since `since`.
         """

@@ -15,8 +15,8 @@ from crawlsched.columns.array_types import FloatArray, IndexArray
 __all__ = ["DOUBT", "LIKELIHOOD_POWER", "Parameters", "SignalGroups"]
 
 
-# Of pages of one source (its number) on one site (the host's): nats per announcement, announcements per second and
-# page, and from how many visits after an announcement this was learned.
+# For pages of one source (by number) on one site (by host): nats per announcement, announcements per second and page,
+# and from how many visits after an announcement this was learned.
 _SignalGroup = tuple[int, int, float, float, int]
 
 

@@ -163,7 +163,7 @@ class Plan:
     demand: FloatArray  # rows (threshold, crawls per second wanted at it); shape (D, 2)
     # What announcements are worth on sites that have evidence of their own.
     signal_groups: SignalGroups = field(default_factory=SignalGroups)
-    n_held: int = 0  # pages that were not visited yet, and whose hosts' limits are what keeps them from that
+    n_held: int = 0  # pages that were not visited yet because of their hosts' limits
 
     def parameters(self, rates: FloatArray) -> Parameters:
         """Return the plan as crawl values need it; ValueError if it was made for another grid than `rates`."""

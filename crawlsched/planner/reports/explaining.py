@@ -123,7 +123,7 @@ def explain(planner: Planner, page: int, now: float) -> dict[str, Any]:
 
 
 def _learned_from(planner: Planner, page: int) -> str:
-    """Say what the precision was learned from; for a page that several sources cover, of its first one."""
+    """Return what the precision was learned from; for a page with several sources, that of its first one."""
     groups = planner.in_force.parameters.signal_groups
     return "site" if groups.rows(planner.pages.source[[page]], planner.pages.host[[page]])[0] >= 0 else "source"
 
