@@ -156,7 +156,7 @@ def _are_comparable(one: Trace, two: Trace) -> bool:
 
 
 def _is_cut(page: Trace, whole: Trace) -> bool:
-    """Whether a page is the beginning of another one, but for its last block, and has another end."""
+    """Whether a page looks like a cut copy of another: the same blocks but the last, and another end."""
     n = len(page)
     if n >= len(whole) or n < 2 or page.rest or page.digests[-1] == whole.digests[-1]:
         return False

@@ -120,7 +120,7 @@ def _by_site(sources: list[Source], visits: dict[str, Any]) -> list[dict[str, An
 
 
 def _by_part(store: Store, sources: list[Source], visits: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fit each source for each first directory of its pages' paths on each site, where there are several."""
+    """Fit each source for each site and first directory of its pages, where there are several."""
     import numpy as np
 
     from crawlsched.crawl.source_quality import quality

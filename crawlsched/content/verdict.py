@@ -44,7 +44,7 @@ _OUTCOMES = {
 
 
 class DeliveryKind(StrEnum):
-    """As what a response goes to the spider."""
+    """How a response goes to the spider."""
 
     #: As content that is new, or has changed.
     CHANGED = "changed"

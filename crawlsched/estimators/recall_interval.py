@@ -37,10 +37,11 @@ def recall_interval(
     The share of changes that are announced is taken to be the same for all pages of a source; how often they change is
     not. A page with true announcements at the rate λ then has unannounced changes at the rate φ λ, and recall is 1 / (1
     + φ). Only visits without an announcement before them are evidence of φ. Unannounced changes do not depend on
-    announcements, while a crawl that goes by announcements sees pages that change often only after one. λ of each page
-    has a distribution by the Poisson number of its announcements, true and false, whose prior is that of the source's
-    pages (expectation-maximisation over a grid). False ones come at one rate, that which the precision leaves [1]_. The
-    interval comes from the likelihood of φ, widened by the errors of the announcements' number and precision.
+    announcements, while a crawl that goes by announcements sees pages that change often only after one. The
+    distribution of each page's λ follows from the Poisson number of its announcements, true and false. Its prior is
+    that of the source's pages (expectation-maximisation over a grid). False ones come at one rate, that which the
+    precision leaves [1]_. The interval comes from the likelihood of φ, widened by the errors of the announcements'
+    number and precision.
 
     References
     ----------

@@ -64,8 +64,8 @@ PREFIX = "CRAWLSCHED_"
 
 _TIMEOUTS = 3.0
 
-# The arguments of a recipe, and the settings that they come from. What recipes are made of is loaded where one is: it
-# takes longer than all settings.
+# The arguments of a recipe, and the settings that they come from. The modules of recipes are loaded where a recipe is
+# made: that takes longer than all settings.
 _RECIPE = {
     "method": "fingerprint",
     "keep": "fingerprint_keep",
