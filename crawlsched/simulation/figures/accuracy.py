@@ -187,7 +187,7 @@ FIGURES = (
     _figure(2, "accuracy of GREEDY and LDS without announcements", Instances(), _of("GREEDY", "LDS"), (BASELINE,)),
     _figure(
         3,
-        "accuracy of GREEDY and GREEDY-CIS where some changes are announced and no announcement is false",
+        "accuracy of GREEDY and GREEDY-CIS where no announcement is false",
         TRUE_SIGNALS,
         _of("GREEDY", "GREEDY-CIS"),
         (BASELINE, "GREEDY"),
@@ -203,7 +203,7 @@ FIGURES = (
     Figure(
         "noisy-signals-5",
         PAPER,
-        "accuracy where precision and recall, as in the real world, are known wrongly",
+        "accuracy where precision and recall are known wrongly",
         Settings(10, (100_000,), 200.0),
         repeated(("pages", "corruption", "policy"), _corruptions),
         drawn(Panel({"accuracy": "o-"}, "corruption", ("policy",), each="pages")),
@@ -219,7 +219,7 @@ FIGURES = (
     ),
     _figure(
         8,
-        "accuracy of GREEDY-NCIS with announcements that come late, and of GREEDY-NCIS-D which discards some",
+        "accuracy of GREEDY-NCIS and GREEDY-NCIS-D with late announcements",
         SIGNALS,
         _with_delay,
         (BASELINE, NO_DELAY),

@@ -201,7 +201,7 @@ FIGURES = (
     ),
     _figure(
         14,
-        "crawl rates of GREEDY, GREEDY-CIS and GREEDY-NCIS by page where some announcements are false",
+        "crawl rates of three policies where some announcements are false",
         SIGNALS,
         ("GREEDY", "GREEDY-CIS", "GREEDY-NCIS"),
         (100, 300),

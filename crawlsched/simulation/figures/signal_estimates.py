@@ -110,7 +110,7 @@ FIGURES = (
     Figure(
         "noisy-signals-6",
         PAPER,
-        "the crawl value with announcements, exact and with the first terms of its sum",
+        "the crawl value with announcements, exact and with its first terms",
         Settings(1, horizon=20.0),
         repeated(("function", "effective elapsed time"), _value, [None]),
         drawn(Panel({VALUE: "-"}, "effective elapsed time", ("function",))),
