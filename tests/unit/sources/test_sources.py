@@ -27,22 +27,26 @@ def test_a_due_source_waits_once_and_goes_when_its_host_may_be_asked() -> None:
 
 
 def test_errors_make_the_next_poll_later_until_one_succeeds() -> None:
-    """Two hours, four hours, and after a success one again."""
+    """Two hours, four hours, also over a restart, a week at most; after a success as long as is said."""
     sources = Sources(3600.0)
     sources.add("sitemap", "http://a/s.xml", "a", now=0.0)
-    waits = []
-    for ok in (False, False, True):
-        waits.append(sources.polled(0, now=0.0, ok=ok).next_poll_at)
-    assert waits == [7200.0, 14400.0, 3600.0]
+    assert sources.polled(0, now=0.0).next_poll_at == 7200.0
+    again = Sources(3600.0)
+    again.load(list(sources))
+    assert again.polled(0, now=7200.0).next_poll_at == 7200.0 + 14400.0
+    for _ in range(9):
+        again.polled(0, now=again[0].next_poll_at)
+    assert again[0].next_poll_at == again[0].polled_at + 7 * 86_400.0
+    assert again.polled(0, now=0.0, wait=60.0).next_poll_at == 60.0
 
 
 def test_a_source_that_was_asked_for_in_between_is_not_polled_twice() -> None:
-    """The time that it had waited for passes without a poll; the next one is an interval after the last."""
+    """The time that it had waited for passes without a poll."""
     sources = Sources(3600.0)
     sources.load([Source(0, "sitemap", "http://a/s.xml", "a", next_poll_at=100.0)])
     sources.poll(0)
     assert sources.next_due(lambda source: True) == 0
-    sources.polled(0, now=50.0, ok=True)
+    sources.polled(0, now=50.0, wait=3600.0)
     assert sources.mark_due(now=3649.0) == 0
     assert sources.mark_due(now=3650.0) == 1
 
@@ -101,10 +105,10 @@ def test_a_source_that_nobody_names_any_more_is_asked_no_more_until_it_is_named_
     sources = Sources(3600.0)
     for number, name in enumerate(("index", "listed", "other")):
         sources.add("sitemap", f"http://a/{name}.xml", "a", now=0.0, parent=0 if name == "listed" else None)
-        sources.polled(number, now=0.0, ok=True, fingerprint=b"x")
+        sources.polled(number, now=0.0, wait=3600.0, fingerprint=b"x")
     sources.mark_due(now=4000.0)
     assert [row.source for row in sources.leave(0)] == [0, 1]
-    sources.polled(0, now=4001.0, ok=True)
+    sources.polled(0, now=4001.0, wait=3600.0)
     sources.poll(1)
     assert sources.next_due(lambda source: True) == 2
     assert sources.mark_due(now=1e9) == 0
