@@ -24,7 +24,6 @@ from crawlsched.addon.web_process import WebProcess
 from crawlsched.crawl.collection import FLUSH_INTERVAL
 from crawlsched.crawl.commands import obey_pending
 from crawlsched.crawl.figures import Figures
-from crawlsched.crawl.first_minute import FIRST_MINUTE, minute
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.crawl.shared.shared_crawl import refresher_of
 from crawlsched.feed.webhook import Webhook
@@ -144,7 +143,8 @@ class Refresh:
             return
         refresher, sharing = self._refresher, self._refresher.sharing
         refresher.guard.give_up = lambda reason, sentence: end_loudly(self._crawler, reason, sentence)
-        self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on(_WORK_SLICE))
+        work = self._every(_WORK_INTERVAL, "long work", lambda: refresher.long_work.go_on(_WORK_SLICE) or work.stop())
+        refresher.long_work.begin = lambda: work.running or work.start(_WORK_INTERVAL, now=False)
         self._every(FLUSH_INTERVAL, "the timer of the flush", self._flush)
         self._every(_SWEEP_INTERVAL, "ending old visits", lambda: refresher.sweep(refresher.clock()))
         self._every(_HEARTBEAT_INTERVAL, "the heartbeat", self._heartbeat)
@@ -155,7 +155,6 @@ class Refresh:
         jobs = CrawlJobs(refresher, figures)
         jobs.start()
         self._started.callback(jobs.stop)
-        self._once(FIRST_MINUTE, self._say_first_minute)
         if sharing is None:
             self._every(_COMMANDS_INTERVAL, "obeying commands", self._obey_commands)
             self._start_what_one_process_has()
@@ -167,7 +166,7 @@ class Refresh:
         INTERPRETER.begin()
         self._started.callback(INTERPRETER.end)
 
-    def _every(self, interval: float, what: str, function: Callable[[], object]) -> None:
+    def _every(self, interval: float, what: str, function: Callable[[], object]) -> Any:
         def guarded() -> None:
             if self._refresher.is_open:  # the scheduler closes the store before this extension stops its timers
                 self._refresher.guard.run(what, function)
@@ -175,6 +174,7 @@ class Refresh:
         timer = create_looping_call(guarded)
         timer.start(interval, now=False)
         self._started.callback(lambda: timer.running and timer.stop())
+        return timer
 
     def _once(self, seconds: float, function: Callable[[], None]) -> None:
         self._started.callback(call_later(seconds, function).cancel)
@@ -251,11 +251,6 @@ class Refresh:
         refresher = self._refresher
         refresher.rate.follow_hours(refresher.clock())
         obey_pending(refresher, refresher.collection.shards.only)
-
-    def _say_first_minute(self) -> None:
-        refresher, stats = self._refresher, self._crawler.stats.get_stats()
-        if refresher.is_open:
-            logger.info("%s", minute(stats, *refresher.known_pages(), refresher.collection.withheld.n_noted))
 
     def _stat(self, name: str) -> float:
         assert self._crawler.stats is not None

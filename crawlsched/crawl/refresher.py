@@ -25,12 +25,12 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from crawlsched.crawl.admission import Admission
+from crawlsched.crawl.beginning import beginning
 from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.deliveries import DeliveryBook
 from crawlsched.crawl.dispatcher import Dispatcher
 from crawlsched.crawl.failing_hosts import FailingHosts
 from crawlsched.crawl.fingerprints import fingerprints
-from crawlsched.crawl.first_minute import beginning
 from crawlsched.crawl.growth import Growth
 from crawlsched.crawl.guard import Guard, Watchdog
 from crawlsched.crawl.hosts import retry_after

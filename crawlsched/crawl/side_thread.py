@@ -124,6 +124,8 @@ class LongWork:
         self._is_open = is_open
         self._has_room = has_room
         self._pieces: deque[Iterator[None]] = deque()
+        #: Called when work comes in: somebody has to call `go_on` from then on.
+        self.begin: Callable[[], object] = lambda: None
 
     @property
     def has_work(self) -> bool:
@@ -134,6 +136,7 @@ class LongWork:
         """Take a piece of work in."""
         if self._is_open():
             self._pieces.append(steps)
+            self.begin()
 
     def go_on(self, seconds: float) -> bool:
         """Work for about `seconds`; return whether there is more. It is no faster than the store takes the results."""

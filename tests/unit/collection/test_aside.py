@@ -41,4 +41,4 @@ def test_a_failure_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFixture) 
     aside.run("adding", lambda: 1 + 1, done.append)
     aside.close()
     assert done == [2]
-    assert "Dividing failed and is tried again: ZeroDivisionError (" in caplog.text
+    assert "Dividing failed: ZeroDivisionError (" in caplog.text
