@@ -1,18 +1,18 @@
-"""Subscribing: hubs that feeds name are asked for notices, and asked again before they end (WebSub, section 5)."""
+"""Subscribing: hubs that feeds name are asked for notices, each day again (WebSub, section 5)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from crawlsched.crawl.pings import note_subscription
 from crawlsched.crawl.sources import POLLED_KINDS
-from crawlsched.crawl.subscriptions import subscription_of
+from crawlsched.crawl.subscriptions import EACH, kept, subscription_of
 from crawlsched.receiver.pings import subscription_form
 from crawlsched.scrapy_versions import download
 from crawlsched.store import host_of
@@ -56,27 +56,27 @@ class HubSubscriber:
                 yield
             if source.kind not in POLLED_KINDS or "websub" not in source.quality:
                 continue
-            if n_asked < _MOST_ASKED and subscription_of(source).is_due(self._refresher.clock()):
+            asked = subscription_of(source)
+            if n_asked < _MOST_ASKED and asked.hub is not None and asked.asked_at + EACH <= self._refresher.clock():
                 n_asked += 1
-                self._ask(source.source)
+                self._ask(source.source, asked.hub)
         self._is_looking = False
         yield
 
-    def _ask(self, number: int) -> None:
-        settings = self._refresher.settings
-        source = self._refresher.sources[number]
-        before = subscription_of(source)
-        # Before the hub is asked: it may want to make sure before it answers.
-        note_subscription(self._refresher, number, before.ask(self._refresher.clock()))
-        if settings.receiver is None or settings.receiver.url is None or before.hub is None:
+    def _ask(self, number: int, hub: str) -> None:
+        receiver, source = self._refresher.settings.receiver, self._refresher.sources[number]
+        if receiver is None or receiver.url is None:
             return
-        form = subscription_form(settings.receiver.url, number, before.topic or source.url, settings.receiver.key)
+        # Before the hub is asked: whatever comes of it, it is asked again tomorrow.
+        before, now = subscription_of(source), self._refresher.clock()
+        asked = self._refresher.sources.describe(number, quality=kept(source.quality, replace(before, asked_at=now)))
+        self._refresher.collection.unsaved.source(asked, now)
         self._refresher.count("crawlsched/websub/asked")
-        deferred_from_coro(self._send(number, before.hub, form))
+        form = subscription_form(receiver.url, number, before.topic or source.url, receiver.key)
+        deferred_from_coro(self._send(source.url, hub, form))
 
-    async def _send(self, number: int, hub: str, form: dict[str, str]) -> None:
+    async def _send(self, feed: str, hub: str, form: dict[str, str]) -> None:
         """Post the form; what the hub thinks of it shows when it makes sure."""
-        feed = self._refresher.sources[number].url
         try:
             response = await self._post(hub, feed, form)
             answer = "" if response.status < 300 else f"it answered {response.status}"
@@ -85,8 +85,6 @@ class HubSubscriber:
         if answer and self._refresher.is_open:
             logger.warning("The hub %s was asked for notices of %s in vain: %s", hub, feed, answer)
             self._refresher.count("crawlsched/websub/refused")
-            now = self._refresher.clock()
-            note_subscription(self._refresher, number, subscription_of(self._refresher.sources[number]).refuse(now))
 
     async def _post(self, hub: str, feed: str, form: dict[str, str]) -> Response:
         request = Request(
