@@ -30,7 +30,6 @@ _TAKEN_AT_ONCE = 5_000
 _LEARNED_AT_ONCE = 20_000
 _WRONG_NAMED = 20
 _FORGETTINGS_NAMED = 5
-_LEARNED = ("log_likelihood", "estimator_state")
 # Seconds between two signs of life, while which no crawl starts.
 _HEARTBEAT = 5.0
 
@@ -73,6 +72,7 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests") -> dict[str, Any]:
     from crawlsched.crawl.importing import Import
+    from crawlsched.jobs.crawl_jobs import plan_now
 
     forgotten_by: Counter[Tombstone] = Counter()
 
@@ -99,8 +99,9 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
                 beat_at = time.monotonic()
                 importing.lease.heartbeat(None, dict(importing.lease.notes))
         plan_made = importing.counts["visits"] > 0
-        if plan_made:
-            _plan(importing.store, target, importing)
+        if plan_made:  # so that the next crawl begins with it
+            plan_now(importing.crawl, time.time())
+            importing.write_visited()
     finally:
         importing.close()
     return _report(store, lines, importing.counts, forgotten_by, plan_made=plan_made)
@@ -202,29 +203,6 @@ class _Visits:
             np.frombuffer(self._changed, np.int8),
             np.frombuffer(self._digest, np.int64),
         )
-
-
-def _plan(store: "Store", target: Target, importing: "Import") -> None:
-    """Make the first plan, so that the next crawl begins with it, and write down what it makes of the pages."""
-    import numpy as np
-
-    from crawlsched.jobs.crawl_jobs import plan_store
-    from crawlsched.jobs.stored_planners import planners
-    from crawlsched.planner import readable
-    from crawlsched.store import Batch
-
-    plan_store(store, target.settings, time.time())
-    now = time.time()
-    visited = np.concatenate(importing.visited)
-    for start in range(0, visited.size, _LEARNED_AT_ONCE):
-        for planner, pages in planners(
-            store, target.settings, now, pages=visited[start : start + _LEARNED_AT_ONCE].tolist()
-        ):
-            rows = np.arange(pages.size)
-            columns = {**planner.columns(rows), **readable(planner, rows, now), "page": pages}
-            # What was learned stands there already, and more exactly.
-            known = {name: column for name, column in columns.items() if name not in _LEARNED}
-            store.save(Batch(columns=known))
 
 
 def say(report: dict[str, Any]) -> str:
