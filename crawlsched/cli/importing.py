@@ -148,7 +148,7 @@ def _steps(
                 importing.take(named)
                 named = []
         if lines.n % _TAKEN_AT_ONCE == 0:
-            yield lines.read
+            yield lines.n, None
     if not lines.has_visits:
         importing.take(named)
         return

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from crawlsched.change_signals import Problem, absolute_sitemaps
 from crawlsched.content.verdict import judge_status
 from crawlsched.crawl.admission import Admission
-from crawlsched.crawl.collection import Collection, FoundPage
-from crawlsched.crawl.private_addresses import is_private
+from crawlsched.crawl.collection import Collection
 from crawlsched.crawl.side_thread import LongWork
 from crawlsched.crawl.source_quality import tallied
 from crawlsched.crawl.source_reading import SourceRead, linked_sources, read_source
@@ -60,7 +59,6 @@ class Polls:
         self._settings = collection.settings
         self._count = collection.count
         self._clock = clock
-        self._allowed = collection.settings.private_addresses
 
     def read_source(self, visit: Visit, url: str, body: bytes) -> SourceRead:
         """Read a sitemap or robots.txt; runs in a thread, and changes nothing."""
@@ -193,10 +191,10 @@ class Polls:
 
     def _list(self, number: int, read: SourceRead, now: float) -> Iterator[None]:
         """Take in the sitemaps that an index or a robots.txt names, some at a time; read those whose date is new."""
-        source = self._sources[number]
+        source, children = self._sources[number], read.document.children
         named_by = source.host if source.kind == "robots" else None
         refused: list[str] = []
-        for position, (url, lastmod) in enumerate(read.children):
+        for position, (url, lastmod) in enumerate(zip(children.url, children.lastmod, strict=True)):
             if position % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
                 yield
             known = self._sources.number("sitemap", url)
@@ -215,16 +213,17 @@ class Polls:
         if refused:
             problem = Problem("too-many-children", len(refused), refused[0])
             self._report(source.url, problem)
-            read.problems = [*read.problems, problem]
+            read.document.problems.append(problem)
 
     def _take_over(
         self, number: int, read: SourceRead, validators: dict[str, str | None], now: float
     ) -> Iterator[None]:
         """Take a sitemap's children and entries over, some at a time."""
         self._count("crawlsched/sources/read")
-        for problem in read.problems:
+        document = read.document
+        for problem in document.problems:
             self._report(self._sources[number].url, problem)
-        if read.usable:
+        if document.kind != "unknown":
             yield from self._list(number, read, now)
         for start in range(0, len(read.pages), _ENTRIES_AT_ONCE):
             self._signalled(number, read, slice(start, start + _ENTRIES_AT_ONCE))
@@ -236,14 +235,14 @@ class Polls:
                 self._discovered(number, read, slice(start, start + _ENTRIES_AT_ONCE))
                 yield
         n_entries = len(read.pages) + len(read.unknown)
-        problems = {problem.kind: problem.count for problem in read.problems}
+        problems = {problem.kind: problem.count for problem in document.problems}
         self._sources.describe(number, n_entries=n_entries, problems=problems)
-        if not read.usable:
+        if document.kind == "unknown":
             self._ends.source_failed(number, self._clock())
             return
         # Only now: after a crash in between the whole sitemap is read again, and no announcement is missed.
         quality = tallied(self._sources[number].quality, read, self._clock())
-        self._sources.describe(number, quality=discovered(quality, read.hubs, self._sources[number].url))
+        self._sources.describe(number, quality=discovered(quality, document.hubs, self._sources[number].url))
         self._polled(number, self._clock(), fingerprint=read.digest, **validators)
 
     def _signalled(self, number: int, read: SourceRead, part: slice) -> None:
@@ -274,7 +273,7 @@ class Polls:
         """Entries of unknown URLs: they become pages, unless they were forgotten on purpose."""
         now, host = self._clock(), self._sources[number].host
         found = []
-        for named, lastmod in self._public(number, read.unknown[part]):
+        for named, lastmod in read.unknown[part]:
             page = named._replace(importance=self._admission.importance(named.url, {}, None))
             is_known = self._collection.variants.pages(page.request_fingerprint)
             if not is_known and not self._admission.is_elsewhere(page, host, now):
@@ -293,15 +292,6 @@ class Polls:
             self._collection.unsaved.announcement(page, number, lastmod, 0, now)
         self._planner.covered(pages[mine], number, now)
         self._gained(number, float(self._surplus(pages[mine], now).sum()))
-
-    def _public(self, number: int, named: list[tuple[FoundPage, float | None]]) -> list[tuple[FoundPage, float | None]]:
-        """Leave out what leads to a private address, unless the sitemap is one that the project has named itself."""
-        private = [page for page, _ in named if is_private(page.host, self._allowed)]
-        own = self._settings.source_urls
-        if not private or any(source.url in own for source in (self._sources[number], *self._above(number))):
-            return named
-        self._report(self._sources[number].url, Problem("private-address", len(private), private[0].url))
-        return [one for one in named if one[0] not in private]
 
 
 # Until it has shown its worth, a source is read once in so many rounds of the crawl; and all sources together take this
