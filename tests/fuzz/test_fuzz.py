@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from crawlsched.change_signals import read_sitemap, robots_sitemaps
+from crawlsched.change_signals import linked_hubs, parse_lastmod, read_sitemap, robots_sitemaps
 from crawlsched.cli import main
 from crawlsched.crawl.hosts import Hosts, retry_after
 from crawlsched.crawl.loading import load_pages, planner_for, stored_pages
@@ -93,6 +93,8 @@ def ping(rng: Random) -> None:
 READERS: dict[str, Callable[[Random], object]] = {
     "sitemap": lambda rng: read_sitemap(body(rng), "http://a.example/sitemap.xml"),
     "robots": lambda rng: robots_sitemaps(body(rng), "http://a.example/robots.txt"),
+    "date": lambda rng: parse_lastmod(text(rng)[:60]),
+    "link header": lambda rng: linked_hubs([text(rng), f"<{text(rng)}>; rel=hub"], "http://a.example/"),
     "retry-after": lambda rng: retry_after(text(rng), 1e9),
     "setting": setting,
     "ping": ping,

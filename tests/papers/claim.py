@@ -1,30 +1,26 @@
-"""A claim of a paper, and the words in which numbers are said."""
+"""A claim of a paper."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import isnan
-
-from crawlsched.simulation.figures import Row, Table
-from crawlsched.simulation.figures.figure import Label
 
 # A difference of less than so many standard errors may be one of chance: that of one simulation in twenty is larger.
 _CHANCE = 2.0
 
 
-@dataclass(frozen=True)
 class Claim:
     """Something a paper says of a figure, and whether it came out.
 
     Attributes
     ----------
     held : bool or None
-        None if these settings cannot show it.
+        None if these settings cannot show it, as where a number on which it rests is not known (nan).
     sentence : str
-        What is claimed and what was found, with the numbers.
+        What is claimed, and the numbers found.
     """
 
-    held: bool | None
-    sentence: str
+    def __init__(self, held: bool | None, sentence: str, *numbers: float) -> None:
+        self.held = None if any(map(isnan, numbers)) else held
+        self.sentence = f"{sentence}: {', '.join(f'{number:.4g}' for number in numbers)}"
 
 
 Claims = Iterable[Claim]
@@ -46,19 +42,3 @@ def unless_chance(held: bool, difference: float, standard_error: float) -> bool 
     (None, False, True)
     """
     return None if not held and abs(difference) <= _CHANCE * standard_error else held
-
-
-def said(row: Row, mean: str = ".3g", error: str = ".2g") -> str:
-    """Say a mean with its standard error, if it has one.
-
-    Examples
-    --------
-    >>> said(Row("error", (), 0.51234, 0.00123, 10)), said(Row("error", (), 0.5, float("nan"), 1), ".4f")
-    ('0.512 ± 0.0012', '0.5000')
-    """
-    return format(row.mean, mean) + ("" if isnan(row.standard_error) else f" ± {row.standard_error:{error}}")
-
-
-def last(table: Table, quantity: str, name: str, **labels: Label) -> Row:
-    """Return the row whose label of a name is the greatest, such as the one after the last visit."""
-    return max(table.some(quantity, **labels), key=lambda row: table.label(row, name))

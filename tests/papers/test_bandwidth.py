@@ -13,7 +13,7 @@ from crawlsched.bandwidth import (
 )
 from crawlsched.crawl_value.terms import noisy_terms
 from crawlsched.freshness import expected_freshness
-from tests.papers import bandwidth_oracle as oracle
+from tests.papers import oracle
 
 SCALES = pytest.mark.parametrize("spread", [0.5, 3.0, 8.0])  # standard deviation of the logarithms
 
@@ -99,8 +99,10 @@ def test_theorem_1_holds_in_50_digits(tightness):
     for i in crawled:
         change, recall, false, weight = (float(part[i]) for part in pages)
         elapsed = found.effective_elapsed[i]
-        assert abs(oracle.crawl_value(elapsed, change, recall, false, weight) / mpf(found.threshold) - 1) < 1e-11
-        assert abs(mpf(found.rates[i]) * oracle.psi(elapsed, change, recall, false) - 1) < 1e-11
+        value = mpf(weight) * oracle.noisy_value(elapsed, 0, change, recall, false)
+        assert abs(value / mpf(found.threshold) - 1) < 1e-11
+        alpha, *signals = oracle.natural(change, recall, false)
+        assert abs(mpf(found.rates[i]) * oracle.expected_interval(alpha * elapsed, alpha, *signals) - 1) < 1e-11
     for i in np.flatnonzero(found.rates == 0.0):
         assert pages[3][i] / pages[0][i] <= found.threshold * (1.0 + 1e-12)
         assert found.effective_elapsed[i] == np.inf
@@ -113,10 +115,11 @@ def test_problem_4_has_no_duality_gap_in_50_digits():
     primal, dual = mpf(0), mpf(found.threshold) * bandwidth
     for i in np.flatnonzero(found.rates):
         change, recall, false, weight = (float(part[i]) for part in pages)
-        elapsed = found.effective_elapsed[i]
-        parameters = (elapsed, change, recall, false)
-        primal += mpf(weight) * oracle.w(*parameters) / oracle.psi(*parameters)
-        dual += mpf(weight) * mp.exp(-(1 - mpf(recall)) * mpf(change) * mpf(elapsed))
+        alpha, *signals = oracle.natural(change, recall, false)
+        y = alpha * mpf(found.effective_elapsed[i])
+        w, psi = (of(y, alpha, *signals) for of in (oracle.expected_cumulative_freshness, oracle.expected_interval))
+        primal += mpf(weight) * w / psi
+        dual += mpf(weight) * mp.exp(-y)
     assert abs(dual / primal - 1) < 1e-11
 
 
@@ -132,46 +135,10 @@ def test_psi_of_lemma_4_is_exact(seed):
     false = change * 10.0 ** rng.uniform(-4, 3)
     alpha, gamma, kappa = (1.0 - recall) * change, recall * change + false, float(np.log1p(recall * change / false))
     doubt = min(10.0 ** rng.uniform(-4, 1.3), 300.0 * kappa * rng.uniform())
-    exact = oracle.psi(mpf(doubt) / ((1 - mpf(recall)) * mpf(change)), change, recall, false)
+    exact = oracle.expected_interval(doubt, *oracle.natural(change, recall, false))
     _, slope = noisy_terms(*(np.array([each]) for each in (doubt, alpha, gamma, kappa)))
     # The slope of the crawl value is exp(-y) psi. Beyond a doubt of 20 a value is its limit to rounding.
     assert slope[0] * np.exp(doubt) == pytest.approx(float(exact), rel=1e-13 if doubt < 5.0 else 1e-10)
-
-
-def test_the_thresholds_give_the_rates_and_freshness_in_simulation():
-    """Crawling when elapsed + beta n reaches the threshold has the rate and the freshness promised, to 5 errors."""
-    change_rate, recall, false, importance = (np.array(part) for part in ([0.6], [0.7], [0.2], [1.0]))
-    bandwidth = 0.25
-    found = refresh_rates_with_signals(change_rate, recall, false, importance, bandwidth)
-    alpha, gamma = 0.3 * 0.6, 0.7 * 0.6 + 0.2
-    beta = -np.log(0.2 / gamma) / alpha
-    lengths, fresh = simulated_intervals(np.random.default_rng(11), 60_000, found.effective_elapsed[0], gamma, beta)
-    fresh_for = fresh_times(np.random.default_rng(12), lengths, fresh, alpha, true_share=0.42 / gamma)
-    assert abs(lengths.mean() - 1.0 / found.rates[0]) < 5.0 * lengths.std() / np.sqrt(lengths.size)
-    objective = importance[0] * found.least_freshness[0] + found.threshold * found.rates[0]
-    residual = fresh_for - objective * lengths
-    assert abs(residual.mean()) < 5.0 * residual.std() / np.sqrt(lengths.size)
-
-
-def simulated_intervals(rng, n_intervals, threshold, gamma, beta):
-    """Give lengths of crawl intervals, and the times of the announcements in each (as columns, inf if none)."""
-    announced = np.cumsum(rng.exponential(1.0 / gamma, (n_intervals, 80)), axis=1)
-    # The effective elapsed time reaches the threshold at the announcement n that makes t + beta n ≥ it, or before.
-    by_time = threshold - beta * np.arange(81)
-    lengths = np.full(n_intervals, np.inf)
-    for n in range(80):
-        reached_before_next = np.isinf(lengths) & (by_time[n] <= announced[:, n])
-        start = announced[:, n - 1] if n else np.zeros(n_intervals)
-        lengths[reached_before_next] = np.maximum(by_time[n], start)[reached_before_next]
-    return lengths, announced
-
-
-def fresh_times(rng, lengths, announced, alpha, true_share):
-    """Give how long the copy was fresh in each interval: until an unannounced change, or a true announcement."""
-    silent = rng.exponential(1.0 / alpha, lengths.size)
-    true = rng.uniform(size=announced.shape) < true_share
-    first_true = np.where(true, announced, np.inf).min(axis=1)
-    return np.minimum(np.minimum(silent, first_true), lengths)
 
 
 def test_a_low_discrepancy_schedule_comes_close_to_the_optimum():

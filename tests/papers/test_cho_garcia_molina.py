@@ -88,10 +88,6 @@ def test_figure_7_a_visit_teaches_most_at_one_and_a_half_changes():
         ratio = best_frequency_ratio(n_visits)
         information = ratios**2 * np.exp(-ratios) / -np.expm1(-ratios)
         assert ratio**2 * np.exp(-ratio) / -np.expm1(-ratio) >= information.max()
-    with pytest.raises(ValueError, match="n_visits must be at least 2, got 1"):
-        best_frequency_ratio(1)
-    with pytest.raises(ValueError, match="change_rate must be changes per second above 0 and finite, got 0"):
-        best_visit_interval(0)
 
 
 def test_example_1_six_changes_in_ten_days():

@@ -108,7 +108,7 @@ def test_noisy_value_is_exact_where_no_announcement_is_a_whole_one(y, signal_rat
 def test_approximations_are_exact(elapsed, recall, false_signal_rate, n_signals, max_terms):
     """G-NCIS-APPROX-j is the sum of the first j terms of appendix A.1, for every j."""
     value = greedy_ncis(elapsed, n_signals, 1.0, recall, false_signal_rate, max_terms=max_terms)
-    expected = oracle.noisy_value(elapsed, n_signals, 1.0, recall, false_signal_rate, max_terms)
+    expected = oracle.noisy_value(elapsed, n_signals, 1.0, recall, false_signal_rate, max_terms=max_terms)
     assert_exact(value, expected)
 
 

@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlsched.crawl_value import (
-    greedy,
-    greedy_ncis,
-    merge_sources,
-    noisy_value,
-    posterior_value,
-)
+from crawlsched.bandwidth import refresh_rates_with_signals
+from crawlsched.crawl_value import greedy, greedy_ncis, merge_sources, noisy_value, posterior_value
 from tests.inputs import tries
 from tests.papers import oracle
 
@@ -61,6 +56,17 @@ def test_w_and_psi_of_lemma_4_are_means_over_simulated_intervals(alpha, gamma, k
     length, freshness = simulate_interval(np.random.default_rng(1), 200_000, threshold, alpha, gamma, kappa)
     assert_mean(length, float(oracle.expected_interval(threshold, alpha, gamma, kappa)))
     assert_mean(freshness, float(oracle.expected_cumulative_freshness(threshold, alpha, gamma, kappa)))
+
+
+def test_the_thresholds_of_theorem_1_give_the_rates_and_freshness_in_simulation():
+    """Crawling when elapsed + beta n reaches a page's threshold has the rate and the freshness promised."""
+    alpha, gamma, kappa = 0.18, 0.62, np.log(0.62 / 0.2)
+    found = refresh_rates_with_signals([0.6], [0.7], [0.2], 1.0, bandwidth=0.25)
+    threshold = alpha * found.effective_elapsed[0]
+    length, freshness = simulate_interval(np.random.default_rng(11), 200_000, threshold, alpha, gamma, kappa)
+    assert_mean(length, 1.0 / found.rates[0])
+    objective = found.least_freshness[0] + found.threshold * found.rates[0]
+    assert_mean(freshness, objective / found.rates[0])
 
 
 def test_freshness_with_several_sources_is_what_the_sum_of_weights_says():

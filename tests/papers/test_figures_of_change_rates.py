@@ -110,14 +110,6 @@ def test_a_history_that_cannot_be_used_is_refused_in_one_sentence(tmp_path: Path
     assert str(caught.value) == f"{history} {sentence}"
 
 
-def test_settings_that_a_figure_cannot_take_are_refused_in_one_sentence() -> None:
-    """Several numbers of pages where there can be one, and a part of a visit."""
-    with pytest.raises(SimulationError, match=r"^pages must be a single number for this figure, got 5, 6\.$"):
-        run("frequency-of-change-3", pages=[5, 6])
-    with pytest.raises(SimulationError, match=r"^horizon must be a whole number above 0 for this figure, got 2\.5\.$"):
-        run("online-estimators-2", horizon=2.5)
-
-
 def test_the_optimal_rates_are_those_of_azar_et_al() -> None:
     """The straight lines of Figure 6 are the solution with the true rates, of pages of both kinds."""
     table = run("online-estimators-6", repetitions=1, horizon=1.0)

@@ -149,23 +149,6 @@ def test_a_clock_that_jumps_never_hangs_and_never_bursts(rate: float, steps: lis
         assert at_once <= TIMER_SLACK * rate / 0.8 + 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"rate": 0.0, "start": 0.0}, "rate must be a positive number of slots per second, got 0.0."),
-        ({"rate": float("nan"), "start": 0.0}, "rate must be a positive number of slots per second, got nan."),
-        ({"rate": float("inf"), "start": 0.0}, "rate must be a positive number of slots per second, got inf."),
-        ({"rate": 1.0, "start": float("inf")}, "start must be a finite time in seconds, got inf."),
-        ({"rate": 1.0, "start": 0.0, "debt": -1.0}, "debt must be a number of seconds that is not negative, got -1.0."),
-    ],
-)
-def test_wrong_arguments_are_named(arguments: dict[str, float], message: str) -> None:
-    """A wrong argument gives one sentence with its name, its value and what is allowed."""
-    with pytest.raises(ValueError) as caught:
-        SlotClock(**arguments)
-    assert str(caught.value) == message
-
-
 def test_a_wrong_rate_changes_nothing() -> None:
     """`set_rate` refuses a rate that is not positive and goes on at the old one."""
     clock = SlotClock(2.0, 0.0)

@@ -8,7 +8,6 @@ from itertools import count
 import pytest
 from aiohttp import web
 
-from crawlsched.planner import Planner
 from tests.crawling import Project, spider
 from tests.site import Answer, Site, html
 
@@ -85,21 +84,6 @@ def test_conditional_requests_can_be_switched_off_and_the_callback_called_each_t
     assert crawl.items[:3] == [{"path": "page", **seen} for seen in (CHANGED, UNCHANGED, UNCHANGED)]
 
 
-def test_an_etag_that_stays_while_its_page_changes_is_found_out(site, tmp_path):
-    """When two changes have shown that it lies, all visits go without it."""
-    editions, etag = count(), {"ETag": '"always the same"'}
-
-    def lies(request):
-        if "If-None-Match" in request.headers:
-            return web.Response(status=304, headers=etag)
-        return html(f"<p>edition {next(editions)}</p>", headers=etag)
-
-    url = site.page("/", lies)
-    crawl = Project(tmp_path, [url], conditional_requests=True, bandwidth="20/s", visits=50).run()
-    assert not any("if-none-match" in headers for headers in site.visits("/")[-10:])
-    assert {row.outcome for row in crawl.visits()[-10:]} <= {"changed", "dropped"}
-
-
 CONDITIONAL = """
 async def start(self):
     yield scrapy.Request(self.start_urls[0], headers={"If-None-Match": '"v1"'}, errback=self.failed)
@@ -159,11 +143,3 @@ def test_a_change_counts_as_of_when_an_honest_last_modified_says(tmp_path):
             assert row.time_since_modified == (pytest.approx(SINCE, abs=1.0) if is_dated else None)
             n_dated += is_dated
     assert n_dated >= 2 * len(CHANGING)
-    planner = Planner(1.0)
-    given = {"grid": planner.grid, "n_rates": planner.posterior.rates.size, "host_number": lambda name: 0}
-    for block in crawl.read(lambda store: list(store.load(**given))):
-        planner.load(block, block["log_likelihood"], time.time())
-    rates = {url: float(planner.posterior.change_rate(page.page)) for url, page in crawl.pages().items()}
-    for page in CHANGING:
-        # Changes found at every visit may be one an interval or many; dated they are one in four seconds.
-        assert rates[site.url(f"/{page}", HONEST)] < 0.9 * rates[site.url(f"/{page}", RESTLESS)]

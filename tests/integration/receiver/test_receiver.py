@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from math import inf
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
@@ -227,36 +227,36 @@ def test_a_flood_of_pings_neither_starves_the_crawl_nor_buys_crawls(site, tmp_pa
     assert len(set(newest())) > 20
 
 
-def test_half_sent_requests_shut_nobody_out(site, tmp_path):
-    """Ninety senders that announce a body and send half of it, small ones and large ones: good pings are taken."""
+def test_connections_that_say_nothing_or_half_of_it_shut_nobody_out(site, tmp_path):
+    """Two hundred idle ones, and ninety that announce a body and send half of it, small ones and large ones."""
     url = site.page("/", "<p>x</p>")
     project = _project(tmp_path, [url], seconds=0)
     process = project.start()
     address = project.receiver_address()
-    half = []
-    for number in range(90):
-        connection = socket.create_connection(address, timeout=5)
-        length = 1_000_000 if number % 3 == 0 else 100
-        connection.sendall(f"POST /indexnow HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{{".encode())
-        half.append(connection)
-    answers = [_ask(address, "POST", "/indexnow", _body([url]))[0] for _ in range(10)]
-    for connection in half:
-        connection.close()
+    with ExitStack() as stack:
+        idle = [stack.enter_context(socket.create_connection(address, timeout=5)) for _ in range(200)]
+        for connection in idle[1::2]:  # a request that never ends
+            connection.sendall(b"GET /indexnow?url=")
+        for number in range(90):
+            half = stack.enter_context(socket.create_connection(address, timeout=5))
+            length = 1_000_000 if number % 3 == 0 else 100
+            half.sendall(f"POST /indexnow HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{{".encode())
+        assert [_ask(address, "POST", "/indexnow", _body([url]))[0] for _ in range(10)] == [202] * 10
     crawl = project.end(process)
-    assert answers == [202] * 10
+    assert crawl.stats["crawlsched/pings/urls"] == 10
     assert "Traceback" not in crawl.log
 
 
-def test_a_port_that_is_taken_is_said_and_the_crawl_goes_on(site, tmp_path):
-    """One line in the log."""
+def test_where_pings_cannot_be_received_it_is_said_and_the_crawl_goes_on(site, tmp_path):
+    """A port that is taken, another reactor than asyncio's: one line in the log."""
     url = site.page("/", "<p>x</p>")
-    crawl = _project(tmp_path, [url], receiver={"address": site.port, "key": KEY}, visits=3).run()
-    assert f"Pings are not received: 127.0.0.1:{site.port} cannot be listened on" in crawl.log
-    assert crawl.stats["crawlsched/resolved"] >= 3
-
-
-def test_without_the_asyncio_reactor_it_is_said(site, tmp_path):
-    """One line in the log, and the crawl goes on."""
-    url = site.page("/", "<p>x</p>")
-    crawl = _project(tmp_path, [url], TWISTED_REACTOR="twisted.internet.selectreactor.SelectReactor", visits=3).run()
-    assert "Pings are not received: CRAWLSCHED_RECEIVER needs Scrapy's asyncio reactor" in crawl.log
+    for settings, why in (
+        ({"receiver": {"address": site.port, "key": KEY}}, f"127.0.0.1:{site.port} cannot be listened on"),
+        (
+            {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+            "CRAWLSCHED_RECEIVER needs Scrapy's asyncio reactor",
+        ),
+    ):
+        crawl = _project(tmp_path, [url], visits=3, **settings).run()
+        assert f"Pings are not received: {why}" in crawl.log
+        assert crawl.stats["crawlsched/resolved"] >= 3

@@ -133,35 +133,3 @@ def test_many_pages_are_the_same_problem():
         found = refresh_rates(1.0, weights, 5.0)
         assert np.sum(found.rates) == pytest.approx(5.0, rel=1e-12)
         assert np.sum(found.rates[weights < 1.0]) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"change_rate": [-1.0, 1.0]}, r"change_rate\[0\] is -1.0; every change_rate must be finite and 0 or more."),
-        ({"change_rate": [1.0, np.nan]}, r"change_rate\[1\] is nan; every change_rate must be finite and 0 or more."),
-        ({"importance": np.inf}, r"importance\[0\] is inf; every importance must be finite and 0 or more."),
-        ({"importance": [1.0, 2.0, 3.0]}, r"importance has 3 entries but change_rate has 2; pass one entry per page"),
-        ({"change_rate": [[1.0]]}, r"change_rate has 2 dimensions; pass one entry per page, or one number for all."),
-        ({"bandwidth": 0.0}, r"bandwidth is 0.0; it must be a positive, finite number of crawls per second."),
-        ({"bandwidth": np.nan}, r"bandwidth is nan; it must be a positive, finite number of crawls per second."),
-    ],
-)
-@every_plan
-def test_wrong_arguments_are_named(plan, arguments, message):
-    """A wrong argument raises ValueError with one sentence that says what is allowed."""
-    good = {"change_rate": [1.0, 2.0], "importance": 1.0, "bandwidth": 1.0}
-    with pytest.raises(ValueError, match=message):
-        plan(**{**good, **arguments})
-
-
-def test_wrong_signals_and_thresholds_are_named():
-    """Arguments of announcements, and of demand, are checked too."""
-    with pytest.raises(ValueError, match=r"recall\[1\] is 1.5; every recall must be between 0 and 1."):
-        refresh_rates_with_signals([1.0, 1.0], [0.5, 1.5], 0.0, 1.0, 1.0)
-    with pytest.raises(ValueError, match=r"false_signal_rate\[0\] is -0.1; every false_signal_rate must be finite"):
-        refresh_rates_with_signals([1.0, 1.0], 0.5, -0.1, 1.0, 1.0)
-    with pytest.raises(ValueError, match=r"threshold contains -1.0; every threshold must be 0 or more."):
-        demand([1.0, -1.0], [1.0])
-    with pytest.raises(ValueError, match=r"bandwidth is so large for these change rates"):
-        refresh_rates([1e-12], 1e-12, 1e300)

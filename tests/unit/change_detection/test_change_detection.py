@@ -194,37 +194,6 @@ def test_what_xpaths_know_in_scrapy_they_know_here(xpath: str) -> None:
     assert PageParts(keep=[xpath]).markup(page) == page.removeprefix("<h1>Tea</h1>")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"keep": ["main", "div["]},
-            r"^keep\[1\] is 'div\[', which is no CSS selector \(.+\); write one such as 'main ",
-        ),
-        ({"drop": ["p:nosuch"]}, r"^drop\[0\] is 'p:nosuch', which is no CSS selector \(.*pseudo-class.*\); write one"),
-        ({"drop": ["//p["]}, r"^drop\[0\] is '//p\[', which is no XPath \(.+\); write one such as 'main \.price', or"),
-        ({"keep": ["//a[nosuch(.)]"]}, r"^keep\[0\] is '.+', which is no XPath \(unknown function nosuch\(\)\); write"),
-        ({"keep": [" "]}, r"^keep\[0\] is ' ', which is no CSS selector \(.+\); write one such as 'main "),
-        ({"keep": [1]}, r"^keep is \[1\]; it is a list of selectors, such as \['main \.price'\]\.$"),
-        ({"drop": ".ad"}, r"^drop is '\.ad'; it is a list of selectors, such as \['\.ad'\]\.$"),
-        ({"method": "html"}, r"^method must be one of 'blocks', .+, or a callable; got 'html'\.$"),
-        (
-            {"method": "json", "keep": ["p"]},
-            r"^keep cannot be given with the method 'json', which takes ignore_keys\.$",
-        ),
-        (
-            {"method": "raw_bytes", "ignore_keys": ["a"]},
-            r"^ignore_keys cannot .+ 'raw_bytes', which takes no options\.$",
-        ),
-        ({"method": "json", "ignore_keys": "now"}, r"^ignore_keys is 'now'; it is a list of names of keys, such as"),
-    ],
-)
-def test_wrong_recipes_are_named_at_once(arguments: dict[str, object], message: str) -> None:
-    """Which argument, what is wrong with it, and what would be right."""
-    with pytest.raises(ValueError, match=message):
-        Recipe(**{"method": "visible_text", **arguments})
-
-
 def random_tree(rng: random.Random, depth: int = 0) -> str:
     """Nested elements of three names and two classes."""
     if depth == 6:

@@ -1,7 +1,5 @@
 """ChangeSignals: dates, announcements, and the sitemaps of a robots.txt."""
 
-import calendar
-import math
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
@@ -19,99 +17,28 @@ from crawlsched.change_signals import (
     text_mark,
 )
 
-DAY = 86_400.0
-MIDNIGHT = float(calendar.timegm((2026, 11, 20, 0, 0, 0)))
-
 # Dates
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds", "precision"),
-    [
-        ("2026", calendar.timegm((2026, 1, 1, 0, 0, 0)), "day"),
-        ("2026-11", calendar.timegm((2026, 11, 1, 0, 0, 0)), "day"),
-        ("2026-11-20", MIDNIGHT, "day"),
-        (" 2026-11-20\n", MIDNIGHT, "day"),
-        ("2026-11-20T09:15Z", MIDNIGHT + 33_300, "second"),
-        ("2026-11-20T09:15:30Z", MIDNIGHT + 33_330, "second"),
-        ("2026-11-20t09:15:30z", MIDNIGHT + 33_330, "second"),
-        ("2026-11-20 09:15:30", MIDNIGHT + 33_330, "second"),
-        ("2026-11-20 09:15:30 +0000", MIDNIGHT + 33_330, "second"),
-        ("2026-11-20T10:15:30+01:00", MIDNIGHT + 33_330, "second"),
-        ("2026-11-20T10:15:30+01", MIDNIGHT + 33_330, "second"),
-        ("2026-11-19T23:45:30-0930", MIDNIGHT + 33_330, "second"),
-        ("2026-11-20T09:15:30.25Z", MIDNIGHT + 33_330.25, "second"),
-        ("2026-11-20T09:15:30,123456789Z", MIDNIGHT + 33_330.123456789, "second"),
-        ("2016-12-31T23:59:60Z", calendar.timegm((2017, 1, 1, 0, 0, 0)), "second"),
-        ("Fri, 20 Nov 2026 09:15:30 GMT", MIDNIGHT + 33_330, "second"),
-        ("Fri, 20 Nov 2026 09:15:30 +0000", MIDNIGHT + 33_330, "second"),
-        ("20 Nov 2026 04:15:30 EST", MIDNIGHT + 33_330, "second"),
-        ("Friday, 20-Nov-26 09:15:30 GMT", MIDNIGHT + 33_330, "second"),
-        ("Fri,20 Nov 2026 09:15:30 GMT", MIDNIGHT + 33_330, "second"),
-        ("Fri (a (short) day), 20 Nov 2026 09:15:30 (UTC) +0000 (as said)", MIDNIGHT + 33_330, "second"),
-        ("Fri, 20 November 2026 9:15 Z", MIDNIGHT + 33_300, "second"),
-        ("fri, 20 nov 2026 09:15:30 (UTC)", MIDNIGHT + 33_330, "second"),
-        ("Sat, 01 Jan 2000 00:00:00 -0000", 946_684_800.0, "second"),
-        ("01 Jan 99 00:00 UT", 915_148_800.0, "second"),
-        ("2026-11-20 09:15:30 UTC", MIDNIGHT + 33_330, "second"),
-        ("2026-11-20 04:15:30 -0500 (EST)", MIDNIGHT + 33_330, "second"),
-        ("Fri, Nov 20 2026 09:15:30 +0000", MIDNIGHT + 33_330, "second"),
-        ("November 20, 2026, 09:15 PM", MIDNIGHT + 76_500, "second"),
-        ("Fri, 20 Nov 2026 12:15 a.m. EST", MIDNIGHT + 900 + 5 * 3_600, "second"),
-        ("Fri Nov 20 09:15:30 2026", MIDNIGHT + 33_330, "second"),
-        ("Fri Nov 20 09:15:30 UTC 2026", MIDNIGHT + 33_330, "second"),
-        ("20 Nov, 2026 09:15:30 GMT+0000", MIDNIGHT + 33_330, "second"),
-        ("20 Nov 2026 10:15:30 GMT+1", MIDNIGHT + 33_330, "second"),
-    ],
-)
-def test_the_forms_of_the_w3c_profile_and_of_rfc_2822_are_read(text: str, seconds: float, precision: str) -> None:
-    """POSIX seconds, and whether a time of day was named."""
-    assert parse_lastmod(text) == (pytest.approx(seconds, abs=1e-6), precision)
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("2026-11-20Z", 0), ("2026-11-20+02:00", -7_200), ("2026-11-20-05:00", 18_000),
-        ("2026/11/20", 0), ("2026.11.20", 0), ("20261120", 0), ("20 Nov 2026", 0), ("20. November 2026", 0),
-        ("Nov 20, 2026", 0), ("November 20th, 2026", 0), ("Fri, 20-Nov-2026", 0), ("2026 Nov 20", 0),
-        ("2026-11-5", -15 * DAY), ("2026-1-5", -319 * DAY), ("November 2026", -19 * DAY), ("\ufeff2026-11-20", 0),
-        ("2026-11-20T24:00:00Z", DAY), ("2026-11-20T24:00+01:00", DAY - 3_600),
-        *((text, 33_330) for text in (
-            "2026/11/20 9:15:30", "20261120T091530Z", "20261120T101530+0100", "2026-11-20 09:15:30 +0000 UTC",
-            "2026-11-20 10:15:30.000000000 +0100 CET", "Fr, 20 Nov 2026 10:15:30 +0100", "Fri 2026-11-20 09:15:30 UTC",
-            "Donnerstag, 20 Nov 2026 09:15:30", "星期五, 20 Nov 2026 17:15:30 +0800",
-            "Thứ sáu, 20 Nov 2026 16:15:30 +0700", "Nov 20, 2026, 9:15:30\u202fAM",
-        )),
-    ],
-)  # fmt: skip
-def test_what_can_be_read_in_one_way_only_is_read(text: str, seconds: float) -> None:
-    """Days of xsd:date and their ends, years first, months by name, any weekday, and a zone that is said twice."""
-    precision = "second" if ":" in text.removesuffix(":00") or "T" in text[8:] else "day"
-    assert parse_lastmod(text) == (MIDNIGHT + seconds, precision)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "now", "yesterday", "11/20/2026", "20.11.2026", "2026-13-01", "2026-02-30", "2026-11-20T25:00:00Z",
-     "2026-11-20T24:00:01Z", "2026-11-20T09:60:00Z", "2026-11-20T09:15:30+99:00", "2026-11-20T09Z", "26-11-20",
-     "20112026", "20/11/2026", "2026-11/20", "20 Nov 26", "2026-11-20 10:00 +0200 UTC", "2026/13/01", "1795166130",
-     "0000-00-00 00:00:00", "0001-01-01T00:00:00Z", "-0001-11-30T00:00:00+00:00",
-     "1969-12-31", "9999-12-31", "2026-11-20T", "2026-11-20 Z", "Fri, 31 Feb 2026 09:15:30 GMT",
-     "Fri, 20 Foo 2026 09:15:30 GMT", "２０２６-11-20",
-     "2026-11-20T09:15:30Z\x00", "2" * 101, "2026-W47-5", "31 November 2026 10:00", "Nov 31 2026 10:00",
-     "Fri, 20 Nov 2026 13:00 PM", "Fri, 20 Nov 2026 0:30 AM", "2026-11-20 10:00 PM tomorrow", "01/02/2026 10:00"],
-)  # fmt: skip
-def test_nothing_is_invented(text: str) -> None:
-    """What is in no known form, or no day of the calendar, is no date."""
-    assert parse_lastmod(text) is None
-
-
-@given(st.text(max_size=60))
-def test_no_text_makes_it_raise(text: str) -> None:
-    """Arbitrary text."""
+@pytest.mark.parametrize("line", (Path(__file__).parent / "dates.txt").read_text("utf-8").splitlines()[1:])
+def test_a_date_is_read_where_it_can_be_read_in_one_way_only(line: str) -> None:
+    """The W3C's profile, RFC 2822 and what is near to them; what is in no known form, or no day, is no date."""
+    text, *meant = line.split(" | ")
     found = parse_lastmod(text)
-    assert found is None or (math.isfinite(found[0]) and found[1] in ("day", "second"))
+    if meant:
+        moment = datetime.fromisoformat(meant[0]).replace(tzinfo=UTC).timestamp()
+        assert found == (pytest.approx(moment, abs=1e-6), meant[1])
+    else:
+        assert found is None
+
+
+def test_what_cannot_be_seen_around_a_date_is_not_of_it() -> None:
+    """White space and a byte order mark; a NUL, nothing, and a text without end are no dates."""
+    for text in (" 2026-11-20\n", "\ufeff2026-11-20"):
+        assert parse_lastmod(text) == parse_lastmod("2026-11-20")
+    assert parse_lastmod("Nov 20, 2026, 9:15:30\u202fAM") == parse_lastmod("2026-11-20 09:15:30")
+    for text in ("", "2026-11-20T09:15:30Z\x00", "2" * 101):
+        assert parse_lastmod(text) is None
 
 
 @given(

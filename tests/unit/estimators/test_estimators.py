@@ -1,6 +1,5 @@
-"""The contract of every estimator, found by introspection; exact values of each; messages."""
+"""The contract of every estimator, found by introspection; exact values of each."""
 
-import re
 import warnings
 
 import mpmath
@@ -144,10 +143,6 @@ def test_new_rows_are_as_before_a_first_visit(made):
     assert np.array_equal(grown.change_rate()[N_PAGES:], made(N_PAGES).change_rate())
     moved = [(pages + N_PAGES, elapsed, changed, since) for pages, elapsed, changed, since in history]
     assert np.array_equal(taught(grown, moved).change_rate()[N_PAGES:], before)
-    with pytest.raises(
-        ValueError, match=re.escape("n_pages must be at least the 10 rows there are, got 3; rows stay.")
-    ):
-        grown.resize(3)
 
 
 @every_estimator
@@ -158,40 +153,6 @@ def test_an_empty_bank_and_an_empty_update_are_allowed(made):
     empty.update([], [], [])
     empty.resize(1)
     assert np.isfinite(empty.change_rate(0))
-
-
-@every_estimator
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([0, 0], 1.0, True), "pages must be distinct within one update, got page 0 more than once; call update once"),
-        (([0, 5], 1.0, True), "pages must lie between 0 and 4, got 5; resize() makes room for new rows."),
-        ((-1, 1.0, True), "pages must lie between 0 and 4, got -1; resize() makes room for new rows."),
-        ((0.5, 1.0, True), "pages must be one whole number or a one-dimensional array of them, got an array of"),
-        (([0, 1], [1.0, 2.0, 3.0], True), "elapsed must be one value or one per page (2), got an array with shape"),
-        ((0, 0.0, True), "elapsed must be seconds above 0 and finite, got 0.0."),
-        ((0, np.nan, True), "elapsed must be seconds above 0 and finite, got nan."),
-        ((0, np.inf, True), "elapsed must be seconds above 0 and finite, got inf."),
-        ((0, 1.0, 2), "changed must be True or False, got 2.0."),
-        ((0, 1.0, True, -1), "n_signals must be a finite number that is not negative, got -1.0."),
-        ((0, 1.0, True, 0, -2.0), "time_since_modified must be seconds that are not negative, or NaN where unknown,"),
-    ],
-)
-def test_wrong_observations_are_refused_in_one_sentence_and_change_nothing(made, arguments, message):
-    """The message names argument, value and what is allowed; the state stays as it was."""
-    estimator = taught(made(N_PAGES), one_history())
-    before = estimator.rows_to_bytes(range(N_PAGES))
-    with pytest.raises(ValueError, match=re.escape(message)):
-        estimator.update(*arguments)
-    assert estimator.rows_to_bytes(range(N_PAGES)) == before
-
-
-@every_estimator
-@pytest.mark.parametrize("n_pages", [-1, 2.5, "3", True])
-def test_a_wrong_number_of_pages_is_refused(made, n_pages):
-    """The number of rows is a whole number from 0."""
-    with pytest.raises(ValueError, match="n_pages must be a whole number that is not negative, got "):
-        made(n_pages)
 
 
 @every_estimator
@@ -253,10 +214,6 @@ def test_maximum_likelihood_keeps_to_its_limits():
     for _ in range(3):
         estimator.update([0, 1], 1000.0, [False, True])
     assert np.array_equal(estimator.change_rate(), [1e-6, 1e-4])
-    with pytest.raises(ValueError, match="max_change_rate must be finite and at least min_change_rate = 1"):
-        MaximumLikelihood(1, 1.0, 0.5)
-    with pytest.raises(ValueError, match="min_change_rate must be changes per second from 0, and finite, got -1"):
-        MaximumLikelihood(1, -1)
 
 
 def test_last_modified_counts_a_change_of_unknown_time_in_the_middle_of_its_interval():
@@ -320,21 +277,6 @@ def test_law_of_large_numbers_follows_equation_1(alpha, function):
             assert named.change_rate(0) == given_one.change_rate(0)
 
 
-def test_law_of_large_numbers_refuses_sequences_outside_its_theorem():
-    """α_k must be positive and grow more slowly than k; a function cannot be kept in a state."""
-    with pytest.raises(ValueError, match=r"alpha must be positive and finite, got 0; 1 is the paper's choice\."):
-        LawOfLargeNumbers(1, alpha=0)
-    with pytest.raises(ValueError, match=re.escape("alpha must grow more slowly than k (Theorem 1), exponent from 0")):
-        LawOfLargeNumbers(1, alpha="k^1.0")
-    with pytest.raises(
-        ValueError, match=r"alpha must be a number, 'log k', 'sqrt k', 'k\^0.75' or a function, got 'k!'"
-    ):
-        LawOfLargeNumbers(1, alpha="k!")
-    negative = LawOfLargeNumbers(1, alpha=lambda k: -k)
-    with pytest.raises(ValueError, match="alpha must give positive finite numbers for k = 1, 2"):
-        negative.change_rate()
-
-
 @pytest.mark.parametrize("made", [LawOfLargeNumbers, StochasticApproximation, Momentum])
 def test_a_crawl_rate_is_given_for_all_for_each_or_learned(made):
     """One number, one per page, or NaN and None for learning it from the intervals; new rows have it, too."""
@@ -352,12 +294,6 @@ def test_a_crawl_rate_is_given_for_all_for_each_or_learned(made):
     alone = made(1, 7.0)
     alone.update(0, 123.0, True)
     assert one_for_all.change_rate(1) == alone.change_rate(0)
-    with pytest.raises(ValueError, match=r"crawl_rate must be crawls per second above 0 and finite, got -1\.0\."):
-        made(2, [1.0, -1.0])
-    with pytest.raises(
-        ValueError, match=re.escape("crawl_rate must be one value or one per page (2), got an array with")
-    ):
-        made(2, [1.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(("eta", "beta"), [(0.8, 0.6), (0.8, 0.5), (1.0, 0.5), (0.8, 0.4), (1.3, 0.6), (1.1, 0.75)])
@@ -365,28 +301,6 @@ def test_step_sizes_outside_theorem_3_warn(eta, beta):
     """Choices that the paper's experiments use, or that nothing is known of, are allowed with a warning."""
     with pytest.warns(OutsideTheorem, match="Theorem 3"):
         Momentum(1, eta=eta, beta=beta)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: StochasticApproximation(1, eta=1.2), "eta must be above 0 and at most 1, got 1.2: with a finite sum"),
-        (lambda: StochasticApproximation(1, eta=0), "eta must be an exponent above 0 and finite, got 0."),
-        (lambda: StochasticApproximation(1, initial_change_rate=-1), "initial_change_rate must be changes per"),
-        (lambda: Momentum(1, eta=0.5, beta=0.75), "eta must lie between beta and beta + 1 (0.75 and 1.75), got 0.5:"),
-        (lambda: Momentum(1, eta=1.3, beta=1.1), "beta must be above 0 and at most 1, got 1.1: the estimate would"),
-        (lambda: Momentum(1, omega=3), "omega must be above 0 and at most 2, got 3.0: the first steps would"),
-        (lambda: Momentum(1, beta=np.nan), "beta must be an exponent above 0 and finite, got nan."),
-        (lambda: GammaPosterior(1, prior_shape=0), "prior_shape must be a number above 0 and finite, got 0."),
-        (lambda: GammaPosterior(1, prior_time=-1), "prior_time must be seconds above 0 and finite, got -1."),
-        (lambda: FrequencyClasses(1, [1.0, 0.0]), "rates must be one change rate per class, above 0 and finite, got"),
-        (lambda: FrequencyClasses(1, prior=[1.0, -1.0]), "prior must hold finite probabilities that are not negative"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_refused(make, message):
-    """Each message names parameter, value and what is allowed."""
-    with pytest.raises(ValueError, match=re.escape(message)):
-        make()
 
 
 def test_an_outside_theorem_warning_points_at_the_line_that_made_the_estimator():

@@ -44,16 +44,6 @@ def test_a_time_before_the_last_visit_says_no_more_than_that_it_changed() -> Non
     assert (announced.weights(0) == timed.weights(0)).all()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "got"),
-    [({"doubt": 1.0}, "got 1.0 and None"), ({"time_since_modified": -1.0}, "got 0.0 and -1.0")],
-)
-def test_impossible_values_are_refused(arguments: dict[str, float], got: str) -> None:
-    """One sentence with both values."""
-    with pytest.raises(ValueError, match=f"^doubt must be a probability below 1 and .*, {got}\\.$"):
-        Posterior(1, RATES).update_one(0, 1.0, False, **arguments)
-
-
 def test_the_planner_passes_them_on() -> None:
     """A 304 in doubt leaves a page's rate higher than one that is believed; a change long ago leaves it lower."""
 

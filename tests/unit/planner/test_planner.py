@@ -221,14 +221,6 @@ def test_a_planner_that_does_not_pick_says_the_same_of_pages(rule: str) -> None:
     assert picking.pick(now, never_rests) is not None
 
 
-def test_a_plan_for_another_grid_is_refused() -> None:
-    """The message names both grids."""
-    made = plan(Planner(1.0).snapshot(), 1.0)
-    other = Planner(1.0, rates=[1e-5, 1e-3])
-    with pytest.raises(ValueError, match="plan must be for the grid of rates 2-"):
-        other.adopt(made, 0.0)
-
-
 def test_columns_round_trip_through_a_store() -> None:
     """A planner that loads what another gave away picks the same pages."""
     planner = collection(60)
@@ -404,41 +396,6 @@ def test_an_announcement_does_not_change_what_a_page_without_a_copy_is_worth() -
     values = planner.crawl_values.value_at(np.arange(2), 2.0)
     assert values[0] == values[1]
     assert planner.pick(2.0, never_rests).page == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"bandwidth": 0.0}, "bandwidth must be crawls per second above 0 and finite, got 0.0"),
-        (
-            {"crawl_value": "best"},
-            "crawl_value must be one of posterior, greedy, greedy_cis, greedy_cis_plus, greedy_ncis, "
-            "greedy_ncis_approx_1, greedy_ncis_approx_2, greedy_ncis_approx_j, round_robin, uniform, proportional, "
-            "square_root, harmonic, lds, poisson, got 'best'",
-        ),
-        ({"min_crawl_interval": -1.0}, "min_crawl_interval must be seconds, 0 or more and finite, got -1.0"),
-        ({"max_crawl_rounds": 0.5}, r"max_crawl_rounds must be None or finite, 1 or more rounds, got 0.5"),
-        ({"min_crawl_interval": 9.0, "max_crawl_interval": 5.0}, r"at least min_crawl_interval \(9.0\), got 5.0"),
-        ({"discovery_share": 1.5}, "discovery_share must be a number from 0 to 1, got 1.5"),
-        ({"error_interval": 0.0}, "error_interval must be seconds above 0 and finite, got 0.0"),
-    ],
-)
-def test_wrong_arguments_are_refused_in_one_sentence(arguments: dict[str, float], message: str) -> None:
-    """Argument, value and what is allowed are named."""
-    with pytest.raises(ValueError, match=message):
-        Planner(**{"bandwidth": 1.0, **arguments})
-
-
-def test_pages_that_do_not_exist_are_refused() -> None:
-    """The message says which row numbers there are."""
-    planner = Planner(1.0)
-    planner.add(0, 0.0, n=2)
-    with pytest.raises(ValueError, match="pages must hold row numbers from 0 to 1, got"):
-        planner.signalled([2], 0, 1.0)
-    with pytest.raises(ValueError, match="pages must be distinct, got"):
-        planner.set_importance([1, 1], 2.0, 1.0)
-    with pytest.raises(ValueError, match="crawl_value must be one of greedy"):
-        planner.set_rates([0], 1.0)
 
 
 def test_a_snapshot_of_very_many_pages_is_an_even_sample_without_periods(monkeypatch: pytest.MonkeyPatch) -> None:

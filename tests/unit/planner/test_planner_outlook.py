@@ -108,12 +108,6 @@ def test_a_longest_interval_that_asks_for_too_much_makes_it_crawl_in_turn() -> N
     assert outlook.freshness(0.6) > outlook.freshness_in_turn(0.6)
 
 
-def test_wrong_arguments_are_one_sentence() -> None:
-    """The sentence names the argument."""
-    with pytest.raises(ValueError, match=r"^mean_interval must be seconds above 0 and finite, got 0\.$"):
-        Outlook(0)
-
-
 def go_on(
     world: World, planner: Planner, now: float, days: float, learned: dict[str, list[float]]
 ) -> tuple[float, float]:

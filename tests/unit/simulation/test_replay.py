@@ -13,7 +13,6 @@ from crawlsched.simulation import (
     ESTIMATOR_NAMES,
     POLICIES,
     History,
-    SimulationError,
     Window,
     default_estimator,
     freshness,
@@ -294,22 +293,3 @@ def test_the_help_names_all_policies_and_estimators() -> None:
     assert POLICIES_HELP.split(", ") == list(POLICIES)
     assert ESTIMATORS_HELP.split(", ") == list(ESTIMATOR_NAMES)
     assert default_estimator("round_robin") is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"policy": "best"}, "policy must be one of round_robin, .* got 'best'\\."),
-        ({"estimator": "oracle"}, "estimator must be one of naive, .* got 'oracle'\\."),
-        ({"estimator": "naive"}, "estimator must be posterior, last_modified, known or hindsight .* 'naive'"),
-        ({"estimator": "known"}, "estimator known needs the column change_rate .* in the file of pages\\."),
-        ({"bandwidth": 0.0}, "bandwidth must be crawls per second above 0 and finite, got 0\\.0\\."),
-        ({"end": 0.0}, "end must be a time after the start \\(0\\.0\\), got 0\\.0\\."),
-        ({"measure_from": 9.0}, "measure-from must be a time from the start .* to before the end .* got 9\\.0\\."),
-    ],
-)
-def test_what_is_not_possible_is_said_in_one_sentence(arguments: dict, sentence: str) -> None:
-    """The error names the argument, the value and what is allowed."""
-    history = history_of([], lives=[(0.0, 9.0)])
-    with pytest.raises(SimulationError, match=f"^{sentence}"):
-        replay(history, **{"bandwidth": 1.0, **arguments})

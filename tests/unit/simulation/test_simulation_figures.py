@@ -1,4 +1,4 @@
-"""Figures: settings that can be set, numbers that repeat, tables that are written; those of the noisy-signals paper."""
+"""Figures: numbers that repeat, tables that are written; those of the noisy-signals paper."""
 
 import csv
 import io
@@ -16,7 +16,6 @@ from crawlsched.simulation.figures import (
     FIGURES,
     Row,
     Settings,
-    SimulationError,
     Table,
     accuracy,
     crawl_rates,
@@ -28,24 +27,6 @@ from crawlsched.simulation.figures.instances import Instances, baseline, optimal
 
 def silent(done: int, total: int) -> None:
     """Show no progress."""
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"repetitions": 0}, "repetitions must be a whole number above 0, got 0."),
-        ({"pages": [10, 0]}, "pages must be whole numbers above 0, got 10, 0."),
-        ({"horizon": 0.0}, "horizon must be a number above 0 and finite, got 0.0."),
-        ({"horizon": float("nan")}, "horizon must be a number above 0 and finite, got nan."),
-        ({"seed": -1}, "seed must be a whole number, 0 or more, got -1."),
-        ({"history": "changes.csv"}, "noisy-signals-2 takes no history; leave --history out."),
-    ],
-)
-def test_a_setting_that_is_not_possible_is_refused_in_one_sentence(wrong: dict[str, object], sentence: str) -> None:
-    """The sentence names the setting, the value and what is allowed."""
-    with pytest.raises(SimulationError) as caught:
-        FIGURES["noisy-signals-2"].with_settings(**wrong)  # type: ignore[arg-type]
-    assert str(caught.value) == sentence
 
 
 def test_more_repetitions_leave_those_before_as_they_were() -> None:
