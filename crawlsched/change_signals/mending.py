@@ -1,8 +1,8 @@
 """Mending: what of a damaged document would make an XML parser stop or change a URL, made harmless beforehand.
 
 lxml reads the elements. What it cannot recover from, or recovers from by changing texts silently, is mended here, piece
-by piece and without looking at what the elements mean: raw ampersands and angle brackets, prefixes that nobody
-declares, ends of elements that never began. Document types, comments and processing instructions are left out, so that
+by piece and without looking at what the elements mean: raw ampersands and angle brackets, and ends of elements that
+never began. Document types, comments and processing instructions are left out, so that
 there are no entities, and nothing to be fetched.
 """
 
@@ -11,12 +11,10 @@ from collections.abc import Iterable, Iterator
 
 from crawlsched.change_signals.problems import ProblemCounter
 
-__all__ = ["RAW_AMPERSAND", "UNDECLARED", "Mender"]
+__all__ = ["RAW_AMPERSAND", "Mender"]
 
 #: Stands for an ampersand that begins no reference of XML. Unicode keeps it out of texts, and XML lets it through.
 RAW_AMPERSAND = "\ufdd0"
-#: What the namespace of a prefix begins with that the document uses and does not declare.
-UNDECLARED = "prefix:"
 _PIECE = 32_768
 # The pieces that are kept of a text without any "<": a longer one exceeds every limit.
 _LONGEST_TAIL = 4_096
@@ -36,8 +34,6 @@ _BROKEN = re.compile(
 _ATTRIBUTE = re.compile(r"""(?<![\w.:-])([^\W\d][\w.:-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'=]++))""")
 _TAG_NAME = re.compile(r"<[^\s<>]*")
 _END_TAG = re.compile(r"</([^\s<>]+)[^<>]*>")
-_PREFIXED = re.compile(r"<([\w.-]+):([\w.-]+)")
-_DECLARED_PREFIX = re.compile(r"""\sxmlns:([^\s=<>"']+)\s*=""")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -65,7 +61,6 @@ class Mender:
         self._has_bracket = False
         self._in_comment = False  # one within a declaration
         self._begun: set[str] = set()
-        self._prefixes = {"xml", "xmlns"}
 
     def mended(self, characters: Iterable[str]) -> Iterator[str]:
         """Give the document in pieces of some 32,000 characters, mended."""
@@ -169,14 +164,7 @@ class Mender:
         if any(name[1] == "/" and name[2:] not in self._begun for name in names):
             text, n = _END_TAG.subn(lambda match: match[0] if match[1] in self._begun else "", text)
             self._steps -= n
-        self._prefixes.update(_DECLARED_PREFIX.findall(text))
-        if any(":" in name and name[1:].partition(":")[0] not in self._prefixes for name in names if name[1] != "/"):
-            text = _PREFIXED.sub(self._declared_prefix, text)
         return text
-
-    def _declared_prefix(self, match: re.Match[str]) -> str:
-        self._steps -= 1
-        return match[0] if match[1] in self._prefixes else f'{match[0]} xmlns:{match[1]}="{UNDECLARED}{match[1]}"'
 
 
 def _cut(text: str) -> tuple[str, str]:
