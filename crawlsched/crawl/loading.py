@@ -151,7 +151,7 @@ def load_pages(
         rows = planner.pages.n + np.arange(n) if rows_for is None else rows_for(n)
         block["row"] = rows
         if sources is not None:
-            block["source"] = _here(block["source"], sources)
+            block["source"] = np.array([sources.get(source, -1) for source in block["source"].tolist()], np.int32)
         planner.load({**block, "page": rows}, block["log_likelihood"], now)
         numbers.put(rows, block["page"])
         parts.append(rows)
@@ -164,13 +164,6 @@ def load_pages(
     if sources is not None:
         known = ((row, sources[source], *columns) for row, source, *columns in known if source in sources)
     planner.load_further(list(known), now)
-
-
-def _here(found: NDArray[Any], sources: Mapping[int, int]) -> NDArray[np.int32]:
-    """Return the numbers in memory of sources that a store numbers otherwise; -1: there is no such source."""
-    named, place = np.unique(found, return_inverse=True)
-    here: NDArray[np.int32] = np.array([sources.get(source, -1) for source in named.tolist()], np.int32)[place]
-    return here
 
 
 def _load_learned(

@@ -31,9 +31,7 @@ class Sources:
     --------
     >>> sources = Sources(interval=3600.0)
     >>> sitemap = sources.add("sitemap", "https://example.com/sitemap.xml", "example.com", now=0.0)
-    >>> sources.mark_due(now=0.0)
-    1
-    >>> sources.next_due(lambda source: True) == sitemap.source
+    >>> sources.next_due(0.0, lambda source: True) == sitemap.source
     True
     >>> sources.polled(sitemap.source, now=10.0, wait=60.0).next_poll_at
     70.0
@@ -148,12 +146,9 @@ class Sources:
         number = self._numbers.get(_name(kind, url))
         return number if number in self._rows else None
 
-    def mark_due(self, now: float) -> int:
-        """Put the sources whose time has come in line for a slot; return how many wait."""
-        while self._polls and self._polls[0][0] <= now:
-            at, number = heapq.heappop(self._polls)
-            if self._is_planned(at, number):
-                self._line_up(number)
+    def n_due(self, now: float) -> int:
+        """Count the sources whose time has come; they are in line for a slot."""
+        self._line_up_due(now)
         return sum(map(len, self._due.values()))
 
     def leave(self, number: int) -> list[Source]:
@@ -169,8 +164,9 @@ class Sources:
             self.describe(number, next_poll_at=None)
             self._line_up(number)
 
-    def next_due(self, may_go: Callable[[Source], bool]) -> int | None:
+    def next_due(self, now: float, may_go: Callable[[Source], bool]) -> int | None:
         """Take the first source in line whose host may be asked, and put that host last; O(h) where h hosts wait."""
+        self._line_up_due(now)
         for host, waiting in self._due.items():
             number = next(iter(waiting))
             if may_go(self[number]):
@@ -198,6 +194,12 @@ class Sources:
         """Change what is known of a source; return the new row."""
         changed = self._rows[number] = replace(self[number], **changes)  # type: ignore[arg-type]
         return changed
+
+    def _line_up_due(self, now: float) -> None:
+        while self._polls and self._polls[0][0] <= now:
+            at, number = heapq.heappop(self._polls)
+            if self._is_planned(at, number):
+                self._line_up(number)
 
     def _line_up(self, number: int) -> None:
         self._due.setdefault(self[number].host, {})[number] = None

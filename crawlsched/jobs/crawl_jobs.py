@@ -27,7 +27,7 @@ from crawlsched.pages.pages import counted, counted_in_parts
 from crawlsched.planner import Plan, Planner, Snapshot, plan
 from crawlsched.planner.sampling import snapshot_in_parts
 from crawlsched.scrapy_versions import is_asyncio_available, run_in_thread
-from crawlsched.store import Store, schema
+from crawlsched.store import Store
 from crawlsched.store.records import save_plan, thin_samples
 
 __all__ = ["CrawlJobs", "plan_now"]
@@ -40,9 +40,7 @@ Visits = Mapping[str, NDArray[Any]]
 _EXECUTOR_LOGGER = logging.getLogger("apscheduler.executors.default")
 
 _PRUNE_INTERVAL = 3600.0
-_CHECK_INTERVAL = 86_400.0
 _SAMPLE_INTERVAL = 60.0
-_POLL_INTERVAL = 1.0
 # The first plans come soon, since a new crawl learns most in its first minutes: each after a part of the time that it
 # runs, between these bounds in seconds.
 _REPLAN_PART, _REPLAN_WITHIN = 0.2, (3.0, 300.0)
@@ -143,10 +141,7 @@ class CrawlJobs:
         self._began_at = self._refresher.clock()
         self._scheduler = _scheduler()
         _EXECUTOR_LOGGER.disabled = False
-        self._every(min(self._settings.source_interval / 10, _POLL_INTERVAL), self.poll_sitemaps)
         self._every(_PRUNE_INTERVAL, self.prune)
-        self._every(_CHECK_INTERVAL, self.check_store)
-        self._refresher.sources.mark_due(self._refresher.clock())
         if self._figures is not None:
             self._every(_SAMPLE_INTERVAL, self.sample)
         self._scheduler.start()
@@ -195,10 +190,6 @@ class CrawlJobs:
         finally:
             self._replan_later()
 
-    async def poll_sitemaps(self) -> None:
-        """Put the sitemaps whose time has come in line for a slot."""
-        self._refresher.sources.mark_due(self._refresher.clock())
-
     async def sample(self) -> None:
         """Take the figures of this minute."""
         if self._figures is not None:
@@ -214,12 +205,6 @@ class CrawlJobs:
                 await run_in_thread(thin_samples, shard.store, self._refresher.clock())
             except CollectionInUse:
                 continue  # it is another process's by now
-
-    async def check_store(self) -> None:
-        """Look whether the database is sound."""
-        for shard in list(self._refresher.collection.shards)[:1]:  # all of them are in one database
-            for problem in await run_in_thread(schema.damage, shard.store.database):
-                logger.error("The database is damaged: %s", problem)
 
     def _every(self, seconds: float, job: Callable[[], Any]) -> None:
         assert self._scheduler is not None

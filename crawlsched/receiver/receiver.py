@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -45,8 +45,6 @@ _REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE = 50.0, 200.0
 _HELD_FOR = 1.0
 # URLs a second that are taken.
 _URLS_PER_SECOND = 10.0
-# URLs that wait for the crawl at once.
-_MOST_WAITING = 20_000
 _SLOWEST = 10.0
 # A notice can be as long as the feed; it is read in such parts (bytes), and not kept.
 _PART = 65_536
@@ -64,7 +62,6 @@ class Receiver:
         self._key = settings.receiver.key
         self._takes_urls = allowance(_URLS_PER_SECOND, float(MOST_URLS), now)
         self._takes_request = allowance(_REQUESTS_PER_SECOND, _REQUESTS_IN_RESERVE, now)
-        self._waiting = 0
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
@@ -151,19 +148,11 @@ class Receiver:
         body = await request.read() if request.method == "POST" else None
         # Ten thousand URLs take some tens of milliseconds, which the slots do not have.
         host, urls = await asyncio.to_thread(read_indexnow, dict(request.query), body, self._key)
-        n, now = len(urls), self._refresher.clock()
-        if self._waiting + n > _MOST_WAITING:
-            return await self._later(_HELD_FOR)
-        if not self._takes_urls(n, now):
-            return await self._later(n / _URLS_PER_SECOND)
-        self._refresher.count("crawlsched/pings/urls", n)
-        self._waiting += n
-        self._refresher.long_work.add(self._taken_over(urls, f"indexnow {host}"))
+        if not self._takes_urls(len(urls), self._refresher.clock()):
+            return await self._later(len(urls) / _URLS_PER_SECOND)
+        self._refresher.count("crawlsched/pings/urls", len(urls))
+        self._refresher.long_work.add(pinged(self._refresher, urls, f"indexnow {host}"))
         return web.Response(status=202)
-
-    def _taken_over(self, urls: tuple[str, ...], sender: str) -> Iterator[None]:
-        yield from pinged(self._refresher, urls, sender)
-        self._waiting -= len(urls)
 
     # -- WebSub
 
