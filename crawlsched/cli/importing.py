@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from crawlsched.cli.parsing import option, shown_progress
 from crawlsched.cli.stores import n_shards_of, owner_now
 from crawlsched.cli.target import Target, find_or_make_target, why_forgotten
-from crawlsched.crawl.url_lines import UrlLine, UrlLines
+from crawlsched.cli.url_lines import UrlLine, UrlLines
 from crawlsched.exceptions import CrawlschedError
 from crawlsched.wording import say_count
 
 if TYPE_CHECKING:
     from crawlsched.crawl.collection import FoundPage
-    from crawlsched.crawl.importing import Histories, Import
     from crawlsched.crawl.project import Requests
+    from crawlsched.jobs.importing import Histories, Import
     from crawlsched.store import Store
     from crawlsched.store.forgetting import Tombstone
 
@@ -71,13 +71,12 @@ def report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests") -> dict[str, Any]:
-    from crawlsched.crawl.importing import Import
-    from crawlsched.jobs.crawl_jobs import plan_now
+    from crawlsched.jobs.importing import Import
 
     forgotten_by: Counter[Tombstone] = Counter()
 
     def page_of(line: UrlLine) -> "FoundPage":
-        page = requests.page_of(line)
+        page = requests.page_of(line.url, line.importance)
         if (stone := store.tombstones.covering(page.url)) is not None:
             forgotten_by[stone] += 1
         return page
@@ -88,7 +87,7 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
         for step in _steps(running, lines, page_of):
             progress(*step)
         running.finish()
-        return _report(store, lines, running.counts, forgotten_by, plan_made=False)
+        return _report(store, lines, running.counts, forgotten_by)
     settings = replace(target.settings, database_url=target.database, collection=target.collection)
     importing = Import(settings, requests, time.time())
     try:
@@ -98,17 +97,14 @@ def _taken(store: "Store", target: Target, lines: UrlLines, requests: "Requests"
             if time.monotonic() > beat_at + _HEARTBEAT:
                 beat_at = time.monotonic()
                 importing.lease.heartbeat(None, dict(importing.lease.notes))
-        plan_made = importing.counts["visits"] > 0
-        if plan_made:  # so that the next crawl begins with it
-            plan_now(importing.crawl, time.time())
-            importing.write_visited()
+        importing.finish()
     finally:
         importing.close()
-    return _report(store, lines, importing.counts, forgotten_by, plan_made=plan_made)
+    return _report(store, lines, importing.counts, forgotten_by)
 
 
 def _report(
-    store: "Store", lines: UrlLines, counts: dict[str, int], forgotten_by: "Counter[Tombstone]", *, plan_made: bool
+    store: "Store", lines: UrlLines, counts: dict[str, int], forgotten_by: "Counter[Tombstone]"
 ) -> dict[str, Any]:
     return {
         "collection": store.name,
@@ -119,7 +115,7 @@ def _report(
         "columns_ignored": list(lines.ignored),
         "lines_left_out": lines.n_wrong,
         "wrong": [{"line": number, "fault": fault} for number, fault in lines.wrong],
-        "plan_made": plan_made,
+        "plan_made": counts["visits"] > 0,
     }
 
 
@@ -195,7 +191,7 @@ class _Visits:
         """Return all of them."""
         import numpy as np
 
-        from crawlsched.crawl.importing import Histories
+        from crawlsched.jobs.importing import Histories
 
         return Histories.of(
             np.frombuffer(self._place, np.intp),
@@ -250,7 +246,7 @@ _ANSWER_WITHIN = 60.0
 
 
 class RunningImport:
-    """Gives pages to a running crawl, as `crawlsched.crawl.importing.Import` takes them where none runs."""
+    """Gives pages to a running crawl, as `crawlsched.jobs.importing.Import` takes them where none runs."""
 
     learns = False
 

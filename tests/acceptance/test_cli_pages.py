@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawlsched.crawl.importing import Import
 from crawlsched.crawl.project import Requests
-from crawlsched.crawl.url_lines import UrlLine
+from crawlsched.jobs.importing import Import
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Planner, explain, plan
 from crawlsched.settings import Settings
@@ -313,7 +312,7 @@ def test_no_more_pages_are_imported_than_are_allowed(tmp_path):
 
     def imported(*names, importance=None):
         importing = Import(settings, requests, time.time())
-        importing.take([requests.page_of(UrlLine(f"http://a.example/{name}", importance)) for name in names])
+        importing.take([requests.page_of(f"http://a.example/{name}", importance) for name in names])
         importing.close()
         return importing.counts["new"], importing.counts["too_many"], importing.counts["weighed"]
 

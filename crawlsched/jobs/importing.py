@@ -14,6 +14,7 @@ from crawlsched.crawl.project import Requests
 from crawlsched.crawl.refresher import Refresher
 from crawlsched.estimators import Posterior
 from crawlsched.exceptions import StoreError
+from crawlsched.jobs.crawl_jobs import plan_now
 from crawlsched.pages import LIVE, NEW
 from crawlsched.planner import Planner
 from crawlsched.planner.knowledge import RENEWAL
@@ -37,7 +38,7 @@ class Import:
 
     def __init__(self, settings: Settings, requests: Requests, now: float) -> None:
         self._oldest, self._now = now - settings.observation_retention, now
-        self.crawl = Refresher(
+        self._crawl = Refresher(
             settings,
             "crawlsched import",
             count=lambda name, n=1: None,
@@ -47,8 +48,8 @@ class Import:
             fingerprinter=requests.fingerprinter,
             obeys_robots=not requests.asks_robots,
         )
-        self._collection = self.crawl.collection
-        self.crawl.shard_pages.open(now)
+        self._collection = self._crawl.collection
+        self._crawl.shard_pages.open(now)
         names = ("pages", "new", "forgotten", "too_many", "weighed", "visits", "visits_of_their_own")
         self.counts = dict.fromkeys(names, 0)
         self._visited: list[NDArray[np.intp]] = []
@@ -68,14 +69,16 @@ class Import:
         The rows of `histories` are places in `named`. What a history has seen last counts as the copy.
         """
         self.counts["pages"] += len(named)
-        for name, n in self.crawl.admission.named(named, self._now).items():
+        for name, n in self._crawl.admission.named(named, self._now).items():
             self.counts[name] += n
         if histories is not None:
             self._learn(named, histories)
         self._write()
 
-    def write_visited(self) -> None:
-        """Write down once more what is known of the pages that were visited, as after a plan."""
+    def finish(self) -> None:
+        """Make the first plan of the visits, and write what it makes of their pages: the next crawl begins with it."""
+        if self._visited:
+            plan_now(self._crawl, self._now)
         for pages in self._visited:
             self._collection.unsaved.pages(pages, self._now)
             self._write()
@@ -88,7 +91,7 @@ class Import:
 
     def _learn(self, named: Sequence[FoundPage], histories: Histories) -> None:
         """Learn from the visits of pages that have none of their own."""
-        columns, unsaved = self.crawl.planner.pages, self._collection.unsaved
+        columns, unsaved = self._crawl.planner.pages, self._collection.unsaved
         rows = np.array([self._collection.index.page(page.request_fingerprint) for page in named], np.intp)
         is_known, is_new = rows >= 0, columns.state[rows] == NEW
         visited = np.unique(histories.row)
@@ -103,7 +106,7 @@ class Import:
         columns.n_crawls[pages] = np.bincount(visits.row, minlength=n)
         columns.n_changes[pages] = np.bincount(found.row, minlength=n)
         columns.crawled_at[pages] = visits.last(n)
-        _teach(self.crawl.planner, pages, visits)
+        _teach(self._crawl.planner, pages, visits)
         unsaved.pages(pages, self._now)
         for page, changed_at in zip(pages.tolist(), found.last(n).tolist(), strict=True):
             if changed_at > -np.inf:
