@@ -20,7 +20,7 @@ _PIECE = 32_768
 _LONGEST_TAIL = 4_096
 _CLOSING = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?|<!")
-_IN_DECLARATION = re.compile(r"""<!--|["'\[\]>]""")
+_IN_DECLARATION = re.compile(r"[\[\]>]")
 _DECLARED_ENTITY = re.compile(r"<?!?ENTITY\s+(?:%\s+)?([^\s\"'<>%]+)")
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7}|[xX][0-9a-fA-F]{1,6});|(?!(?:amp|lt|gt|quot|apos);))")
@@ -57,9 +57,7 @@ class Mender:
         self._carry = ""
         self._opener = ""  # the construct within which the characters so far ended
         self._declaration = ""
-        self._quote = ""
         self._has_bracket = False
-        self._in_comment = False  # one within a declaration
         self._begun: set[str] = set()
 
     def mended(self, characters: Iterable[str]) -> Iterator[str]:
@@ -119,29 +117,18 @@ class Mender:
         return end + len(closing)
 
     def _skip_declaration(self, text: str, position: int) -> int:
-        """Go on within a document type: to the end of a quoted text or a comment, or to what comes next."""
-        if self._quote or self._in_comment:
-            closing = self._quote or "-->"
-            end = text.find(closing, position)
-            if end < 0:
-                self._carry = text[max(position, len(text) - len(closing) + 1) :] + self._carry
-                return len(text)
-            self._quote, self._in_comment = "", False
-            return end + len(closing)
+        """Go on within a document type, to its end or to what may be that."""
         match = _IN_DECLARATION.search(text, position)
         inside = text[position : match.start() if match else None]
         self.declared.update(_DECLARED_ENTITY.findall(inside))
         self._declaration = (self._declaration + inside)[:200]
         if match is None:
             return len(text)
-        self._in_comment = match[0] == "<!--"
-        if match[0] in "\"'":
-            self._quote = match[0]
-        elif match[0] in "[]":
-            self._has_bracket = match[0] == "["
-        elif match[0] == ">" and not self._has_bracket:
+        if match[0] == ">" and not self._has_bracket:
             self._problems.add("doctype", f"<!{self._declaration}>")
             self._opener = self._declaration = ""
+        elif match[0] != ">":
+            self._has_bracket = match[0] == "["
         return match.end()
 
     def _mend(self, text: str) -> str:
